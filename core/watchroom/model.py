@@ -155,6 +155,9 @@ BUDGET_WARNING: Final = "budget_warning"
 BUDGET_REACHED: Final = "budget_reached"
 """The tool by which Watchroom says that a budget is used up, and which request asks people about it."""
 
+SEND_ALERT: Final = "send_alert"
+"""The tool by which Watchroom says that it sent an alert, or could not; the path is the target's name."""
+
 ASK: Final = "ask_person"
 """The tool of a request's first row: an agent asks."""
 ANSWER: Final = "answer_request"

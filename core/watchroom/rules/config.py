@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 from watchroom import validation
 from watchroom.errors import ConfigInvalid, InvalidAgentId, InvalidRole, JournalDamaged
 from watchroom.model import Row
+from watchroom.rules.alerts import AlertSettings, dump_alerts, parse_alerts
 from watchroom.rules.budgets import Budgets, dump_budgets, parse_budgets
 from watchroom.rules.policy import PolicyRules, parse_policy, policy_as_table
 from watchroom.sandbox.hosts import is_pattern
@@ -53,6 +54,8 @@ class Config(NamedTuple):
     """Which calls of agents are allowed, asked about or denied."""
     budgets: Budgets = Budgets()
     """How much sessions, agents, tasks and the team may use."""
+    alerts: AlertSettings = AlertSettings()
+    """What is sent out of the workspace when something needs people."""
 
     def with_agents(self, new: Iterable[Agent]) -> Config:
         """The config with the ``new`` agents, in place of those with the same ids."""
@@ -148,6 +151,7 @@ def parse_config(text: str) -> Config:
         max_task_bytes=_bound(table, "max_task_bytes", MAX_TASK_BYTES),
         policy=parse_policy(table.get("policy", {})),
         budgets=parse_budgets(table.get("budgets", {})),
+        alerts=parse_alerts(table.get("alerts", {})),
     )
     config = settings.with_agents(_agent(name, fields) for name, fields in agents.items())
     _check_supervisors(config)
@@ -243,4 +247,6 @@ def render_config(config: Config) -> str:
     budgets = dump_budgets(config.budgets)
     if budgets:
         settings["budgets"] = budgets
+    if alerts := dump_alerts(config.alerts):
+        settings["alerts"] = alerts
     return tomli_w.dumps({**settings, "agents": agents})

@@ -12,6 +12,7 @@ from watchroom.checkout.reconciler import Reconciler
 from watchroom.registry import Registry
 from watchroom.rules.config import Agent
 from watchroom.zones.acknowledgements import Acknowledgements
+from watchroom.zones.alerts import Alerts
 from watchroom.zones.boards import BoardZone
 from watchroom.zones.budgets import BudgetZone
 from watchroom.zones.collab import CollabZone
@@ -65,6 +66,7 @@ class Zones:
         self.boards = BoardZone(store, Leases(store))
         self.conflicts = ConflictSettlement(store, self.collab, self.boards, reconciler)
         self.acknowledgements = Acknowledgements(store)
+        self.alerts = Alerts(store)
         self.requests = RequestZone(store)
         self.budgets = BudgetZone(store, self.requests)
         self.session_zone = SessionZone(store, self.policy)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from argparse import ArgumentParser, Namespace
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,21 +21,30 @@ from watchroom_tui.commands.person import act_as_person, name_of_this_person
 from watchroom_tui.commands.time_argument import open_journal
 from watchroom_tui.localization import load_texts
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.usage import WrongUsage
 
 if TYPE_CHECKING:
     from watchroom.workspace import Workspace
+
+    from watchroom_tui.plain.alert_sender import AlertSender
 
 
 def declare_watch(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("dir", nargs="?", default=".", help=texts("cli.argument.dir"))
     parser.add_argument("--all", dest="all_rows", action="store_true", help=texts("cli.argument.all_rows"))
     parser.add_argument("--view", action="store_true", help=texts("cli.argument.view"))
+    parser.add_argument("--send", action="store_true", help=texts("cli.argument.send"))
+    parser.add_argument("--link", metavar="URL", help=texts("cli.argument.link"))
     parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
     parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
     add_utc_argument(parser, texts)
 
 
 def run_watch(args: Namespace, texts: Catalogue) -> int:
+    if args.send:
+        return _send(args)
+    if args.link is not None:
+        raise WrongUsage(texts("watch.alert.link_alone"))
     with ExitStack() as stack:
         journal = stack.enter_context(closing(open_journal(args.dir)))
         workspace = None
@@ -49,16 +60,44 @@ def run_watch(args: Namespace, texts: Catalogue) -> int:
         return watch_plainly(journal, args.dir, args, workspace)
 
 
+def _send(args: Namespace) -> int:
+    """Watch, and send alerts as well, until SIGTERM comes."""
+    from watchroom.rules.alerts import is_link
+    from watchroom.workspace import Workspace
+
+    from watchroom_tui.plain.alert_sender import open_sender
+
+    texts = load_texts(args.language)
+    if args.link and not is_link(args.link):
+        raise WrongUsage(texts("watch.alert.no_link"))
+    with ExitStack() as stack:
+        workspace = stack.enter_context(Workspace.open(args.dir, create=False))
+        if not stack.enter_context(workspace.alerts.claim()):
+            raise WrongUsage(texts("watch.alert.sent_already"))
+        place = os.path.basename(workspace.root)
+        sender = stack.enter_context(
+            closing(open_sender(workspace, place, args.link or "", texts, os.environ))
+        )
+        acting = None if args.view else workspace
+        return watch_plainly(workspace.journal, args.dir, args, acting, sender)
+
+
 def is_interactive() -> bool:
     """Whether there is a person at a terminal who reads what is printed, and may answer."""
     # A closed input or output is None.
     return all(each is not None and each.isatty() for each in (sys.stdin, sys.stdout))
 
 
-def watch_plainly(journal: Journal, root: str, args: Namespace, workspace: Workspace | None) -> int:
+def watch_plainly(
+    journal: Journal,
+    root: str,
+    args: Namespace,
+    workspace: Workspace | None,
+    alerts: AlertSender | None = None,
+) -> int:
     """Tell what comes into ``journal``, that of the workspace at ``root``, as lines; with ``workspace``, ask
-    for answers if there is a terminal. Returns the exit status. Raises `InvalidAgentId` for a name that none
-    can have."""
+    for answers if there is a terminal; with ``alerts``, send them until SIGTERM comes. Returns the exit
+    status. Raises `InvalidAgentId` for a name that none can have."""
     from watchroom_tui.plain.watcher import Watcher, WatchOptions
 
     options = WatchOptions(
@@ -70,5 +109,20 @@ def watch_plainly(journal: Journal, root: str, args: Namespace, workspace: Works
     act = None
     if workspace is not None and is_interactive():
         act = partial(act_as_person, workspace, person, language=args.language)
-    Watcher(journal, load_texts(args.language), options, act).run()
+    watcher = Watcher(journal, load_texts(args.language), options, act, alerts)
+    if alerts is None:
+        watcher.run()
+        return 0
+    with _on_sigterm(watcher.stop):
+        watcher.run()
     return 0
+
+
+@contextmanager
+def _on_sigterm(stop: Callable[[], None]) -> Iterator[None]:
+    """Within, SIGTERM calls ``stop`` and ends nothing else."""
+    before = signal.signal(signal.SIGTERM, lambda *_: stop())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -19,6 +19,7 @@ from watchroom.projections.presence import PRESENCE_SECONDS
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.local_time import local_clock, local_date, utc_offset, zoned_time
+from watchroom_tui.plain.alert_sender import AlertSender
 from watchroom_tui.plain.news import Announcement, Identity, News, gone_sentence
 from watchroom_tui.plain.question import Question, UnusableAnswer, answer_call, keys_line, read_question
 from watchroom_tui.plain.sentences import (
@@ -83,13 +84,22 @@ class LineReader:
 
 class Watcher:
     """Tells on standard output what comes into ``journal``. With ``act``, by which a person acts, it asks for
-    answers on the terminal that is standard input."""
+    answers on the terminal that is standard input. With ``alerts`` it has what needs people sent."""
 
-    def __init__(self, journal: Journal, texts: Catalogue, options: WatchOptions, act: Act | None) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        texts: Catalogue,
+        options: WatchOptions,
+        act: Act | None,
+        alerts: AlertSender | None = None,
+    ) -> None:
         self._journal = journal
         self._texts = texts
         self._options = options
         self._act = act
+        self._alerts = alerts
+        self._is_stopped = False
         self._fold = Fold(journal.content)
         self._news = News(texts)
         self._model = Model()
@@ -104,13 +114,22 @@ class Watcher:
         """Whether what was asked went away by itself: a line may have been begun for it."""
 
     def run(self) -> None:
-        """Until the input ends, the person quits, nobody reads any more, or the time is over. Raises
-        `JournalError`, BrokenPipeError."""
+        """Until the input ends, the person quits, nobody reads any more, the time is over, or `stop` was
+        called. Raises `JournalError`, BrokenPipeError."""
+        self._follow()
+        if self._alerts is not None:
+            # What is under way is sent, and said.
+            self._alerts.close()
+            self._say_alerts(time.time_ns())
+
+    def _follow(self) -> None:
         end = None if self._options.seconds is None else time.monotonic() + self._options.seconds
         with closing(self._journal.changes()) as changes:
+            if self._alerts is not None:
+                self._alerts.start(changes.wake)
             self._begin()
             typed = LineReader(sys.stdin.fileno(), changes.wake) if self._act else None
-            while not is_hung_up(sys.stdout):
+            while not (self._is_stopped or is_hung_up(sys.stdout)):
                 while typed and typed.lines:
                     if not self._take_line(typed.lines.popleft()):
                         return
@@ -123,11 +142,16 @@ class Watcher:
                     wait = self._longest_wait()
                     changes.wait(wait if rest is None else min(wait, rest))
 
+    def stop(self) -> None:
+        """End `run` within `PIPE_SECONDS`, if alerts are sent. For the handler of a signal: it takes no
+        lock."""
+        self._is_stopped = True
+
     def _longest_wait(self) -> float:
         """Seconds until something may change by itself."""
         now = time.time_ns()
         left = [(need.deadline - now) / 1e9 for need in self._model.needs if need.deadline is not None]
-        most = PRESENCE_SECONDS if sys.stdout.isatty() else PIPE_SECONDS
+        most = PRESENCE_SECONDS if sys.stdout.isatty() and self._alerts is None else PIPE_SECONDS
         return max(FRAME_SECONDS, min(each for each in (most, *left) if each > 0))
 
     def _begin(self) -> None:
@@ -140,6 +164,7 @@ class Watcher:
         for line in state_lines(self._model, now, self._texts):
             self._say(line)
         self._announce(self._news.begin(self._model, now))
+        self._send_alerts(now)
         self._ask_next()
 
     def _advance(self) -> bool:
@@ -151,6 +176,7 @@ class Watcher:
         if self._options.all_rows:
             self._announce([self._row_line(row) for row in rows if not is_step(row)])
         self._announce(self._news.advance(self._model, now))
+        self._send_alerts(now)
         waiting = {need.identity for need in urgent_needs(self._model, now)}
         self._postponed &= waiting
         if self._asked is not None and self._asked.need.identity not in waiting:
@@ -159,6 +185,18 @@ class Watcher:
         if self._asked is None and not self._is_interrupted:
             self._ask_next()
         return bool(rows)
+
+    def _send_alerts(self, now: int) -> None:
+        """Have what needs people at ``now`` sent, and say what came of earlier alerts."""
+        if self._alerts is None:
+            return
+        self._alerts.hand_on(urgent_needs(self._model, now))
+        self._say_alerts(now)
+
+    def _say_alerts(self, now: int) -> None:
+        lines = self._alerts.lines if self._alerts is not None else deque[str]()
+        while lines:
+            self._announce([Announcement(now, lines.popleft())])
 
     def _read_rows(self) -> None:
         """Take in the rows that came."""

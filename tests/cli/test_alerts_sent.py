@@ -1,0 +1,319 @@
+"""``watchroom watch --send``: what needs people reaches them where no dashboard is open, once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from calls import ok
+from cli.running import as_typed, run, spawned
+from receiver import PATIENCE, Receiver, receiving
+from tui.team import collide
+from watchroom import Toolbox, Workspace
+from watchroom.model import SEND_ALERT, Row
+from watchroom.rules.alert_plan import AlertItem
+from watchroom.rules.alerts import AlertSettings
+from watchroom.rules.requests import Request
+from watchroom.runtime.models import RetryPolicy
+from watchroom_tui.cli import OK, USAGE
+from watchroom_tui.localization import load_texts
+from watchroom_tui.plain.alert_delivery import open_delivery
+from watchroom_tui.plain.alert_sender import AlertOutbox
+
+SECRET = "s3cret"
+SECOND = 1_000_000_000
+NOON = 1_767_268_800 * SECOND  # 2026-01-01 12:00 UTC
+HOOK = '[alerts]\ndigest_seconds = 0\n[alerts.targets.hook]\ntype = "webhook"\nurl = "$HOOK"\n'
+STUCK = AlertItem("failed", "alice", 7, "alice stopped: no connection", "alice")
+ASKED = AlertItem("request", "bob/1/1", 9, "bob asks: Which month?", "bob")
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as opened:
+        yield opened
+
+
+def configure(workspace: Workspace, text: str) -> None:
+    path = Path(workspace.root) / ".watchroom/config.toml"
+    path.write_text(f"{path.read_text()}\n{text}")
+    workspace.scan()
+    assert workspace.registry.find_invalid() is None
+
+
+def alert_rows(workspace: Workspace) -> list[Row]:
+    return [row for row in workspace.journal.rows(limit=10_000) if row.tool == SEND_ALERT]
+
+
+@contextmanager
+def sending(
+    workspace: Workspace, environ: Mapping[str, str], *options: str
+) -> Iterator[subprocess.Popen[str]]:
+    """The command, of which nothing is left that is told to end, nor anything complained of."""
+    with subprocess.Popen(
+        as_typed("watch", workspace.root, "--send", *options),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUTF8": "1", **environ},
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def ended(process: subprocess.Popen[str]) -> str:
+    """What the process printed, once it was asked to end."""
+    process.send_signal(signal.SIGTERM)
+    printed, complaints = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, complaints) == (OK, "")
+    return printed
+
+
+def test_each_need_is_sent_once_to_every_target_and_so_is_its_end(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, receiver: Receiver
+) -> None:
+    targets = (
+        '[alerts.targets.chat]\ntype = "slack"\nurl = "$CHAT"\n'
+        '[alerts.targets.phone]\ntype = "ntfy"\nurl = "$PHONE"\ntoken = "$TOKEN"\n'
+    )
+    configure(workspace, HOOK + targets)
+    environ = {name: f"{receiver.url}/{name.lower()}/{SECRET}" for name in ("HOOK", "CHAT", "PHONE")}
+    environ["TOKEN"] = SECRET
+    link = "http://127.0.0.1:8642/"
+    number = collide(alice, bob)
+    wanted = "bob and alice both changed plan.md."
+    with sending(workspace, environ, "--link", link) as process:
+        got = {posted.path: posted for posted in (receiver.next() for _ in range(3))}
+        hook = got[f"/hook/{SECRET}"].body
+        assert (hook["event"], hook["workspace"], hook["link"]) == ("new", "team", link)
+        (need,) = hook["needs"]
+        assert (need["kind"], need["agent"], need["row"]) == ("conflict", "bob", number)
+        assert got[f"/chat/{SECRET}"].body["text"].splitlines()[1:] == [wanted, link]
+        phone = got["/phone"]
+        assert (phone.body["topic"], phone.body["message"]) == (SECRET, f"{wanted}\n{link}")
+        assert phone.headers["Authorization"] == f"Bearer {SECRET}"
+        ok(workspace.tools_for_human("dana"), "dismiss_conflict", conflict=number)
+        ends = [receiver.next() for _ in range(3)]
+        assert {posted.body["event"] for posted in ends if "event" in posted.body} == {"ended"}
+        printed = ended(process)
+    assert "Alert sent to phone: needs nobody any more: bob and alice" in printed
+    assert receiver.rest() == []
+    rows = alert_rows(workspace)
+    assert sorted((row.path, row.detail["event"]) for row in rows) == [
+        (target, event) for target in ("chat", "hook", "phone") for event in ("ended", "new")
+    ]
+    assert SECRET not in printed + str(rows)
+
+
+def test_a_sender_that_begins_anew_sends_nothing_twice_and_the_ends_that_it_missed(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, receiver: Receiver
+) -> None:
+    configure(workspace, HOOK)
+    number = collide(alice, bob)
+    workspace.requests.ask("alice", "alice/mcp/1", Request("prompt", "Which month?"))
+    environ = {"HOOK": receiver.url}
+    with sending(workspace, environ) as process:
+        assert len(receiver.next().body["needs"]) == 2
+        ended(process)
+    ok(workspace.tools_for_human("dana"), "dismiss_conflict", conflict=number)
+    with sending(workspace, environ) as process:
+        body = receiver.next().body
+        assert (body["event"], [each["kind"] for each in body["needs"]]) == ("ended", ["conflict"])
+        workspace.requests.ask("alice", "alice/mcp/2", Request("prompt", "Which year?"))
+        body = receiver.next().body
+        assert (body["event"], len(body["needs"])) == ("new", 1)
+        assert "Which year?" in body["text"]
+        second = spawned("watch", workspace.root, "--send", **environ)
+        assert (second.returncode, second.stdout) == (USAGE, "")
+        assert "another process" in second.stderr
+        ended(process)
+    assert receiver.rest() == []
+
+
+# -- one target, by a clock of the test's own
+
+
+def outbox_of(workspace: Workspace, receiver: Receiver, lines: list[str], retries: int = 2) -> AlertOutbox:
+    """That of the only target that is configured."""
+    settings, texts = workspace.config.alerts, load_texts("en")
+    (target,) = settings.targets.values()
+    delivery = open_delivery(target, {"HOOK": f"{receiver.url}/{SECRET}"}, "team", "", texts)
+    retry = RetryPolicy(retries=retries, base=2.0, longest=60.0, jitter=lambda: 1.0)
+    return AlertOutbox(workspace, target.name, delivery, settings, texts, lines.append, retry)
+
+
+def events(receiver: Receiver) -> Sequence[tuple[str, int]]:
+    return [(posted.body["event"], len(posted.body["needs"])) for posted in receiver.rest()]
+
+
+def test_a_failure_is_tried_again_then_given_up_and_told(workspace: Workspace, receiver: Receiver) -> None:
+    configure(workspace, HOOK)
+    lines: list[str] = []
+    outbox = outbox_of(workspace, receiver, lines)
+    receiver.statuses.extend([500, 503])
+    now = NOON
+    times = []
+    for _ in range(3):
+        following = outbox.advance([STUCK], now)
+        times.append(None if following is None else (following - now) // SECOND)
+        now = following or now
+    assert times == [2, 4, None]
+    assert events(receiver) == [("new", 1)] * 3
+    assert lines == [
+        "Alert to hook could not be sent yet (status 500): needs you: alice stopped: no connection.",
+        "Alert sent to hook: needs you: alice stopped: no connection.",
+    ]
+    receiver.statuses.extend([500] * 3)
+    for _ in range(3):
+        now = outbox.advance([STUCK, ASKED], now) or now
+    assert outbox.advance([STUCK, ASKED], now) is None
+    assert lines[-1] == "Alert to hook was given up (status 500): needs you: bob asks: Which month?"
+    assert [(row.outcome, row.error) for row in alert_rows(workspace)] == [
+        ("failed", "alert_delayed"),
+        ("ok", ""),
+        ("failed", "alert_delayed"),
+        ("failed", "alert_not_sent"),
+    ]
+    assert len(events(receiver)) == 3
+    # What never arrived has no end; what did has.
+    assert outbox.advance([], now) is None
+    assert events(receiver) == [("ended", 1)]
+    # The next sender tries it once more.
+    assert outbox_of(workspace, receiver, lines).advance([ASKED], now) is None
+    assert events(receiver) == [("new", 1)]
+
+
+@pytest.mark.parametrize("status", [302, 403, 404])
+def test_a_refusal_is_final_and_no_redirect_is_followed(
+    workspace: Workspace, receiver: Receiver, status: int
+) -> None:
+    configure(workspace, HOOK)
+    lines: list[str] = []
+    outbox = outbox_of(workspace, receiver, lines)
+    receiver.statuses.append(status)
+    outbox.advance([STUCK], NOON)
+    assert outbox.advance([STUCK], NOON) is None
+    assert [posted.path for posted in receiver.rest()] == [f"/{SECRET}"]
+    assert f"given up (status {status})" in lines[0]
+    assert SECRET not in str(lines) + str(alert_rows(workspace))
+
+
+def test_a_server_that_is_not_there_is_told_without_its_address(workspace: Workspace) -> None:
+    configure(workspace, HOOK)
+    lines: list[str] = []
+    with receiving() as gone:
+        pass
+    assert outbox_of(workspace, gone, lines).advance([STUCK], NOON) == NOON + 2 * SECOND
+    assert "(no connection)" in lines[0]
+    assert gone.url not in lines[0] + str(alert_rows(workspace))
+
+
+def test_needs_within_the_digest_are_one_message_and_those_that_go_are_none(
+    workspace: Workspace, receiver: Receiver
+) -> None:
+    configure(workspace, HOOK.replace("digest_seconds = 0", "digest_seconds = 60"))
+    outbox = outbox_of(workspace, receiver, [])
+    gone = ASKED._replace(since=11)
+    assert outbox.advance([STUCK, gone], NOON) == NOON + 60 * SECOND
+    assert outbox.advance([STUCK, ASKED], NOON + 50 * SECOND) == NOON + 60 * SECOND
+    assert events(receiver) == []
+    assert outbox.advance([STUCK, ASKED], NOON + 60 * SECOND) is None
+    assert events(receiver) == [("new", 2)]
+
+
+def test_quiet_hours_hold_everything_until_they_end(workspace: Workspace, receiver: Receiver) -> None:
+    quiet = '[alerts.quiet]\nstart = "12:30"\nend = "07:00"\nzone = "UTC"\n'
+    configure(workspace, HOOK + quiet)
+    outbox = outbox_of(workspace, receiver, [])
+    assert outbox.advance([STUCK], NOON) is None
+    assert events(receiver) == [("new", 1)]
+    morning = NOON + 19 * 3600 * SECOND
+    assert outbox.advance([ASKED], NOON + 3600 * SECOND) == morning
+    assert outbox.advance([ASKED], morning - SECOND) == morning
+    assert events(receiver) == []
+    assert outbox.advance([ASKED], morning) is None
+    assert events(receiver) == [("ended", 1), ("new", 1)]
+
+
+@pytest.mark.filterwarnings("ignore:.imghdr. is deprecated")  # of a library that Apprise loads
+def test_apprise_sends_to_the_service_that_a_variable_names(
+    workspace: Workspace,
+    receiver: Receiver,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configure(
+        workspace, '[alerts]\ndigest_seconds = 0\n[alerts.targets.any]\ntype = "apprise"\nurl = "$ANY"\n'
+    )
+    settings, texts = workspace.config.alerts, load_texts("en")
+    environ = {"ANY": receiver.url.replace("http", "json") + f"/{SECRET}"}
+    delivery = open_delivery(settings.targets["any"], environ, "team", "", texts)
+    lines: list[str] = []
+    outbox = AlertOutbox(workspace, "any", delivery, settings, texts, lines.append)
+    receiver.statuses.append(302)
+    later = outbox.advance([STUCK], NOON) or 0
+    assert later > NOON
+    assert outbox.advance([STUCK], later) is None
+    assert [posted.body["message"] for posted in receiver.rest()] == ["alice stopped: no connection."] * 2
+    assert lines[-1].startswith("Alert sent to any")
+    monkeypatch.setitem(sys.modules, "apprise", None)
+    monkeypatch.setenv("ANY", environ["ANY"])
+    status, out, err = run(capsys, "watch", workspace.root, "--send")
+    assert (status, out) == (USAGE, "")
+    assert (
+        'alerts.targets.any is sent by Apprise, which comes with the extra: pip install "watchroom[apprise]"'
+        in err
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "environ", "says"),
+    [
+        ("", {}, "no target under [alerts.targets]"),
+        (HOOK, {}, "alerts.targets.hook.url: $HOOK is not set."),
+        (HOOK, {"HOOK": f"file:///{SECRET}"}, "alerts.targets.hook.url is no address"),
+        (HOOK, {"HOOK": f"http://user:{SECRET}@127.0.0.1/"}, "alerts.targets.hook.url is no address"),
+        (
+            HOOK + '[alerts.quiet]\nstart = "22:00"\nend = "07:00"\nzone = "Nowhere/None"\n',
+            {"HOOK": "http://127.0.0.1:9/"},
+            "knows no time zone Nowhere/None",
+        ),
+    ],
+)
+def test_what_cannot_be_sent_is_said_before_anything_is(
+    workspace: Workspace,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    config: str,
+    environ: Mapping[str, str],
+    says: str,
+) -> None:
+    configure(workspace, config)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    status, out, err = run(capsys, "watch", workspace.root, "--send")
+    assert (status, out) == (USAGE, "")
+    assert says in err
+    assert SECRET not in err
+
+
+def test_a_link_leads_to_a_page_and_lets_nobody_in(team: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for link in ("javascript:alert(1)", f"http://127.0.0.1:8642/?token={SECRET}"):
+        status, _, err = run(capsys, "watch", team, "--send", "--link", link)
+        assert status == USAGE
+        assert "--link takes the address of a page" in err
+        assert SECRET not in err
+    assert run(capsys, "watch", team, "--link", "http://127.0.0.1/")[0] == USAGE
+
+
+def test_without_the_table_nothing_is_configured(workspace: Workspace) -> None:
+    assert workspace.config.alerts == AlertSettings()
