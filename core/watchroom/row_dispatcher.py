@@ -26,7 +26,7 @@ class RowDispatcher:
     """Hands each new row to those who subscribed to its address. May be used from any thread.
 
     ``address`` says where a row of ``journal`` goes, None: to nobody. ``look_after`` is called every few
-    seconds, on the dispatcher's thread.
+    seconds, and ``watch`` with every row, on the dispatcher's thread.
     """
 
     def __init__(
@@ -34,7 +34,9 @@ class RowDispatcher:
         journal: Journal,
         address: Callable[[Row], str | None],
         look_after: Callable[[], None] = lambda: None,
+        watch: Callable[[Row], None] = lambda _: None,
     ) -> None:
+        self._watch = watch
         self._look_after = look_after
         self._journal = journal
         self._address = address
@@ -108,5 +110,6 @@ class RowDispatcher:
                 takers = (*self._takers.get(EVERY_ROW, ()), *self._takers.get(address or "", ()))
             for take in takers:
                 take(row)
+            self._watch(row)
             self._seq = row.seq
         return bool(rows)

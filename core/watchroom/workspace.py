@@ -33,6 +33,7 @@ from watchroom.rules.config import Agent, Config, add_agents, render_config
 from watchroom.texts import Language
 from watchroom.verify import BrokenVersion, Problem, repair, verify, versions_broken
 from watchroom.zones import Store, Zones
+from watchroom.zones.breaking import AgentBreaker
 from watchroom.zones.edit_rules import edit_rules
 from watchroom.zones.presence import record_lost_processes
 
@@ -74,7 +75,9 @@ class Workspace(Zones):
         self._is_closed = False
         self._sessions: Sessions | None = None
         self._sessions_lock = Lock()
-        self.dispatcher = RowDispatcher(self.journal, row_address, self.record_lost_processes)
+        self.dispatcher = RowDispatcher(
+            self.journal, row_address, self.record_lost_processes, AgentBreaker(store).watch
+        )
 
     @classmethod
     def open(

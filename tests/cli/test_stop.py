@@ -24,7 +24,7 @@ class Looping:
 
     async def __call__(self, payload: ModelPayload) -> AsyncIterator[Mapping[str, object]]:
         self.asked += 1
-        for chunk in calling(call("tool", f"c{self.asked}")):
+        for chunk in calling(call("tool", f"c{self.asked}"), content=f"Turn {self.asked}."):
             yield chunk
 
 

@@ -53,6 +53,8 @@ class Need(NamedTuple):
         """Whose doing, or leaving undone, it is about; of several the first, of none an empty text."""
         if self.kind in ("lost", "expired"):
             return self.against.partition(", ")[0]
+        if self.kind == "breaker":
+            return self.row.path
         return self.against if self.kind == "stalled" else self.row.actor
 
     @property

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final, cast
 
 from watchroom.errors import ConfigInvalid
-from watchroom.model import MESSAGE, SEEN, SET_BUDGET, SHARED, Row
+from watchroom.model import CANCEL, MESSAGE, RESUME, SEEN, SET_BUDGET, SHARED, Row
 from watchroom.projections.model import Need, order_needs
 from watchroom.projections.processes import OpenWork
 from watchroom.projections.sessions import RequestView
@@ -51,7 +51,7 @@ class NeedProjection:
             author = self._authors.get(need_key(kind, row.actor, row), row.actor)
             if author != row.actor:
                 self._add(kind, row, author)
-        elif kind == "budget":
+        elif kind in ("budget", "breaker"):
             self._add(kind, row)
         elif kind == "handoff":
             self._add(kind, row, split_handoff(row.path)[1])
@@ -84,6 +84,7 @@ class NeedProjection:
         """Close what waits for ``agent``, which works no more: nobody need help it. What it wrote to people
         still wants to be read."""
         self._close("failed", agent)
+        self._close("breaker", agent)
         self._close_denied(agent)
 
     def lose(self, row: Row, work: OpenWork, opened_at: int) -> None:
@@ -158,6 +159,8 @@ class NeedProjection:
             self._close_denied(row.actor)
         if row.tool == SEEN:
             self._acknowledge(row)
+        elif row.tool in (RESUME, CANCEL) and row.zone == "session":
+            self._close("breaker", row.path.partition("/")[0])
         elif row.tool == MESSAGE and row.zone == "session":
             self._close("message", row.path.partition("/")[0])
         elif row.zone in SHARED:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from watchroom.model import END_TASK, MESSAGE, SPAWN, TERMINATE, Row
+from watchroom.rules.breaker import is_trip
 from watchroom.rules.requests import ends_request
 
 _TASK: Final = "task "
@@ -20,7 +21,7 @@ def row_address(row: Row) -> str | None:
     if row.zone == "session" and row.version is None and row.kind == "human":
         return row.path
     if row.zone == "agent":
-        if row.tool == MESSAGE:
+        if row.tool == MESSAGE or is_trip(row):
             return row.path
         if row.tool in (SPAWN, TERMINATE):
             return task_address(str(row.detail["task"]))

@@ -12,6 +12,7 @@ from watchroom import validation
 from watchroom.errors import ConfigInvalid, InvalidAgentId, InvalidRole, JournalDamaged
 from watchroom.model import Row
 from watchroom.rules.alerts import AlertSettings, dump_alerts, parse_alerts
+from watchroom.rules.breaker import BreakerSettings, breaker_as_table, parse_breaker
 from watchroom.rules.budgets import Budgets, dump_budgets, parse_budgets
 from watchroom.rules.policy import PolicyRules, parse_policy, policy_as_table
 from watchroom.sandbox.hosts import is_pattern
@@ -56,6 +57,8 @@ class Config(NamedTuple):
     """How much sessions, agents, tasks and the team may use."""
     alerts: AlertSettings = AlertSettings()
     """What is sent out of the workspace when something needs people."""
+    breaker: BreakerSettings = BreakerSettings()
+    """When an agent that goes in circles is paused."""
 
     def with_agents(self, new: Iterable[Agent]) -> Config:
         """The config with the ``new`` agents, in place of those with the same ids."""
@@ -152,6 +155,7 @@ def parse_config(text: str) -> Config:
         policy=parse_policy(table.get("policy", {})),
         budgets=parse_budgets(table.get("budgets", {})),
         alerts=parse_alerts(table.get("alerts", {})),
+        breaker=parse_breaker(table.get("breaker", {})),
     )
     config = settings.with_agents(_agent(name, fields) for name, fields in agents.items())
     _check_supervisors(config)
@@ -249,4 +253,6 @@ def render_config(config: Config) -> str:
         settings["budgets"] = budgets
     if alerts := dump_alerts(config.alerts):
         settings["alerts"] = alerts
+    if breaker := breaker_as_table(config.breaker):
+        settings["breaker"] = breaker
     return tomli_w.dumps({**settings, "agents": agents})

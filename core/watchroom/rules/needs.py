@@ -10,6 +10,7 @@ from watchroom.model import (
     LOST,
     MESSAGE,
     OUTSIDE,
+    PAUSE,
     SHARED,
     SYSTEM,
     UNCHECKED,
@@ -25,6 +26,7 @@ NeedKind: TypeAlias = Literal[
     "lost",
     "failed",
     "expired",
+    "breaker",
     "budget",
     "message",
     "outside",
@@ -43,7 +45,11 @@ command that resumes, a message to the agent, or that a person has seen it."""
 
 EXPIRED: Final = "expired"
 """The key of the need for all requests that expired."""
-_OPENED_BY_SYSTEM: Final[Mapping[str, NeedKind]] = {LOST: "lost", BUDGET_WARNING: "budget"}
+_OPENED_BY_SYSTEM: Final[Mapping[str, NeedKind]] = {
+    LOST: "lost",
+    BUDGET_WARNING: "budget",
+    PAUSE: "breaker",
+}
 """By the tool of a row that Watchroom itself makes."""
 _ENDED_BY_TIME: Final = '"outcome": "expired"'
 _FAILED: Final = '"status": "error"'
@@ -120,6 +126,7 @@ _ANSWERS: Final[Mapping[NeedKind, tuple[NeedAnswer, ...]]] = {
     "lost": ("resume", "seen"),
     "failed": ("resume", "message", "seen"),
     "expired": ("seen",),
+    "breaker": ("resume", "message", "seen"),
     "budget": ("seen",),
     "message": ("message", "seen"),
     "outside": ("merge",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from watchroom.journal.topics import SETTLED, deliveries_to, messages_to
-from watchroom.model import Note, Row
+from watchroom.model import MESSAGE, Note, Row
 from watchroom.zones.conflict_settlement import ConflictSettlement
 from watchroom.zones.store import Store
 
@@ -64,4 +64,6 @@ class Notifications:
     def _concerns(self, row: Row, agent: str) -> bool:
         if row.actor == agent:
             return False
-        return row.zone in ("handoff", "agent") or self._conflicts.settles_conflict_of(row, agent)
+        if row.zone == "agent":
+            return row.tool == MESSAGE
+        return row.zone == "handoff" or self._conflicts.settles_conflict_of(row, agent)

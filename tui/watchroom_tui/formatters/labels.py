@@ -60,6 +60,7 @@ NEED_MARKS: Final[dict[str, Span]] = {
     "lost": Span("◌", "error"),
     "failed": Span("✖", "error"),
     "expired": Span("⧗", "warning"),
+    "breaker": Span("↻", "error"),
     "budget": Span("◔", "warning"),
     "message": Span("✎", "accent"),
     "outside": Span("✎", "warning"),
@@ -223,7 +224,7 @@ def need_text(need: Need, texts: Catalogue) -> str:
         return texts("need.deleted")
     if need.kind == "lost" and need.row.message:
         return texts("need.lost_resumable", against=sanitize(need.against), resume=sanitize(need.row.message))
-    if need.kind in ("failed", "budget"):
+    if need.kind in ("failed", "breaker", "budget"):
         return sanitize(need.row.message)
     who = sanitize(need.row.actor)
     if need.kind == "conflict" and not need.against:

@@ -15,7 +15,7 @@ from watchroom_tui.theme import agent_class
 
 SOON_SECONDS: Final = 30
 """What runs out in fewer seconds is red."""
-_OF_AGENTS: Final = ("request", "message", "failed", "denied", "stalled", "lost", "expired")
+_OF_AGENTS: Final = ("request", "message", "failed", "breaker", "denied", "stalled", "lost", "expired")
 """The kinds that are about agents; the others are about files."""
 
 

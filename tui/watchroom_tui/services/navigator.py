@@ -57,7 +57,7 @@ class Navigator:
         if need.kind == "failed":
             await self.go_to("agents", SessionTarget(need.row.path))
             return
-        if need.kind in ("lost", "denied", "stalled"):
+        if need.kind in ("lost", "breaker", "denied", "stalled"):
             await self.go_to("agents", AgentTarget(need.agent, shows_rows=need.kind != "lost"))
             return
         await app.show_screen(ZONE_SCREENS.get(need.row.zone) or NEED_SCREENS[need.kind])

@@ -134,7 +134,9 @@ class AgentsScreen(BaseScreen):
     @property
     def current_need(self) -> Need | None:
         view = self.query_one("#agents", AgentList).item
-        return self.find_agent_need(("failed", "denied", "stalled"), view.agent.id if view else None)
+        return self.find_agent_need(
+            ("failed", "breaker", "denied", "stalled"), view.agent.id if view else None
+        )
 
     def _go_to_agent(self, agent: str) -> None:
         agents = self.query_one("#agents", AgentList)

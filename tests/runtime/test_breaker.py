@@ -1,0 +1,50 @@
+"""An agent that goes in circles is paused, without a dashboard, and once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runtime.scripted import at_work, say, status_is, until
+from runtime.weather import Calls, call, calling
+from runtime.working import HELLO, SAYS, chat
+from watchroom import Workspace
+from watchroom.projections import Fold
+from watchroom.runtime import Limits, RuntimeConfig
+
+FOR_EVER = RuntimeConfig(limits=Limits(steps=None, errors=None))
+
+
+def needs(workspace: Workspace) -> list[tuple[str, str, str]]:
+    fold = Fold(workspace.journal.content)
+    fold.apply(workspace.journal.rows(0, limit=10_000))
+    return [(need.kind, need.agent, need.row.message) for need in fold.model().needs]
+
+
+def add_line(file: Path, line: str) -> None:
+    with file.open("a") as opened:
+        opened.write(line)
+
+
+async def test_a_loop_is_paused_and_goes_on_when_a_person_says_so(tmp_path: Path) -> None:
+    with (
+        Workspace.open(tmp_path / "team", ["alice", "bob"]) as workspace,
+        Workspace.open(tmp_path / "team", create=False) as other,
+    ):
+        config = Path(workspace.root, ".watchroom", "config.toml")
+        add_line(config, "[breaker]\nsteps = 10\n")
+        workspace.check([config])
+        # Another process looks at the same rows.
+        other.dispatcher.start()
+        circle = [calling(call("tool", f"c{turn}")) for turn in range(200)]
+        agent = chat(*circle, SAYS, tools={"tool": Calls("fine")})
+        async with (
+            workspace.sessions.begin("alice", agent, FOR_EVER, messages=HELLO) as session,
+            at_work(session),
+        ):
+            await status_is(session, "paused")
+            said = "Paused: 10 steps with no new text and no new version of a file."
+            await until(lambda: needs(workspace) == [("breaker", "alice", said)])
+            pauses = [row for row in workspace.journal.rows(0, limit=10_000) if row.tool == "pause_agent"]
+            assert [(row.actor, row.path) for row in pauses] == [("system", "alice")]
+            say(workspace, "resume_agent", agent_id="alice")
+            await until(lambda: not needs(workspace))
