@@ -110,3 +110,21 @@ def test_a_failed_call_reads_as_one(workspace: Workspace) -> None:
     session.record(CallFinished("c1", "no such file \udcff", is_error=True))
     (message,) = [each for each in workspace.sessions.state("alice", "s-1").messages if each.role == "tool"]
     assert json.loads(message.content)["success"] is False
+
+
+def test_a_client_of_which_no_hook_tells_is_unsupervised(workspace: Workspace) -> None:
+    session = ClientSession(workspace, "alice", "s-1", CLAUDE)
+    session.record(PromptSubmitted("Do it"))
+    session.record_unsupervised()
+
+    def status() -> str:
+        fold = Fold(workspace.journal.content)
+        fold.apply(workspace.journal.rows())
+        view = fold.model().agent("alice")
+        assert view is not None
+        return view.status(workspace.journal.now())
+
+    assert status() == "unsupervised"
+    session.is_supervised = True
+    session.record(MessageCompleted("Hello"))
+    assert status() == "running"

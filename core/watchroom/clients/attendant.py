@@ -269,8 +269,9 @@ class Attendant:
 
 
 def _end_session(session: ClientSession, reason: str) -> None:
-    if session.status not in ENDED:
-        session.record(SessionEnded("cancelled", reason))
+    status = session.status
+    if status not in ENDED:
+        session.record(SessionEnded("done" if status == "idle" else "cancelled", reason))
 
 
 def _parse(line: bytes) -> Mapping[str, Json] | None:

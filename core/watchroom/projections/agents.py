@@ -9,10 +9,12 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 from watchroom.model import ENDED, Row
 from watchroom.projections.sessions import RequestView, SessionView
 from watchroom.rules.config import Agent
+from watchroom.rules.presence import is_unsupervised
 
-Status: TypeAlias = Literal["waiting", "error", "lost", "paused", "running", "idle", "done"]
+Status: TypeAlias = Literal["waiting", "error", "lost", "unsupervised", "paused", "running", "idle", "done"]
 """What an agent is up to, in the order in which people want to see it: what waits for them and what went
-wrong before what goes on by itself. ``lost``: not seen alive."""
+wrong before what goes on by itself. ``lost``: not seen alive; ``unsupervised``: its client
+does something of which no hook tells."""
 _ORDER: Final[Mapping[Status, int]] = {status: at for at, status in enumerate(get_args(Status))}
 Reading: TypeAlias = Literal["now", "resumed", "never"]
 
@@ -61,6 +63,11 @@ class AgentView(NamedTuple):
         return self.session is not None and not self.is_ended and self.session.status not in ENDED
 
     @property
+    def is_unsupervised(self) -> bool:
+        """Whether its client does something of which no hook tells: nobody can hold or ask there."""
+        return self.session is not None and self.is_unfinished and is_unsupervised(self.session.last)
+
+    @property
     def is_thinking(self) -> bool:
         """Whether its model is just saying something."""
         streams = self.session.streams if self.session else None
@@ -76,6 +83,8 @@ class AgentView(NamedTuple):
             return "lost"
         if step == "waiting_for_human_input" and not (self.request and self.request.has_expired(now)):
             return "waiting"
+        if self.is_unsupervised:
+            return "unsupervised"
         if step in ("paused", "error"):
             return "paused" if step == "paused" else "error"
         if step in ENDED and not self._acted_since_session():

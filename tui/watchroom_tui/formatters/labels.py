@@ -36,6 +36,7 @@ STATUS_MARKS: Final[dict[Status, Span]] = {
     "done": Span("✓", "ok"),
     "error": Span("✖", "error"),
     "lost": Span("◌", "error"),
+    "unsupervised": Span("◇", "warning"),
 }
 SESSION_MARKS: Final[dict[SessionStatus, Span]] = {
     "idle": Span("○", "dim"),
@@ -327,6 +328,8 @@ def agent_status_text(view: AgentView, now: int, texts: Catalogue, resume: str =
         return lost_text(view.last_heard, resume, texts)
     if view.request is not None and not view.request.has_expired(now):
         return texts("agents.waits", what=request_text(view.request, texts))
+    if view.is_unsupervised:
+        return texts("agents.unsupervised")
     if session.status == "paused":
         return texts("session.status.paused")
     if session.status == "error":
