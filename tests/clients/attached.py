@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -42,10 +43,11 @@ def told(name: str, **more: object) -> dict[str, Any]:
 
 
 class AttachedClient:
-    """A client of ``agent`` in the workspace at ``root``."""
+    """A client of ``agent`` in the workspace at ``root``, in a terminal or without one."""
 
-    def __init__(self, root: Path, *more: str, agent: str = "alice") -> None:
+    def __init__(self, root: Path, *more: str, agent: str = "alice", has_terminal: bool = True) -> None:
         self._command = hook_command(root, *more, agent=agent)
+        self._environment = {**os.environ, "CLAUDE_CODE_ENTRYPOINT": "cli" if has_terminal else "sdk-cli"}
 
     def hook(self, name: str, **more: object) -> dict[str, Any] | None:
         """What the hook answers to an event, None for nothing."""
@@ -54,7 +56,9 @@ class AttachedClient:
     def begin(self, name: str, **more: object) -> subprocess.Popen[str]:
         """Begin a hook, which may wait."""
         pipe = subprocess.PIPE
-        hook = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+        hook = subprocess.Popen(
+            self._command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=self._environment
+        )
         assert hook.stdin is not None
         hook.stdin.write(json.dumps(told(name, **more)))
         hook.stdin.close()

@@ -162,6 +162,14 @@ def test_a_message_wakes_an_idle_agent(attended: AttachedClient, workspace: Work
     assert working is None, "it is told once"
 
 
+def test_a_client_without_a_terminal_is_not_kept_from_ending(
+    root: Path, attended: AttachedClient, workspace: Workspace
+) -> None:
+    client = AttachedClient(root, has_terminal=False)
+    client.hook("UserPromptSubmit", prompt="Go")
+    assert client.hook("Stop", background_tasks=[]) is None
+
+
 def test_usage_comes_from_the_transcript_once_for_each_message(
     attended: AttachedClient, workspace: Workspace, tmp_path: Path
 ) -> None:

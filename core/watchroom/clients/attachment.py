@@ -126,9 +126,10 @@ class Attachment:
     def _texts(self) -> Catalogue:
         return catalogue(self.workspace.config.language)
 
-    async def handle(self, event: Event) -> HookAnswer:
+    async def handle(self, event: Event, *, may_wait: bool = False) -> HookAnswer:
         """Make rows of what ``event`` tells, ask people where they have to be asked, and return what to
-        answer. A wait that is cancelled withdraws what it asked. Raises `WatchroomError`."""
+        answer. ``may_wait``: the hook of an idle client may wait until something comes.
+        A wait that is cancelled withdraws what it asked. Raises `WatchroomError`."""
         name = text_of(event, "hook_event_name")
         session = await run_in_thread(self.find_session, event)
         if session is None:
@@ -146,7 +147,7 @@ class Attachment:
         if name == AFTER:
             return tell(AFTER, await run_in_thread(self._news, main))
         if name == STOP:
-            return await self._idle(main, event)
+            return await self._idle(main, event, may_wait)
         return NOTHING
 
     def _answer_without_session(self, event: Event) -> HookAnswer:
@@ -397,9 +398,9 @@ class Attachment:
             if await run_in_thread(self.workspace.requests.ended, call.request) is None:
                 await run_in_thread(self.workspace.requests.withdraw, call.request)
 
-    async def _idle(self, main: str, event: Event) -> HookAnswer:
+    async def _idle(self, main: str, event: Event, may_wait: bool) -> HookAnswer:
         """Give an agent that has nothing to do what comes for it, as soon as it comes."""
-        if self.client == "codex" or not self._is_owner:
+        if self.client == "codex" or not may_wait:
             news = await run_in_thread(self._news, main)
             is_again = event.get("stop_hook_active") is True
             if not news or is_again:

@@ -152,8 +152,8 @@ class Attendant:
 
     async def _serve_hook(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one hook; what was asked for one that is gone before its answer is withdrawn."""
-        event = await self._read_event(reader)
-        answering = asyncio.ensure_future(self._answer(event))
+        event, may_wait = await self._read_event(reader)
+        answering = asyncio.ensure_future(self._answer(event, may_wait))
         closing = asyncio.ensure_future(reader.read(1))
         try:
             await asyncio.wait((answering, closing), return_when=asyncio.FIRST_COMPLETED)
@@ -169,19 +169,20 @@ class Attendant:
             await asyncio.gather(answering, closing, return_exceptions=True)
             writer.close()
 
-    async def _read_event(self, reader: asyncio.StreamReader) -> Event | str:
-        """The event of a hook, or what is wrong with it."""
+    async def _read_event(self, reader: asyncio.StreamReader) -> tuple[Event | str, bool]:
+        """The event of a hook, or what is wrong with it; whether the hook may wait beside an idle client."""
         try:
             head = json.loads(await reader.readline())
             size = int(head["bytes"])
             if size > _MOST_EVENT_BYTES:
-                return f"{size} bytes"
+                return f"{size} bytes", False
             event = json.loads(await reader.readexactly(size))
         except (ValueError, KeyError, TypeError, RecursionError, asyncio.IncompleteReadError) as error:
-            return str(error)
-        return event if isinstance(event, dict) else type(event).__name__
+            return str(error), False
+        is_object = isinstance(event, dict)
+        return event if is_object else type(event).__name__, head.get("may_wait") is True
 
-    async def _answer(self, event: Event | str) -> HookAnswer:
+    async def _answer(self, event: Event | str, may_wait: bool) -> HookAnswer:
         texts = catalogue(self._workspace.config.language)
         if isinstance(event, str):
             return HookAnswer(error=texts("hook.no_attendant", reason=event), status=1)
@@ -190,7 +191,7 @@ class Attendant:
             await self._note_supervision()
             await self._watch(event)
             await self._read_transcripts()
-            return await self._attachment.handle(event)
+            return await self._attachment.handle(event, may_wait=may_wait)
         except WatchroomError as error:
             # Status 2 keeps the call from being made.
             said = texts("hook.no_attendant", reason=str(error))

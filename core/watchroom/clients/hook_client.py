@@ -24,7 +24,7 @@ def main(command: list[str]) -> int:
     root, agent = (command[command.index(each) + 1] for each in ("hook", "--agent"))
     ancestors = _ancestors(os.getppid())
     for name in _names(root, agent, ancestors):
-        answer = _ask(root, name, event, ancestors)
+        answer = _ask(root, name, event)
         if answer is not None:
             sys.stdout.write(answer["said"])
             sys.stderr.write(answer["error"])
@@ -33,17 +33,18 @@ def main(command: list[str]) -> int:
 
 
 def _names(root: str, agent: str, ancestors: list[int]) -> list[str]:
-    """The attendants of the agent, that of this client first."""
+    """The attendants of the agent that may be this client's."""
     try:
         names = os.listdir(os.path.join(root, FOLDER))
     except OSError:
         return []
     own = [f"{agent}-{pid}.sock" for pid in ancestors]
-    others = sorted(each for each in names if each.startswith(f"{agent}-") and each not in own)
+    # Where the system tells of no ancestors, any may be it.
+    others = [] if os.path.isdir("/proc/self") else sorted(e for e in names if e.startswith(f"{agent}-"))
     return [each for each in own if each in names] + others
 
 
-def _ask(root: str, name: str, event: bytes, ancestors: list[int]) -> dict[str, str] | None:
+def _ask(root: str, name: str, event: bytes) -> dict[str, str] | None:
     """What the attendant answers, None where it is not there."""
     connection = socket.socket(socket.AF_UNIX)
     try:
@@ -52,7 +53,9 @@ def _ask(root: str, name: str, event: bytes, ancestors: list[int]) -> dict[str, 
         connection.settimeout(_CONNECT_SECONDS)
         connection.connect(name)
         connection.settimeout(None)
-        head = json.dumps({"bytes": len(event), "ancestors": ancestors}).encode() + b"\n"
+        # A client without a terminal ends only once its hooks have.
+        may_wait = os.environ.get("CLAUDE_CODE_ENTRYPOINT") == "cli"
+        head = json.dumps({"bytes": len(event), "may_wait": may_wait}).encode() + b"\n"
         connection.sendall(head + event)
         with connection.makefile("rb") as file:
             line = file.readline()
