@@ -30,6 +30,7 @@ SECRET = "s3cret"
 SECOND = 1_000_000_000
 NOON = 1_767_268_800 * SECOND  # 2026-01-01 12:00 UTC
 HOOK = '[alerts]\ndigest_seconds = 0\n[alerts.targets.hook]\ntype = "webhook"\nurl = "$HOOK"\n'
+HOSTILE = AlertItem("message", "bob", 5, "bob wrote: <!channel> <https://evil.example|ours> @everyone", "bob")
 STUCK = AlertItem("failed", "alice", 7, "alice stopped: no connection", "alice")
 ASKED = AlertItem("request", "bob/1/1", 9, "bob asks: Which month?", "bob")
 
@@ -244,6 +245,16 @@ def test_quiet_hours_hold_everything_until_they_end(workspace: Workspace, receiv
     assert events(receiver) == [("ended", 1), ("new", 1)]
 
 
+def test_nothing_that_an_agent_wrote_calls_people_or_is_a_link_in_a_chat(
+    workspace: Workspace, receiver: Receiver
+) -> None:
+    configure(workspace, HOOK.replace("webhook", "slack"))
+    outbox_of(workspace, receiver, []).advance([HOSTILE], NOON)
+    (posted,) = receiver.rest()
+    assert [each for each in ("<", ">", "@everyone") if each in posted.body["text"]] == []
+    assert posted.body["mrkdwn"] is False
+
+
 @pytest.mark.filterwarnings("ignore:.imghdr. is deprecated")  # of a library that Apprise loads
 def test_apprise_sends_to_the_service_that_a_variable_names(
     workspace: Workspace,
@@ -262,8 +273,12 @@ def test_apprise_sends_to_the_service_that_a_variable_names(
     receiver.statuses.append(302)
     later = outbox.advance([STUCK], NOON) or 0
     assert later > NOON
-    assert outbox.advance([STUCK], later) is None
-    assert [posted.body["message"] for posted in receiver.rest()] == ["alice stopped: no connection."] * 2
+    assert outbox.advance([STUCK, HOSTILE], later) is None
+    first, second = (posted.body["message"] for posted in receiver.rest())
+    assert first == "alice stopped: no connection."
+    assert second.startswith(first)
+    assert "everyone" in second
+    assert "@everyone" not in second
     assert lines[-1].startswith("Alert sent to any")
     monkeypatch.setitem(sys.modules, "apprise", None)
     monkeypatch.setenv("ANY", environ["ANY"])

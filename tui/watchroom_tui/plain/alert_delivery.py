@@ -11,7 +11,7 @@ from watchroom.rules.alert_plan import AlertMessage
 from watchroom.rules.alerts import AlertTarget, is_web_address
 from watchroom.texts import Catalogue
 
-from watchroom_tui.plain.alert_payloads import alert_payload, alert_text, split_topic
+from watchroom_tui.plain.alert_payloads import alert_payload, alert_text, split_topic, without_mentions
 from watchroom_tui.usage import WrongUsage
 
 if TYPE_CHECKING:
@@ -137,5 +137,6 @@ class AppriseDelivery:
     def send(self, message: AlertMessage) -> None:
         """Deliver ``message``. Raises `DeliveryFailed`."""
         text = alert_text(message, self._place, self._link, self._texts)
-        if not self._service.notify(title=text.title, body=text.body, body_format="text"):
+        title, body = without_mentions(text.title), without_mentions(text.body)
+        if not self._service.notify(title=title, body=body, body_format="text"):
             raise DeliveryFailed(self._texts("watch.alert.not_taken"))

@@ -67,8 +67,9 @@ def alert_payload(
     """The JSON object that ``target`` takes for ``message``, which people read as ``text``; ``topic`` is that
     of ntfy."""
     if target == "slack":
-        # Nothing that an agent wrote calls people, or is a link under another name.
-        shown = f"{text.title}\n{text.body}".replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        # Nothing that an agent wrote is a link under another name.
+        whole = without_mentions(f"{text.title}\n{text.body}")
+        shown = whole.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         return {"text": shown, "mrkdwn": False}
     if target == "ntfy":
         clipped = text.body.encode()[:_NTFY_BYTES].decode(errors="ignore")
@@ -94,6 +95,11 @@ def alert_payload(
         "link": link,
         "needs": needs,
     }
+
+
+def without_mentions(text: str) -> str:
+    """``text`` in which no ``@everyone`` calls the people of a chat: an agent may have written it."""
+    return text.replace("@", "@\N{ZERO WIDTH SPACE}")
 
 
 def split_topic(url: str) -> tuple[str, str]:
