@@ -13,6 +13,7 @@ from watchroom.model import Row
 from watchroom.queries.versions import UnreadableVersionError, VersionPair, read_current
 from watchroom.texts import Catalogue
 
+from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.formatters.diff_drawing import DiffDrawing
 from watchroom_tui.formatters.styled_text import Span
@@ -113,3 +114,17 @@ class RestoreDialog(ConfirmDialog):
             "to_version": version,
             "expected_version": expected,
         }
+
+
+def ask_to_restore(app: Dashboard, wanted: Row, head: Row) -> None:
+    """Show what bringing ``wanted`` back would change, and ask; or say why it cannot be. ``head`` is the
+    current version."""
+    texts = app.texts
+    if not app.can_act:
+        app.explain_read_only()
+    elif wanted.version is None:
+        app.show_message(texts("files.refused"), "warning")
+    elif wanted.version == head.version:
+        app.show_message(texts("files.current", version=wanted.version), "warning")
+    else:
+        app.push_screen(RestoreDialog(wanted, texts))

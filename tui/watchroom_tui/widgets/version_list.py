@@ -51,6 +51,17 @@ class VersionTimeline(ColumnList[Row]):
     def marked(self) -> Row | None:
         return self._marked
 
+    @property
+    def compared(self) -> Row | None:
+        """The marked version, where the cursor is on another one."""
+        row, marked = self.item, self._marked
+        return marked if marked is not None and (row is None or marked.seq != row.seq) else None
+
+    def flip_mark(self) -> None:
+        """Mark the version under the cursor; a second time takes the mark away."""
+        if self.item is not None:
+            self.mark(self.item if self._marked is None or self._marked.seq != self.item.seq else None)
+
     def mark(self, row: Row | None) -> None:
         """Mark this version, or none."""
         self._marked = row

@@ -14,7 +14,7 @@ from watchroom.queries.versions import UnreadableVersionError, read_history
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
-from watchroom_tui.dialogs.restore import RestoreDialog
+from watchroom_tui.dialogs.restore import ask_to_restore
 from watchroom_tui.formatters.diff_drawing import DiffDrawing
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.readers.comparison import compare_versions
@@ -66,29 +66,18 @@ class BoardVersionsScreen(BaseScreen):
 
     def action_mark(self) -> None:
         """Mark the version under the cursor; a second time takes the mark away."""
-        row, marked = self.timeline.item, self.timeline.marked
-        if row is not None:
-            self.timeline.mark(None if marked is not None and marked.seq == row.seq else row)
-            self._compare()
+        self.timeline.flip_mark()
+        self._compare()
 
     def action_restore(self) -> None:
         """Bring the chosen version back, after showing what that changes."""
-        app, row = self.dashboard, self.timeline.item
-        if row is None:
-            return
-        if not app.can_act:
-            app.explain_read_only()
-        elif row.version is None:
-            app.show_message(app.texts("files.refused"), "warning")
-        elif row.version == self._head.version:
-            app.show_message(app.texts("files.current", version=row.version), "warning")
-        else:
-            self.app.push_screen(RestoreDialog(row, app.texts))
+        if self.timeline.item is not None:
+            ask_to_restore(self.dashboard, self.timeline.item, self._head)
 
     def _compare(self) -> None:
-        row, marked = self.timeline.item, self.timeline.marked
+        row = self.timeline.item
         if row is not None:
-            self.load_comparison(row, marked if marked is not None and marked.seq != row.seq else None)
+            self.load_comparison(row, self.timeline.compared)
 
     @work(exclusive=True, group="diff")
     async def load_comparison(self, row: Row, other: Row | None) -> None:

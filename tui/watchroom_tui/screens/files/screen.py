@@ -26,7 +26,7 @@ from watchroom.queries.versions import (
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import Target, VersionTarget
-from watchroom_tui.dialogs.restore import RestoreDialog
+from watchroom_tui.dialogs.restore import ask_to_restore
 from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.formatters.columns import fit_path
 from watchroom_tui.formatters.diff_drawing import DiffDrawing
@@ -150,10 +150,8 @@ class FilesScreen(BaseScreen):
 
     def action_mark(self) -> None:
         """Mark the version under the cursor; a second time takes the mark away."""
-        row, marked = self.timeline.item, self.timeline.marked
-        if row is not None:
-            self.timeline.mark(None if marked is not None and marked.seq == row.seq else row)
-            self._show_row()
+        self.timeline.flip_mark()
+        self._show_row()
 
     def action_flip_diff(self) -> None:
         self._to_current = not self._to_current
@@ -241,7 +239,8 @@ class FilesScreen(BaseScreen):
         row, file = self.timeline.item, self._shown_file
         if row is None or file is None:
             return
-        other = self._other(row, file)
+        # None: it is compared with the version that it started from.
+        other = self.timeline.compared or (file.head if self._to_current else None)
         wanted = Shown(row.seq, None if other is None or self._blames else other.seq, self._blames)
         if wanted != self._shown:
             self._shown = wanted
@@ -249,13 +248,6 @@ class FilesScreen(BaseScreen):
                 self.load_blame(row)
             else:
                 self.load_comparison(row, other)
-
-    def _other(self, row: Row, file: SharedFile) -> Row | None:
-        """What the row is compared with, if it is not the version that it started from."""
-        marked = self.timeline.marked
-        if marked is not None and marked.seq != row.seq:
-            return marked
-        return file.head if self._to_current else None
 
     @work(exclusive=True, group="diff")
     async def load_comparison(self, row: Row, other: Row | None) -> None:
@@ -361,15 +353,6 @@ class FilesScreen(BaseScreen):
 
     def action_rollback(self) -> None:
         """Bring the chosen version back, after showing what that changes."""
-        app, texts = self.dashboard, self.dashboard.texts
         row, file = self.timeline.item, self._shown_file
-        if row is None or file is None:
-            return
-        if not app.can_act:
-            app.explain_read_only()
-        elif row.version is None:
-            app.show_message(texts("files.refused"), "warning")
-        elif row.version == file.head.version:
-            app.show_message(texts("files.current", version=row.version), "warning")
-        else:
-            self.app.push_screen(RestoreDialog(row, texts))
+        if row is not None and file is not None:
+            ask_to_restore(self.dashboard, row, file.head)
