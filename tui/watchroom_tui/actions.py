@@ -370,6 +370,12 @@ def key_hints(node: DOMNode, texts: Catalogue, keymap: Mapping[str, tuple[str, .
     return " · ".join(f"{each.shown_keys(keymap)[0]} {each.label(texts)}" for each in actions if each.keys)
 
 
+def palette_title(action: Action, texts: Catalogue, keymap: Mapping[str, tuple[str, ...]]) -> str:
+    """The label of ``action`` with its screen and its keys."""
+    keys = " ".join(action.shown_keys(keymap)) or texts("palette.no_key")
+    return f"{texts(f'scope.{action.scope}')}: {action.label(texts)}  ({keys})"
+
+
 def shown_key(action_id: str, keymap: Mapping[str, tuple[str, ...]]) -> str:
     """The first key of the action with this id, as people read it."""
     action = next(each for each in ACTIONS if each.id == action_id)

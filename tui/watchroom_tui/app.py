@@ -29,6 +29,7 @@ from watchroom_tui.actions import (
     bindings,
     changed_actions,
     is_possible,
+    palette_title,
     scopes_of,
 )
 from watchroom_tui.alerts.monitor import AlertMonitor
@@ -408,15 +409,10 @@ class WatchroomApp(App[None]):
         for action in sorted(actions, key=lambda each: each.scope not in here):
             if action.scope in here or action.scope in SCREEN_OF_SCOPE:
                 yield SystemCommand(
-                    self._palette_title(action),
+                    palette_title(action, self.texts, self.keymap),
                     action.help(self.texts),
                     partial(self.call_later, self.run_palette_action, action),
                 )
-
-    def _palette_title(self, action: Action) -> str:
-        """The label with its screen and its keys."""
-        keys = " ".join(action.shown_keys(self.keymap)) or self.texts("palette.no_key")
-        return f"{self.texts(f'scope.{action.scope}')}: {action.label(self.texts)}  ({keys})"
 
     async def run_palette_action(self, action: Action) -> None:
         """Do ``action`` on its screen, or say that it is not possible now."""
