@@ -145,6 +145,7 @@ def test_a_stopped_agent_calls_nothing_until_it_is_asked_anew(root: Path, worksp
         said = client.hook("PreToolUse", **CALL)
         assert said is not None
         assert (said["continue"], said["hookSpecificOutput"]["permissionDecision"]) == (False, "deny")
+    client.hook("SessionEnd", reason="other")
     assert workspace.sessions.state("alice", SESSION).status == "cancelled"
     client.hook("UserPromptSubmit", prompt="Go on")
     assert client.hook("PreToolUse", **CALL) is None

@@ -220,6 +220,9 @@ class Attachment:
                 await self._settle(session, told)
             elif isinstance(told, TurnEnded | SessionEnded):
                 await self.withdraw_all(session)
+            if isinstance(told, SessionEnded) and await run_in_thread(lambda: session.status) in ENDED:
+                # How it ended was said already, by who stopped it.
+                continue
             await self.record(session, told)
 
     async def _display(self, session: ClientSession, event: Event) -> None:
