@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from threading import Thread
-from typing import Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from watchroom.journal import Journal
 from watchroom.model import ANSWER, RESOLVE, Json, Row, is_step
@@ -19,7 +19,6 @@ from watchroom.projections.presence import PRESENCE_SECONDS
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.local_time import local_clock, local_date, utc_offset, zoned_time
-from watchroom_tui.plain.alert_sender import AlertSender
 from watchroom_tui.plain.news import Announcement, Identity, News, gone_sentence
 from watchroom_tui.plain.question import Question, UnusableAnswer, answer_call, keys_line, read_question
 from watchroom_tui.plain.sentences import (
@@ -33,6 +32,9 @@ from watchroom_tui.plain.sentences import (
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.services.person_calls import PersonCall
 from watchroom_tui.terminal import is_hung_up
+
+if TYPE_CHECKING:
+    from watchroom_tui.plain.alert_sender import AlertSender
 
 PAGE_LINES: Final = 20
 """So many lines of a difference are printed at a time."""
