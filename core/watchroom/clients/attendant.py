@@ -23,7 +23,7 @@ from watchroom.clients.configuration import Client
 from watchroom.clients.events import ClientInfo, SessionEnded
 from watchroom.clients.hook_answer import HookAnswer
 from watchroom.clients.json_fields import text_of
-from watchroom.clients.processes import ClientProcess
+from watchroom.clients.processes import ClientProcess, process_start
 from watchroom.clients.session import ClientSession
 from watchroom.clients.stopping import stop_process
 from watchroom.errors import WatchroomError
@@ -113,8 +113,7 @@ class Attendant:
         path = os.path.join(folder, name)
         # A socket's path has to be short.
         address = path if len(os.fsencode(path)) < _LONGEST_SOCKET else f"/proc/self/fd/{handle}/{name}"
-        with suppress(FileNotFoundError):
-            os.unlink(path)
+        await run_in_thread(_remove_left_sockets, folder)
         server = await asyncio.start_unix_server(self._serve_hook, address)
         os.chmod(path, 0o600)
         loop = asyncio.get_running_loop()
@@ -267,6 +266,15 @@ class Attendant:
         for session in [*self._attachment.sessions.values(), *unhooked]:
             await self._attachment.withdraw_all(session)
             await run_in_thread(_end_session, session, texts("hook.gone"))
+
+
+def _remove_left_sockets(folder: str) -> None:
+    """Remove the sockets of clients that are gone, and of an earlier server of this one."""
+    for name in os.listdir(folder):
+        pid = name.removesuffix(".sock").rpartition("-")[2]
+        if not pid.isdecimal() or int(pid) == os.getppid() or not process_start(int(pid)):
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(folder, name))
 
 
 def _end_session(session: ClientSession, reason: str) -> None:

@@ -12,10 +12,13 @@ import os
 import socket
 import sys
 import tempfile
+import time
 
 FOLDER = os.path.join(".watchroom", "attendants")
 _MOST_ANCESTORS = 8
 _CONNECT_SECONDS = 2.0
+_START_SECONDS = 20.0
+_APART = 0.2
 
 
 def main(command: list[str]) -> int:
@@ -23,7 +26,13 @@ def main(command: list[str]) -> int:
     event = sys.stdin.buffer.read()
     root, agent = (command[command.index(each) + 1] for each in ("hook", "--agent"))
     ancestors = _ancestors(os.getppid())
-    for name in _names(root, agent, ancestors):
+    names = _names(root, agent, ancestors)
+    # A client may be idle before its server has started, and waits for no such hook.
+    until = time.monotonic() + (_START_SECONDS if _may_wait() and b'"Stop"' in event else 0)
+    while not names and time.monotonic() < until:
+        time.sleep(_APART)
+        names = _names(root, agent, ancestors)
+    for name in names:
         answer = _ask(root, name, event)
         if answer is not None:
             sys.stdout.write(answer["said"])
@@ -53,9 +62,7 @@ def _ask(root: str, name: str, event: bytes) -> dict[str, str] | None:
         connection.settimeout(_CONNECT_SECONDS)
         connection.connect(name)
         connection.settimeout(None)
-        # A client without a terminal ends only once its hooks have.
-        may_wait = os.environ.get("CLAUDE_CODE_ENTRYPOINT") == "cli"
-        head = json.dumps({"bytes": len(event), "may_wait": may_wait}).encode() + b"\n"
+        head = json.dumps({"bytes": len(event), "may_wait": _may_wait()}).encode() + b"\n"
         connection.sendall(head + event)
         with connection.makefile("rb") as file:
             line = file.readline()
@@ -66,6 +73,11 @@ def _ask(root: str, name: str, event: bytes) -> dict[str, str] | None:
         return answer
     finally:
         connection.close()
+
+
+def _may_wait() -> bool:
+    """Whether a hook may wait beside an idle client: one without a terminal ends only once its hooks have."""
+    return os.environ.get("CLAUDE_CODE_ENTRYPOINT") == "cli"
 
 
 def _ancestors(pid: int) -> list[int]:
