@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
-from watchroom.errors import DeniedError
+from watchroom.errors import DeniedError, WatchroomError
 
 
 class AgentCannotAnswer(DeniedError):
     """A person's answer was given by a process beneath the client of an agent. Values: agent."""
 
     code = "agent_cannot_answer"
+
+
+class ClientNotStarted(WatchroomError):
+    """A client could not be started, or does not speak the protocol. Values: command, reason."""
+
+    code = "client_not_started"
+
+
+class ClientDoesNotAsk(WatchroomError):
+    """A client has no mode in which it asks before it acts. Values: command, mode, modes."""
+
+    code = "client_does_not_ask"
+
+
+class ExtraMissing(WatchroomError):
+    """A package is not installed that comes with an extra. Values: extra, package."""
+
+    code = "extra_missing"

@@ -12,6 +12,7 @@ COMMANDS: Final = (
     Command("open", "dashboard"),
     Command("watch", "watch"),
     Command("web", "web"),
+    Command("run", "run"),
     Command("task", "task"),
     Command("init", "agents"),
     Command("call", "agents"),

@@ -1,0 +1,451 @@
+"""Runs a client that speaks the Agent Client Protocol, as an agent of the workspace: what it says and does
+becomes rows, what it wants to do waits for people, and what people send reaches it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from watchroom import validation
+from watchroom.clients.acp import AcpTranslator
+from watchroom.clients.errors import ClientDoesNotAsk, ClientNotStarted, ExtraMissing
+from watchroom.clients.events import (
+    ClientEvent,
+    ClientInfo,
+    ClientPaused,
+    PromptSubmitted,
+    SessionEnded,
+    TextStreamed,
+)
+from watchroom.clients.session import ClientSession
+from watchroom.model import CANCEL, MESSAGE, PAUSE, RESUME, SYSTEM, Row
+from watchroom.rules.requests import PendingCall, Request, parse_arguments
+from watchroom.runtime.request_waiting import wait_for_outcome
+from watchroom.runtime.threads import call_soon_threadsafe, run_in_thread
+from watchroom.texts import catalogue
+from watchroom.workspace import Workspace
+
+if TYPE_CHECKING:
+    from acp import Client, RequestPermissionResponse
+
+_COALESCE_SECONDS: Final = 0.2
+"""What a model says is noted so often at most."""
+_CANCEL_SECONDS: Final = 1.0
+"""So long a client may take to end its turn when it is told to, before it is killed."""
+_START_SECONDS: Final = 60.0
+_MOST_LINE: Final = 32 * 1024 * 1024
+"""Bytes of one message of the protocol."""
+_MOST_ERRORS: Final = 2000
+"""Characters of what the client says on standard error that are kept."""
+_OTHER: Final = re.compile(r"[^A-Za-z0-9_.-]")
+_MOST_ID: Final = 64
+"""What a session's id may consist of here, and its length."""
+_NAMESPACE: Final = ("--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc", "--unshare-pid")
+
+
+class AcpClient(NamedTuple):
+    """How a client is started: its ``name``, the ``command``, and the ``mode`` in which it asks before it
+    acts, empty where it always asks as it is configured to."""
+
+    name: str
+    command: tuple[str, ...]
+    mode: str = ""
+
+
+ACP_CLIENTS: Final = {
+    "claude": AcpClient("claude", ("claude-agent-acp",), "default"),
+    "codex": AcpClient("codex", ("codex-acp",), "read-only"),
+    "opencode": AcpClient("opencode", ("opencode", "acp")),
+    "gemini": AcpClient("gemini", ("gemini", "--acp"), "default"),
+}
+"""The clients that are known, by name."""
+
+
+class AcpOptions(NamedTuple):
+    """How a client is run: in the folder ``cwd``, with the command ``server`` as its MCP server (none where
+    it is empty). With ``own_tools`` its own tools are left to it; ``once``: it ends after its first turn."""
+
+    cwd: str
+    server: tuple[str, ...] = ()
+    own_tools: bool = True
+    once: bool = False
+
+
+async def run_acp(
+    workspace: Workspace,
+    agent: str,
+    client: AcpClient,
+    options: AcpOptions,
+    *,
+    prompt: str = "",
+    on_event: Callable[[ClientEvent], None] = lambda event: None,
+) -> None:
+    """Run ``client`` as the registered ``agent`` in ``workspace``, as ``options`` say, until it ends or is
+    ended by a person. It begins with ``prompt``, and then takes what is sent to the agent. ``on_event`` is
+    called with each event.
+
+    Where it can be, the client runs in a process namespace of its own, and whatever it started ends with it.
+    Raises `ExtraMissing`, `ClientNotStarted`, `ClientDoesNotAsk`, `UnknownAgent`, `JournalError`."""
+    try:
+        import acp
+    except ImportError as error:
+        raise ExtraMissing(extra="acp", package="agent-client-protocol") from error
+    process = await _start(client, options)
+    run = _AcpRun(workspace, agent, client, options, process, on_event)
+    connection = acp.connect_to_agent(cast("Client", run), process.stdin, process.stdout)
+    try:
+        await run.begin(connection)
+        await run.work(prompt)
+    finally:
+        await run.end()
+        await connection.close()
+
+
+async def _start(client: AcpClient, options: AcpOptions) -> Process:
+    command = [*await run_in_thread(namespace_command), *client.command]
+    try:
+        return await asyncio.create_subprocess_exec(
+            *command,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            cwd=options.cwd,
+            limit=_MOST_LINE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ClientNotStarted(command=" ".join(client.command), reason=str(error)) from error
+
+
+def namespace_command() -> list[str]:
+    """What stands before a command so that it runs in a process namespace of its own, which ends with it and
+    with this process; empty where there is no such thing here."""
+    program = shutil.which("bwrap")
+    if program is None:
+        return []
+    command = [program, *_NAMESPACE, "--die-with-parent", "--"]
+    tried = subprocess.run([*command, "true"], capture_output=True, check=False, timeout=_START_SECONDS)
+    return command if tried.returncode == 0 else []
+
+
+class _AcpRun:
+    """One run: the client's side of the connection, as the protocol names it."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        agent: str,
+        client: AcpClient,
+        options: AcpOptions,
+        process: Process,
+        on_event: Callable[[ClientEvent], None],
+    ) -> None:
+        self._workspace = workspace
+        self._agent = agent
+        self._client = client
+        self._options = options
+        self._process = process
+        self._on_event = on_event
+        self._translator = AcpTranslator()
+        self._session: ClientSession | None = None
+        self._session_id = ""
+        self._connection: Any = None
+        self._turn: asyncio.Future[Any] | None = None
+        self._events: asyncio.Queue[ClientEvent] = asyncio.Queue()
+        self._prompts: asyncio.Queue[PromptSubmitted] = asyncio.Queue()
+        self._goes_on = asyncio.Event()
+        self._goes_on.set()
+        self._cancelled: Row | None = None
+        self._must_end = asyncio.Event()
+        self._errors = ""
+        self._outcome = SessionEnded("cancelled")
+        self._tasks: list[asyncio.Task[None]] = []
+        self._unsubscribe: Callable[[], None] = lambda: None
+
+    async def begin(self, connection: Any) -> None:
+        """Open the session, in the mode in which the client asks."""
+        from acp import PROTOCOL_VERSION
+        from acp.schema import ClientCapabilities, Implementation, McpServerStdio
+
+        self._connection = connection
+        self._tasks.append(asyncio.create_task(self._read_errors()))
+        server, *arguments = self._options.server or ("",)
+        servers = [McpServerStdio(name="watchroom", command=server, args=arguments, env=[])] if server else []
+        settings: dict[str, Any] = {}
+        if not self._options.own_tools:
+            settings["claudeCode"] = {"options": {"tools": [], "settingSources": []}}
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                said = await connection.initialize(
+                    PROTOCOL_VERSION,
+                    client_capabilities=ClientCapabilities(),
+                    client_info=Implementation(name="watchroom", version=version("watchroom")),
+                )
+                opened = await connection.new_session(cwd=self._options.cwd, mcp_servers=servers, **settings)
+                await self._set_mode(opened)
+        except (ClientDoesNotAsk, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            reason = validation.escape_unstorable(self._errors.strip() or str(error) or type(error).__name__)
+            raise ClientNotStarted(command=" ".join(self._client.command), reason=reason) from error
+        self._session_id = opened.session_id
+        about = said.agent_info
+        info = ClientInfo(
+            self._client.name, about.version if about else "", self._options.cwd, attachment="run"
+        )
+        own_id = "".join(each if each.isascii() and each.isalnum() else "-" for each in opened.session_id)[
+            :64
+        ]
+        self._session = await run_in_thread(ClientSession, self._workspace, self._agent, own_id, info)
+        self._listen()
+        self._tasks.append(asyncio.create_task(self._write()))
+        self._tasks.append(asyncio.create_task(self._watch_process()))
+
+    @property
+    def _opened_session(self) -> ClientSession:
+        """The session, which `begin` has opened."""
+        if self._session is None:
+            raise RuntimeError("the client has asked something before its session was opened")
+        return self._session
+
+    async def _set_mode(self, opened: Any) -> None:
+        mode = self._client.mode
+        if not mode:
+            return
+        known = [each.id for each in opened.modes.available_modes] if opened.modes else []
+        if mode not in known:
+            raise ClientDoesNotAsk(
+                command=" ".join(self._client.command), mode=mode, modes=", ".join(known) or "-"
+            )
+        await self._connection.set_session_mode(session_id=opened.session_id, mode_id=mode)
+
+    def _listen(self) -> None:
+        """Hear what people and agents send."""
+        loop = asyncio.get_running_loop()
+        session = self._opened_session
+        first = session.last.seq
+
+        def take(row: Row) -> None:
+            if row.seq > first and row.tool in (MESSAGE, CANCEL, PAUSE, RESUME):
+                text = self._workspace.session_zone.record(row).text
+                call_soon_threadsafe(loop, partial(self._obey, row, text))
+
+        addresses = (self._agent, session.path)
+        self._unsubscribe = self._workspace.dispatcher.subscribe(addresses, take)
+
+    def _obey(self, row: Row, text: str) -> None:
+        if row.tool == MESSAGE:
+            self._prompts.put_nowait(PromptSubmitted(text, row.actor, key=f"message {row.seq}"))
+        elif row.tool == CANCEL:
+            self._cancelled = row
+            self._must_end.set()
+        elif row.tool == PAUSE and self._goes_on.is_set():
+            self._goes_on.clear()
+            self._tell(ClientPaused(row.actor))
+        elif row.tool == RESUME and not self._goes_on.is_set():
+            self._goes_on.set()
+            self._tell(ClientPaused(row.actor, is_paused=False))
+
+    async def work(self, prompt: str) -> None:
+        """Give the client its prompts, one after the other, until it has to end."""
+        if prompt:
+            self._prompts.put_nowait(PromptSubmitted(prompt))
+        while not self._must_end.is_set():
+            asked = await self._unless_ended(self._next_prompt())
+            if asked is None:
+                break
+            self._tell(asked)
+            if await self._unless_ended(self._take_turn(asked)) is None:
+                break
+            if self._options.once and self._prompts.empty():
+                self._outcome = SessionEnded("done")
+                break
+        if self._cancelled is not None:
+            self._outcome = SessionEnded("cancelled", self._cancelled.message or self._cancelled.actor)
+            await self._cancel_turn()
+
+    async def _next_prompt(self) -> PromptSubmitted:
+        prompt = await self._prompts.get()
+        await self._goes_on.wait()
+        return prompt
+
+    async def _take_turn(self, prompt: PromptSubmitted) -> bool:
+        from acp import RequestError, text_block
+
+        asked = self._connection.prompt(session_id=self._session_id, prompt=[text_block(prompt.text)])
+        self._turn = asyncio.ensure_future(asked)
+        try:
+            response = await asyncio.shield(self._turn)
+        except (RequestError, ConnectionError) as error:
+            # One that has died says so itself.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._must_end.wait(), _CANCEL_SECONDS)
+            if not self._must_end.is_set():
+                self._outcome = SessionEnded("error", validation.escape_unstorable(str(error)))
+                self._must_end.set()
+            return False
+        for event in self._translator.end_turn(response.model_dump(mode="json", by_alias=True)):
+            self._tell(event)
+        return True
+
+    async def _unless_ended(self, work: Any) -> Any:
+        """What ``work`` gives, None where the run has to end before."""
+        working, ending = asyncio.ensure_future(work), asyncio.create_task(self._must_end.wait())
+        try:
+            await asyncio.wait({working, ending}, return_when=asyncio.FIRST_COMPLETED)
+            return await working if working.done() else None
+        finally:
+            ending.cancel()
+            if not working.done():
+                working.cancel()
+                with suppress(asyncio.CancelledError):
+                    await working
+
+    async def _cancel_turn(self) -> None:
+        """Tell the client to stop; it is killed where it does not."""
+        if self._turn is None or self._turn.done():
+            return
+        await self._connection.cancel(session_id=self._session_id)
+        await asyncio.wait({self._turn}, timeout=_CANCEL_SECONDS)
+
+    async def end(self) -> None:
+        """End the client and all that it started, and say so by a row."""
+        self._must_end.set()
+        self._unsubscribe()
+        if self._turn is not None:
+            self._turn.cancel()
+        await _kill(self._process)
+        if self._session is not None:
+            self._tell(self._outcome)
+            await self._events.join()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _watch_process(self) -> None:
+        """A client that ends by itself ends the run."""
+        status = await self._process.wait()
+        if not self._must_end.is_set():
+            reason = self._errors.strip().rpartition("\n")[2]
+            self._outcome = SessionEnded(
+                "error", f"{self._client.name} ended with status {status}. {reason}".strip()
+            )
+            self._must_end.set()
+
+    async def _read_errors(self) -> None:
+        while self._process.stderr is not None and (piece := await self._process.stderr.read(4096)):
+            self._errors = (self._errors + piece.decode(errors="replace"))[-_MOST_ERRORS:]
+
+    # -- the rows
+
+    def _tell(self, event: ClientEvent) -> None:
+        self._on_event(event)
+        self._events.put_nowait(event)
+
+    async def _write(self) -> None:
+        """Make rows of the events, in their order; what is streamed is put together for a moment."""
+        session = self._opened_session
+        while True:
+            event = await self._events.get()
+            taken = 1
+            if isinstance(event, TextStreamed):
+                until = time.monotonic() + _COALESCE_SECONDS
+                following: ClientEvent | None = None
+                while following is None and (left := until - time.monotonic()) > 0:
+                    try:
+                        async with asyncio.timeout(left):
+                            following = await self._events.get()
+                    except TimeoutError:
+                        break
+                    taken += 1
+                    if isinstance(following, TextStreamed):
+                        event = TextStreamed(event.text + following.text)
+                        following = None
+                await run_in_thread(session.record, event)
+                event = following if following is not None else event
+                if following is not None:
+                    await run_in_thread(session.record, following)
+            else:
+                await run_in_thread(session.record, event)
+            for _ in range(taken):
+                self._events.task_done()
+
+    # -- what the client asks, by the protocol's names
+
+    async def session_update(self, session_id: str, update: Any, **more: Any) -> None:
+        """``session/update``: something happened."""
+        for event in self._translator.translate(update.model_dump(mode="json", by_alias=True)):
+            self._tell(event)
+
+    async def request_permission(
+        self, session_id: str, tool_call: Any, options: Sequence[Any], **more: Any
+    ) -> RequestPermissionResponse:
+        """``session/request_permission``: a person decides."""
+        from acp import RequestPermissionResponse
+        from acp.schema import AllowedOutcome, DeniedOutcome
+
+        call = tool_call.model_dump(mode="json", by_alias=True)
+        events, call_id, tool, arguments = self._translator.describe_call(call)
+        for event in events:
+            self._tell(event)
+        is_approved = await self._decide(PendingCall(call_id, tool, arguments))
+        kind = "allow_once" if is_approved else "reject_once"
+        chosen = next((each.option_id for each in options if each.kind == kind), None)
+        if chosen is None:
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        return RequestPermissionResponse(outcome=AllowedOutcome(option_id=chosen, outcome="selected"))
+
+    async def _decide(self, call: PendingCall) -> bool:
+        """Whether ``call`` may be made: by the rules of the policy, else a person says. The protocol takes no
+        reason and no other arguments: both go to the model with the next prompt."""
+        workspace, session = self._workspace, self._opened_session
+        await self._goes_on.wait()
+        await self._events.join()
+        arguments = parse_arguments(call.arguments)
+        decision = await run_in_thread(workspace.policy.decide, self._agent, call.name, arguments)
+        await run_in_thread(workspace.policy.record_test, self._agent, call.name, arguments, decision)
+        if decision.verdict == "deny":
+            reason = catalogue(workspace.config.language)("policy.denied", rule=decision.label)
+            self._prompts.put_nowait(PromptSubmitted(f"{call.name}: {reason}", SYSTEM))
+            return False
+        if decision.verdict == "allow" and decision.number:
+            return True
+        path = await run_in_thread(session.ask, call.id, Request("approve", calls=(call,)))
+        outcome = await wait_for_outcome(workspace.requests, workspace.dispatcher, path)
+        if outcome.answer is None or not outcome.answer.decisions:
+            await run_in_thread(session.record_withdrawal, path)
+            return False
+        await run_in_thread(session.record_answer, path, outcome.answer, outcome.row.actor)
+        (decided,) = outcome.answer.decisions
+        told = [decided.reason] if decided.reason else []
+        if decided.approved and decided.arguments is not None:
+            told.append(f"{call.name} {json.dumps(json.loads(decided.arguments), ensure_ascii=False)}")
+        if told:
+            self._prompts.put_nowait(PromptSubmitted("\n".join(told), outcome.row.actor))
+        return decided.approved and decided.arguments is None
+
+
+async def _kill(process: Process) -> None:
+    """End ``process`` and its process group: asked for a moment, then by force. In a namespace, whatever it
+    started ends with it."""
+    for number, seconds in ((signal.SIGTERM, _CANCEL_SECONDS), (signal.SIGKILL, None)):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await process.wait()
+                if number is signal.SIGTERM:
+                    continue
+                return

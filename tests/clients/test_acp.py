@@ -1,0 +1,246 @@
+"""A client that speaks the Agent Client Protocol works as an agent: seen, asked for and stopped like any."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from watchroom import Workspace
+from watchroom.clients.acp_runner import AcpClient, AcpOptions, namespace_command, run_acp
+from watchroom.clients.errors import ClientDoesNotAsk, ClientNotStarted
+from watchroom.clients.events import ClientEvent, SessionEnded, TextStreamed, TurnEnded
+from watchroom.model import CANCEL, PAUSE, RESUME, Row
+from watchroom.rules.details import StepDetail
+from watchroom.rules.requests import decide_all
+from watchroom.rules.usage import usage_of
+
+PATIENCE = 30.0
+SCRIPTED = Path(__file__).with_name("scripted_acp_agent.py")
+PATH = "alice/scripted-1"
+CALL = {"toolCallId": "c1", "title": "Write", "kind": "edit", "status": "pending"}
+INPUT = {"file_path": "plan.md", "content": "new"}
+DIFF = [{"type": "diff", "path": "plan.md", "oldText": "old\n", "newText": "new\n"}]
+
+
+def says(text: str, message: str = "m1") -> dict[str, Any]:
+    content = {"type": "text", "text": text}
+    return {"update": {"sessionUpdate": "agent_message_chunk", "messageId": message, "content": content}}
+
+
+ASKS: list[dict[str, Any]] = [
+    {"update": {"sessionUpdate": "tool_call", **CALL}},
+    {"ask": {"toolCallId": "c1", "rawInput": INPUT, "content": DIFF}},
+]
+
+
+class Run:
+    """A run of the scripted client as alice, and what it told."""
+
+    def __init__(self, workspace: Workspace, folder: Path, *turns: list[dict[str, Any]]) -> None:
+        self.workspace = workspace
+        self.log = folder / "log.jsonl"
+        script = folder / "script.json"
+        script.write_text(json.dumps(turns))
+        self.client = AcpClient(
+            "scripted", (sys.executable, str(SCRIPTED), str(script), str(self.log)), "default"
+        )
+        self.folder = folder
+        self.events: list[ClientEvent] = []
+        self._changed = asyncio.Event()
+
+    async def once(self, prompt: str = "Do it") -> None:
+        """Until its first turns are over."""
+        await asyncio.wait_for(self._run(prompt, once=True), PATIENCE)
+
+    def start(self, prompt: str = "Do it") -> asyncio.Task[None]:
+        return asyncio.create_task(self._run(prompt, once=False))
+
+    async def _run(self, prompt: str, *, once: bool) -> None:
+        options = AcpOptions(str(self.folder), once=once)
+        await run_acp(self.workspace, "alice", self.client, options, prompt=prompt, on_event=self._take)
+
+    def _take(self, event: ClientEvent) -> None:
+        self.events.append(event)
+        self._changed.set()
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while not holds():
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def asked(self) -> Row:
+        """The request that it has made, and waits for."""
+        changes = self.workspace.journal.changes()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while True:
+                    found = list(self.workspace.journal.heads("request", f"{PATH}/"))
+                    if found and found[0].version == 1 and self.status == "waiting_for_human_input":
+                        return found[0]
+                    await asyncio.to_thread(changes.wait, 1.0)
+        finally:
+            changes.close()
+
+    def sent(self, method: str) -> list[dict[str, Any]]:
+        """What was sent to the client with this method."""
+        lines = [json.loads(line) for line in self.log.read_text().splitlines()]
+        return [each.get("params", {}) for each in lines if each.get("method") == method]
+
+    @property
+    def status(self) -> str:
+        head = self.workspace.journal.head("session", PATH)
+        assert head is not None
+        return StepDetail.of(head).status
+
+
+async def test_what_it_says_and_uses_is_its_session(workspace: Workspace, tmp_path: Path) -> None:
+    usage = {"totalTokens": 1120, "inputTokens": 100, "outputTokens": 20, "cachedReadTokens": 1000}
+    cost = {
+        "sessionUpdate": "usage_update",
+        "used": 1,
+        "size": 2,
+        "cost": {"amount": 0.25, "currency": "USD"},
+    }
+    run = Run(workspace, tmp_path, [says("Hello "), says("there"), {"update": cost}, {"usage": usage}])
+    await run.once()
+    assert [each.text for each in run.events if isinstance(each, TextStreamed)] == ["Hello ", "there"]
+    state = workspace.sessions.state("alice", "scripted-1")
+    assert [message.content for message in state.messages] == ["Do it", "Hello there"]
+    (used,) = [each for row in workspace.journal.history("session", PATH) if (each := usage_of(row))]
+    assert (used.usage.input, used.usage.cache_read, used.usage.cost) == (100, 1000, 0.25)
+    assert state.status == "done"
+    assert run.sent("session/set_mode") == [{"sessionId": "scripted-1", "modeId": "default"}]
+
+
+async def test_a_person_approves_of_its_call(workspace: Workspace, tmp_path: Path) -> None:
+    run = Run(workspace, tmp_path, ASKS)
+    running = asyncio.create_task(run.once())
+    asked = await run.asked()
+    assert run.status == "waiting_for_human_input"
+    request = workspace.requests.read(asked)
+    arguments = json.loads(request.calls[0].arguments)
+    assert arguments["file_path"] == "plan.md"
+    assert "+new" in arguments["difference"]
+    workspace.requests.answer("human:ann", asked.seq, decide_all(request, True))
+    await running
+    results = [
+        each.content
+        for each in workspace.sessions.state("alice", "scripted-1").messages
+        if each.role == "tool"
+    ]
+    assert results == ["yes"]
+
+
+async def test_why_a_call_was_rejected_is_the_next_prompt(workspace: Workspace, tmp_path: Path) -> None:
+    run = Run(workspace, tmp_path, ASKS, [says("I see")])
+    running = asyncio.create_task(run.once())
+    asked = await run.asked()
+    request = workspace.requests.read(asked)
+    workspace.requests.answer("human:ann", asked.seq, decide_all(request, False, "Not before Friday"))
+    await running
+    assert [each["prompt"][0]["text"] for each in run.sent("session/prompt")] == [
+        "Do it",
+        "Not before Friday",
+    ]
+
+
+async def test_messages_are_its_next_prompts_and_wait_while_it_is_paused(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    run = Run(workspace, tmp_path, [says("Done")])
+    running = run.start()
+    await run.until(lambda: any(isinstance(each, TurnEnded) for each in run.events))
+    person = workspace.tools_for_human("ann")
+    zone = workspace.session_zone
+    zone.control("human:ann", PAUSE, "alice", None, "")
+    await run.until(lambda: "is_paused=True" in str(run.events))
+    assert (
+        person.dispatch_tool_call("send_message", {"to": "alice", "text": "And this"})["success"] is not None
+    )
+    zone.control("human:ann", RESUME, "alice", None, "")
+    zone.control("human:ann", "send_message", "alice", None, "Then that")
+    await run.until(lambda: sum(isinstance(each, TurnEnded) for each in run.events) >= 2)
+    assert "Then that" in [each["prompt"][0]["text"] for each in run.sent("session/prompt")]
+    zone.control("human:ann", CANCEL, "alice", None, "")
+    await asyncio.wait_for(running, PATIENCE)
+    assert run.status == "cancelled"
+
+
+async def test_an_endless_turn_is_ended_and_nothing_of_it_is_left(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    child = [sys.executable, "-c", "import sys, time; time.sleep(600)", "of-alice-1"]
+    run = Run(workspace, tmp_path, [{"spawn": child}, says("Looping"), {"loop": "never"}])
+    running = run.start()
+    await run.until(lambda: any(isinstance(each, TextStreamed) for each in run.events))
+    workspace.session_zone.control("human:ann", CANCEL, "alice", None, "")
+    await asyncio.wait_for(running, PATIENCE)
+    assert run.sent("session/cancel") == [{"sessionId": "scripted-1"}]
+    assert run.status == "cancelled"
+    if namespace_command():
+        assert not left_of("of-alice-1")
+
+
+async def test_a_client_that_dies_is_said_to_be_gone(workspace: Workspace, tmp_path: Path) -> None:
+    run = Run(workspace, tmp_path, [says("Hello"), {"exit": 3}])
+    await asyncio.wait_for(run.start(), PATIENCE)
+    ended = [each for each in run.events if isinstance(each, SessionEnded)]
+    assert [each.outcome for each in ended] == ["error"]
+    assert "status 3" in ended[0].reason
+    assert run.status == "error"
+
+
+async def test_what_does_not_ask_or_start_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+    run = Run(workspace, tmp_path, [])
+    run.client = run.client._replace(mode="careful")
+    with pytest.raises(ClientDoesNotAsk):
+        await run.once()
+    run.client = AcpClient("none", ("no-such-client-here",))
+    with pytest.raises(ClientNotStarted):
+        await run.once()
+
+
+def left_of(mark: str) -> list[psutil.Process]:
+    """The processes that have ``mark`` in their command line."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        arguments = list(process.info["cmdline"] or ())
+        if (
+            mark in arguments
+            and process.info["status"] != psutil.STATUS_ZOMBIE
+            and "bwrap" not in arguments[0]
+        ):
+            found.append(process)
+    return found
+
+
+@pytest.mark.skipif(
+    not namespace_command(), reason="no process namespaces here: bubblewrap is to be installed"
+)
+def test_what_it_started_ends_with_the_runner_that_is_killed(workspace: Workspace, tmp_path: Path) -> None:
+    child = [sys.executable, "-c", "import time; time.sleep(600)", "of-alice-2"]
+    told = {"update": {"sessionUpdate": "tool_call", **CALL}}
+    run = Run(workspace, tmp_path, [{"spawn": child}, says("Started"), told, {"loop": "never"}])
+    workspace.close()
+    command = [sys.executable, "-m", "watchroom_tui.cli", "run", "claude", workspace.root, "Do it"]
+    start = " ".join(run.client.command)
+    runner = subprocess.Popen(
+        [*command, "--agent", "alice", "--command", start], stdout=subprocess.PIPE, cwd=tmp_path, text=True
+    )
+    assert runner.stdout is not None
+    assert runner.stdout.readline() == "Started\n"
+    children = left_of("of-alice-2")
+    assert children
+    os.kill(runner.pid, signal.SIGKILL)
+    runner.communicate()
+    assert psutil.wait_procs(children, PATIENCE)[1] == []

@@ -1,0 +1,71 @@
+"""The command run: a client such as Claude Code works as an agent of a workspace."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import shutil
+import sys
+from argparse import ArgumentParser, Namespace
+
+from watchroom.texts import Catalogue
+from watchroom.workspace import Workspace
+
+from watchroom_tui.sanitize import sanitize_lines
+from watchroom_tui.usage import WrongUsage
+
+_CLIENTS = ("claude", "codex", "opencode", "gemini")
+
+
+def declare_run(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument(
+        "client", choices=_CLIENTS, help=texts("cli.argument.run_client", clients=", ".join(_CLIENTS))
+    )
+    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    parser.add_argument("prompt", nargs="?", default="", help=texts("cli.argument.run_prompt"))
+    parser.add_argument("--agent", required=True, metavar="ID", help=texts("cli.argument.run_agent"))
+    parser.add_argument("--command", dest="start", help=texts("cli.argument.run_command"))
+    parser.add_argument("--mode", help=texts("cli.argument.run_mode"))
+    parser.add_argument(
+        "--tools", choices=("both", "ours"), default="both", help=texts("cli.argument.run_tools")
+    )
+    parser.add_argument("--once", action="store_true", help=texts("cli.argument.run_once"))
+
+
+def run_run(args: Namespace, texts: Catalogue) -> int:
+    from watchroom.clients.acp_runner import ACP_CLIENTS, AcpOptions, run_acp
+    from watchroom.clients.events import CallStarted, ClientEvent, MessageCompleted, SessionEnded
+
+    if args.tools == "ours" and args.client != "claude":
+        raise WrongUsage(texts("cli.run.no_tools", client=args.client))
+    client = ACP_CLIENTS[args.client]
+    if args.start:
+        client = client._replace(command=tuple(shlex.split(args.start)))
+    if args.mode is not None:
+        client = client._replace(mode=args.mode)
+    failed: list[str] = []
+
+    def show(event: ClientEvent) -> None:
+        if isinstance(event, MessageCompleted):
+            _print(event.text)
+        elif isinstance(event, CallStarted):
+            _print(f"→ {event.tool} {event.arguments[:200]}")
+        elif isinstance(event, SessionEnded) and event.outcome == "error":
+            failed.append(event.reason)
+
+    program = shutil.which("watchroom")
+    own = (program,) if program else (sys.executable, "-m", "watchroom_tui.cli")
+    root = os.path.abspath(args.dir)
+    server = (*own, "mcp", root, "--agent", args.agent)
+    options = AcpOptions(os.getcwd(), server, own_tools=args.tools == "both", once=args.once)
+    with Workspace.open(root, create=False, scan=False) as workspace:
+        asyncio.run(run_acp(workspace, args.agent, client, options, prompt=args.prompt, on_event=show))
+    for reason in failed:
+        print("\n".join(sanitize_lines(reason)), file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _print(text: str) -> None:
+    for line in sanitize_lines(text.strip("\n")):
+        print(line, flush=True)
