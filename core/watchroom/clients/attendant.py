@@ -97,6 +97,7 @@ class Attendant:
         self._heard = asyncio.get_running_loop().time()
         self._unsupervised_seconds = unsupervised_seconds
         self._reading = asyncio.Lock()
+        self._ending = asyncio.Lock()
         self._is_strict = is_strict
         self._gone = asyncio.Event()
         self._unhooked: ClientSession | None = None
@@ -263,9 +264,11 @@ class Attendant:
         texts = catalogue(self._workspace.config.language)
         await self._read_transcripts()
         unhooked = [] if self._unhooked is None else [self._unhooked]
-        for session in [*self._attachment.sessions.values(), *unhooked]:
-            await self._attachment.withdraw_all(session)
-            await run_in_thread(_end_session, session, texts("hook.gone"))
+        # The client may go and close its server at once.
+        async with self._ending:
+            for session in [*self._attachment.sessions.values(), *unhooked]:
+                await self._attachment.withdraw_all(session)
+                await run_in_thread(_end_session, session, texts("hook.gone"))
 
 
 def _remove_left_sockets(folder: str) -> None:
