@@ -15,12 +15,13 @@ from typing import Any
 import psutil
 import pytest
 from watchroom import Workspace
-from watchroom.clients.acp_runner import AcpClient, AcpOptions, namespace_command, run_acp
+from watchroom.clients.acp_runner import AcpClient, AcpOptions, run_acp
+from watchroom.clients.client_process import namespace_command
 from watchroom.clients.errors import ClientDoesNotAsk, ClientNotStarted
 from watchroom.clients.events import ClientEvent, SessionEnded, TextStreamed, TurnEnded
 from watchroom.model import CANCEL, PAUSE, RESUME, Row
 from watchroom.rules.details import StepDetail
-from watchroom.rules.requests import decide_all
+from watchroom.rules.requests import Answer, decide_all
 from watchroom.rules.usage import usage_of
 
 PATIENCE = 30.0
@@ -78,14 +79,15 @@ class Run:
                 self._changed.clear()
                 await self._changed.wait()
 
-    async def asked(self) -> Row:
-        """The request that it has made, and waits for."""
+    async def asked(self, prefix: str = f"{PATH}/") -> Row:
+        """The request at a path with this prefix that it has made, and waits for."""
         changes = self.workspace.journal.changes()
         try:
             async with asyncio.timeout(PATIENCE):
                 while True:
-                    found = list(self.workspace.journal.heads("request", f"{PATH}/"))
-                    if found and found[0].version == 1 and self.status == "waiting_for_human_input":
+                    found = list(self.workspace.journal.heads("request", prefix))
+                    is_open = bool(found) and found[0].version == 1
+                    if is_open and (not prefix or self.status == "waiting_for_human_input"):
                         return found[0]
                     await asyncio.to_thread(changes.wait, 1.0)
         finally:
@@ -210,6 +212,12 @@ async def test_what_does_not_ask_or_start_is_refused(workspace: Workspace, tmp_p
         await run.once()
 
 
+def configure(workspace: Workspace, text: str) -> None:
+    config = Path(workspace.root, ".watchroom", "config.toml")
+    config.write_text(f"{config.read_text()}\n{text}")
+    workspace.scan()
+
+
 def left_of(mark: str) -> list[psutil.Process]:
     """The processes that have ``mark`` in their command line."""
     found = []
@@ -244,3 +252,24 @@ def test_what_it_started_ends_with_the_runner_that_is_killed(workspace: Workspac
     os.kill(runner.pid, signal.SIGKILL)
     runner.communicate()
     assert psutil.wait_procs(children, PATIENCE)[1] == []
+
+
+async def test_a_budget_that_is_used_up_holds_its_next_prompt(workspace: Workspace, tmp_path: Path) -> None:
+    configure(workspace, "[budgets.agent]\ncost = 0.05\n")
+    cost = {
+        "sessionUpdate": "usage_update",
+        "used": 1,
+        "size": 2,
+        "cost": {"amount": 0.06, "currency": "USD"},
+    }
+    usage = {"totalTokens": 10, "inputTokens": 5, "outputTokens": 5}
+    run = Run(workspace, tmp_path, [says("One"), {"update": cost}, {"usage": usage}], [says("Two", "m2")])
+    running = run.start()
+    await run.until(lambda: any(isinstance(each, TurnEnded) for each in run.events))
+    workspace.session_zone.control("human:ann", "send_message", "alice", None, "Go on")
+    asked = await run.asked("")
+    assert len(run.sent("session/prompt")) == 1
+    workspace.requests.answer("human:ann", asked.seq, Answer(values=("once",)))
+    await run.until(lambda: sum(isinstance(each, TurnEnded) for each in run.events) == 2)
+    workspace.session_zone.control("human:ann", CANCEL, "alice", None, "")
+    await asyncio.wait_for(running, PATIENCE)

@@ -5,13 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
-import shutil
-import signal
-import subprocess
 import time
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import Process
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -20,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from watchroom import validation
 from watchroom.clients.acp import AcpTranslator
+from watchroom.clients.budget_hold import hold_for_budgets
+from watchroom.clients.client_process import kill_process, start_process
 from watchroom.clients.errors import ClientDoesNotAsk, ClientNotStarted, ExtraMissing
 from watchroom.clients.events import (
     ClientEvent,
@@ -45,14 +43,11 @@ _COALESCE_SECONDS: Final = 0.2
 _CANCEL_SECONDS: Final = 1.0
 """So long a client may take to end its turn when it is told to, before it is killed."""
 _START_SECONDS: Final = 60.0
-_MOST_LINE: Final = 32 * 1024 * 1024
-"""Bytes of one message of the protocol."""
 _MOST_ERRORS: Final = 2000
 """Characters of what the client says on standard error that are kept."""
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_.-]")
 _MOST_ID: Final = 64
 """What a session's id may consist of here, and its length."""
-_NAMESPACE: Final = ("--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc", "--unshare-pid")
 
 
 class AcpClient(NamedTuple):
@@ -102,7 +97,7 @@ async def run_acp(
         import acp
     except ImportError as error:
         raise ExtraMissing(extra="acp", package="agent-client-protocol") from error
-    process = await _start(client, options)
+    process = await start_process(client.command, options.cwd)
     run = _AcpRun(workspace, agent, client, options, process, on_event)
     connection = acp.connect_to_agent(cast("Client", run), process.stdin, process.stdout)
     try:
@@ -111,33 +106,6 @@ async def run_acp(
     finally:
         await run.end()
         await connection.close()
-
-
-async def _start(client: AcpClient, options: AcpOptions) -> Process:
-    command = [*await run_in_thread(namespace_command), *client.command]
-    try:
-        return await asyncio.create_subprocess_exec(
-            *command,
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            cwd=options.cwd,
-            limit=_MOST_LINE,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise ClientNotStarted(command=" ".join(client.command), reason=str(error)) from error
-
-
-def namespace_command() -> list[str]:
-    """What stands before a command so that it runs in a process namespace of its own, which ends with it and
-    with this process; empty where there is no such thing here."""
-    program = shutil.which("bwrap")
-    if program is None:
-        return []
-    command = [program, *_NAMESPACE, "--die-with-parent", "--"]
-    tried = subprocess.run([*command, "true"], capture_output=True, check=False, timeout=_START_SECONDS)
-    return command if tried.returncode == 0 else []
 
 
 class _AcpRun:
@@ -276,10 +244,18 @@ class _AcpRun:
             self._outcome = SessionEnded("cancelled", self._cancelled.message or self._cancelled.actor)
             await self._cancel_turn()
 
-    async def _next_prompt(self) -> PromptSubmitted:
+    async def _next_prompt(self) -> PromptSubmitted | None:
         prompt = await self._prompts.get()
         await self._goes_on.wait()
-        return prompt
+        return prompt if await self._is_within_budget() else None
+
+    async def _is_within_budget(self) -> bool:
+        """Wait while a budget is used up; False, and the run ends, where a person stops the agent for it."""
+        over = await hold_for_budgets(self._workspace, self._agent, self._opened_session.path)
+        if over:
+            self._outcome = SessionEnded("cancelled", over)
+            self._must_end.set()
+        return not over
 
     async def _take_turn(self, prompt: PromptSubmitted) -> bool:
         from acp import RequestError, text_block
@@ -326,7 +302,7 @@ class _AcpRun:
         self._unsubscribe()
         if self._turn is not None:
             self._turn.cancel()
-        await _kill(self._process)
+        await kill_process(self._process)
         if self._session is not None:
             self._tell(self._outcome)
             await self._events.join()
@@ -413,6 +389,8 @@ class _AcpRun:
         workspace, session = self._workspace, self._opened_session
         await self._goes_on.wait()
         await self._events.join()
+        if not await self._is_within_budget():
+            return False
         arguments = parse_arguments(call.arguments)
         decision = await run_in_thread(workspace.policy.decide, self._agent, call.name, arguments)
         await run_in_thread(workspace.policy.record_test, self._agent, call.name, arguments, decision)
@@ -435,17 +413,3 @@ class _AcpRun:
         if told:
             self._prompts.put_nowait(PromptSubmitted("\n".join(told), outcome.row.actor))
         return decided.approved and decided.arguments is None
-
-
-async def _kill(process: Process) -> None:
-    """End ``process`` and its process group: asked for a moment, then by force. In a namespace, whatever it
-    started ends with it."""
-    for number, seconds in ((signal.SIGTERM, _CANCEL_SECONDS), (signal.SIGKILL, None)):
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, number)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await process.wait()
-                if number is signal.SIGTERM:
-                    continue
-                return

@@ -7,15 +7,13 @@ single hook. Who the agent is says whoever set the client up, never an event.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import os
-import re
 from collections import deque
 from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from watchroom.clients import claude, codex
+from watchroom.clients.budget_hold import hold_for_budgets
 from watchroom.clients.configuration import HOOK_SECONDS, Client
 from watchroom.clients.events import (
     CallFinished,
@@ -48,11 +46,13 @@ from watchroom.clients.hooks import denial_reason, fetch_notifications
 from watchroom.clients.json_fields import dump, text_of
 from watchroom.clients.processes import ClientProcess
 from watchroom.clients.session import ClientSession
+from watchroom.clients.session_ids import fingerprint, session_id_of
+from watchroom.clients.session_inbox import Controls, SessionInbox
 from watchroom.errors import RequestClosed, RequestExpired, RequestWithdrawn
-from watchroom.model import CANCEL, ENDED, MESSAGE, PAUSE, RESUME, Json, Row
-from watchroom.rules.policy import PolicyDecision, decide
+from watchroom.model import ENDED, Json, Row
+from watchroom.rules.policy import PolicyDecision
 from watchroom.rules.policy_subject import policy_subject
-from watchroom.rules.requests import PendingCall, Request, decide_all, parse_arguments
+from watchroom.rules.requests import POLICY_RULE, PendingCall, Request, decide_all, parse_arguments
 from watchroom.runtime.request_waiting import wait_for_outcome
 from watchroom.runtime.threads import call_soon_threadsafe, run_in_thread, run_to_completion
 from watchroom.texts import Catalogue, catalogue
@@ -63,21 +63,9 @@ _MARGIN: Final = 30
 """So much earlier a hook answers: what a client does with a hook that is late is not for it to say."""
 _MOST_CALLS: Final = 1000
 """So many calls are remembered that have not ended."""
-_TELL: Final = "tell_news"
 _OURS: Final = "mcp__watchroom__"
 
-_NO_ID: Final = re.compile(r"[^A-Za-z0-9_.-]", re.ASCII)
-_LONGEST_ID: Final = 64
-
 Event: TypeAlias = Mapping[str, Json]
-
-
-class Controls(NamedTuple):
-    """What people have said to a session: who paused it, empty where it is not paused; the row by which it
-    was cancelled and has not been prompted since."""
-
-    paused_by: str = ""
-    cancelled: Row | None = None
 
 
 class OpenCall(NamedTuple):
@@ -117,7 +105,7 @@ class Attachment:
         self._hold_seconds = hold_seconds
         self._translator = claude if client == "claude" else codex
         self._calls: dict[str, OpenCall] = {}
-        self._prompted: dict[str, int] = {}
+        self._inbox = SessionInbox(workspace, self.agent)
         self._displayed: dict[str, list[str]] = {}
         self._said: deque[str] = deque(maxlen=200)
         self._turns: dict[str, asyncio.Event] = {}
@@ -145,7 +133,7 @@ class Attachment:
             return await self._prompt(session, main, event)
         await self._record_all(session, event, name)
         if name == AFTER:
-            return tell(AFTER, await run_in_thread(self._news, main))
+            return tell(AFTER, await run_in_thread(self._inbox.news, main))
         if name == STOP:
             return await self._idle(main, event, may_wait)
         return NOTHING
@@ -203,7 +191,7 @@ class Attachment:
         whether the agent did something there."""
         told = self._translator.translate_line(line)
         for event in told:
-            if isinstance(event, MessageCompleted) and _mark(event.text) in self._said:
+            if isinstance(event, MessageCompleted) and fingerprint(event.text) in self._said:
                 continue
             if isinstance(event, CallFinished):
                 await self._settle(session, event)
@@ -235,31 +223,33 @@ class Attachment:
             return
         text = "".join(self._displayed.pop(key))
         if text.strip() and (event.get("index") == len(pieces) - 1 or self._is_owner):
-            self._said.append(_mark(text))
+            self._said.append(fingerprint(text))
             await self.record(session, MessageCompleted(text, key=f"shown {key}"))
 
     async def _prompt(self, session: ClientSession, main: str, event: Event) -> HookAnswer:
-        held = await run_in_thread(self._controls, session, main)
+        held = await run_in_thread(self._inbox.controls, session, main)
         if held.paused_by:
             return block_prompt(self._texts("hook.paused", by=held.paused_by))
         await self.withdraw_all(session)
         for told in self._translator.translate_hook(event):
             row = await self.record(session, told)
             if isinstance(told, PromptSubmitted) and row is not None:
-                self._prompted[main] = row.seq
-        return tell(PROMPT, await run_in_thread(self._news, main))
+                self._inbox.prompted[main] = row.seq
+        return tell(PROMPT, await run_in_thread(self._inbox.news, main))
 
     async def _before(self, session: ClientSession, main: str, event: Event) -> HookAnswer:
         tool = text_of(event, "tool_name")
-        held = await run_in_thread(self._controls, session, main)
+        held = await run_in_thread(self._inbox.controls, session, main)
         if held.cancelled is not None:
             return await self._stopped(session, held.cancelled)
         reason = await run_in_thread(
             denial_reason, self.workspace.root, self.agent, event, self.workspace.config.language
         )
-        decision = PolicyDecision() if tool.startswith(_OURS) else self._decide(event)
+        decision = PolicyDecision()
+        if not tool.startswith(_OURS):
+            decision = await run_in_thread(self._decide, session, event)
         if decision.verdict == "deny" and not reason:
-            reason = self._texts("hook.policy", rule=decision.name or decision.number)
+            reason = self._texts("hook.policy", rule=decision.label)
         call = OpenCall(text_of(event, "tool_use_id"), tool, dump(event.get("tool_input")))
         await self._record_all(session, event, BEFORE)
         if reason:
@@ -271,19 +261,27 @@ class Attachment:
             stopped = await self._wait_for_resumption(session, main, held)
             if stopped is not None:
                 return stopped
+        if not tool.startswith(_OURS):
+            over = await hold_for_budgets(self.workspace, self.agent, session.path, self._hold_seconds)
+            if over:
+                return deny(BEFORE, over)
         if decision.verdict == "ask":
-            return await self._ask(session, BEFORE, call)
+            return await self._ask(session, BEFORE, call, rule=decision.label)
         if decision.verdict == "allow" and decision.number:
             return allow(BEFORE)
         return NOTHING
 
-    def _decide(self, event: Event) -> PolicyDecision:
+    def _decide(self, session: ClientSession, event: Event) -> PolicyDecision:
+        """What the workspace's policy says of the call of ``event``. Paths are those of the folder that the
+        session began in, wherever the agent has gone since."""
         given = event.get("tool_input")
         arguments = given if isinstance(given, Mapping) else {}
-        subject = policy_subject(arguments, folder=text_of(event, "cwd"), resolve=os.path.realpath)
-        rules = self.workspace.config.policy
-        tool, now = text_of(event, "tool_name"), self.workspace.requests.now()
-        return decide(rules, self.agent, tool, subject, now)
+        cwd = text_of(event, "cwd")
+        subject = policy_subject(arguments, folder=session.folder or cwd, cwd=cwd, resolve=os.path.realpath)
+        tool, policy = text_of(event, "tool_name"), self.workspace.policy
+        decision = policy.decide(self.agent, tool, subject)
+        policy.record_test(self.agent, tool, subject, decision)
+        return decision
 
     async def _stopped(self, session: ClientSession, cancelled: Row) -> HookAnswer:
         """The answer to a call of a session that a person has cancelled."""
@@ -302,7 +300,7 @@ class Attachment:
         )
         try:
             async with asyncio.timeout(self._hold_seconds):
-                while (now := await run_in_thread(self._controls, session, main)).paused_by:
+                while (now := await run_in_thread(self._inbox.controls, session, main)).paused_by:
                     if now.cancelled is not None:
                         break
                     await changed.wait()
@@ -329,14 +327,16 @@ class Attachment:
             call = found[-1]
         else:
             version = (await run_in_thread(lambda: session.last)).version
-            call = OpenCall(f"ask-{_mark(tool + arguments)[:12]}-{version}", tool, arguments)
+            call = OpenCall(f"ask-{fingerprint(tool + arguments)[:12]}-{version}", tool, arguments)
         return await self._ask(session, PERMISSION, call)
 
-    async def _ask(self, session: ClientSession, event: str, call: OpenCall) -> HookAnswer:
-        """Ask people whether ``call`` may be made, and wait for their answer."""
+    async def _ask(self, session: ClientSession, event: str, call: OpenCall, *, rule: str = "") -> HookAnswer:
+        """Ask people whether ``call`` may be made, as the ``rule`` of the policy wants, if one does, and wait
+        for their answer."""
         expires = self.workspace.requests.now() + int(self._hold_seconds * 1e9)
         pending = PendingCall(call.id, call.tool, call.arguments)
-        request = Request("approve", calls=(pending,), metadata={"client": self.client}, expires=expires)
+        metadata = {"client": self.client, **({POLICY_RULE: rule} if rule else {})}
+        request = Request("approve", calls=(pending,), metadata=metadata, expires=expires)
         path = session.request_path(call.id)
         self._remember(call._replace(request=path))
         try:
@@ -345,7 +345,7 @@ class Attachment:
         except asyncio.CancelledError:
             await run_to_completion(None, self._take_back, session, path)
             raise
-        return await self._answered(session, event, path, ended)
+        return await self._answered(session, event, path, ended, must_answer=self._is_strict or bool(rule))
 
     def _take_back(self, session: ClientSession, path: str) -> None:
         if self.workspace.requests.ended(path) is None:
@@ -353,7 +353,7 @@ class Attachment:
         session.record_withdrawal(path)
 
     async def _answered(
-        self, session: ClientSession, event: str, path: str, ended: RequestOutcome
+        self, session: ClientSession, event: str, path: str, ended: RequestOutcome, *, must_answer: bool
     ) -> HookAnswer:
         answer = ended.answer
         if answer is None or not (answer.expired or answer.decisions):
@@ -362,7 +362,7 @@ class Attachment:
         await run_in_thread(session.record_answer, path, answer, ended.row.actor)
         if answer.expired:
             said = self._texts("hook.unanswered")
-            return deny(event, said) if self._is_strict else warn(said)
+            return deny(event, said) if must_answer else warn(said)
         decision = answer.decisions[0]
         if not decision.approved:
             return deny(event, decision.reason or self._texts("hook.declined", by=ended.row.actor))
@@ -404,7 +404,7 @@ class Attachment:
     async def _idle(self, main: str, event: Event, may_wait: bool) -> HookAnswer:
         """Give an agent that has nothing to do what comes for it, as soon as it comes."""
         if self.client == "codex" or not may_wait:
-            news = await run_in_thread(self._news, main)
+            news = await run_in_thread(self._inbox.news, main)
             is_again = event.get("stop_hook_active") is True
             if not news or is_again:
                 return NOTHING
@@ -417,8 +417,8 @@ class Attachment:
         )
         try:
             while not turn.is_set():
-                held = await run_in_thread(self._controls, self.sessions[main.partition("/")[2]], main)
-                if not held.paused_by and (news := await run_in_thread(self._news, main)):
+                held = await run_in_thread(self._inbox.controls, self.sessions[main.partition("/")[2]], main)
+                if not held.paused_by and (news := await run_in_thread(self._inbox.news, main)):
                     return wake(news)
                 waits = [asyncio.ensure_future(each.wait()) for each in (changed, turn)]
                 try:
@@ -434,55 +434,6 @@ class Attachment:
     def _turn(self, main: str) -> asyncio.Event:
         return self._turns.setdefault(main, asyncio.Event())
 
-    def _controls(self, session: ClientSession, main: str) -> Controls:
-        paused_by, cancelled = "", None
-        for record in self.workspace.session_zone.controls(main, 0):
-            if record.row.tool in (PAUSE, RESUME):
-                paused_by = record.row.actor if record.row.tool == PAUSE else ""
-            elif record.row.tool == CANCEL:
-                cancelled, paused_by = record.row, ""
-        begun = self.workspace.journal.version("session", main, 1)
-        if cancelled is not None and not self._is_cancelled(cancelled, session, main, begun):
-            cancelled = None
-        return Controls(paused_by, cancelled)
-
-    def _is_cancelled(self, cancelled: Row, session: ClientSession, main: str, begun: Row | None) -> bool:
-        """Whether a person's word still holds: until the next prompt."""
-        if begun is not None and cancelled.seq < begun.seq:
-            return False
-        prompted = self._prompted.get(main)
-        if prompted is not None:
-            return cancelled.seq > prompted
-        last = session.last
-        return cancelled.seq > last.seq or session.status == "cancelled"
-
-    def _news(self, main: str) -> str:
-        """What has come for the agent since it was last told, also what people wrote to its session."""
-        language = self.workspace.config.language
-        told = [fetch_notifications(self.workspace, self.agent, language)]
-        journal, zone = self.workspace.journal, self.workspace.session_zone
-        begun, last = (
-            journal.version("session", main, 1),
-            journal.last_note("session", main, self.agent, _TELL),
-        )
-        after = (last.base or 0) if last else (begun.seq if begun else 0)
-        written = [
-            each
-            for each in zone.controls(main, after)
-            if each.row.tool == MESSAGE and each.row.zone == "session"
-        ]
-        if written:
-            key = f"{_TELL} {main} {written[-1].row.seq}"
-            detail: dict[str, Json] = {"rows": len(written)}
-            noted = zone.note(self.agent, _TELL, main, "", detail, base=written[-1].row.seq, key=key)
-            if noted.base == written[-1].row.seq:
-                texts = catalogue(language)
-                told.extend(
-                    texts("hook.message", sender=each.row.actor, text="\n  ".join(each.text.splitlines()))
-                    for each in written
-                )
-        return "\n".join(each for each in told if each)
-
     def _note(self, session: ClientSession, tool: str, text: str) -> None:
         self.workspace.session_zone.note(self.agent, tool, session.path, text, {})
 
@@ -491,13 +442,3 @@ class Attachment:
         self._calls[call.id] = call
         if len(self._calls) > _MOST_CALLS:
             del self._calls[next(iter(self._calls))]
-
-
-def session_id_of(given: str) -> str:
-    """The id of the session that a client calls ``given``: the same where a session's id can be that."""
-    kept = _NO_ID.sub("-", given).lstrip("_.-")[:_LONGEST_ID]
-    return kept if kept == given else f"{kept[: _LONGEST_ID - 9] or 'session'}-{_mark(given)[:8]}"
-
-
-def _mark(text: str) -> str:
-    return hashlib.sha256(json.dumps(text.strip()).encode()).hexdigest()

@@ -18,13 +18,14 @@ from functools import partial
 from typing import Final
 
 from watchroom.checkout.layout import CONTROL
-from watchroom.clients.attachment import Attachment, Event, session_id_of
+from watchroom.clients.attachment import Attachment, Event
 from watchroom.clients.configuration import Client
 from watchroom.clients.events import ClientInfo, SessionEnded
 from watchroom.clients.hook_answer import HookAnswer
 from watchroom.clients.json_fields import text_of
 from watchroom.clients.processes import ClientProcess, process_start
 from watchroom.clients.session import ClientSession
+from watchroom.clients.session_ids import session_id_of
 from watchroom.clients.stopping import stop_process
 from watchroom.errors import WatchroomError
 from watchroom.model import CANCEL, ENDED, Json, Row

@@ -62,6 +62,8 @@ from watchroom.zones.sessions import session_path
 
 TOOL: Final = "client_event"
 """The tool of the rows of such a session."""
+_FOLDER: Final = "cwd"
+"""In the detail of the first row."""
 _TRIES: Final = 100
 """So often another process may be first before a row is given up."""
 _LONGEST_TEXT: Final = 1_000_000
@@ -112,7 +114,7 @@ class ClientSession:
             name: value for name, value in self.info._asdict().items() if value not in ("", 0)
         }
         state = create_initial_state(session_id=session_id, metadata=metadata, now=self._zone.now())
-        detail = {**step_detail(state), "client": self.info.client, **process}
+        detail = {**step_detail(state), "client": self.info.client, _FOLDER: self.info.cwd, **process}
         try:
             self._zone.begin(
                 self.agent, session_id, encode_initial_state(state), "", self._with_parent(detail)
@@ -120,6 +122,13 @@ class ClientSession:
         except SessionExists:
             # A hook of the same client was quicker.
             return
+
+    @property
+    def folder(self) -> str:
+        """The folder in which the client began the session, empty where that is not known."""
+        begun = self._journal.version("session", self.path, 1)
+        folder = begun.detail.get(_FOLDER) if begun is not None else None
+        return folder if isinstance(folder, str) else ""
 
     @property
     def last(self) -> Row:

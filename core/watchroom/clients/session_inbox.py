@@ -1,0 +1,83 @@
+"""What was sent to the session of a client: whether it is paused or cancelled, and messages."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from watchroom.clients.hooks import fetch_notifications
+from watchroom.clients.session import ClientSession
+from watchroom.model import CANCEL, MESSAGE, PAUSE, RESUME, Json, Row
+from watchroom.texts import catalogue
+from watchroom.workspace import Workspace
+
+_TELL: Final = "tell_news"
+
+
+class Controls(NamedTuple):
+    """What people have said to a session: who paused it, empty where it is not paused; the row by which it
+    was cancelled and has not been prompted since."""
+
+    paused_by: str = ""
+    cancelled: Row | None = None
+
+
+class SessionInbox:
+    """What was sent to the sessions of ``agent`` in ``workspace``. May be used from any thread."""
+
+    def __init__(self, workspace: Workspace, agent: str) -> None:
+        self._workspace = workspace
+        self._agent = agent
+        self.prompted: dict[str, int] = {}
+        """The row of the newest prompt that this process has seen, by the path of the session."""
+
+    def controls(self, session: ClientSession, main: str) -> Controls:
+        """What people have said to ``session``, which is the one at the path ``main`` or a subagent's of it.
+        Raises `JournalError`."""
+        paused_by, cancelled = "", None
+        for record in self._workspace.session_zone.controls(main, 0):
+            if record.row.tool in (PAUSE, RESUME):
+                paused_by = record.row.actor if record.row.tool == PAUSE else ""
+            elif record.row.tool == CANCEL:
+                cancelled, paused_by = record.row, ""
+        begun = self._workspace.journal.version("session", main, 1)
+        if cancelled is not None and not self._is_cancelled(cancelled, session, main, begun):
+            cancelled = None
+        return Controls(paused_by, cancelled)
+
+    def _is_cancelled(self, cancelled: Row, session: ClientSession, main: str, begun: Row | None) -> bool:
+        """Whether a person's word still holds: until the next prompt."""
+        if begun is not None and cancelled.seq < begun.seq:
+            return False
+        prompted = self.prompted.get(main)
+        if prompted is not None:
+            return cancelled.seq > prompted
+        last = session.last
+        return cancelled.seq > last.seq or session.status == "cancelled"
+
+    def news(self, main: str) -> str:
+        """What has come for the agent since it was last told, also what people wrote to its session at the
+        path ``main``; empty where nothing has. It counts as told. Raises `JournalError`."""
+        language = self._workspace.config.language
+        told = [fetch_notifications(self._workspace, self._agent, language)]
+        journal, zone = self._workspace.journal, self._workspace.session_zone
+        begun, last = (
+            journal.version("session", main, 1),
+            journal.last_note("session", main, self._agent, _TELL),
+        )
+        after = (last.base or 0) if last else (begun.seq if begun else 0)
+        written = [
+            each
+            for each in zone.controls(main, after)
+            if each.row.tool == MESSAGE and each.row.zone == "session"
+        ]
+        if written:
+            key = f"{_TELL} {main} {written[-1].row.seq}"
+            detail: dict[str, Json] = {"rows": len(written)}
+            noted = zone.note(self._agent, _TELL, main, "", detail, base=written[-1].row.seq, key=key)
+            if noted.base == written[-1].row.seq:
+                texts = catalogue(language)
+                told.extend(
+                    texts("hook.message", sender=each.row.actor, text="\n  ".join(each.text.splitlines()))
+                    for each in written
+                )
+        return "\n".join(each for each in told if each)
