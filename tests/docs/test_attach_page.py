@@ -14,7 +14,7 @@ from watchroom_tui.cli import OK, main
 
 PAGE = (Path(__file__).parents[2] / "docs/attach.md").read_text(encoding="utf-8")
 COMMANDS = [shlex.split(line) for line in re.findall(r"^    watchroom (.*)$", PAGE, flags=re.MULTILINE)]
-SERVES = {"open", "mcp"}
+SERVES = {"open", "mcp", "run"}
 """What does not end by itself."""
 
 
