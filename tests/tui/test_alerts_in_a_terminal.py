@@ -104,7 +104,7 @@ def test_under_tmux_the_notification_is_wrapped(told: Terminals) -> None:
 def test_off_writes_nothing_and_the_key_changes_it(told: Terminals) -> None:
     assert heard(told["off"]) == (0, 0, 0)
     told["off"].send(":")
-    told["off"].wait_for_text("Search for commands")
+    told["off"].wait_for_text("Search all actions")
     told["off"].send("alerts")
     told["off"].wait_for_text("Everywhere: alerts")
     told["off"].send("\r")

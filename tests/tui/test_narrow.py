@@ -80,6 +80,7 @@ async def test_every_pane_of_every_screen_can_be_reached_and_used_at_80_by_24(
             "Commands that agents run",
             "Choose a command",
         ],
+        "usage": ["Nothing was used yet", "By model"],
     }
     async with dashboard(workspace, size=NARROW) as user:
         for key, screen in SCREENS:

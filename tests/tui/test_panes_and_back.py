@@ -21,6 +21,7 @@ async def test_tab_goes_through_the_panes_in_reading_order_and_shift_tab_back(
         "requests": ["requests", "request"],
         "activity": ["rows"],
         "tasks": ["tasks", "members", "messages", "files", "preview", "commands", "output"],
+        "usage": ["by-agent", "by-model"],
     }
     async with dashboard(workspace) as user:
         for key, screen in SCREENS:
