@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
+import attached
 import boards
 import conversations
 import dashboard
@@ -41,6 +42,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "growth": growth.measure,
     "stalls": stalls.measure,
     "offloading": offloading.measure,
+    "attached": attached.measure,
     "realtime": realtime.measure,
     "documents": writing_together.measure,
     "boards": boards.measure,

@@ -16,6 +16,7 @@ from cli.running import as_typed
 from clients.attached import HELLO, PATIENCE, SESSION, AttachedClient, attendant, hook_command, told, wait_for
 from watchroom import Workspace
 from watchroom.checkout.layout import CONFIG_PATH, CONTROL
+from watchroom.clients.hook_client import FOLDER
 from watchroom.model import ASK, CANCEL, MESSAGE, PAUSE, RESUME, WITHDRAW, Row
 from watchroom.rules.requests import decide_all
 from watchroom.rules.usage import usage_of
@@ -273,3 +274,9 @@ def test_where_watchroom_cannot_be_reached_strict_keeps_the_call_from_being_made
             command, input=event, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
         assert (ended.returncode, "no-program" in ended.stderr) == (status, True)
+
+
+def test_the_servers_of_two_agents_of_one_client_are_both_reached(root: Path, workspace: Workspace) -> None:
+    with attendant(root), attendant(root, agent="bob"):
+        reached = {path.name.partition("-")[0] for path in (root / FOLDER).iterdir()}
+        assert reached == {"alice", "bob"}

@@ -115,7 +115,7 @@ class Attendant:
         path = os.path.join(folder, name)
         # A socket's path has to be short.
         address = path if len(os.fsencode(path)) < _LONGEST_SOCKET else f"/proc/self/fd/{handle}/{name}"
-        await run_in_thread(_remove_left_sockets, folder)
+        await run_in_thread(_remove_left_sockets, folder, name)
         server = await asyncio.start_unix_server(self._serve_hook, address)
         os.chmod(path, 0o600)
         loop = asyncio.get_running_loop()
@@ -272,11 +272,12 @@ class Attendant:
                 await run_in_thread(_end_session, session, texts("hook.gone"))
 
 
-def _remove_left_sockets(folder: str) -> None:
-    """Remove the sockets of clients that are gone, and of an earlier server of this one."""
+def _remove_left_sockets(folder: str, own: str) -> None:
+    """Remove the sockets of clients that are gone, and that with the name ``own``, of an earlier server of
+    this one."""
     for name in os.listdir(folder):
         pid = name.removesuffix(".sock").rpartition("-")[2]
-        if not pid.isdecimal() or int(pid) == os.getppid() or not process_start(int(pid)):
+        if not pid.isdecimal() or name == own or not process_start(int(pid)):
             with suppress(FileNotFoundError):
                 os.unlink(os.path.join(folder, name))
 
