@@ -39,9 +39,12 @@ class ScriptedAgent:
     def _result(self, method: str) -> dict[str, Any]:
         if method == "initialize":
             about = {"name": "scripted", "version": "1.0"}
-            return {"protocolVersion": 1, "agentCapabilities": {}, "agentInfo": about}
+            return {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}, "agentInfo": about}
         if method == "session/new":
             return {"sessionId": SESSION, "modes": {"currentModeId": "auto", "availableModes": MODES}}
+        if method == "session/load":
+            self._update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": "From before"})
+            return {"modes": {"currentModeId": "auto", "availableModes": MODES}}
         return self._take_turn() if method == "session/prompt" else {}
 
     def _take_turn(self) -> dict[str, Any]:

@@ -58,15 +58,15 @@ class Run:
         self.events: list[ClientEvent] = []
         self._changed = asyncio.Event()
 
-    async def once(self, prompt: str = "Do it") -> None:
+    async def once(self, prompt: str = "Do it", *, resume: str = "") -> None:
         """Until its first turns are over."""
-        await asyncio.wait_for(self._run(prompt, once=True), PATIENCE)
+        await asyncio.wait_for(self._run(prompt, once=True, resume=resume), PATIENCE)
 
     def start(self, prompt: str = "Do it") -> asyncio.Task[None]:
         return asyncio.create_task(self._run(prompt, once=False))
 
-    async def _run(self, prompt: str, *, once: bool) -> None:
-        options = AcpOptions(str(self.folder), once=once)
+    async def _run(self, prompt: str, *, once: bool, resume: str = "") -> None:
+        options = AcpOptions(str(self.folder), once=once, resume=resume)
         await run_acp(self.workspace, "alice", self.client, options, prompt=prompt, on_event=self._take)
 
     def _take(self, event: ClientEvent) -> None:
@@ -200,6 +200,15 @@ async def test_a_client_that_dies_is_said_to_be_gone(workspace: Workspace, tmp_p
     assert [each.outcome for each in ended] == ["error"]
     assert "status 3" in ended[0].reason
     assert run.status == "error"
+
+
+async def test_a_session_goes_on_and_what_it_tells_again_is_no_second_row(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    await Run(workspace, tmp_path, [says("One"), {"exit": 1}]).once()
+    await Run(workspace, tmp_path, [says("Two", "m2")]).once("Go on", resume="scripted-1")
+    said = [each.content for each in workspace.sessions.state("alice", "scripted-1").messages]
+    assert said == ["Do it", "One", "Go on", "Two"]
 
 
 async def test_what_does_not_ask_or_start_is_refused(workspace: Workspace, tmp_path: Path) -> None:

@@ -96,6 +96,10 @@ class AcpTranslator:
         reason = text_of(response, "stopReason")
         return [*events, TurnEnded("" if reason == "end_turn" else reason)]
 
+    def finish(self) -> list[ClientEvent]:
+        """The message that was being told when the client ended, as far as it came."""
+        return self._complete()
+
     def _add_text(self, update: Fields) -> list[ClientEvent]:
         message, text = text_of(update, "messageId"), _text(update, "content")
         before = self._complete() if self._text and message != self._message else []

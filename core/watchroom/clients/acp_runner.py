@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import time
 from asyncio.subprocess import Process
 from collections.abc import Callable, Sequence
@@ -28,6 +27,7 @@ from watchroom.clients.events import (
     TextStreamed,
 )
 from watchroom.clients.session import ClientSession
+from watchroom.clients.session_ids import session_id_of
 from watchroom.model import CANCEL, MESSAGE, PAUSE, RESUME, SYSTEM, Row
 from watchroom.rules.requests import PendingCall, Request, parse_arguments
 from watchroom.runtime.request_waiting import wait_for_outcome
@@ -45,9 +45,6 @@ _CANCEL_SECONDS: Final = 1.0
 _START_SECONDS: Final = 60.0
 _MOST_ERRORS: Final = 2000
 """Characters of what the client says on standard error that are kept."""
-_OTHER: Final = re.compile(r"[^A-Za-z0-9_.-]")
-_MOST_ID: Final = 64
-"""What a session's id may consist of here, and its length."""
 
 
 class AcpClient(NamedTuple):
@@ -70,12 +67,16 @@ ACP_CLIENTS: Final = {
 
 class AcpOptions(NamedTuple):
     """How a client is run: in the folder ``cwd``, with the command ``server`` as its MCP server (none where
-    it is empty). With ``own_tools`` its own tools are left to it; ``once``: it ends after its first turn."""
+    it is empty). With ``own_tools`` its own tools are left to it; ``once``: it ends after its first turn.
+    ``resume`` is the id of the session that it goes on with, empty for a new one; ``hint`` the command that
+    does so if this process dies, with ``{session}`` in place of the id."""
 
     cwd: str
     server: tuple[str, ...] = ()
     own_tools: bool = True
     once: bool = False
+    resume: str = ""
+    hint: str = ""
 
 
 async def run_acp(
@@ -129,6 +130,7 @@ class _AcpRun:
         self._translator = AcpTranslator()
         self._session: ClientSession | None = None
         self._session_id = ""
+        self._is_replaying = False
         self._connection: Any = None
         self._turn: asyncio.Future[Any] | None = None
         self._events: asyncio.Queue[ClientEvent] = asyncio.Queue()
@@ -161,21 +163,22 @@ class _AcpRun:
                     client_capabilities=ClientCapabilities(),
                     client_info=Implementation(name="watchroom", version=version("watchroom")),
                 )
-                opened = await connection.new_session(cwd=self._options.cwd, mcp_servers=servers, **settings)
-                await self._set_mode(opened)
+                self._session_id, modes = await self._open(connection, servers, settings)
+                await self._set_mode(modes)
         except (ClientDoesNotAsk, asyncio.CancelledError):
             raise
         except Exception as error:
             reason = validation.escape_unstorable(self._errors.strip() or str(error) or type(error).__name__)
             raise ClientNotStarted(command=" ".join(self._client.command), reason=reason) from error
-        self._session_id = opened.session_id
         about = said.agent_info
         info = ClientInfo(
             self._client.name, about.version if about else "", self._options.cwd, attachment="run"
         )
-        own_id = "".join(each if each.isascii() and each.isalnum() else "-" for each in opened.session_id)[
-            :64
-        ]
+        own_id = session_id_of(self._session_id)
+        if self._options.hint:
+            # The lease of this process tells it to who finds that it has died.
+            hint = self._options.hint.replace("{session}", own_id)
+            await run_in_thread(self._workspace.journal.present, hint)
         self._session = await run_in_thread(ClientSession, self._workspace, self._agent, own_id, info)
         self._listen()
         self._tasks.append(asyncio.create_task(self._write()))
@@ -188,16 +191,28 @@ class _AcpRun:
             raise RuntimeError("the client has asked something before its session was opened")
         return self._session
 
-    async def _set_mode(self, opened: Any) -> None:
+    async def _open(self, connection: Any, servers: list[Any], settings: dict[str, Any]) -> tuple[str, Any]:
+        """Begin a session, or go on with one, whose past the client tells once more. Returns its id, and its
+        modes."""
+        given = {"cwd": self._options.cwd, "mcp_servers": servers, **settings}
+        if not self._options.resume:
+            opened = await connection.new_session(**given)
+            return str(opened.session_id), opened.modes
+        self._is_replaying = True
+        loaded = await connection.load_session(session_id=self._options.resume, **given)
+        self._is_replaying = False
+        return self._options.resume, loaded.modes
+
+    async def _set_mode(self, modes: Any) -> None:
         mode = self._client.mode
         if not mode:
             return
-        known = [each.id for each in opened.modes.available_modes] if opened.modes else []
+        known = [each.id for each in modes.available_modes] if modes else []
         if mode not in known:
             raise ClientDoesNotAsk(
                 command=" ".join(self._client.command), mode=mode, modes=", ".join(known) or "-"
             )
-        await self._connection.set_session_mode(session_id=opened.session_id, mode_id=mode)
+        await self._connection.set_session_mode(session_id=self._session_id, mode_id=mode)
 
     def _listen(self) -> None:
         """Hear what people and agents send."""
@@ -304,7 +319,8 @@ class _AcpRun:
             self._turn.cancel()
         await kill_process(self._process)
         if self._session is not None:
-            self._tell(self._outcome)
+            for event in (*self._translator.finish(), self._outcome):
+                self._tell(event)
             await self._events.join()
         for task in self._tasks:
             task.cancel()
@@ -362,6 +378,9 @@ class _AcpRun:
 
     async def session_update(self, session_id: str, update: Any, **more: Any) -> None:
         """``session/update``: something happened."""
+        if self._is_replaying:
+            # These are rows already.
+            return
         for event in self._translator.translate(update.model_dump(mode="json", by_alias=True)):
             self._tell(event)
 

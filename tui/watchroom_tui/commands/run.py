@@ -30,6 +30,7 @@ def declare_run(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument(
         "--tools", choices=("both", "ours"), default="both", help=texts("cli.argument.run_tools")
     )
+    parser.add_argument("--resume", default="", metavar="SESSION", help=texts("cli.argument.run_resume"))
     parser.add_argument("--once", action="store_true", help=texts("cli.argument.run_once"))
 
 
@@ -58,7 +59,15 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
     own = (program,) if program else (sys.executable, "-m", "watchroom_tui.cli")
     root = os.path.abspath(args.dir)
     server = (*own, "mcp", root, "--agent", args.agent)
-    options = AcpOptions(os.getcwd(), server, own_tools=args.tools == "both", once=args.once)
+    again = ["watchroom", "run", args.client, root, "--agent", args.agent, "--resume", "{session}"]
+    options = AcpOptions(
+        os.getcwd(),
+        server,
+        own_tools=args.tools == "both",
+        once=args.once,
+        resume=args.resume,
+        hint=shlex.join(again).replace("'{session}'", "{session}"),
+    )
     with Workspace.open(root, create=False, scan=False) as workspace:
         asyncio.run(run_acp(workspace, args.agent, client, options, prompt=args.prompt, on_event=show))
     for reason in failed:
