@@ -132,7 +132,7 @@ async def test_a_person_approves_of_its_call(workspace: Workspace, tmp_path: Pat
     request = workspace.requests.read(asked)
     arguments = json.loads(request.calls[0].arguments)
     assert arguments["file_path"] == "plan.md"
-    assert "+new" in arguments["difference"]
+    assert "+new" in str(request.metadata["difference"])
     workspace.requests.answer("human:ann", asked.seq, decide_all(request, True))
     await running
     results = [

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
+from watchroom.clients.differences import MAX_CHARACTERS
 from watchroom.clients.events import (
     CallFinished,
     CallStarted,
@@ -29,9 +30,18 @@ _PLAN: Final[tuple[PlanStatus, ...]] = ("pending", "in_progress", "completed")
 _OVER: Final = ("completed", "failed")
 _MOST_CALLS: Final = 10_000
 """So many calls that have not ended are known at a time."""
-_LONGEST_DIFF: Final = 100_000
-"""Characters."""
 Fields: TypeAlias = Mapping[str, Json]
+
+
+class AskedCall(NamedTuple):
+    """A call that a client asks about: the ``events`` that come before the question, its ``id``, ``tool`` and
+    ``arguments`` (JSON), and the ``difference`` that it would make, in unified form."""
+
+    events: list[ClientEvent]
+    id: str
+    tool: str
+    arguments: str
+    difference: str
 
 
 class AcpTranslator:
@@ -71,12 +81,12 @@ class AcpTranslator:
                 self._cost, self._has_cost = float(amount), True
         return []
 
-    def describe_call(self, call: Fields) -> tuple[list[ClientEvent], str, str, str]:
-        """For a ``session/request_permission`` about ``call``: the events that come before it, and the
-        call's id, tool and arguments (JSON)."""
+    def describe_call(self, call: Fields) -> AskedCall:
+        """What a ``session/request_permission`` about ``call`` asks."""
         events = [*self._complete(), *self._follow_call(call, is_certain=True)]
         known = self._calls.get(text_of(call, "toolCallId"), {})
-        return events, text_of(call, "toolCallId"), _tool(known), _arguments(known)
+        difference = "\n".join(_differences(known))[:MAX_CHARACTERS]
+        return AskedCall(events, text_of(call, "toolCallId"), _tool(known), _arguments(known), difference)
 
     def end_turn(self, response: Fields) -> list[ClientEvent]:
         """What ``response``, that to a ``session/prompt``, tells: the turn is over, and what it used."""
@@ -153,14 +163,11 @@ def _tool(call: Fields) -> str:
 
 
 def _arguments(call: Fields) -> str:
-    """What a call is made with, as JSON: its input; its title where there is none; and what it would
-    change."""
+    """What a call is made with, as JSON: its input, or its title where there is none."""
     given = call.get("rawInput")
     arguments: dict[str, Json] = dict(given) if isinstance(given, Mapping) else {}
     if not arguments:
         arguments["title"] = text_of(call, "title")
-    if differences := "\n".join(_differences(call)):
-        arguments["difference"] = differences[:_LONGEST_DIFF]
     return json.dumps(arguments, ensure_ascii=False)
 
 

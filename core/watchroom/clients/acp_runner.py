@@ -29,7 +29,7 @@ from watchroom.clients.events import (
 from watchroom.clients.session import ClientSession
 from watchroom.clients.session_ids import session_id_of
 from watchroom.model import CANCEL, MESSAGE, PAUSE, RESUME, SYSTEM, Row
-from watchroom.rules.requests import PendingCall, Request, parse_arguments
+from watchroom.rules.requests import DIFFERENCE, PendingCall, Request, parse_arguments
 from watchroom.runtime.request_waiting import wait_for_outcome
 from watchroom.runtime.threads import call_soon_threadsafe, run_in_thread
 from watchroom.texts import catalogue
@@ -392,17 +392,17 @@ class _AcpRun:
         from acp.schema import AllowedOutcome, DeniedOutcome
 
         call = tool_call.model_dump(mode="json", by_alias=True)
-        events, call_id, tool, arguments = self._translator.describe_call(call)
-        for event in events:
+        asked = self._translator.describe_call(call)
+        for event in asked.events:
             self._tell(event)
-        is_approved = await self._decide(PendingCall(call_id, tool, arguments))
+        is_approved = await self._decide(PendingCall(asked.id, asked.tool, asked.arguments), asked.difference)
         kind = "allow_once" if is_approved else "reject_once"
         chosen = next((each.option_id for each in options if each.kind == kind), None)
         if chosen is None:
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
         return RequestPermissionResponse(outcome=AllowedOutcome(option_id=chosen, outcome="selected"))
 
-    async def _decide(self, call: PendingCall) -> bool:
+    async def _decide(self, call: PendingCall, difference: str) -> bool:
         """Whether ``call`` may be made: by the rules of the policy, else a person says. The protocol takes no
         reason and no other arguments: both go to the model with the next prompt."""
         workspace, session = self._workspace, self._opened_session
@@ -419,7 +419,8 @@ class _AcpRun:
             return False
         if decision.verdict == "allow" and decision.number:
             return True
-        path = await run_in_thread(session.ask, call.id, Request("approve", calls=(call,)))
+        request = Request("approve", calls=(call,), metadata={DIFFERENCE: difference} if difference else {})
+        path = await run_in_thread(session.ask, call.id, request)
         outcome = await wait_for_outcome(workspace.requests, workspace.dispatcher, path)
         if outcome.answer is None or not outcome.answer.decisions:
             await run_in_thread(session.record_withdrawal, path)

@@ -45,6 +45,7 @@ from watchroom.clients.hook_answer import (
 from watchroom.clients.hooks import denial_reason, fetch_notifications
 from watchroom.clients.json_fields import dump, text_of
 from watchroom.clients.processes import ClientProcess
+from watchroom.clients.questions import build_question
 from watchroom.clients.session import ClientSession
 from watchroom.clients.session_ids import fingerprint, session_id_of
 from watchroom.clients.session_inbox import Controls, SessionInbox
@@ -52,7 +53,11 @@ from watchroom.errors import RequestClosed, RequestExpired, RequestWithdrawn
 from watchroom.model import ENDED, Json, Row
 from watchroom.rules.policy import PolicyDecision
 from watchroom.rules.policy_subject import policy_subject
-from watchroom.rules.requests import POLICY_RULE, PendingCall, Request, decide_all, parse_arguments
+from watchroom.rules.requests import (
+    PendingCall,
+    decide_all,
+    parse_arguments,
+)
 from watchroom.runtime.request_waiting import wait_for_outcome
 from watchroom.runtime.threads import call_soon_threadsafe, run_in_thread, run_to_completion
 from watchroom.texts import Catalogue, catalogue
@@ -335,8 +340,7 @@ class Attachment:
         for their answer."""
         expires = self.workspace.requests.now() + int(self._hold_seconds * 1e9)
         pending = PendingCall(call.id, call.tool, call.arguments)
-        metadata = {"client": self.client, **({POLICY_RULE: rule} if rule else {})}
-        request = Request("approve", calls=(pending,), metadata=metadata, expires=expires)
+        request = await run_in_thread(build_question, self.client, pending, session.folder, rule, expires)
         path = session.request_path(call.id)
         self._remember(call._replace(request=path))
         try:

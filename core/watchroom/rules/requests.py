@@ -23,6 +23,9 @@ RequestState: TypeAlias = Literal["open", "answered", "expired", "cancelled", "w
 """How a request stands. ``cancelled``: a person ended the session that asked; ``withdrawn``: nobody needs an
 answer any more."""
 
+DIFFERENCE: Final = "difference"
+"""The name in a request's metadata: what its call would change outside of the zones, as a unified
+difference."""
 POLICY_RULE: Final = "policy_rule"
 """The name in a request's metadata, and in the detail of a refused call's row: the rule of the workspace's
 policy by which people are asked, or it was refused."""

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from watchroom.model import Json
 from watchroom.projections.proposals import Proposal
 from watchroom.queries.requests import RequestDetails
-from watchroom.rules.requests import POLICY_RULE, PendingCall, parse_arguments
+from watchroom.rules.requests import DIFFERENCE, POLICY_RULE, PendingCall, parse_arguments
 from watchroom.rules.reviews import LineKey, Review, can_write_part
 from watchroom.texts import Catalogue
 
@@ -31,6 +31,8 @@ _LINE_STYLES: Final = {
     "same": (" ", ""),
     "hunk": ("", "dim"),
 }
+
+_DIFF_STYLES: Final = {"+": "added", "-": "removed"}
 
 
 class RequestRow(NamedTuple):
@@ -121,6 +123,8 @@ class RequestPage:
                 rows.append(RequestRow([Span("   "), Span(texts("review.not_in_part"), "warning")]))
             if would is not None:
                 rows += _change_rows(call, changed or (), review, texts)
+            else:
+                rows += [RequestRow(line) for line in _told_difference(details)]
             rows.append(RequestRow([]))
         if details.asked.ended is not None:
             rows += [RequestRow(line) for line in _answer_lines(details, texts)]
@@ -179,6 +183,18 @@ def _call_head(
     if is_outdated and not would.is_stale:
         lines.append([Span("   "), Span(texts("request.outdated"), "warning")])
     return _CallHead([*lines, *_proposal_head(would, texts)], can_write_part(call, would.after))
+
+
+def _told_difference(details: RequestDetails) -> list[Line]:
+    """What a call would change outside of the zones, as its client or the hook has told it."""
+    told = details.request.metadata.get(DIFFERENCE)
+    if not isinstance(told, str):
+        return []
+    lines: list[Line] = [[]]
+    for line in sanitize_lines(told.rstrip("\n"))[:MOST_LINES]:
+        style = "dim" if line.startswith(("+++", "---", "@@")) else _DIFF_STYLES.get(line[:1], "")
+        lines.append([Span("   "), Span(line, style)])
+    return lines
 
 
 def _proposal_head(would: Proposal, texts: Catalogue) -> list[Line]:
