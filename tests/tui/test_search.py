@@ -86,7 +86,7 @@ async def test_tab_keeps_a_filter_and_goes_to_the_next_pane(workspace: Workspace
         await user.press("slash", "z", "tab")
         assert user.pane == "versions"
         assert [file.path for file in user.list("shared").items] == ["zoo.md"]
-        assert user.lines()[-1].startswith(" 1")
+        await user.until(lambda: user.lines()[-1].startswith(" 1"), "the footer of the screen")
 
 
 async def test_help_is_searched(workspace: Workspace) -> None:
