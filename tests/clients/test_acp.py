@@ -15,10 +15,11 @@ from typing import Any
 import psutil
 import pytest
 from watchroom import Workspace
+from watchroom.clients.acp import AcpTranslator
 from watchroom.clients.acp_runner import AcpClient, AcpOptions, run_acp
 from watchroom.clients.client_process import namespace_command
 from watchroom.clients.errors import ClientDoesNotAsk, ClientNotStarted
-from watchroom.clients.events import ClientEvent, SessionEnded, TextStreamed, TurnEnded
+from watchroom.clients.events import ClientEvent, MessageCompleted, SessionEnded, TextStreamed, TurnEnded
 from watchroom.model import CANCEL, PAUSE, RESUME, Row
 from watchroom.rules.details import StepDetail
 from watchroom.rules.requests import Answer, decide_all
@@ -282,3 +283,14 @@ async def test_a_budget_that_is_used_up_holds_its_next_prompt(workspace: Workspa
     await run.until(lambda: sum(isinstance(each, TurnEnded) for each in run.events) == 2)
     workspace.session_zone.control("human:ann", CANCEL, "alice", None, "")
     await asyncio.wait_for(running, PATIENCE)
+
+
+def test_a_message_without_an_end_is_kept_in_pieces() -> None:
+    translator = AcpTranslator()
+    piece = says("x" * 100_000)["update"]
+    told = [event for _ in range(20) for event in translator.translate(piece)]
+    whole = [event for event in told if isinstance(event, MessageCompleted)]
+    assert whole
+    assert all(len(event.text) <= 1_000_000 for event in whole)
+    rest = [event for event in translator.finish() if isinstance(event, MessageCompleted)]
+    assert sum(len(event.text) for event in (*whole, *rest)) == 2_000_000

@@ -28,6 +28,8 @@ from watchroom.rules.usage import UsageTotal
 
 _PLAN: Final[tuple[PlanStatus, ...]] = ("pending", "in_progress", "completed")
 _OVER: Final = ("completed", "failed")
+_LONGEST_MESSAGE: Final = 500_000
+"""Characters, after which what goes on is another message."""
 _MOST_CALLS: Final = 10_000
 """So many calls that have not ended are known at a time."""
 Fields: TypeAlias = Mapping[str, Json]
@@ -54,6 +56,7 @@ class AcpTranslator:
     def __init__(self, model: str = "") -> None:
         self._model = model
         self._message = ""
+        self._length = 0
         self._text: list[str] = []
         self._thought: list[str] = []
         self._calls: dict[str, dict[str, Json]] = {}
@@ -68,8 +71,9 @@ class AcpTranslator:
         if kind == "agent_message_chunk":
             return self._add_text(update)
         if kind == "agent_thought_chunk":
-            before = self._complete() if self._text else []
+            before = self._complete() if self._text or self._length > _LONGEST_MESSAGE else []
             self._thought.append(_text(update, "content"))
+            self._length += len(self._thought[-1])
             return before
         if kind in ("tool_call", "tool_call_update"):
             return [*self._complete(), *self._follow_call(update)]
@@ -112,8 +116,10 @@ class AcpTranslator:
 
     def _add_text(self, update: Fields) -> list[ClientEvent]:
         message, text = text_of(update, "messageId"), _text(update, "content")
-        before = self._complete() if self._text and message != self._message else []
+        is_new = message != self._message or self._length > _LONGEST_MESSAGE
+        before = self._complete() if self._text and is_new else []
         self._message = message
+        self._length += len(text)
         self._text.append(text)
         return [*before, TextStreamed(text)] if text else before
 
@@ -122,6 +128,7 @@ class AcpTranslator:
         text, thought = "".join(self._text), "".join(self._thought)
         self._text.clear()
         self._thought.clear()
+        self._length = 0
         return [MessageCompleted(text, thought, self._model)] if text.strip() or thought.strip() else []
 
     def _follow_call(self, update: Fields, *, is_certain: bool = False) -> list[ClientEvent]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from asyncio.subprocess import Process
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -43,6 +42,8 @@ _COALESCE_SECONDS: Final = 0.2
 _CANCEL_SECONDS: Final = 1.0
 """So long a client may take to end its turn when it is told to, before it is killed."""
 _START_SECONDS: Final = 60.0
+_MOST_WAITING: Final = 10_000
+"""So many events may wait to become rows; a client that tells more is ended."""
 _MOST_ERRORS: Final = 2000
 """Characters of what the client says on standard error that are kept."""
 
@@ -142,6 +143,7 @@ class _AcpRun:
         self._errors = ""
         self._outcome = SessionEnded("cancelled")
         self._tasks: list[asyncio.Task[None]] = []
+        self._writer: asyncio.Task[None] | None = None
         self._unsubscribe: Callable[[], None] = lambda: None
 
     async def begin(self, connection: Any) -> None:
@@ -181,7 +183,10 @@ class _AcpRun:
             await run_in_thread(self._workspace.journal.present, hint)
         self._session = await run_in_thread(ClientSession, self._workspace, self._agent, own_id, info)
         self._listen()
-        self._tasks.append(asyncio.create_task(self._write()))
+        self._writer = asyncio.create_task(self._write())
+        # Without rows nothing goes on: the journal cannot be written.
+        self._writer.add_done_callback(lambda _: self._must_end.set())
+        self._tasks.append(self._writer)
         self._tasks.append(asyncio.create_task(self._watch_process()))
 
     @property
@@ -321,10 +326,20 @@ class _AcpRun:
         if self._session is not None:
             for event in (*self._translator.finish(), self._outcome):
                 self._tell(event)
-            await self._events.join()
+            await self._all_written()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._writer is not None and not self._writer.cancelled() and (failed := self._writer.exception()):
+            raise failed
+
+    async def _all_written(self) -> None:
+        """Wait until all events so far are rows, or none can become one any more."""
+        if self._writer is None:
+            return
+        written = asyncio.create_task(self._events.join())
+        await asyncio.wait({written, self._writer}, return_when=asyncio.FIRST_COMPLETED)
+        written.cancel()
 
     async def _watch_process(self) -> None:
         """A client that ends by itself ends the run."""
@@ -350,28 +365,17 @@ class _AcpRun:
         """Make rows of the events, in their order; what is streamed is put together for a moment."""
         session = self._opened_session
         while True:
-            event = await self._events.get()
-            taken = 1
-            if isinstance(event, TextStreamed):
-                until = time.monotonic() + _COALESCE_SECONDS
-                following: ClientEvent | None = None
-                while following is None and (left := until - time.monotonic()) > 0:
-                    try:
-                        async with asyncio.timeout(left):
-                            following = await self._events.get()
-                    except TimeoutError:
-                        break
-                    taken += 1
-                    if isinstance(following, TextStreamed):
-                        event = TextStreamed(event.text + following.text)
-                        following = None
-                await run_in_thread(session.record, event)
-                event = following if following is not None else event
-                if following is not None:
-                    await run_in_thread(session.record, following)
-            else:
-                await run_in_thread(session.record, event)
-            for _ in range(taken):
+            events = [await self._events.get()]
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_COALESCE_SECONDS):
+                    while isinstance(events[-1], TextStreamed):
+                        events.append(await self._events.get())
+            said = "".join(each.text for each in events if isinstance(each, TextStreamed))
+            if said:
+                await run_in_thread(session.record, TextStreamed(said))
+            if not isinstance(events[-1], TextStreamed):
+                await run_in_thread(session.record, events[-1])
+            for _ in events:
                 self._events.task_done()
 
     # -- what the client asks, by the protocol's names
@@ -380,6 +384,10 @@ class _AcpRun:
         """``session/update``: something happened."""
         if self._is_replaying:
             # These are rows already.
+            return
+        if self._events.qsize() > _MOST_WAITING:
+            self._outcome = SessionEnded("error", f"{self._client.name} tells more than can be recorded")
+            self._must_end.set()
             return
         for event in self._translator.translate(update.model_dump(mode="json", by_alias=True)):
             self._tell(event)
@@ -407,7 +415,7 @@ class _AcpRun:
         reason and no other arguments: both go to the model with the next prompt."""
         workspace, session = self._workspace, self._opened_session
         await self._goes_on.wait()
-        await self._events.join()
+        await self._all_written()
         if not await self._is_within_budget():
             return False
         arguments = parse_arguments(call.arguments)
