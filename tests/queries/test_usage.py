@@ -9,6 +9,7 @@ from watchroom import Workspace
 from watchroom.clients.events import ClientInfo, MessageCompleted
 from watchroom.clients.session import ClientSession
 from watchroom.projections import Fold
+from watchroom.projections.usage import MOST_MODELS, UsageProjection, sum_usage
 from watchroom.queries.usage import UsageKey, summarize_usage
 from watchroom.rules.usage import UsageTotal
 from watchroom_tui.cli import main
@@ -65,3 +66,16 @@ def test_the_command_prints_them(used: Workspace, capsys: pytest.CaptureFixture[
     said = json.loads(capsys.readouterr().out)
     assert said["parts"][1]["cost"] is None
     assert said["total"]["cost"] == 0.5
+
+
+def test_so_many_models_are_told_apart_and_no_more(workspace: Workspace) -> None:
+    told = ClientSession(workspace, "alice", "s", ClientInfo("claude"))
+    row = told.record(MessageCompleted("Hello", model="m", used=UsageTotal(1)))
+    assert row is not None
+    usage = UsageProjection()
+    for number in range(3 * MOST_MODELS):
+        usage.apply_step(row._replace(detail_json=row.detail_json.replace('"m"', f'"m{number}"')))
+    view = usage.current()
+    assert len(view.models) == MOST_MODELS + 1
+    assert sum_usage(view.models.values()) == view.team
+    assert view is usage.current()

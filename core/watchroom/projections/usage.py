@@ -15,6 +15,8 @@ SLOT_SECONDS: Final = 900
 """Time is counted in slots of so many seconds: of these the days of every time zone are made."""
 SLOTS: Final = 32 * 24 * 3600 // SLOT_SECONDS
 """So many slots are kept: a month and a day."""
+MOST_MODELS: Final = 1000
+"""So many models are told apart; what others use stands under `UNKNOWN_MODEL`."""
 UNKNOWN_MODEL: Final = ""
 """The name under which the usage of models stands that nobody named."""
 
@@ -39,7 +41,13 @@ class UsageProjection:
     """Takes rows in order; gives what was used so far."""
 
     def __init__(self) -> None:
-        self._view = UsageView()
+        self._team = UsageTotal()
+        self._agents: dict[str, UsageTotal] = {}
+        self._tasks: dict[str, UsageTotal] = {}
+        self._models: dict[str, UsageTotal] = {}
+        self._slots: dict[int, UsageTotal] = {}
+        self._current = UsageView()
+        self._changed = False
         self._task_of: dict[str, str] = {}
 
     def register(self, agents: Iterable[Agent]) -> None:
@@ -51,19 +59,28 @@ class UsageProjection:
         record = usage_of(row)
         if record is None:
             return
-        used, slot, task = record.usage, slot_of(row.time), self._task_of.get(row.actor)
-        view = self._view
-        self._view = UsageView(
-            view.team.plus(used),
-            _with(view.agents, row.actor, used),
-            _with(view.tasks, task, used) if task else view.tasks,
-            _with(view.models, record.model, used),
-            _with({at: each for at, each in view.slots.items() if at > slot - SLOTS}, slot, used),
-        )
+        used, slot = record.usage, slot_of(row.time)
+        is_known = record.model in self._models or len(self._models) < MOST_MODELS
+        self._team = self._team.plus(used)
+        _add(self._agents, row.actor, used)
+        # What a model is called says its client.
+        _add(self._models, record.model if is_known else UNKNOWN_MODEL, used)
+        if task := self._task_of.get(row.actor):
+            _add(self._tasks, task, used)
+        if slot not in self._slots:
+            for old in [each for each in self._slots if each <= slot - SLOTS]:
+                del self._slots[old]
+        _add(self._slots, slot, used)
+        self._changed = True
 
     def current(self) -> UsageView:
         """What was used so far; the same object as before where nothing was added."""
-        return self._view
+        if self._changed:
+            self._changed = False
+            parts = (self._agents, self._tasks, self._models)
+            agents, tasks, models = (MappingProxyType(dict(each)) for each in parts)
+            self._current = UsageView(self._team, agents, tasks, models, MappingProxyType(dict(self._slots)))
+        return self._current
 
 
 def slot_of(time_ns: int) -> int:
@@ -79,5 +96,5 @@ def sum_usage(several: Iterable[UsageTotal]) -> UsageTotal:
     return total
 
 
-def _with(before: Mapping[Key, UsageTotal], key: Key, used: UsageTotal) -> Mapping[Key, UsageTotal]:
-    return MappingProxyType({**before, key: before.get(key, UsageTotal()).plus(used)})
+def _add(totals: dict[Key, UsageTotal], key: Key, used: UsageTotal) -> None:
+    totals[key] = totals.get(key, UsageTotal()).plus(used)
