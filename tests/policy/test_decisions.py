@@ -225,7 +225,7 @@ def test_a_rule_that_is_a_test_decides_nothing_and_says_what_it_would_have_done(
 @pytest.mark.parametrize(
     ("arguments", "path"),
     [
-        ({"file_path": "/work/secrets/key"}, "secrets/key"),
+        ({"file_path": "/project/secrets/key"}, "secrets/key"),
         ({"notebook_path": "secrets/a.ipynb"}, "secrets/*"),
         ({"path": "../x"}, "/x"),
         ({"edits": [{"file_path": "secrets/key"}]}, "secrets/*"),
@@ -240,7 +240,7 @@ def test_a_rule_that_is_a_test_decides_nothing_and_says_what_it_would_have_done(
 def test_the_paths_of_common_clients_tools_are_found(arguments: dict[str, Any], path: str) -> None:
     policy = rules(f'path = "{path}"; verdict = "deny"')
     subject = policy_subject(
-        arguments, folder="/work", resolve=lambda given: given.replace("/work/link", "/work/secrets")
+        arguments, folder="/project", resolve=lambda given: given.replace("/project/link", "/project/secrets")
     )
     assert decide(policy, "alice", "Edit", subject, MONDAY_NOON).verdict == "deny"
 
@@ -253,8 +253,8 @@ def test_upper_and_lower_case_of_a_path_are_told_apart_only_by_what_allows() -> 
 
 def test_a_path_counts_by_the_folder_in_which_a_client_began() -> None:
     policy = rules('path = "secrets/**"; verdict = "deny"')
-    for path in ("key", "/work/secrets/key"):
-        subject = policy_subject({"file_path": path}, folder="/work", cwd="/work/secrets")
+    for path in ("key", "/project/secrets/key"):
+        subject = policy_subject({"file_path": path}, folder="/project", cwd="/project/secrets")
         assert subject.paths == ("secrets/key",)
         assert decide(policy, "alice", "Write", subject, MONDAY_NOON).verdict == "deny"
 

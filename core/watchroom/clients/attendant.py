@@ -46,7 +46,7 @@ _MOST_TRANSCRIPTS: Final = 100
 _LONGEST_SOCKET: Final = 100
 
 
-class Transcript:
+class TranscriptFile:
     """The transcript at ``path`` of ``session``, which grows."""
 
     def __init__(self, path: str, session: ClientSession) -> None:
@@ -93,7 +93,7 @@ class Attendant:
             workspace, agent, client, process=process, is_owner=True, is_strict=is_strict
         )
         self._agent = self._attachment.agent
-        self._transcripts: dict[str, Transcript] = {}
+        self._transcripts: dict[str, TranscriptFile] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._heard = asyncio.get_running_loop().time()
         self._unsupervised_seconds = unsupervised_seconds
@@ -215,7 +215,7 @@ class Attendant:
         if session is None or not path or session.path in self._transcripts:
             return
         if len(self._transcripts) < _MOST_TRANSCRIPTS:
-            self._transcripts[session.path] = Transcript(path, session)
+            self._transcripts[session.path] = TranscriptFile(path, session)
 
     async def _follow(self) -> None:
         """Read transcripts as they grow, until the client is gone."""

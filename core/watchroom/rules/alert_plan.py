@@ -53,34 +53,34 @@ class AlertMessage(NamedTuple):
         return sha256("\n".join((self.event, *(item.id for item in self.items))).encode())[:32]
 
 
-class AlertState(NamedTuple):
+class TargetState(NamedTuple):
     """What a target was told and not yet told the end of, and since when (nanoseconds since the epoch) what
     it was not told waits."""
 
     told: Mapping[Identity, AlertItem] = MappingProxyType({})
     waiting: Mapping[Identity, int] = MappingProxyType({})
 
-    def after(self, message: AlertMessage) -> AlertState:
+    def after(self, message: AlertMessage) -> TargetState:
         """The state once ``message`` was sent."""
         gone = {item.identity for item in message.items}
         told = {identity: item for identity, item in self.told.items() if identity not in gone}
         if message.event == "new":
             told |= {item.identity: item for item in message.items}
         waiting = {identity: since for identity, since in self.waiting.items() if identity not in gone}
-        return AlertState(MappingProxyType(told), MappingProxyType(waiting))
+        return TargetState(MappingProxyType(told), MappingProxyType(waiting))
 
 
 class AlertPlan(NamedTuple):
     """The ``messages`` to send now, and when to ask again without anything new (nanoseconds since the epoch);
     None where only something new leads to a message."""
 
-    state: AlertState
+    state: TargetState
     messages: tuple[AlertMessage, ...] = ()
     next_at: int | None = None
 
 
 def plan_alerts(
-    state: AlertState,
+    state: TargetState,
     items: Sequence[AlertItem],
     now: int,
     *,
@@ -140,9 +140,9 @@ def _item(fields: Mapping[str, Json]) -> AlertItem | None:
     return AlertItem(kind, key, since, str(fields.get("text", "")), str(fields.get("agent", "")))
 
 
-def state_of(sent: Iterable[Row]) -> AlertState:
+def state_of(sent: Iterable[Row]) -> TargetState:
     """The state of a target to which was sent what the rows ``sent`` say, oldest first."""
-    state = AlertState()
+    state = TargetState()
     for row in sent:
         message = parse_message(row)
         if message is not None:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from watchroom.model import SEND_ALERT, SYSTEM, Note, Row, Zone
-from watchroom.rules.alert_plan import AlertMessage, AlertState, dump_message, state_of
+from watchroom.rules.alert_plan import AlertMessage, TargetState, dump_message, state_of
 from watchroom.zones.store import Store
 
 ZONE: Final[Zone] = "workspace"
@@ -26,7 +26,7 @@ class Alerts:
         """Be the one that sends alerts for as long as the context lasts; gives whether that is so."""
         return self._store.journal.claim("alerts")
 
-    def state(self, target: str) -> AlertState:
+    def state(self, target: str) -> TargetState:
         """What ``target`` was told by what rows say. Raises `JournalError`."""
         rows = self._store.journal.notes(ZONE, target, SYSTEM, SEND_ALERT)
         return state_of(reversed(rows))

@@ -32,7 +32,7 @@ class DeliveryFailed(Exception):
         self.retry_after = retry_after
 
 
-class Delivery(Protocol):
+class AlertDelivery(Protocol):
     """Delivers messages to one target."""
 
     def send(self, message: AlertMessage) -> None:
@@ -42,7 +42,7 @@ class Delivery(Protocol):
 
 def open_delivery(
     target: AlertTarget, environ: Mapping[str, str], place: str, link: str, texts: Catalogue
-) -> Delivery:
+) -> AlertDelivery:
     """What delivers to ``target``, whose variables are those of ``environ``, messages about the workspace
     ``place`` whose dashboard is at ``link`` (empty: nowhere). Raises `WrongUsage` where a variable is missing
     or no address, or an extra is not installed."""

@@ -16,7 +16,7 @@ from watchroom.rules.alerts import AlertSettings
 from watchroom.runtime.models.retry_policy import RetryPolicy
 from watchroom.texts import Catalogue
 
-from watchroom_tui.plain.alert_delivery import Delivery, DeliveryFailed, open_delivery
+from watchroom_tui.plain.alert_delivery import AlertDelivery, DeliveryFailed, open_delivery
 from watchroom_tui.plain.alert_payloads import alert_item, alert_summary
 from watchroom_tui.plain.sentences import end_sentence
 from watchroom_tui.sanitize import sanitize
@@ -40,7 +40,7 @@ class AlertOutbox:
         self,
         workspace: Workspace,
         target: str,
-        delivery: Delivery,
+        delivery: AlertDelivery,
         settings: AlertSettings,
         texts: Catalogue,
         say: Callable[[str], None],
