@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -32,9 +33,11 @@ def test_it_is_compared_with_the_file(tmp_path: Path, arguments: dict[str, Json]
     assert [each for each in found[2:] if each[:1] in "+-"] == lines
 
 
-def test_a_new_file_is_all_new_and_a_folder_is_none(tmp_path: Path) -> None:
+def test_a_new_file_is_all_new_and_what_is_no_file_is_none(tmp_path: Path) -> None:
     assert "+new" in call_difference({"file_path": "b.txt", "content": "new\n"}, str(tmp_path))
     assert call_difference({"file_path": ".", "content": "new\n"}, str(tmp_path)) == ""
+    os.mkfifo(tmp_path / "pipe")
+    assert call_difference({"file_path": "pipe", "content": "new\n"}, str(tmp_path)) == ""
     assert call_difference({"command": "ls"}, str(tmp_path)) == ""
 
 

@@ -45,6 +45,9 @@ def _edited(text: str, arguments: Mapping[str, Json]) -> str:
 
 def _read(path: str) -> str | None:
     """The text of the file, empty where there is none; None where it is none, or too large."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        # A pipe would be waited for.
+        return None
     try:
         with open(path, "rb") as file:
             content = file.read(_MAX_BYTES + 1)
