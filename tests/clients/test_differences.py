@@ -41,6 +41,13 @@ def test_a_new_file_is_all_new_and_what_is_no_file_is_none(tmp_path: Path) -> No
     assert call_difference({"command": "ls"}, str(tmp_path)) == ""
 
 
+def test_what_would_become_too_large_is_not_compared(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a" * 100_000)
+    bomb: dict[str, Json] = {"old_string": "a", "new_string": "b" * 1_000_000, "replace_all": True}
+    assert call_difference({"file_path": "a.txt", **bomb}, str(tmp_path)) == ""
+    assert call_difference({"file_path": "a.txt", "content": "b" * 2_000_000}, str(tmp_path)) == ""
+
+
 async def test_the_requests_screen_shows_it(workspace: Workspace) -> None:
     session = ClientSession(workspace, "alice", "s-1", ClientInfo("claude"))
     call = PendingCall("c1", "Edit", '{"file_path": "a.txt"}')

@@ -13,7 +13,9 @@ from watchroom.model import Json
 MAX_CHARACTERS: Final = 100_000
 """Of a difference that is kept."""
 _MAX_BYTES: Final = 1_000_000
-"""Of a file that is compared."""
+"""Of a file that is compared, and of the text that it would become."""
+_MOST_EDITED: Final = 10 * _MAX_BYTES
+"""Characters that edits may make of a text on the way."""
 
 
 def call_difference(arguments: Mapping[str, Json], folder: str) -> str:
@@ -27,19 +29,24 @@ def call_difference(arguments: Mapping[str, Json], folder: str) -> str:
     before = _read(os.path.join(folder, path))
     if before is None:
         return ""
-    after = arguments.get("content")
-    if not isinstance(after, str):
-        after = _edited(before, arguments)
+    given = arguments.get("content")
+    after = given if isinstance(given, str) else _edited(before, arguments)
+    if after is None or len(after) > _MAX_BYTES:
+        return ""
     return unified_diff(before, after, path, path)[:MAX_CHARACTERS]
 
 
-def _edited(text: str, arguments: Mapping[str, Json]) -> str:
+def _edited(text: str, arguments: Mapping[str, Json]) -> str | None:
+    """The text after the edits, None where they would make too much of it."""
     edits = arguments.get("edits")
     listed = edits if isinstance(edits, Sequence) and not isinstance(edits, str) else [arguments]
     for edit in listed:
         if isinstance(edit, Mapping) and (old := text_of(edit, "old_string")):
-            count = -1 if edit.get("replace_all") is True else 1
-            text = text.replace(old, text_of(edit, "new_string"), count)
+            new = text_of(edit, "new_string")
+            count = text.count(old) if edit.get("replace_all") is True else 1
+            if len(text) + count * len(new) > _MOST_EDITED:
+                return None
+            text = text.replace(old, new, count)
     return text
 
 
