@@ -268,6 +268,18 @@ class JournalBusy(JournalError):
     code = "journal_busy"
 
 
+class JournalUnreachable(JournalError):
+    """The server of the journal does not answer: nothing was changed. Values: reason."""
+
+    code = "journal_unreachable"
+
+
+class OutcomeUnknown(JournalError):
+    """The server went away before it said what became of an append, which is a row or not. Values: reason."""
+
+    code = "outcome_unknown"
+
+
 class WorkspaceLocked(JournalError):
     """Another process holds the workspace's lock for too long. Values: seconds, holder."""
 

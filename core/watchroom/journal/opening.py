@@ -10,8 +10,9 @@ from watchroom.journal.sqlite import SqliteJournal
 
 
 def open_journal(where: str | os.PathLike[str]) -> Journal:
-    """The journal at ``where``: the path of a SQLite file, made if missing, or ``memory:`` for a new one of
-    this process alone.
+    """The journal at ``where``: the path of a SQLite file, made if missing; ``postgresql://…`` for the one in
+    a server's database (extra ``postgres``), made if missing; or ``memory:`` for a new one of this process
+    alone.
 
     Raises `JournalError` for an address that no backend answers to, and as the backend does.
     """
@@ -21,6 +22,12 @@ def open_journal(where: str | os.PathLike[str]) -> Journal:
 
         return MemoryJournal()
     scheme, is_url, _ = address.partition("://")
+    if is_url and scheme in ("postgresql", "postgres"):
+        try:
+            from watchroom.journal.postgres import PostgresJournal
+        except ImportError as error:
+            raise JournalError(reason=f"{error}: install watchroom[postgres]") from error
+        return PostgresJournal(address)
     if is_url:
         raise JournalError(reason=f"no journal answers to {scheme}://")
     return SqliteJournal(address)

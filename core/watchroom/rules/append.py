@@ -172,7 +172,7 @@ def _row_of_write(draft: Write, decision: Decision, seq: int, time: int) -> Row:
         message=draft.message,
         sha256=sha256,
         size=size,
-        detail_json=_as_json(decision.detail),
+        detail_json=as_json(decision.detail),
     )
 
 
@@ -195,7 +195,7 @@ def _row_of_note(draft: Note, seq: int, time: int) -> Row:
         message=draft.message,
         sha256=sha256,
         size=size,
-        detail_json=_as_json(detail),
+        detail_json=as_json(detail),
     )
 
 
@@ -206,5 +206,6 @@ def _checksum(content: str | None) -> tuple[str | None, int | None]:
     return validation.sha256(data), len(data)
 
 
-def _as_json(detail: dict[str, Json]) -> str:
+def as_json(detail: dict[str, Json]) -> str:
+    """``detail`` as its row keeps it: empty where there is nothing in it."""
     return json.dumps(detail, ensure_ascii=False) if detail else ""

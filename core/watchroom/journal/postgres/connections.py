@@ -1,0 +1,165 @@
+"""Connections to the server: kept in a queue, made anew when they are lost, their errors raised as ours."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from queue import Empty, LifoQueue
+from threading import local
+from typing import Any, Final
+
+import psycopg
+import psycopg.conninfo
+from psycopg import Connection, Cursor
+from psycopg import errors as sqlstates
+
+from watchroom.errors import JournalBusy, JournalError, JournalUnreachable
+
+CONNECT_SECONDS: Final = 3
+"""How long one attempt to connect may take."""
+UNREACHABLE_SECONDS: Final = 2.0
+"""How long what was not sent yet waits for a server that does not answer."""
+LOCK_SECONDS: Final = 10
+"""How long an append waits for its turn (as the server's function says)."""
+_SETTINGS: Final = {
+    # A machine that vanished must not hold a lock for hours.
+    "keepalives_idle": 5,
+    "keepalives_interval": 3,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+    "connect_timeout": CONNECT_SECONDS,
+    "application_name": "watchroom",
+}
+_ON_SERVER: Final = """
+SET client_connection_check_interval = '1s';
+SET tcp_keepalives_idle = 5;
+SET tcp_keepalives_interval = 3;
+SET tcp_keepalives_count = 3;
+SET tcp_user_timeout = 15000;
+"""
+_counted: Final = local()
+
+
+def is_lost(error: psycopg.Error) -> bool:
+    """Whether ``error`` says that the connection, or the server behind it, is not there any more, so that
+    the same can be asked again of another connection."""
+    if isinstance(error, (psycopg.InterfaceError, sqlstates.ReadOnlySqlTransaction)):
+        return True
+    state = error.sqlstate or ""
+    return isinstance(error, psycopg.OperationalError) and (not state or state[:2] in ("08", "57"))
+
+
+def translated(error: psycopg.Error) -> JournalError:
+    """``error`` as one of ours."""
+    if is_lost(error):
+        return JournalUnreachable(reason=_first_line(error))
+    if isinstance(error, sqlstates.LockNotAvailable):
+        return JournalBusy(seconds=LOCK_SECONDS)
+    return JournalError(reason=_first_line(error))
+
+
+def _first_line(error: psycopg.Error) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def statements_of_thread() -> int:
+    """How many statements this thread has sent so far: a round trip each."""
+    return getattr(_counted, "count", 0)
+
+
+def count_statement() -> None:
+    """Count one more for this thread."""
+    _counted.count = statements_of_thread() + 1
+
+
+class CountingCursor(Cursor[Any]):
+    """A cursor that counts what it sends."""
+
+    def execute(self, query: Any, params: Any = None, **options: Any) -> CountingCursor:
+        count_statement()
+        return super().execute(query, params, **options)
+
+
+class Connections:
+    """Connections to the server at ``url``, each used by one thread at a time. For any thread."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._idle: LifoQueue[Connection] = LifoQueue()
+        self._is_closed = False
+        self.prepares = True
+        """Whether statements are prepared: not through a pooler that gives each statement another server
+        connection."""
+
+    def connect(self) -> Connection:
+        """A new connection, which commits each statement. Raises what psycopg raises."""
+        connection = psycopg.connect(
+            self._url, autocommit=True, cursor_factory=CountingCursor, **_settings(self._url)
+        )
+        try:
+            connection.prepare_threshold = 2 if self.prepares else None
+            connection.execute(_ON_SERVER)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def use(self) -> Iterator[Connection]:
+        """A connection for as long as the context lasts. Where it is lost meanwhile it is not given to
+        anybody again. Raises what psycopg raises."""
+        connection = self._take() or self.connect()
+        try:
+            yield connection
+        finally:
+            self._give_back(connection)
+
+    def _take(self) -> Connection | None:
+        while True:
+            try:
+                connection = self._idle.get_nowait()
+            except Empty:
+                return None
+            if not connection.closed:
+                return connection
+
+    def _give_back(self, connection: Connection) -> None:
+        if self._is_closed or connection.closed or connection.info.transaction_status != 0:
+            connection.close()
+        else:
+            self._idle.put(connection)
+
+    def forget_idle(self) -> None:
+        """Close those that nobody uses: after one was lost, the others are as old."""
+        while True:
+            try:
+                self._idle.get_nowait().close()
+            except Empty:
+                return
+
+    def close(self) -> None:
+        self._is_closed = True
+        self.forget_idle()
+
+
+def _settings(url: str) -> dict[str, Any]:
+    """What is set for a connection, but for what its address says itself."""
+    said = psycopg.conninfo.conninfo_to_dict(url)
+    return {name: value for name, value in _SETTINGS.items() if name not in said}
+
+
+class Patience:
+    """How long to try again, and how long to wait in between: at most a second."""
+
+    def __init__(self, seconds: float) -> None:
+        self._until = time.monotonic() + seconds
+        self._pause = 0.02
+
+    def wait(self) -> bool:
+        """Wait before the next attempt; False, at once, where there is no more patience."""
+        if time.monotonic() + self._pause > self._until:
+            return False
+        time.sleep(self._pause)
+        self._pause = min(1.0, self._pause * 2)
+        return True

@@ -1,0 +1,119 @@
+"""Who is there, on any machine: each process that runs something renews a lease by the server's clock."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import secrets
+import time
+from collections.abc import Callable
+from threading import Event, Lock, Thread
+from typing import Final
+
+import psycopg
+
+from watchroom.journal.postgres.connections import Connections, translated
+from watchroom.journal.protocol import Presence
+
+LEASE_SECONDS: Final = 12
+"""How long a lease lasts after it was renewed, while its connection stands."""
+LOST_SECONDS: Final = 4
+"""How long it lasts where its connection is gone: its process died, or connects anew."""
+RENEW_SECONDS: Final = 1.5
+_RENEW: Final = (
+    "INSERT INTO watchroom.presences AS p VALUES (%s, %s, %s, %s, %s, pg_backend_pid(), clock_timestamp())"
+    " ON CONFLICT (id) DO UPDATE SET backend = excluded.backend, seen = excluded.seen"
+)
+# After a restart of the server every lease is old: whoever lives has so long to renew it.
+_IS_ALIVE: Final = (
+    f"(greatest(p.seen, pg_postmaster_start_time()) > clock_timestamp() - interval '{LOST_SECONDS} s'"
+    f" OR (p.seen > clock_timestamp() - interval '{LEASE_SECONDS} s'"
+    " AND EXISTS (SELECT FROM pg_stat_activity AS a WHERE a.pid = p.backend)))"
+)
+_ALL: Final = (
+    f"SELECT p.id, {_IS_ALIVE}, p.process, p.machine, p.since, p.resume FROM watchroom.presences AS p"
+    " ORDER BY p.since, p.id"
+)
+_FORGET: Final = f"DELETE FROM watchroom.presences AS p WHERE p.id = %s AND NOT {_IS_ALIVE}"
+_RELEASE: Final = "DELETE FROM watchroom.presences WHERE id = %s"
+_log = logging.getLogger("watchroom")
+
+
+class PresenceLeases:
+    """The leases on the server. ``renewed`` is called each time after this process's own was renewed. May be
+    used from any thread."""
+
+    def __init__(self, connections: Connections, renewed: Callable[[], None]) -> None:
+        self._connections = connections
+        self._renewed = renewed
+        self._turn = Lock()
+        self._values: tuple[str, int, str, int, str] | None = None
+        self._closing = Event()
+        self._thread: Thread | None = None
+
+    def present(self, resume: str) -> str:
+        """Hold a lease from now on, if this does not hold one; its id. Raises `JournalError`."""
+        with self._turn:
+            if self._values is None:
+                values = (secrets.token_hex(6), os.getpid(), platform.node(), time.time_ns(), resume)
+                begun = Event()
+                failed: list[psycopg.Error] = []
+                thread = Thread(
+                    target=self._renew, args=(values, begun, failed), name="watchroom-presence", daemon=True
+                )
+                thread.start()
+                begun.wait()
+                if failed:
+                    thread.join()
+                    raise translated(failed[0]) from failed[0]
+                self._values, self._thread = values, thread
+            return self._values[0]
+
+    def _renew(
+        self, values: tuple[str, int, str, int, str], begun: Event, failed: list[psycopg.Error]
+    ) -> None:
+        """Renew the lease, on one connection: that it stands says that the process lives."""
+        while not self._closing.is_set():
+            try:
+                with self._connections.use() as connection:
+                    connection.execute("SET synchronous_commit = off")
+                    while True:
+                        connection.execute(_RENEW, values)
+                        begun.set()
+                        self._renewed()
+                        if self._closing.wait(RENEW_SECONDS):
+                            connection.execute(_RELEASE, values[:1])
+                            connection.execute("RESET synchronous_commit")
+                            return
+            except psycopg.Error as error:
+                if not begun.is_set():
+                    failed.append(error)
+                    begun.set()
+                    return
+                _log.warning("the lease of this process could not be renewed: %s", translated(error))
+                self._closing.wait(1.0)
+
+    def all(self) -> list[Presence]:
+        """The leases that are held, and those that ran out and were not forgotten since. Raises
+        `JournalError`."""
+        try:
+            with self._connections.use() as connection:
+                return [Presence(*fields) for fields in connection.execute(_ALL)]
+        except psycopg.Error as error:
+            raise translated(error) from error
+
+    def forget(self, identity: str) -> None:
+        """Take away the lease ``identity``, if it has run out. Raises `JournalError`."""
+        try:
+            with self._connections.use() as connection:
+                connection.execute(_FORGET, (identity,))
+        except psycopg.Error as error:
+            raise translated(error) from error
+
+    def close(self) -> None:
+        """Release the lease that this holds."""
+        with self._turn:
+            self._closing.set()
+            if self._thread is not None:
+                self._thread.join()

@@ -1,0 +1,160 @@
+"""Appends rows on the server: each append one statement, tried again where its answer was lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+from uuid import uuid4
+
+import psycopg
+
+from watchroom import validation
+from watchroom.errors import JournalUnreachable, OutcomeUnknown
+from watchroom.journal.postgres.connections import (
+    UNREACHABLE_SECONDS,
+    Connections,
+    Patience,
+    is_lost,
+    translated,
+)
+from watchroom.journal.postgres.queries import APPEND
+from watchroom.model import Appended, Draft, Json, Row, Write
+from watchroom.rules import append as rules
+
+UNKNOWN_SECONDS: Final = 10.0
+"""How long one whose answer was lost asks what became of it."""
+
+
+class Writer:
+    """Appends through ``connections``; ``read_rows`` gives the rows of these numbers, and ``read_head`` the
+    head of a path as of a row. May be used from any thread."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        read_rows: Callable[[Sequence[int]], dict[int, Row]],
+        read_head: Callable[[Row], Row | None],
+    ) -> None:
+        self._connections = connections
+        self._read_rows = read_rows
+        self._read_head = read_head
+
+    def append(self, drafts: Sequence[Draft]) -> list[Appended]:
+        """Make rows of ``drafts`` in one commit; what became of each, in order.
+
+        Raises `JournalUnreachable` (then there is no row), `OutcomeUnknown` where the server went away
+        meanwhile and did not come back, `JournalBusy`, `JournalError`.
+        """
+        values = (uuid4(), json.dumps([_described(draft) for draft in drafts]), _contents(drafts))
+        return self._completed(drafts, self._send(values))
+
+    def _send(self, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """The server's answer. The same key comes with each attempt: a second one gives the rows of the
+        first."""
+        was_sent = False
+        patience = Patience(UNREACHABLE_SECONDS)
+        while True:
+            try:
+                with self._connections.use() as connection:
+                    if not was_sent:
+                        was_sent, patience = True, Patience(UNKNOWN_SECONDS)
+                    return connection.execute(APPEND, values, binary=True).fetchall()
+            except psycopg.Error as error:
+                if not is_lost(error):
+                    raise translated(error) from error
+                self._connections.forget_idle()
+                if not patience.wait():
+                    if was_sent:
+                        raise OutcomeUnknown(reason=str(translated(error).values["reason"])) from error
+                    raise translated(error) from error
+
+    def _completed(self, drafts: Sequence[Draft], answers: list[tuple[Any, ...]]) -> list[Appended]:
+        """The answers with all that was not sent back. Raises `JournalError`."""
+        missing = [answer[0] for answer in answers if not answer[6]]
+        missing += [answer[7] for answer in answers if answer[6] and answer[7] and answer[9] is None]
+        try:
+            rows = self._read_rows(sorted(set(missing))) if missing else {}
+            return [
+                self._appended(draft, answer, rows) for draft, answer in zip(drafts, answers, strict=True)
+            ]
+        except JournalUnreachable as error:
+            # The rows stand; only what they replaced could not be read.
+            raise OutcomeUnknown(reason=str(error.values.get("reason", ""))) from error
+
+    def _appended(self, draft: Draft, answer: tuple[Any, ...], rows: dict[int, Row]) -> Appended:
+        seq, time, version, outcome, error, extra, is_new, head_seq, *head = answer
+        if not is_new:
+            row = rows[seq]
+            return Appended(row, self._read_head(row) if isinstance(draft, Write) else None)
+        row = _row(draft, (seq, time, version, outcome, error), extra)
+        if head_seq is None or not isinstance(draft, Write):
+            return Appended(row, None)
+        if head[1] is None:
+            return Appended(row, rows[head_seq])
+        return Appended(row, _head(draft, head_seq, head))
+
+
+def _described(draft: Draft) -> dict[str, Json]:
+    detail = dict(draft.detail or {})
+    if draft.key:
+        detail[rules.KEY] = draft.key
+    described: dict[str, Json] = {
+        "w": isinstance(draft, Write),
+        "actor": draft.actor,
+        "tool": draft.tool,
+        "zone": draft.zone,
+        "path": draft.path,
+        "message": draft.message,
+        "detail": rules.as_json(detail),
+        "key": draft.key,
+    }
+    if isinstance(draft, Write):
+        is_blockable = rules.is_blockable(draft)
+        return described | {
+            "base": draft.expected,
+            "blockable": is_blockable,
+            "above": [*rules.folders_above(draft.path)] if is_blockable else [],
+            "conditions": [[each.zone, each.path, each.seq, each.error] for each in draft.conditions] or None,
+        }
+    return described | {
+        "base": draft.base,
+        "outcome": draft.outcome,
+        "error": draft.error,
+        "sha256": draft.sha256,
+        "size": draft.size,
+    }
+
+
+def _contents(drafts: Sequence[Draft]) -> list[bytes | None]:
+    return [None if draft.content is None else draft.content.encode() for draft in drafts]
+
+
+def _row(draft: Draft, told: tuple[int, int, int | None, Any, str], extra: str) -> Row:
+    """The row that the server made of ``draft``."""
+    seq, time, version, outcome, error = told
+    data = None if draft.content is None else draft.content.encode()
+    sha256, size = (None, None) if data is None else (validation.sha256(data), len(data))
+    if isinstance(draft, Write):
+        base: int | None = draft.expected
+    else:
+        base = draft.base
+        if data is None:
+            sha256, size = draft.sha256, draft.size
+    detail = {} if error == "path_blocked" and extra else dict(draft.detail or {})
+    if draft.key:
+        detail[rules.KEY] = draft.key
+    if extra:
+        detail |= json.loads(f"{{{extra}}}")
+    return Row(
+        *(seq, time, draft.actor, draft.tool, draft.zone, draft.path, version, base, outcome, error),
+        *(draft.message, sha256, size, rules.as_json(detail)),
+    )
+
+
+def _head(draft: Write, seq: int, fields: Sequence[Any]) -> Row:
+    time, actor, tool, version, base, message, sha256, size, detail = fields
+    return Row(
+        *(seq, time, actor, tool, draft.zone, draft.path, version, base, "ok", ""),
+        *(message, sha256, size, detail),
+    )
