@@ -13,15 +13,34 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
-from watchroom.model import Condition, Draft, Write, Zone
+from watchroom.model import Condition, Draft, Json, Write, Zone
+from watchroom.rules.trace_context import BEGAN, TRACEPARENT
 
 CALL: Final = "call"
 """The name in a row's detail."""
 OPERATION: Final = "operation"
 """The name in a row's detail."""
 
+
+class CallTrace:
+    """The trace that one call belongs to: the ``traceparent`` of its caller, and when the call ``began``
+    (nanoseconds since the epoch)."""
+
+    def __init__(self, traceparent: str, began: int) -> None:
+        self._traceparent = traceparent
+        self._began: int | None = began
+
+    def next_sign(self) -> dict[str, Json]:
+        """What the detail of the call's next row says. The first one says when it began: it stands for the
+        call, which has one span, however many rows it makes."""
+        began, self._began = self._began, None
+        sign: dict[str, Json] = {TRACEPARENT: self._traceparent}
+        return sign if began is None else {**sign, BEGAN: began}
+
+
 _call: Final[ContextVar[str]] = ContextVar("watchroom_call", default="")
 _operation: Final[ContextVar[str]] = ContextVar("watchroom_operation", default="")
+_trace: Final[ContextVar[CallTrace | None]] = ContextVar("watchroom_trace", default=None)
 _conditions: Final[ContextVar[tuple[Zone, str, tuple[Condition, ...]] | None]] = ContextVar(
     "watchroom_conditions", default=None
 )
@@ -35,6 +54,16 @@ def call_scope(call: str) -> Iterator[None]:
         yield
     finally:
         _call.reset(token)
+
+
+@contextmanager
+def trace_scope(trace: CallTrace | None) -> Iterator[None]:
+    """Within the context, rows belong to ``trace``, if there is one."""
+    token = _trace.set(trace)
+    try:
+        yield
+    finally:
+        _trace.reset(token)
 
 
 @contextmanager
@@ -67,10 +96,13 @@ def conditions_of(draft: Write) -> tuple[Condition, ...]:
 
 
 def with_call_context(draft: Draft) -> Draft:
-    """``draft`` with the call and the operation that it belongs to in its detail, and the conditions under
-    which it may become a row."""
+    """``draft`` with the call, the operation and the trace that it belongs to in its detail, and the
+    conditions under which it may become a row."""
     if isinstance(draft, Write):
         draft = draft._replace(conditions=conditions_of(draft))
-    signs = {CALL: _call.get(), OPERATION: _operation.get()}
-    signs = {name: sign for name, sign in signs.items() if sign}
+    trace = _trace.get()
+    named = {CALL: _call.get(), OPERATION: _operation.get()}
+    signs: dict[str, Json] = {name: sign for name, sign in named.items() if sign}
+    if trace is not None:
+        signs |= trace.next_sign()
     return draft._replace(detail={**(draft.detail or {}), **signs}) if signs else draft

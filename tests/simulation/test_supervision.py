@@ -9,6 +9,7 @@ from pathlib import Path
 
 from simulation.playing import all_rows, run_until, scenario_from, states, text_of
 from watchroom import Json, Row, Workspace
+from watchroom.call_context import CallTrace
 from watchroom.model import ASK
 from watchroom.runtime import ToolMessage
 from watchroom.simulation import Scenario, Simulation
@@ -139,10 +140,13 @@ class BrokenToolbox(Toolbox):
         call: str = "",
         again: bool = False,
         approved: str = "",
+        trace: CallTrace | None = None,
     ) -> dict[str, Json]:
         if tool_name == "collab_list":
             raise RuntimeError("the list is broken")
-        return super().dispatch_tool_call(tool_name, arguments, call=call, again=again, approved=approved)
+        return super().dispatch_tool_call(
+            tool_name, arguments, call=call, again=again, approved=approved, trace=trace
+        )
 
 
 class BrokenWorkspace(Workspace):

@@ -17,6 +17,7 @@ from mcp.server.lowlevel import Server
 
 from watchroom import validation
 from watchroom.errors import ApprovalOutdated, InvalidArguments
+from watchroom.rules.trace_context import TRACEPARENT
 from watchroom.runtime.errors import BudgetReached
 from watchroom.runtime.threads import run_in_thread
 from watchroom.serving.approvals import CallApprovals
@@ -95,40 +96,31 @@ def make_server(
 async def _call_tool(
     context: Context, toolbox: Toolbox, approvals: CallApprovals, params: types.CallToolRequestParams
 ) -> types.CallToolResult | types.InputRequiredResult:
+    given = (params.meta or {}).get(TRACEPARENT)
+    trace = None if given is None else await run_in_thread(toolbox.begin_trace, given)
+    dispatch = partial(toolbox.dispatch_tool_call, params.name, trace=trace)
+    refuse = partial(toolbox.refuse, params.name, trace=trace)
     problem = parse_problem(params.arguments or {})
     if problem is not None:
         error = InvalidArguments(tool=validation.escape_unstorable(params.name, 100), problems=problem)
-        return _to_call_tool_result(await run_in_thread(toolbox.refuse, params.name, {}, error))
+        return _to_call_tool_result(await run_in_thread(refuse, {}, error))
     try:
         await approvals.wait_for_budgets(toolbox.actor)
     except BudgetReached as reached:
-        return _to_call_tool_result(
-            await run_in_thread(toolbox.refuse, params.name, params.arguments or {}, reached)
-        )
+        return _to_call_tool_result(await run_in_thread(refuse, params.arguments or {}, reached))
     if not await run_in_thread(approvals.are_required, toolbox, params.name, params.arguments or {}):
-        return _to_call_tool_result(
-            await run_in_thread(toolbox.dispatch_tool_call, params.name, params.arguments or {})
-        )
+        return _to_call_tool_result(await run_in_thread(dispatch, params.arguments or {}))
     is_outdated = False
     while True:
         try:
             approved = await approvals.request(context, toolbox, params, is_outdated=is_outdated)
         except (CallRejected, CallUnanswered) as error:
-            return _to_call_tool_result(
-                await run_in_thread(toolbox.refuse, params.name, params.arguments or {}, error)
-            )
+            return _to_call_tool_result(await run_in_thread(refuse, params.arguments or {}, error))
         if isinstance(approved, types.InputRequiredResult):
             return approved
         # By its key the call is made once, however often the client repeats it with the same approval.
-        call = partial(
-            toolbox.dispatch_tool_call,
-            params.name,
-            approved.arguments,
-            call=approved.key,
-            again=True,
-            approved=approved.checksum,
-        )
-        result = await run_in_thread(call)
+        call = partial(dispatch, call=approved.key, again=True, approved=approved.checksum)
+        result = await run_in_thread(call, approved.arguments)
         if result.get("error") != ApprovalOutdated.code:
             return _to_call_tool_result(result, approved.notice)
         is_outdated = True

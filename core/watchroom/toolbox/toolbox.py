@@ -12,10 +12,11 @@ from typing import Final
 from pydantic import ValidationError
 
 from watchroom import validation
-from watchroom.call_context import call_scope
+from watchroom.call_context import CallTrace, call_scope, trace_scope
 from watchroom.errors import InvalidArguments, VersionConflict, WatchroomError
 from watchroom.model import Json, Row, Zone
 from watchroom.rules.policy import PolicyDecision
+from watchroom.rules.trace_context import parse_traceparent
 from watchroom.texts import Catalogue, Language
 from watchroom.toolbox.approval import approval_checksum, approval_scope
 from watchroom.toolbox.call_policy import CallPolicy
@@ -116,10 +117,25 @@ class Toolbox:
         `JournalError`."""
         return approval_checksum(self._store.journal, self.actor, tool_name, arguments)
 
-    def refuse(self, tool_name: str, arguments: Mapping[str, Json], error: WatchroomError) -> ToolResult:
+    def begin_trace(self, traceparent: object) -> CallTrace | None:
+        """Return the trace of a call that comes now, whose caller says that it belongs to ``traceparent``
+        (W3C Trace Context); None where that names no span. It is for one call. Raises `JournalError`."""
+        if not isinstance(traceparent, str) or parse_traceparent(traceparent) is None:
+            return None
+        return CallTrace(traceparent, self._store.journal.now())
+
+    def refuse(
+        self,
+        tool_name: str,
+        arguments: Mapping[str, Json],
+        error: WatchroomError,
+        *,
+        trace: CallTrace | None = None,
+    ) -> ToolResult:
         """Return the result of a call of ``tool_name`` with ``arguments`` that is not made because of
-        ``error``. A refused call is a row as well."""
-        return self._refusals.refuse(tool_name, arguments, error)
+        ``error``. A refused call is a row as well, which belongs to ``trace``."""
+        with trace_scope(trace):
+            return self._refusals.refuse(tool_name, arguments, error)
 
     def dispatch_tool_call(
         self,
@@ -129,6 +145,7 @@ class Toolbox:
         call: str = "",
         again: bool = False,
         approved: str = "",
+        trace: CallTrace | None = None,
     ) -> ToolResult:
         """Run one call of ``tool_name`` (FILES-5.2); ``arguments`` is an object or its JSON text.
 
@@ -139,21 +156,22 @@ class Toolbox:
         once more and nothing is done. ``approved`` is the `approval_checksum` of the call as a person
         approved of it: where it would write something else by now it is not made, and the error is
         ``approval_outdated``. What the workspace's policy denies is refused, and so is what it wants a person
-        to approve of where nobody has (``policy_denied``, ``policy_approval_required``).
+        to approve of where nobody has (``policy_denied``, ``policy_approval_required``). ``trace`` is the
+        one that the rows of this call belong to (`begin_trace`).
         """
         # What comes from outside keeps to no type.
         name = validation.escape_unstorable(tool_name, 1000) if isinstance(tool_name, str) else "?"  # type: ignore[redundant-expr]
         # Of an approval only: whoever repeats another call that still goes on is told so at once.
         turn = self._wait_for_turn(call) if call and approved else nullcontext()
-        with call_scope(call):
+        with call_scope(call), trace_scope(trace):
             try:
                 with turn:
                     return self._dispatch(name, arguments, call if again else "", approved)
             except WatchroomError as error:
-                return self.refuse(name, {}, error)
+                return self._refusals.refuse(name, {}, error)
             except Exception:  # noqa: BLE001  # a defect of ours ends one call, not its caller; the log names it
                 _log.exception("%s called %s", self.actor, validation.escape_unstorable(name, 100))
-                return self.refuse(name, {}, WatchroomError())
+                return self._refusals.refuse(name, {}, WatchroomError())
 
     @contextmanager
     def _wait_for_turn(self, call: str) -> Iterator[None]:
@@ -184,9 +202,9 @@ class Toolbox:
                     result: ResultModel = tool.run(self._context, params)
             return result.to_dict()
         except WatchroomError as error:
-            return self.refuse(tool_name, parsed, error)
+            return self._refusals.refuse(tool_name, parsed, error)
         except OSError as error:
-            return self.refuse(tool_name, parsed, disk_error(error))
+            return self._refusals.refuse(tool_name, parsed, disk_error(error))
 
     def _approval_scope(
         self, tool: str, parsed: Mapping[str, Json], approved: str, repeated: str

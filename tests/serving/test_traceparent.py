@@ -1,0 +1,86 @@
+"""The trace that a client's call belongs to is kept in the rows of the call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pytest
+from mcp import Client
+from mcp.types import RequestParamsMeta
+from serving.clients import within
+from watchroom import Toolbox, Workspace
+from watchroom.model import Row
+from watchroom.rules.trace_context import parse_traceparent, traced_call
+
+GIVEN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+CALL = {"filepath": "plan.md", "content": "one", "message": "m", "expected_version": 0}
+
+
+async def call(client: Client, tool: str, traceparent: object, **arguments: Any) -> None:
+    meta = cast("RequestParamsMeta", {"traceparent": traceparent})
+    await client.call_tool(tool, arguments, meta=meta)
+
+
+def rows_of(workspace: Workspace, *tools: str) -> Sequence[Row]:
+    workspace.flush()
+    return [row for row in workspace.journal.rows() if row.tool in tools]
+
+
+async def test_the_rows_of_a_call_say_which_span_made_it(workspace: Workspace, alice: Toolbox) -> None:
+    before = workspace.journal.now()
+    async with within(workspace, alice) as client:
+        await call(client, "collab_write", GIVEN, **CALL)
+        await call(client, "collab_write", GIVEN, **CALL)
+        await call(client, "collab_read", GIVEN, filepath="plan.md")
+    written, refused, read = rows_of(workspace, "collab_write", "collab_read")
+    assert [row.outcome for row in (written, refused, read)] == ["ok", "conflict", "ok"]
+    for row in (written, refused, read):
+        found = traced_call(row)
+        assert found is not None
+        assert found.parent == ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", True)
+        assert before <= found.began <= row.time
+
+
+async def test_of_several_rows_of_a_call_the_first_stands_for_it(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    trace = alice.begin_trace(GIVEN)
+    for filename in ("a.md", "b.md"):
+        arguments = {"filename": filename, "content": "mine"}
+        alice.dispatch_tool_call("save_to_my_workspace", arguments, trace=trace)
+    first, second = rows_of(workspace, "save_to_my_workspace")
+    assert traced_call(first) is not None
+    assert traced_call(second) is None
+    assert second.detail["traceparent"] == GIVEN
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        GIVEN.upper(),
+        GIVEN[:-1],
+        GIVEN + "-x",
+        GIVEN + "\n",
+        "ff" + GIVEN[2:],
+        "00-" + "0" * 32 + GIVEN[35:],
+        GIVEN[:36] + "0" * 16 + "-01",
+        "0" * 1_000_000,
+        "",
+        7,
+        ["00"],
+        None,
+    ],
+    ids=lambda given: repr(given)[:30],
+)
+def test_what_is_no_traceparent_is_ignored(alice: Toolbox, given: object) -> None:
+    assert parse_traceparent(given) is None
+    assert alice.begin_trace(given) is None
+
+
+async def test_a_call_with_a_malformed_one_is_made_all_the_same(workspace: Workspace, alice: Toolbox) -> None:
+    async with within(workspace, alice) as client:
+        await call(client, "collab_write", "<script>", **CALL)
+    (row,) = rows_of(workspace, "collab_write")
+    assert row.outcome == "ok"
+    assert "trace" not in row.detail_json
