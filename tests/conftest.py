@@ -5,12 +5,18 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 from tasking import machine_sandbox
 from watchroom import Json, Toolbox, Workspace
+from watchroom.checkout.location import keep_journal_address
+
+if TYPE_CHECKING:
+    from journal.server import Server
 
 # Others than the tests of the commands import it, too, and sometimes before them.
 pytest.register_assert_rewrite("cli.running")
@@ -58,9 +64,40 @@ def _own_settings(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(settings_folder / str(hash(request.node.nodeid))))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--journal",
+        choices=["sqlite", "postgres"],
+        default="sqlite",
+        help="where the workspaces of the fixture `root` have their rows",
+    )
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    """A PostgreSQL server of this test process."""
+    from journal.server import running_server
+
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def new_database(postgres_server: Server) -> Callable[[], str]:
+    """Makes a database with an empty journal; its address."""
+    from watchroom.journal.postgres import PostgresJournal
+
+    PostgresJournal(postgres_server.create("template_journal")).close()
+    numbers = count()
+    return lambda: postgres_server.create(f"journal{next(numbers)}", "template_journal")
+
+
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return tmp_path / "team"
+def root(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    folder = tmp_path / "team"
+    if request.config.getoption("--journal") == "postgres":
+        keep_journal_address(folder, request.getfixturevalue("new_database")())
+    return folder
 
 
 @pytest.fixture

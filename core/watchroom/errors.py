@@ -232,6 +232,12 @@ class NothingWaits(WatchroomError):
     code = "nothing_waits"
 
 
+class CheckoutTaken(WatchroomError):
+    """The folder shows the files of another workspace. Values: folder."""
+
+    code = "checkout_taken"
+
+
 class WorkspaceNotFound(WatchroomError):
     """No workspace in that folder. Values: root."""
 
@@ -278,6 +284,18 @@ class OutcomeUnknown(JournalError):
     """The server went away before it said what became of an append, which is a row or not. Values: reason."""
 
     code = "outcome_unknown"
+
+
+class JournalInUse(JournalError):
+    """The journal cannot be moved while a process runs something on it. Values: process, machine."""
+
+    code = "journal_in_use"
+
+
+class MoveDiffers(JournalError):
+    """The target of a move holds another row than its source. Values: seq."""
+
+    code = "move_differs"
 
 
 class WorkspaceLocked(JournalError):

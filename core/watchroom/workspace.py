@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from watchroom import validation
 from watchroom.checkout.export import export
+from watchroom.checkout.host import CheckoutHost
 from watchroom.checkout.layout import (
     CONFIG_PATH,
     CONTROL,
@@ -18,13 +19,15 @@ from watchroom.checkout.layout import (
     document_at,
     watched_files,
 )
+from watchroom.checkout.location import cached_checkout, find_journal, keep_journal_address
 from watchroom.checkout.materializer import Materializer
 from watchroom.checkout.reconciler import Reconciler
+from watchroom.checkout.remote_rows import RemoteRows
 from watchroom.commit import AppendStatistics, GroupCommit
-from watchroom.errors import VersionConflict, WorkspaceNotFound
+from watchroom.errors import CheckoutTaken, VersionConflict, WorkspaceNotFound
 from watchroom.files import make_private
 from watchroom.follower import Follower
-from watchroom.journal import Journal, open_journal
+from watchroom.journal import Journal, is_server_address, open_journal
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
 from watchroom.registry import Registry
 from watchroom.row_dispatcher import RowDispatcher
@@ -62,15 +65,23 @@ class Workspace(Zones):
         self.root = os.path.abspath(root)
         control = os.path.join(self.root, CONTROL)
         os.makedirs(control, mode=0o700, exist_ok=True)
-        self.journal: Journal = journal or open_journal(os.path.join(control, JOURNAL_NAME))
+        self.journal: Journal = journal or open_journal(
+            find_journal(self.root) or os.path.join(control, JOURNAL_NAME)
+        )
         self._follower = Follower("files")
         self._commits = GroupCommit(self.journal)
-        self._checkout = Materializer(self.root, self.journal, self._commits.append, self._follower)
+        self._host = CheckoutHost(self.journal, self.root, control)
+        self._checkout = Materializer(
+            self.root, self.journal, self._commits.append, self._follower, self._host
+        )
         self._commits.follow(self._checkout)
         make_private(control)
         registry = Registry(self.journal)
-        store = Store(self.journal, self._commits, self._checkout, self._follower, registry)
-        reconciler = Reconciler(self.journal, self._checkout, self._commits.append, edit_rules(registry))
+        self._remote = RemoteRows(self.journal, self._checkout)
+        store = Store(self.journal, self._commits, self._checkout, self._host, self._follower, registry)
+        reconciler = Reconciler(
+            self.journal, self._checkout, self._commits.append, edit_rules(registry), self._host
+        )
         super().__init__(store, reconciler, self.root, self.register, sandbox)
         self._is_closed = False
         self._sessions: Sessions | None = None
@@ -90,8 +101,11 @@ class Workspace(Zones):
         scan: bool = True,
         sandbox: SandboxProbe | None = None,
         journal: Journal | None = None,
+        checkout: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Open the workspace at ``root``, making it on first use, and register ``agents``.
+        """Open the workspace at ``root``, making it on first use, and register ``agents``. Where ``root`` is
+        the address of a database (``postgresql://…``) its rows are there, and its files in the folder
+        ``checkout`` (default: one in this user's cache); the folder remembers the address.
 
         What a crash of an earlier writer left undone is done first. ``language`` is that of a new workspace
         (default: English). With ``create=False`` a folder that is no workspace is refused. ``scan`` compares
@@ -100,16 +114,25 @@ class Workspace(Zones):
         the rows (default: the SQLite file in the control folder); it is closed with the workspace.
 
         Raises `WorkspaceNotFound`, `InvalidAgentId`, `InvalidRole`, `ConfigInvalid`, `WorkspaceLocked`, and
-        `JournalError` where the journal cannot be read.
+        `JournalError` where the journal cannot be read, `CheckoutTaken` where ``checkout`` shows another one.
         """
         path = os.fspath(root)
         given = [Agent(each) if isinstance(each, str) else each for each in agents]
-        exists = os.path.exists(os.path.join(path, CONTROL, JOURNAL_NAME))
-        if not (exists if journal is None else journal.last_seq()):
-            if not create:
-                raise WorkspaceNotFound(root=path)
-            # Before anything is made: a workspace that is refused leaves nothing behind.
-            add_agents(Config(), given)
+        if is_server_address(path):
+            path = _checked_out(path, checkout)
+        found = find_journal(path)
+        if journal is None and found is not None and is_server_address(found):
+            journal = open_journal(found)
+        if not (found if journal is None else journal.last_seq()):
+            try:
+                if not create:
+                    raise WorkspaceNotFound(root=os.fspath(root))
+                # Before anything is made: a workspace that is refused leaves nothing behind.
+                add_agents(Config(), given)
+            except BaseException:
+                if journal is not None:
+                    journal.close()
+                raise
         workspace = cls(path, sandbox, journal)
         try:
             workspace._prepare(given, language, scan)
@@ -123,6 +146,8 @@ class Workspace(Zones):
         self.record_lost_processes()
         if self.journal.head("config", CONFIG_PATH) is None:
             self._write_config(render_config(Config(language=language or "en")), 0)
+        if self.journal.is_shared:
+            self._join_machines()
         if scan or restarted:
             self._reconciler.scan(after_restart=restarted)
         else:
@@ -130,6 +155,24 @@ class Workspace(Zones):
         if scan or restarted:
             self._check_documents()
         self.register(agents)
+
+    def _join_machines(self) -> None:
+        """Follow the rows of other machines; the first checkout that somebody named is the host."""
+        is_cached = self.root == cached_checkout(find_journal(self.root) or "")
+        if not is_cached and self._host.find() is None:
+            self._host.move_here(SYSTEM, self._commits.commit, only_first=True)
+        self._remote.start()
+
+    @property
+    def host(self) -> CheckoutHost:
+        """Which of the workspace's checkouts counts."""
+        return self._host
+
+    def move_host(self, actor: str) -> Row:
+        """Have edits made by hand count in this checkout from now on, by the person ``actor``
+        (``human:NAME``). Returns the row, of outcome ``conflict`` where another became the host meanwhile.
+        Raises `JournalError`."""
+        return self._host.move_here(actor, self._commits.commit)
 
     def register(self, agents: Iterable[Agent]) -> None:
         """Add these ``agents``, or change what is known of them. An id alone leaves a known agent as it is.
@@ -269,6 +312,7 @@ class Workspace(Zones):
         if self._sessions is not None:
             self._sessions.close()
         super().close()
+        self._remote.close()
         self._commits.close()
         self._follower.close()
         self._checkout.close()
@@ -281,6 +325,18 @@ class Workspace(Zones):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _checked_out(address: str, checkout: str | os.PathLike[str] | None) -> str:
+    """The folder with the files of the workspace whose journal is at ``address``, which it remembers. Raises
+    `JournalError` where it shows another one."""
+    folder = os.path.abspath(checkout or cached_checkout(address))
+    known = find_journal(folder)
+    if known is None:
+        keep_journal_address(folder, address)
+    elif known != address:
+        raise CheckoutTaken(folder=folder)
+    return folder
 
 
 def _still_in_task(agent: Agent, known: Mapping[str, Agent]) -> Agent:

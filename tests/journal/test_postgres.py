@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import count
 from pathlib import Path
 
 import psycopg
@@ -11,28 +10,11 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 from journal.conformance import Conformance, JournalMachine, run_against_the_model
-from journal.server import Server, running_server
 from watchroom.journal import Journal, open_journal
-from watchroom.journal.postgres import PostgresJournal
 
 pytestmark = pytest.mark.postgres
 
 NewDatabase = Callable[[], str]
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    with running_server() as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def new_database(server: Server) -> NewDatabase:
-    """Makes an empty journal's database; its address."""
-    template = server.create("template_journal")
-    PostgresJournal(template).close()
-    numbers = count()
-    return lambda: server.create(f"journal{next(numbers)}", "template_journal")
 
 
 @pytest.fixture

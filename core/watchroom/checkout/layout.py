@@ -14,6 +14,8 @@ from watchroom.validation import GLOBAL_BOARD, META_SUFFIX, is_board_name
 
 CONTROL: Final = ".watchroom"
 JOURNAL_NAME: Final = "journal.db"
+URL_NAME: Final = "journal.url"
+"""The file that names the database with the rows, where they are not in the folder."""
 QUARANTINE: Final = "quarantine"
 CONFIG_PATH: Final = "config.toml"
 ROOTS: Final[Mapping[Zone, Parts]] = {zone: spec.folder for zone, spec in ZONES.items() if spec.folder}

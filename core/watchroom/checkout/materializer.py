@@ -19,6 +19,7 @@ from watchroom import validation
 from watchroom.checkout.cursor import Cursor
 from watchroom.checkout.derived import DerivedFiles, has_derived
 from watchroom.checkout.edits import OVERWRITTEN_TOOL, edit_note
+from watchroom.checkout.host import CheckoutHost
 from watchroom.checkout.layout import (
     CONTROL,
     REALTIME,
@@ -35,7 +36,7 @@ from watchroom.errors import WatchroomError, WorkspaceLocked
 from watchroom.follower import Follower
 from watchroom.journal import Journal
 from watchroom.journal.edits import edits, last_revert
-from watchroom.model import OUTSIDE, SYSTEM, Appended, Draft, Json, Note, Row, Write, Zone
+from watchroom.model import SYSTEM, Appended, Draft, Json, Note, Row, Write, Zone
 
 LAY_OUT_TOOL: Final = "lay_out"
 _CHUNK: Final = 1000
@@ -71,7 +72,7 @@ class Materializer:
     """The files of the workspace at ``root``, laid out from ``journal``. May be used from any thread.
 
     ``append`` makes rows of what was found and could not be done; ``follower`` writes behind what no commit
-    waits for: see `DerivedFiles`.
+    waits for: see `DerivedFiles`. ``host`` knows which of the workspace's checkouts this is.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Materializer:
         journal: Journal,
         append: Callable[[Sequence[Draft]], list[Appended]],
         follower: Follower,
+        host: CheckoutHost,
     ) -> None:
         control = os.path.join(root, CONTROL)
         self.folder = Folder(root, os.path.join(control, "tmp"))
@@ -87,6 +89,7 @@ class Materializer:
         self._journal = journal
         self._append = append
         self._follower = follower
+        self._host = host
         self._cursor = Cursor(os.path.join(control, "lock"))
         self._noting = Lock()
         self._is_held_up = False
@@ -128,6 +131,16 @@ class Materializer:
             self._catch_up(self._journal.last_seq())
         self.derived.catch_up()
         return has_restarted
+
+    def catch_up(self) -> None:
+        """Lay out the rows so far, those of other machines too, and what follows behind. Raises
+        `WorkspaceLocked`, `JournalError`."""
+        last = self._journal.last_seq()
+        if last > (self._cursor.seq or 0):
+            with self._cursor.hold(unless_past=last) as is_held:
+                if is_held:
+                    self._catch_up(last)
+            self.derived.catch_up()
 
     def add(self, drafts: Sequence[Draft], appended: Sequence[Appended]) -> None:
         """Take note of what this process made of ``drafts``: ``appended``, in their order."""
@@ -216,7 +229,8 @@ class Materializer:
     def _catch_up(self, until: int) -> None:
         """Lay out the rows from the cursor on, at least up to ``until``. The cursor is held.
 
-        Rows by `OUTSIDE` tell of what is on disk: a file is never behind them.
+        Rows by `OUTSIDE` tell of what is on the disk of the checkout that they name: that file is never
+        behind them.
         """
         done = self._cursor.seq or 0
         if done >= until:
@@ -245,7 +259,7 @@ class Materializer:
         """Put the newest version of each path that ``rows`` changed in its place."""
         failed: list[tuple[Row, OSError]] = []
         for change in self._changes(rows):
-            if change.row.actor != OUTSIDE:
+            if not self._host.made_edit(change.row):
                 try:
                     self._replace(change)
                 except OSError as error:

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from watchroom import validation
 from watchroom.call_context import with_call_context
 from watchroom.checkout.edits import EDIT_TOOL, OVERWRITTEN_TOOL, edit_note
+from watchroom.checkout.host import CheckoutHost
 from watchroom.checkout.layout import CONFIG_PATH, ROOTS, is_edited, path_at, place
 from watchroom.checkout.materializer import Materializer, was_not_laid_out
 from watchroom.disk import Parts
@@ -41,6 +42,8 @@ class EditRule(NamedTuple):
     may_remove: bool = True
 
 
+OTHER_HOST: Final = "other_host"
+"""The error of an edit made where it does not count: on another machine than the workspace's host."""
 _PATH_RULE: Final = EditRule(validation.check_path)
 """Of a zone that names no rule: any path, any text."""
 
@@ -48,7 +51,8 @@ _PATH_RULE: Final = EditRule(validation.check_path)
 class Reconciler:
     """Compares the files of ``checkout`` with ``journal``, and records what differs by the zones' ``rules``.
 
-    ``append`` makes rows without waiting for their files. May be used from any thread.
+    ``append`` makes rows without waiting for their files. Where ``host`` says that another checkout counts,
+    edits of what could be a version are recorded and put back. May be used from any thread.
     """
 
     def __init__(
@@ -57,11 +61,13 @@ class Reconciler:
         checkout: Materializer,
         append: Callable[[Sequence[Draft]], list[Appended]],
         rules: Mapping[Zone, EditRule],
+        host: CheckoutHost,
     ) -> None:
         self._journal = journal
         self._checkout = checkout
         self._append_all = append
         self._rules = rules
+        self._host = host
 
     def scan(self, *, after_restart: bool = False) -> list[Row]:
         """Compare every file of every zone; returns the rows of the edits that were found.
@@ -231,6 +237,8 @@ class Reconciler:
         draft = self._draft(zone, path, head)
         if draft is not None and not self._is_known(draft):
             yield self._append(draft)
+        if isinstance(draft, Note) and draft.error == OTHER_HOST:
+            self._checkout.rematerialize(zone, path)
 
     def _lay_again(self, head: Row) -> Iterator[Row]:
         journal = self._journal
@@ -270,8 +278,12 @@ class Reconciler:
             refusal = NotText.code
         base = (head.version or 0) if head else 0
         is_version = ZONES[zone].on_edit == "version" and (content is not None or rule.may_remove)
+        if ZONES[zone].on_edit == "version" and not self._host.is_here():
+            return edit_note(zone, path, data, outcome="denied", error=OTHER_HOST, base=base)
         if is_version and not refusal:
-            return Write(OUTSIDE, EDIT_TOOL, zone, path, content, expected=base)
+            return Write(
+                OUTSIDE, EDIT_TOOL, zone, path, content, expected=base, detail=self._host.edit_detail()
+            )
         outcome: Outcome = "failed" if refusal else "conflict"
         return edit_note(zone, path, data, outcome=outcome, error=refusal, base=base, message=problem)
 

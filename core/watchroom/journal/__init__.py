@@ -1,7 +1,7 @@
 """The journal: rows that are appended and never change, and everything that can be asked of them."""
 
 from watchroom.journal.changes import LocalChanges
-from watchroom.journal.opening import open_journal
+from watchroom.journal.opening import database_name, is_server_address, open_journal
 from watchroom.journal.protocol import (
     BACKSTOP_SECONDS,
     Changes,
@@ -23,6 +23,8 @@ __all__ = [
     "Presence",
     "RowFilter",
     "SqliteJournal",
+    "database_name",
+    "is_server_address",
     "open_journal",
     "open_to_read",
 ]

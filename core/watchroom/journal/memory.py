@@ -55,6 +55,10 @@ class MemoryJournal:
         self._released = ThreadCondition(Lock())
         self._presence: Presence | None = None
 
+    @property
+    def is_shared(self) -> bool:
+        return False
+
     def append(self, drafts: Sequence[Draft]) -> list[Appended]:
         with self._lock:
             last = self.last_seq()

@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 import os
+from typing import Final
+from urllib.parse import parse_qsl, urlsplit
 
 from watchroom.errors import JournalError
 from watchroom.journal.protocol import Journal
 from watchroom.journal.sqlite import SqliteJournal
+
+_SCHEMES: Final = ("postgresql", "postgres")
+
+
+def is_server_address(where: str | os.PathLike[str]) -> bool:
+    """Whether ``where`` is the address of a journal on a server."""
+    scheme, is_url, _ = os.fspath(where).partition("://")
+    return bool(is_url) and scheme in _SCHEMES
+
+
+def database_name(address: str) -> str:
+    """What people may read of the ``address`` of a database: its name and where it is, without who and with
+    which password."""
+    url = urlsplit(address)
+    host = url.hostname or dict(parse_qsl(url.query)).get("host", "")
+    name = url.path.removeprefix("/") or "postgres"
+    return f"{name}@{host}" if host else name
 
 
 def open_journal(where: str | os.PathLike[str]) -> Journal:
@@ -21,13 +40,13 @@ def open_journal(where: str | os.PathLike[str]) -> Journal:
         from watchroom.journal.memory import MemoryJournal
 
         return MemoryJournal()
-    scheme, is_url, _ = address.partition("://")
-    if is_url and scheme in ("postgresql", "postgres"):
+    if is_server_address(address):
         try:
             from watchroom.journal.postgres import PostgresJournal
         except ImportError as error:
             raise JournalError(reason=f"{error}: install watchroom[postgres]") from error
         return PostgresJournal(address)
+    scheme, is_url, _ = address.partition("://")
     if is_url:
         raise JournalError(reason=f"no journal answers to {scheme}://")
     return SqliteJournal(address)

@@ -116,6 +116,11 @@ class Journal(Protocol):
     transactions may commit out of order holds rows back until that is certain.
     """
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether processes on other machines may use it too."""
+        ...
+
     def append(self, drafts: Sequence[Draft]) -> list[Appended]:
         """Make all ``drafts`` rows in one atomic commit, synced to disk if any of them is durable; what
         became of each, in their order (`watchroom.rules.append` is the whole rule).

@@ -81,6 +81,8 @@ class PrivateZone:
         """The names of the files of ``owner``, sorted. A reading by ``actor`` with ``tool``. Raises
         `UnknownAgent`."""
         self._store.registry.agent(owner)
+        if self._store.journal.is_shared:
+            self._store.checkout.catch_up()
         root = (*ROOTS["private"], owner)
         found = sorted(
             "/".join(entry.parts[len(root) :])

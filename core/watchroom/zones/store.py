@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from watchroom.call_context import conditions_of
+from watchroom.checkout.host import CheckoutHost
 from watchroom.checkout.layout import is_edited
 from watchroom.checkout.materializer import Materializer
 from watchroom.commit import GroupCommit
@@ -24,6 +25,7 @@ class Store:
     journal: Journal
     commits: GroupCommit
     checkout: Materializer
+    host: CheckoutHost
     follower: Follower
     registry: Registry
 

@@ -35,6 +35,12 @@ class TaskInUse(WatchroomError):
     code = "task_taken"
 
 
+class OtherMachine(WatchroomError):
+    """The task's files are on another machine. Values: task, machine."""
+
+    code = "other_machine"
+
+
 class AgentLimitExceeded(DeniedError):
     """A task may have no more agents, or none deeper. Values: limit (depth, agents), most."""
 

@@ -59,8 +59,9 @@ class TaskFiles:
     """The files in the folders of ``tasks``; their rows are in ``store``. May be used from any thread.
 
     A path is relative to the task's folder, with ``/`` between its parts. What takes an ``actor`` raises
-    `WorkspaceNotBound` where that agent works on no open task with a folder, and `InvalidWorkspace` where
-    that folder is one of the system's; what takes a path raises `PathTraversalBlocked` and `InvalidPath`.
+    `WorkspaceNotBound` where that agent works on no open task with a folder, `InvalidWorkspace` where that
+    folder is one of the system's, and `OtherMachine` where it is on another machine; what takes a path
+    raises `PathTraversalBlocked` and `InvalidPath`.
     """
 
     def __init__(self, store: Store, tasks: Tasks) -> None:
@@ -223,7 +224,11 @@ class TaskFiles:
             with suppress(JournalDamaged, TaskNotFound):
                 task = self._tasks.find(head.path)
                 prefix = f"{task.id}/"
-                has_files = task.folder and next(journal.heads(ZONE, prefix), None) is not None
+                has_files = (
+                    task.folder
+                    and self._tasks.is_here(task)
+                    and next(journal.heads(ZONE, prefix), None) is not None
+                )
                 if has_files and not journal.open_items("command", task.id):
                     yield task.id
 
@@ -260,7 +265,7 @@ class TaskFiles:
         if recorder is not None:
             folder = recorder.folder.path
         else:
-            folder = self._tasks.find(task).folder if task and self._tasks.is_open(task) else ""
+            folder = self._tasks.find_here(task).folder if task and self._tasks.is_open(task) else ""
         if not folder:
             raise WorkspaceNotBound(agent=actor)
         if is_system_folder(folder):
@@ -272,7 +277,7 @@ class TaskFiles:
         with self._lock:
             found = self._recorders.get(task)
             if found is None:
-                folder = TaskFolder(self._tasks.find(task).folder)
+                folder = TaskFolder(self._tasks.find_here(task).folder)
                 found = self._recorders[task] = TaskRecorder(self._store, task, folder)
         return found
 

@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from watchroom import validation
-from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
+from watchroom.checkout.location import is_workspace
 from watchroom.errors import JournalDamaged
 from watchroom.model import END_TASK, Json, Row, Write
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
 from watchroom.sandbox.repositories import is_git_folder
 from watchroom.sandbox.system_folders import is_system_folder
 from watchroom.zones.store import Store
-from watchroom.zones.task_errors import TaskInUse
+from watchroom.zones.task_errors import OtherMachine, TaskInUse
 
 ZONE: Final = "task"
 _LONGEST_TITLE: Final = 120
@@ -48,6 +48,10 @@ class Task(NamedTuple):
     limits: TaskLimits = TaskLimits()
     model: str = ""
     """The model that its agents think with, empty if that is not for others to know."""
+    checkout: str = ""
+    """The id of the checkout on whose machine its folder is, empty where there is one machine only."""
+    machine: str = ""
+    """The name of that machine."""
 
 
 class Tasks:
@@ -83,11 +87,27 @@ class Tasks:
                 "limits": limits._asdict(),
                 "model": model,
             }
+            host = self._store.host
+            if host.id:
+                content |= {"checkout": host.id, "machine": host.machine}
             detail = {"folder": folder} if folder else None
             title = validation.extract_first_line(text, _LONGEST_TITLE)
             draft = Write(actor, SUBMIT, ZONE, task, _render(content), title, 0, detail)
             row = self._store.commits.commit(draft).row
-        return Task(task, text, folder, actor, row.time, "open", limits, model)
+        machine = host.machine if host.id else ""
+        return Task(task, text, folder, actor, row.time, "open", limits, model, host.id, machine)
+
+    def find_here(self, task: str) -> Task:
+        """As `find`, for who needs the files of ``task``. Raises `OtherMachine` where they are on another
+        machine, `TaskNotFound`."""
+        found = self.find(task)
+        if not self.is_here(found):
+            raise OtherMachine(task=found.id, machine=found.machine)
+        return found
+
+    def is_here(self, task: Task) -> bool:
+        """Whether the folder of ``task`` is on this machine."""
+        return self._store.host.is_own(task.checkout)
 
     def is_open(self, task: str) -> bool:
         """Whether there is a task with the id ``task``, and it has not ended."""
@@ -97,8 +117,8 @@ class Tasks:
     @contextmanager
     def claim(self, task: str) -> Iterator[None]:
         """Have the agents of ``task`` work here and nowhere else meanwhile. Raises `TaskNotFound`,
-        `TaskTaken`."""
-        with self._store.journal.claim(_claim_key(self.find(task).id)) as is_ours:
+        `OtherMachine`, `TaskInUse`."""
+        with self._store.journal.claim(_claim_key(self.find_here(task).id)) as is_ours:
             if not is_ours:
                 raise TaskInUse(task=task)
             yield
@@ -162,11 +182,14 @@ class Tasks:
             "open",
             TaskLimits(**content.get("limits", {})),
             content.get("model", ""),
+            content.get("checkout", ""),
+            content.get("machine", ""),
         )
 
     def _check_folder_free(self, folder: str) -> None:
         for head in self._store.journal.open_items(ZONE):
-            if _overlap(folder, self._read(head).folder):
+            other = self._read(head)
+            if self.is_here(other) and _overlap(folder, other.folder):
                 raise InvalidWorkspace(path=folder, rule="of_another_task")
 
 
@@ -190,7 +213,7 @@ def checked_folder(given: str | os.PathLike[str], root: str) -> str:
         raise InvalidWorkspace(path=folder, rule="holds_the_journal")
     above = folder
     while True:
-        if os.path.exists(os.path.join(above, CONTROL, JOURNAL_NAME)):
+        if is_workspace(above):
             raise InvalidWorkspace(path=folder, rule="of_a_team")
         if above == os.path.dirname(above):
             break

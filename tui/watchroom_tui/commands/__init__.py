@@ -29,6 +29,8 @@ COMMANDS: Final = (
     Command("show", "inspect"),
     Command("usage", "usage"),
     Command("verify", "verify"),
+    Command("host", "machines"),
+    Command("move", "machines"),
     Command("export", "inspect"),
     Command("keys", "dashboard"),
 )

@@ -14,7 +14,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from watchroom.checkout.layout import CONTROL
-from watchroom.journal import Journal
+from watchroom.journal import Journal, database_name, is_server_address
 from watchroom.projections import Fold
 from watchroom.texts import LANGUAGES, Catalogue
 
@@ -48,6 +48,7 @@ def declare_open(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("dir", nargs="?", default=".", help=texts("cli.argument.dir"))
     parser.add_argument("--at", metavar="SEQ | TIME", help=texts("cli.argument.at"))
     parser.add_argument("--view", action="store_true", help=texts("cli.argument.view"))
+    parser.add_argument("--checkout", metavar="DIR", help=texts("cli.argument.checkout"))
     _declare_common(parser, texts)
 
 
@@ -56,6 +57,8 @@ def run_open(args: Namespace, texts: Catalogue) -> int:
         if args.at:
             raise WrongUsage(texts("cli.open.plain_at"))
         return run_watch(args, texts)
+    if args.checkout and not is_server_address(args.dir):
+        raise WrongUsage(texts("cli.open.checkout_of_database"))
     with ExitStack() as stack:
         journal = stack.enter_context(closing(open_journal(args.dir)))
         require_terminal(texts, f"watchroom watch {args.dir}, watchroom show {args.dir} needs")
@@ -64,7 +67,7 @@ def run_open(args: Namespace, texts: Catalogue) -> int:
         def opened() -> Workspace:
             from watchroom.workspace import Workspace
 
-            return stack.enter_context(Workspace.open(args.dir, create=False))
+            return stack.enter_context(Workspace.open(args.dir, create=False, checkout=args.checkout))
 
         return run_dashboard(journal, args.dir, args, None if args.view else opened, until=until)
 
@@ -183,7 +186,7 @@ def run_dashboard(
     settings = read_settings(path, load_texts(args.language))
     app = WatchroomApp(
         journal,
-        place=os.path.basename(os.path.abspath(root)) + "/",
+        place=_place(root),
         language=args.language if args.is_language_chosen else settings.language or args.language,
         settings=settings,
         until=until,
@@ -202,6 +205,11 @@ def run_dashboard(
         reason = (error.strerror if isinstance(error, OSError) else None) or error
         print(app.texts("settings.not_kept", path=path, reason=reason), file=sys.stderr)
     return app.return_code or 0
+
+
+def _place(root: str) -> str:
+    """What stands for the workspace in the header."""
+    return database_name(root) if is_server_address(root) else os.path.basename(os.path.abspath(root)) + "/"
 
 
 def is_foreign(root: str) -> bool:

@@ -6,9 +6,10 @@ import os
 from datetime import datetime
 from typing import Final
 
-from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
+from watchroom.checkout.location import find_journal, is_workspace
 from watchroom.errors import WorkspaceNotFound
-from watchroom.journal import Journal, SqliteJournal, open_to_read
+from watchroom.journal import Journal, is_server_address, open_to_read
+from watchroom.journal import open_journal as open_at
 from watchroom.texts import Catalogue
 
 from watchroom_tui.sanitize import sanitize
@@ -18,12 +19,13 @@ LAST_MOMENT: Final = 2**63 - 1
 """The journal counts nanoseconds since the epoch in 64 bits, which is until the year 2262."""
 
 
-def open_journal(root: str) -> SqliteJournal:
-    """The journal of a workspace, to read. Raises `WorkspaceNotFound`."""
-    path = os.path.join(root, CONTROL, JOURNAL_NAME)
-    if not os.path.exists(path):
+def open_journal(root: str) -> Journal:
+    """The journal of the workspace in the folder ``root``, or at that address (``postgresql://…``), to read.
+    Raises `WorkspaceNotFound`, `JournalError`."""
+    address = root if is_server_address(root) else find_journal(root)
+    if address is None:
         raise WorkspaceNotFound(root=root)
-    return open_to_read(path)
+    return open_at(address) if is_server_address(address) else open_to_read(address)
 
 
 def find_workspace() -> str | None:
@@ -33,7 +35,7 @@ def find_workspace() -> str | None:
         folder = os.getcwd()
     except FileNotFoundError:  # it was removed
         return None
-    while not os.path.exists(os.path.join(folder, CONTROL, JOURNAL_NAME)):
+    while not is_workspace(folder):
         above = os.path.dirname(folder)
         if above == folder:
             return None

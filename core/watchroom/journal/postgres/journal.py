@@ -89,6 +89,10 @@ class PostgresJournal:
             raise
 
     @property
+    def is_shared(self) -> bool:
+        return True
+
+    @property
     def statements(self) -> int:
         """How many statements this thread has sent to servers so far: a round trip each."""
         return statements_of_thread()

@@ -59,6 +59,9 @@ OPEN_ITEMS: Final = (
     f"SELECT {COLUMNS} FROM watchroom.open_items AS h {_OF_HEAD} WHERE h.zone = %s AND h.holder = %s"
     " ORDER BY h.path"
 )
+CONTENTS_AFTER: Final = (
+    f"SELECT {COLUMNS}, {_CONTENT} FROM watchroom.rows AS r WHERE r.seq > %s ORDER BY r.seq LIMIT %s"
+)
 CONTENT: Final = f"SELECT {_CONTENT} FROM watchroom.rows AS r WHERE r.seq = %s AND r.sha256 IS NOT NULL"
 # As the index has it, so that it is used.
 SETTLED: Final = f"r.tool IN ('{RESOLVE}', '{DISMISS}', '{REVERT}') AND r.outcome = 'ok'"

@@ -98,6 +98,10 @@ class SqliteJournal:
         )
 
     @property
+    def is_shared(self) -> bool:
+        return False
+
+    @property
     def statements(self) -> int:
         """How many statements this thread has run on journals so far."""
         return CountingConnection.count_of_thread()

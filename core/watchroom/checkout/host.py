@@ -1,0 +1,97 @@
+"""Which checkout of a workspace counts: of several on different machines one is its host.
+
+Edits made by hand in private files and in the configuration count there; elsewhere they are recorded and put
+back. A task's folder belongs to the machine on which it was submitted.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import uuid
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from watchroom.journal import Journal
+from watchroom.model import OUTSIDE, Appended, Draft, Json, Row, Write
+
+SET_HOST: Final = "set_host"
+_PATH: Final = "host"
+_CHECKOUT: Final = "checkout"
+"""The name in the detail of an edit's row: in which checkout it was made."""
+_ID_NAME: Final = "checkout-id"
+
+
+class HostInfo(NamedTuple):
+    """The checkout that is the host: its id, its machine's name and its folder there."""
+
+    checkout: str
+    machine: str
+    folder: str
+
+
+class CheckoutHost:
+    """Whether the checkout at ``root``, whose control folder is ``control``, is the host by ``journal``. May
+    be used from any thread."""
+
+    def __init__(self, journal: Journal, root: str, control: str) -> None:
+        self._journal = journal
+        self._root = root
+        self._path = os.path.join(control, _ID_NAME)
+        self._id = ""
+
+    @property
+    def id(self) -> str:
+        """This checkout's own id, empty where the journal is that of one machine. Raises OSError."""
+        if not self._id and self._journal.is_shared:
+            try:
+                with open(self._path, "x", encoding="ascii") as file:
+                    file.write(uuid.uuid4().hex)
+            except FileExistsError:
+                pass
+            with open(self._path, encoding="ascii") as file:
+                self._id = file.read(64).strip()
+        return self._id
+
+    @property
+    def machine(self) -> str:
+        """The name of this machine."""
+        return platform.node()
+
+    def find(self) -> HostInfo | None:
+        """The host, None where none was set. Raises `JournalError`."""
+        head = self._journal.head("workspace", _PATH)
+        if head is None:
+            return None
+        detail = head.detail
+        checkout = self._journal.content(head.seq) or ""
+        return HostInfo(checkout, str(detail.get("machine", "")), str(detail.get("folder", "")))
+
+    def is_here(self) -> bool:
+        """Whether this checkout is the host: always, where all that use the journal are on one machine."""
+        if not self._journal.is_shared:
+            return True
+        found = self.find()
+        return found is not None and found.checkout == self.id
+
+    def is_own(self, checkout: str) -> bool:
+        """Whether ``checkout`` is this one's id; also where none was noted."""
+        return checkout in ("", self.id)
+
+    def edit_detail(self) -> dict[str, Json] | None:
+        """What the row of an edit made by hand in this checkout remembers: where it was made."""
+        return {_CHECKOUT: self.id} if self.id else None
+
+    def made_edit(self, row: Row) -> bool:
+        """Whether ``row`` tells of an edit by hand in this checkout, so that its file is there already."""
+        return row.actor == OUTSIDE and row.detail.get(_CHECKOUT, self.id) == self.id
+
+    def move_here(self, actor: str, append: Callable[[Draft], Appended], *, only_first: bool = False) -> Row:
+        """Have this checkout be the host from now on, by ``actor``; with ``only_first``, where there is none
+        yet. Returns the row, one of outcome ``conflict`` where another became it meanwhile. Raises
+        `JournalError`."""
+        head = self._journal.head("workspace", _PATH)
+        expected = 0 if only_first or head is None else head.version or 0
+        detail = {"machine": self.machine, "folder": self._root}
+        draft = Write(actor, SET_HOST, "workspace", _PATH, self.id, expected=expected, detail=detail)
+        return append(draft).row

@@ -1,0 +1,106 @@
+"""Where the rows of a workspace are: in its folder, or in a database that its folder names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import closing
+from typing import Final
+
+from watchroom.checkout.layout import CONTROL, JOURNAL_NAME, URL_NAME
+from watchroom.errors import JournalError, WorkspaceNotFound
+from watchroom.files import make_private
+from watchroom.journal import is_server_address
+from watchroom.journal.moving import Moved, copy_rows, open_move_side
+
+IN_FILE: Final = "file"
+"""The target of a move into the workspace's own folder."""
+_LONGEST_ADDRESS: Final = 4096
+
+
+def find_journal(root: str | os.PathLike[str]) -> str | None:
+    """The address of the journal of the workspace at ``root``: the path of its file, or that of a database
+    (``postgresql://…``); None where there is no workspace. Raises `JournalError` where what is named is no
+    address of a database."""
+    control = os.path.join(root, CONTROL)
+    try:
+        with open(os.path.join(control, URL_NAME), encoding="utf-8") as file:
+            address = file.read(_LONGEST_ADDRESS).strip()
+    except (FileNotFoundError, NotADirectoryError):
+        path = os.path.join(control, JOURNAL_NAME)
+        return path if os.path.exists(path) else None
+    except (OSError, UnicodeDecodeError) as error:
+        raise JournalError(reason=f"{CONTROL}/{URL_NAME}: {error}") from error
+    if not is_server_address(address):
+        raise JournalError(reason=f"{CONTROL}/{URL_NAME}: no address of a database")
+    return address
+
+
+def is_workspace(root: str | os.PathLike[str]) -> bool:
+    """Whether ``root`` is the folder of a workspace."""
+    control = os.path.join(root, CONTROL)
+    return any(os.path.exists(os.path.join(control, name)) for name in (JOURNAL_NAME, URL_NAME))
+
+
+def keep_journal_address(root: str | os.PathLike[str], address: str) -> None:
+    """Have the folder ``root`` show the workspace whose journal is in the database at ``address``. Only its
+    owner may read the file: there may be a password in it. Raises OSError."""
+    control = os.path.join(root, CONTROL)
+    os.makedirs(control, mode=0o700, exist_ok=True)
+    make_private(control)
+    path = os.path.join(control, URL_NAME)
+    with open(os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(f"{address}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(f"{path}.new", path)
+
+
+def move_journal(
+    root: str | os.PathLike[str], target: str, told: Callable[[int, int], None] = lambda _, __: None
+) -> Moved:
+    """Move the rows of the workspace at ``root`` to ``target``: the address of a database, or ``file`` for
+    one in the folder. Both are compared, row by row with contents, before the folder names the target; the
+    source then refuses to be written, and stays where it is (a file as ``journal.db.moved``). A move that was
+    interrupted goes on where it was. ``told`` is called with the steps done and the number of all steps.
+    Returns what the target holds.
+
+    Raises `WorkspaceNotFound`, `JournalInUse`, `MoveDiffers`, `WorkspaceLocked`, `JournalError`, and OSError.
+    """
+    address = find_journal(root)
+    if address is None:
+        raise WorkspaceNotFound(root=os.fspath(root))
+    path = os.path.join(root, CONTROL, JOURNAL_NAME)
+    goal = path if target == IN_FILE else target
+    if goal != path and not is_server_address(goal):
+        raise JournalError(reason=f"{target}: neither the address of a database nor {IN_FILE}")
+    if goal == address:
+        raise JournalError(reason="the rows are there already")
+    with closing(open_move_side(address)) as source, closing(open_move_side(goal)) as into, source.frozen():
+        moved = copy_rows(source, into, told)
+        source.retire()
+        if goal == path:
+            os.remove(os.path.join(root, CONTROL, URL_NAME))
+        else:
+            keep_journal_address(root, goal)
+    if address == path:
+        _set_aside(path)
+    return moved
+
+
+def _set_aside(path: str) -> None:
+    """Rename a journal's file that was moved, with what SQLite keeps beside it."""
+    for suffix in ("", "-wal", "-shm"):
+        if os.path.exists(path + suffix):
+            os.replace(path + suffix, f"{path}.moved{suffix}")
+
+
+def cached_checkout(address: str) -> str:
+    """The folder in which this user's processes have the files of the workspace whose journal is at
+    ``address``, where no other was named."""
+    import hashlib
+
+    from platformdirs import user_cache_path
+
+    digest = hashlib.sha256(address.encode()).hexdigest()[:16]
+    return str(user_cache_path("watchroom") / "checkouts" / digest)

@@ -1,0 +1,115 @@
+"""One workspace in a database, and a checkout on each of two machines: the same files, one host."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import monotonic
+
+import pytest
+from watchroom import Workspace
+from watchroom.checkout.location import find_journal
+from watchroom.errors import CheckoutTaken, JournalError, WorkspaceNotFound
+from watchroom.zones.task_errors import OtherMachine
+
+pytestmark = pytest.mark.postgres
+PATIENCE = 20.0
+
+
+@pytest.fixture
+def url(new_database: Callable[[], str]) -> str:
+    return new_database()
+
+
+@pytest.fixture
+def here(url: str, tmp_path: Path) -> Iterator[Workspace]:
+    with Workspace.open(url, ["alice", "bob"], checkout=tmp_path / "here") as workspace:
+        yield workspace
+
+
+@pytest.fixture
+def there(here: Workspace, url: str, tmp_path: Path) -> Iterator[Workspace]:
+    with Workspace.open(url, create=False, checkout=tmp_path / "there") as workspace:
+        yield workspace
+
+
+def wait_until(workspace: Workspace, holds: Callable[[], bool]) -> None:
+    """Look again after each row of the journal."""
+    changes = workspace.journal.changes(0)
+    until = monotonic() + PATIENCE
+    while not holds():
+        assert monotonic() < until
+        changes.wait(0.05)
+    changes.close()
+
+
+def test_what_one_machine_writes_lies_in_the_checkout_of_the_other(here: Workspace, there: Workspace) -> None:
+    written = here.tools("alice").dispatch_tool_call(
+        "collab_write", {"filepath": "plan.md", "content": "one", "message": "m"}
+    )
+    assert written["success"]
+    file = Path(there.root, "collaborative/current/plan.md")
+    wait_until(there, file.exists)
+    assert file.read_text() == "one"
+    changed = there.tools("bob").dispatch_tool_call(
+        "collab_write", {"filepath": "plan.md", "content": "two", "message": "m", "expected_version": 1}
+    )
+    assert changed["success"]
+    stale = here.tools("alice").dispatch_tool_call(
+        "collab_write", {"filepath": "plan.md", "content": "three", "message": "m", "expected_version": 1}
+    )
+    assert (stale["success"], stale["error"]) == (False, "version_conflict")
+    wait_until(here, lambda: Path(here.root, "collaborative/current/plan.md").read_text() == "two")
+    assert here.verify() == there.verify() == []
+
+
+def test_an_edit_of_a_private_file_counts_on_the_host_and_is_put_back_elsewhere(
+    here: Workspace, there: Workspace
+) -> None:
+    here.tools("alice").dispatch_tool_call("save_to_my_workspace", {"filename": "a.md", "content": "hers"})
+    mirror = Path(there.root, "agents/alice/a.md")
+    wait_until(there, mirror.exists)
+    mirror.write_text("by hand, there")
+    (row,) = there.scan()
+    assert (row.actor, row.outcome, row.error) == ("outside", "denied", "other_host")
+    assert there.journal.content(row.seq) == "by hand, there"
+    assert mirror.read_text() == "hers"
+    Path(here.root, "agents/alice/a.md").write_text("by hand, here")
+    (row,) = here.scan()
+    assert (row.outcome, row.version) == ("ok", 2)
+    wait_until(there, lambda: mirror.read_text() == "by hand, here")
+    assert there.move_host("human:dana").outcome == "ok"
+    assert there.host.is_here()
+    assert not here.host.is_here()
+    mirror.write_text("now it counts")
+    (row,) = there.scan()
+    assert (row.outcome, row.version) == ("ok", 3)
+
+
+def test_the_files_of_a_task_are_on_the_machine_where_it_was_submitted(
+    here: Workspace, there: Workspace, tmp_path: Path
+) -> None:
+    folder = tmp_path / "files"
+    task = here.tasks.submit("human:dana", "Build.", folder)
+    with here.tasks.claim(task.id):
+        pass
+    with pytest.raises(OtherMachine), there.tasks.claim(task.id):
+        raise AssertionError
+    assert there.verify() == []
+
+
+def test_a_checkout_shows_one_workspace(here: Workspace, new_database: Callable[[], str]) -> None:
+    with pytest.raises(CheckoutTaken):
+        Workspace.open(new_database(), checkout=here.root)
+    with pytest.raises(WorkspaceNotFound):
+        Workspace.open(new_database(), create=False, checkout=Path(here.root).parent / "third")
+
+
+def test_the_address_of_the_database_is_for_its_owner_alone(here: Workspace, url: str) -> None:
+    file = Path(here.root, ".watchroom/journal.url")
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert find_journal(here.root) == url
+    file.write_text(json.dumps({"not": "an address"}))
+    with pytest.raises(JournalError, match="no address"):
+        find_journal(here.root)
