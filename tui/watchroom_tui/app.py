@@ -70,6 +70,14 @@ class ModelChanged(Message):
         self.progress = progress
 
 
+class OutageChanged(Message):
+    """The journal's server does not answer since a moment (nanoseconds since the epoch); None: it does."""
+
+    def __init__(self, since: int | None) -> None:
+        super().__init__()
+        self.since = since
+
+
 class WatchroomApp(App[None]):
     """The dashboard over ``journal``, live or as of row ``until``.
 
@@ -132,7 +140,10 @@ class WatchroomApp(App[None]):
             journal,
             lambda model, progress: self._from_feed(ModelChanged(model, progress)),
             until=until,
+            show_outage=lambda since: self._from_feed(OutageChanged(since)),
         )
+        self.outage: int | None = None
+        """Since when the journal's server does not answer."""
 
         self.alert_monitor = AlertMonitor(self, alerts)
         self.line_styles: dict[str, Style] = {}
@@ -233,6 +244,10 @@ class WatchroomApp(App[None]):
         if self.model.conflicts and self._worker_process is None and self.is_running:
             # A person will want to see it, and should not wait for the process then.
             self.run_worker(self.worker_process.start(), group="workspace")
+        self.show_model()
+
+    def on_outage_changed(self, message: OutageChanged) -> None:
+        self.outage = message.since
         self.show_model()
 
     def show_model(self) -> None:

@@ -120,6 +120,7 @@ class BaseScreen(WorkerScreen[None]):
             is_live=app.is_live,
             can_act=app.can_act,
             progress=app.progress,
+            outage=app.outage,
         )
 
     def _show_tabs(self) -> None:

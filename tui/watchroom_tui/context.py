@@ -146,6 +146,8 @@ class Dashboard(Protocol):
     model: Model
     progress: float
     """The share of the journal that ``model`` holds, 0 to 1."""
+    outage: int | None
+    """Since when the journal's server does not answer (nanoseconds since the epoch), None while it does."""
     drafts: DraftStore
     keymap: Mapping[str, tuple[str, ...]]
     """The keys that a person gave to actions, by their ids."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from threading import Event, Thread
 from typing import Final
 
+from watchroom.errors import JournalUnreachable
 from watchroom.journal import Changes, Journal, LocalChanges
 from watchroom.projections import PRESENCE_SECONDS, Fold, Model, absent_work, with_presences
 from watchroom.queries.config import read_registration
@@ -24,12 +25,15 @@ PREVIEW_ROWS: Final = 80
 _CHUNK: Final = 200
 _LIVE_CHUNK: Final = 2000
 _PROGRESS_ROWS: Final = 10_000
+_RETRY_SECONDS: Final = 1.0
+"""How long to wait before a server that did not answer is asked again."""
 
 
 class Feed:
     """Calls ``show`` with each new model, on the feed's thread, and the share of the journal that is read.
 
-    ``until`` makes it a source as of that row of ``journal``.
+    ``until`` makes it a source as of that row of ``journal``. ``show_outage`` is called with the time since
+    when the journal's server does not answer (nanoseconds since the epoch), and with None once it does.
     """
 
     def __init__(
@@ -38,10 +42,13 @@ class Feed:
         show: Callable[[Model, float], None],
         *,
         until: int | None = None,
+        show_outage: Callable[[int | None], None] = lambda _: None,
     ) -> None:
         self._journal = journal
         self._show = show
         self._until = until
+        self._show_outage = show_outage
+        self._is_out = False
         self._fold = Fold(journal.content)
         self._absent: frozenset[tuple[str, str, bool]] = frozenset()
         self._changes: Changes = LocalChanges()
@@ -78,9 +85,26 @@ class Feed:
         self._changes.close()
 
     def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._follow()
+                return
+            except JournalUnreachable:
+                # What was read so far stays on the screen; it goes on from there.
+                self._note_outage(True)
+                self._stopping.wait(_RETRY_SECONDS)
+
+    def _note_outage(self, is_out: bool) -> None:
+        if is_out != self._is_out:
+            self._is_out = is_out
+            self._show_outage(time.time_ns() if is_out else None)
+
+    def _follow(self) -> None:
         self._read_existing_rows()
         while self.is_live and not self._stopping.is_set():
-            if self._read_new_rows() or self._has_absence_changed():
+            is_new = self._read_new_rows() or self._has_absence_changed()
+            self._note_outage(False)
+            if is_new:
                 self._show_now()
                 self._stopping.wait(FRAME_SECONDS)
             else:
@@ -91,6 +115,7 @@ class Feed:
         return absent_work(with_presences(self._fold.model(), self._journal.presences)) != self._absent
 
     def _show_now(self) -> None:
+        self._note_outage(False)
         model = self._fold.model()
         if self.is_live:
             model = with_presences(model, self._journal.presences)

@@ -41,6 +41,7 @@ class Header(LineWidget):
         self._next: Need | None = None
         self._is_live = self._may_act = True
         self._progress = 1.0
+        self._outage: int | None = None
 
     def on_mount(self) -> None:
         self.set_interval(1.0, self.refresh)
@@ -54,8 +55,11 @@ class Header(LineWidget):
         is_live: bool,
         can_act: bool,
         progress: float,
+        outage: int | None = None,
     ) -> None:
-        """``needs``: what waits for a person now. ``next_need``: what the key for the next one would open."""
+        """``needs``: what waits for a person now. ``next_need``: what the key for the next one would open.
+        ``outage``: since when the journal's server does not answer."""
+        self._outage = outage
         self._model, self._is_live, self._progress = model, is_live, progress
         self._needs, self._next, self._may_act = needs, next_need, can_act
         self.refresh()
@@ -82,7 +86,10 @@ class Header(LineWidget):
         texts, model, now = texts_of(self), self._model, now_of(self)
         start = [Span(" watchroom ", "title"), Span(f" {self._place}  ", "strong")]
         clock = Span("")
-        if self._is_live:
+        if self._outage is not None:
+            out = texts("header.outage", time=local_clock(self._outage))
+            start.append(Span(f"◌ {out}", "error"))
+        elif self._is_live:
             start.append(Span(f"● {texts('header.live' if self._may_act else 'header.view')}", "ok"))
             clock = Span(f" {local_clock(now)}", "ok")
         else:
