@@ -36,11 +36,18 @@ _log = logging.getLogger("watchroom")
 
 class Listener:
     """Tells of rows, and of one's own appends. May be used from any thread; its thread begins when it is
-    first needed. ``last_seq`` gives the newest row's number by a connection."""
+    first needed. ``last_seq`` gives the newest row's number by a connection; ``reconnected`` is called where
+    connections may have been lost."""
 
-    def __init__(self, connections: Connections, last_seq: Callable[[Connection], int]) -> None:
+    def __init__(
+        self,
+        connections: Connections,
+        last_seq: Callable[[Connection], int],
+        reconnected: Callable[[], None],
+    ) -> None:
         self._connections = connections
         self._last_seq = last_seq
+        self._reconnected = reconnected
         self._waiting: WeakSet[LocalChanges] = WeakSet()
         self._lock = Lock()
         self._thread: Thread | None = None
@@ -107,9 +114,8 @@ class Listener:
     def _run(self) -> None:
         while not self._closing.is_set():
             try:
-                with self._connections.use() as connection:
+                with self._connections.connect() as connection:
                     self._follow(connection)
-                    connection.execute("UNLISTEN *")
             except psycopg.Error as error:
                 _log.warning("the server is not heard (%s), trying again", str(error).strip())
                 self._closing.wait(_RECONNECT_SECONDS)
@@ -118,8 +124,7 @@ class Listener:
                 self._closing.wait(_RECONNECT_SECONDS)
 
     def _follow(self, connection: Connection) -> None:
-        # A notification is a transaction with nothing to lose: it waits for no disk.
-        connection.execute("SET synchronous_commit = off")
+        self._reconnected()
         connection.execute(f"LISTEN {_CHANNEL}")
         self._is_polling = not self._hears_itself(connection)
         if self._is_polling:
@@ -142,6 +147,7 @@ class Listener:
                 self._wake_all()
             elif time.monotonic() - looked >= (POLL_SECONDS if self._is_polling else _BACKSTOP_SECONDS):
                 looked = time.monotonic()
+                self._reconnected()
                 last = self._last_seq(connection)
                 if last > seen:
                     self._wake_all()
@@ -150,20 +156,29 @@ class Listener:
             self._notify(connection)
 
     def _hears_itself(self, connection: Connection) -> bool:
-        self._notify(connection)
+        # Told by another connection: a pooler hands on what comes while it serves this one, and only then.
+        with self._connections.use() as other:
+            self._notify(other)
         until = time.monotonic() + _HEARD_SECONDS
         while time.monotonic() < until and not self._closing.is_set():
             for each in connection.notifies(timeout=0.05, stop_after=1):
                 if each.payload == self._token:
                     return True
+            # Whoever waits looks meanwhile.
+            self._wake_all()
         return False
 
     def _notify(self, connection: Connection) -> None:
-        connection.execute("SELECT pg_notify(%s, %s)", (_CHANNEL, self._token))
+        # A transaction with nothing to lose: it alone waits for no disk.
+        connection.execute(
+            "SELECT set_config('synchronous_commit', 'off', true), pg_notify(%s, %s)", (_CHANNEL, self._token)
+        )
 
     def _sleep(self, connection: Connection, seconds: float) -> None:
-        ready, _, _ = select.select([connection.fileno(), self._reading], [], [], seconds)
-        if self._reading in ready:
+        poll = select.poll()
+        poll.register(connection.fileno(), select.POLLIN)
+        poll.register(self._reading, select.POLLIN)
+        if self._reading in {descriptor for descriptor, _ in poll.poll(seconds * 1000)}:
             os.read(self._reading, 1 << 16)
 
     def _was_notified(self, connection: Connection) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,12 +33,15 @@ _SETTINGS: Final = {
     "application_name": "watchroom",
 }
 _ON_SERVER: Final = """
+SELECT pg_backend_pid();
 SET client_connection_check_interval = '1s';
 SET tcp_keepalives_idle = 5;
 SET tcp_keepalives_interval = 3;
 SET tcp_keepalives_count = 3;
 SET tcp_user_timeout = 15000;
+SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
 """
+"""Gives who serves the connection first. What is acknowledged is on disk, whatever the server is set to."""
 _counted: Final = local()
 
 
@@ -46,6 +50,8 @@ def is_lost(error: psycopg.Error) -> bool:
     the same can be asked again of another connection."""
     if isinstance(error, (psycopg.InterfaceError, sqlstates.ReadOnlySqlTransaction)):
         return True
+    if isinstance(error, sqlstates.QueryCanceled):
+        return False
     state = error.sqlstate or ""
     return isinstance(error, psycopg.OperationalError) and (not state or state[:2] in ("08", "57"))
 
@@ -88,9 +94,9 @@ class Connections:
         self._url = url
         self._idle: LifoQueue[Connection] = LifoQueue()
         self._is_closed = False
-        self.prepares = True
-        """Whether statements are prepared: not through a pooler that gives each statement another server
-        connection."""
+        self.is_pooled = False
+        """Whether there is a pooler before the server, which may give each transaction another session there.
+        Known once there was a connection."""
 
     def connect(self) -> Connection:
         """A new connection, which commits each statement. Raises what psycopg raises."""
@@ -98,8 +104,11 @@ class Connections:
             self._url, autocommit=True, cursor_factory=CountingCursor, **_settings(self._url)
         )
         try:
-            connection.prepare_threshold = 2 if self.prepares else None
-            connection.execute(_ON_SERVER)
+            served = connection.execute(_ON_SERVER).fetchone()
+            # A pooler tells a number of its own: with that of a session clients could cancel each other's.
+            self.is_pooled = served is not None and served[0] != connection.info.backend_pid
+            # What was prepared in one session another one does not know.
+            connection.prepare_threshold = None if self.is_pooled else 2
         except BaseException:
             connection.close()
             raise
@@ -121,14 +130,30 @@ class Connections:
                 connection = self._idle.get_nowait()
             except Empty:
                 return None
-            if not connection.closed:
+            if _is_quiet(connection):
                 return connection
+            connection.close()
 
     def _give_back(self, connection: Connection) -> None:
         if self._is_closed or connection.closed or connection.info.transaction_status != 0:
             connection.close()
         else:
             self._idle.put(connection)
+
+    def ask(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The answer to a question, asked again where its connection was lost. Raises `JournalUnreachable`,
+        `JournalError`."""
+        patience = Patience(UNREACHABLE_SECONDS)
+        while True:
+            try:
+                with self.use() as connection:
+                    return connection.execute(sql.encode(), values, binary=True).fetchall()
+            except psycopg.Error as error:
+                if is_lost(error):
+                    self.forget_idle()
+                    if patience.wait():
+                        continue
+                raise translated(error) from error
 
     def forget_idle(self) -> None:
         """Close those that nobody uses: after one was lost, the others are as old."""
@@ -141,6 +166,15 @@ class Connections:
     def close(self) -> None:
         self._is_closed = True
         self.forget_idle()
+
+
+def _is_quiet(connection: Connection) -> bool:
+    """Whether an idle connection stands, as far as this end knows: a server that ends one says so."""
+    if connection.closed:
+        return False
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return not poll.poll(0)
 
 
 def _settings(url: str) -> dict[str, Any]:

@@ -21,10 +21,7 @@ from watchroom.errors import JournalDamaged
 from watchroom.journal.changes import LocalChanges
 from watchroom.journal.postgres.changes import Listener
 from watchroom.journal.postgres.connections import (
-    UNREACHABLE_SECONDS,
     Connections,
-    Patience,
-    is_lost,
     statements_of_thread,
     translated,
 )
@@ -74,9 +71,9 @@ class PostgresJournal:
         self._connections = Connections(url)
         self._clock = _ServerClock()
         self._writer = Writer(self._connections, self._rows_numbered, self._head_before)
-        self._listener = Listener(self._connections, _last_seq)
         self._sections = ExclusiveSections(self._connections)
         self._claims = Claims(self._connections)
+        self._listener = Listener(self._connections, _last_seq, self._claims.keep)
         self._presence = PresenceLeases(self._connections, self._claims.keep)
         try:
             with self._connections.use() as connection:
@@ -280,21 +277,7 @@ class PostgresJournal:
         return Row._make(found[0]) if found else None
 
     def _ask(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The answer to a question, asked again where its connection was lost. Raises `JournalUnreachable`,
-        `JournalError`."""
-        patience = Patience(UNREACHABLE_SECONDS)
-        while True:
-            try:
-                with self._connections.use() as connection:
-                    return connection.execute(sql.encode(), values, binary=True).fetchall()
-            except psycopg.Error as error:
-                if not is_lost(error) or not self._was_lost(patience):
-                    raise translated(error) from error
-
-    def _was_lost(self, patience: Patience) -> bool:
-        """Whether to try again, with a new connection."""
-        self._connections.forget_idle()
-        return patience.wait()
+        return self._connections.ask(sql, *values)
 
 
 class _ServerClock:

@@ -24,6 +24,8 @@ RENEW_SECONDS: Final = 1.5
 _RENEW: Final = (
     "INSERT INTO watchroom.presences AS p VALUES (%s, %s, %s, %s, %s, pg_backend_pid(), clock_timestamp())"
     " ON CONFLICT (id) DO UPDATE SET backend = excluded.backend, seen = excluded.seen"
+    # Nothing waits for the disk, in this transaction alone.
+    " RETURNING set_config('synchronous_commit', 'off', true)"
 )
 # After a restart of the server every lease is old: whoever lives has so long to renew it.
 _IS_ALIVE: Final = (
@@ -35,7 +37,7 @@ _ALL: Final = (
     f"SELECT p.id, {_IS_ALIVE}, p.process, p.machine, p.since, p.resume FROM watchroom.presences AS p"
     " ORDER BY p.since, p.id"
 )
-_FORGET: Final = f"DELETE FROM watchroom.presences AS p WHERE p.id = %s AND NOT {_IS_ALIVE}"
+_FORGET: Final = f"DELETE FROM watchroom.presences AS p WHERE p.id = %s AND NOT {_IS_ALIVE} RETURNING p.id"
 _RELEASE: Final = "DELETE FROM watchroom.presences WHERE id = %s"
 _log = logging.getLogger("watchroom")
 
@@ -76,15 +78,13 @@ class PresenceLeases:
         """Renew the lease, on one connection: that it stands says that the process lives."""
         while not self._closing.is_set():
             try:
-                with self._connections.use() as connection:
-                    connection.execute("SET synchronous_commit = off")
+                with self._connections.connect() as connection:
                     while True:
                         connection.execute(_RENEW, values)
                         begun.set()
                         self._renewed()
                         if self._closing.wait(RENEW_SECONDS):
                             connection.execute(_RELEASE, values[:1])
-                            connection.execute("RESET synchronous_commit")
                             return
             except psycopg.Error as error:
                 if not begun.is_set():
@@ -97,19 +97,11 @@ class PresenceLeases:
     def all(self) -> list[Presence]:
         """The leases that are held, and those that ran out and were not forgotten since. Raises
         `JournalError`."""
-        try:
-            with self._connections.use() as connection:
-                return [Presence(*fields) for fields in connection.execute(_ALL)]
-        except psycopg.Error as error:
-            raise translated(error) from error
+        return [Presence(*fields) for fields in self._connections.ask(_ALL)]
 
     def forget(self, identity: str) -> None:
         """Take away the lease ``identity``, if it has run out. Raises `JournalError`."""
-        try:
-            with self._connections.use() as connection:
-                connection.execute(_FORGET, (identity,))
-        except psycopg.Error as error:
-            raise translated(error) from error
+        self._connections.ask(_FORGET, identity)
 
     def close(self) -> None:
         """Release the lease that this holds."""

@@ -26,6 +26,10 @@ UNKNOWN_SECONDS: Final = 10.0
 """How long one whose answer was lost asks what became of it."""
 
 
+_ROLLED_BACK: Final = "40"
+"""The class of errors after which the same may be tried again: two appends waited for each other."""
+
+
 class Writer:
     """Appends through ``connections``; ``read_rows`` gives the rows of these numbers, and ``read_head`` the
     head of a path as of a row. May be used from any thread."""
@@ -61,11 +65,12 @@ class Writer:
                         was_sent, patience = True, Patience(UNKNOWN_SECONDS)
                     return connection.execute(APPEND, values, binary=True).fetchall()
             except psycopg.Error as error:
-                if not is_lost(error):
+                if is_lost(error):
+                    self._connections.forget_idle()
+                elif (error.sqlstate or "")[:2] != _ROLLED_BACK:
                     raise translated(error) from error
-                self._connections.forget_idle()
                 if not patience.wait():
-                    if was_sent:
+                    if was_sent and is_lost(error):
                         raise OutcomeUnknown(reason=str(translated(error).values["reason"])) from error
                     raise translated(error) from error
 
