@@ -90,14 +90,17 @@ class ExclusiveSections:
 
 
 class Claims:
-    """`Journal.claim`: locks of one session, on a connection of its own that is kept for as long as anything
-    is claimed."""
+    """`Journal.claim`: locks of one session, on a connection of its own. Where that is lost, what is claimed
+    is claimed anew, by `keep` or by whoever asks next."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._lock = Lock()
         self._connection: Connection | None = None
         self._held: set[str] = set()
+        self._missing: set[str] = set()
+        """Those of them that the server does not hold for this process: it was away."""
+        self._told: set[str] = set()
 
     @contextmanager
     def claim(self, key: str) -> Iterator[bool]:
@@ -111,84 +114,96 @@ class Claims:
                 self._release(key)
 
     def is_held(self, key: str) -> bool:
-        """Whether anybody holds the lock of ``key``."""
-        if key in self._held:
-            return True
-        try:
-            with self._connections.use() as connection:
-                found = connection.execute(_IS_HELD, (_number("claim", key),)).fetchone()
-        except psycopg.Error as error:
-            raise translated(error) from error
-        return bool(found and found[0])
+        """Whether anybody holds the lock of ``key``. Raises `JournalUnreachable`, `JournalError`."""
+        return key in self._held or bool(self._connections.ask(_IS_HELD, _number("claim", key))[0][0])
 
     def _take(self, key: str) -> bool:
         with self._lock:
             if key in self._held:
                 return False
             try:
-                if not self._try(self._open(), key):
+                if not self._try(key):
                     return False
             except psycopg.Error as error:
-                if not is_lost(error):
-                    raise translated(error) from error
-                # The connection was lost since it was last used: others may have what was claimed by now.
-                try:
-                    self._claim_again()
-                    if not self._try(self._open(), key):
-                        return False
-                except psycopg.Error as second:
-                    raise translated(second) from second
+                raise translated(error) from error
             self._held.add(key)
             return True
 
+    def _try(self, key: str) -> bool:
+        """Whether the server gives the lock of ``key``, asked anew where the connection was lost since it was
+        last used. Raises what psycopg raises."""
+        is_new = self._connection is None
+        try:
+            return self._lock_on(self._open(), key)
+        except psycopg.Error as error:
+            self._disconnect()
+            if is_new or not is_lost(error):
+                raise
+        return self._lock_on(self._open(), key)
+
     def keep(self) -> None:
-        """See that what is claimed still is: after a lost connection it is claimed anew, where nobody else
-        has it meanwhile. Called every few seconds by who keeps this process present."""
+        """See that what is claimed still is. Called every few seconds, and when the server is back."""
         with self._lock:
             if not self._held:
                 return
             try:
                 self._open().execute("SELECT 1")
             except psycopg.Error:
+                self._disconnect()
                 try:
-                    self._claim_again()
+                    self._open()
                 except psycopg.Error as error:
+                    self._disconnect()
                     _log.warning("claims are not held while the server is away: %s", translated(error))
 
-    def _claim_again(self) -> None:
+    def _open(self) -> Connection:
+        """The connection, on which what is claimed is held, where nobody else took it meanwhile."""
+        connection = self._connection
+        if connection is None:
+            connection = self._connection = self._connections.connect()
+            self._missing = set(self._held)
+            if self._connections.is_pooled:
+                # The session on the server stays this one's for as long as a transaction is open.
+                connection.execute("BEGIN")
+        for key in sorted(self._missing):
+            if self._lock_on(connection, key):
+                self._missing.discard(key)
+                self._told.discard(key)
+            elif key not in self._told:
+                # Another's, or one's own on a connection that the server has not given up yet.
+                self._told.add(key)
+                _log.error("%s was claimed anew in vain after the server was away, trying again", key)
+        return connection
+
+    def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-        for key in sorted(self._held):
-            if not self._try(self._open(), key):
-                _log.error("another process claimed %s while the server was away", key)
 
-    def _open(self) -> Connection:
-        if self._connection is None:
-            self._connection = self._connections.connect()
-        return self._connection
-
-    def _try(self, connection: Connection, key: str) -> bool:
+    def _lock_on(self, connection: Connection, key: str) -> bool:
         found = connection.execute("SELECT pg_try_advisory_lock(%s)", (_number("claim", key),)).fetchone()
         return bool(found and found[0])
 
     def _release(self, key: str) -> None:
         with self._lock:
             self._held.discard(key)
+            self._told.discard(key)
             if self._connection is None:
                 return
-            if not self._held:
-                # With its connection all of its locks go.
-                self._connection.close()
-                self._connection = None
+            if key in self._missing:
+                self._missing.discard(key)
                 return
             try:
                 self._connection.execute("SELECT pg_advisory_unlock(%s)", (_number("claim", key),))
+                if not self._held and self._connections.is_pooled:
+                    # Another may have the session now.
+                    self._connection.execute("COMMIT")
+                    self._disconnect()
             except psycopg.Error as error:
+                # Its locks went with it, and those of others will be claimed anew.
+                self._disconnect()
                 _log.warning("the claim of %s ended with its connection: %s", key, translated(error))
 
     def close(self) -> None:
         with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            self._disconnect()
