@@ -1,0 +1,133 @@
+"""What the content of a session's step says of calls and answers. Pure, and never refuses: what is damaged
+says nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from watchroom.model import Json
+from watchroom.validation import escape_unstorable
+
+LONGEST_TEXT: Final = 10_000
+"""Characters of one text that are given."""
+_LONGEST_CODE: Final = 100
+_FAILED: Final = "_OTHER"
+"""What OpenTelemetry calls an error that has no name."""
+
+
+class StepCall(NamedTuple):
+    """A call that a model made: its id, the tool, and the arguments as the model wrote them."""
+
+    id: str
+    tool: str
+    arguments: str
+
+
+class StepContent(NamedTuple):
+    """What a step says: ``calls`` that a model made, ``results`` of calls by their ids; whether it
+    ``is_answer`` of a model or ``is_prompt``, something that a model is to answer. ``given`` are the messages
+    for the model and ``said`` those of it, by the semantic conventions of OpenTelemetry. ``error`` is the
+    code of what ended the step, ``session_model`` what the session began with."""
+
+    calls: tuple[StepCall, ...] = ()
+    results: tuple[tuple[str, str], ...] = ()
+    given: tuple[Mapping[str, Json], ...] = ()
+    said: tuple[Mapping[str, Json], ...] = ()
+    is_answer: bool = False
+    is_prompt: bool = False
+    requested_model: str = ""
+    finish_reason: str = ""
+    error: str = ""
+    session_model: str = ""
+
+
+def parse_step(text: str) -> StepContent:
+    """What ``text`` says, the content of a session's row."""
+    step = _object(text)
+    calls: list[StepCall] = []
+    results: list[tuple[str, str]] = []
+    given: list[Mapping[str, Json]] = []
+    said: list[Mapping[str, Json]] = []
+    is_prompt = False
+    for message in _objects(step, "messages"):
+        role, content = _text(message, "role"), _text(message, "content")
+        if role == "assistant":
+            made = [*_calls(message)]
+            calls += made
+            said.append({"role": role, "parts": [*_text_parts(content), *map(_call_part, made)]})
+        elif role == "tool":
+            id_ = _text(message, "tool_call_id")
+            results.append((id_, content))
+            given.append({"role": role, "parts": [_result_part(id_, content)]})
+        elif role in ("system", "user"):
+            is_prompt = is_prompt or role == "user"
+            given.append({"role": role, "parts": [*_text_parts(content)]})
+    events = {_text(event, "type"): event for event in _objects(step, "events")}
+    answer, failed = events.get("llm_result", {}), _mapping(events.get("error", {}), "error")
+    return StepContent(
+        tuple(calls),
+        tuple(results),
+        tuple(given),
+        tuple(said),
+        is_answer="llm_result" in events or "llm_start" in events,
+        is_prompt=is_prompt,
+        requested_model=_text(events.get("llm_start", {}), "model"),
+        finish_reason=escape_unstorable(_text(answer, "finish_reason"), _LONGEST_CODE),
+        error=escape_unstorable(_text(failed, "code"), _LONGEST_CODE),
+        session_model=_text(_mapping(step, "metadata"), "model"),
+    )
+
+
+def call_error(result: str) -> str:
+    """The code of what went wrong in a call by its ``result``, empty where nothing did."""
+    if not result.startswith("{") or '"success"' not in result:
+        return ""
+    told = _object(result)
+    if told.get("success") is not False:
+        return ""
+    return escape_unstorable(_text(told, "error"), _LONGEST_CODE) or _FAILED
+
+
+def _calls(message: Mapping[str, Json]) -> Iterator[StepCall]:
+    for call in _objects(message, "tool_calls"):
+        function = _mapping(call, "function")
+        yield StepCall(_text(call, "id"), _text(function, "name"), _text(function, "arguments"))
+
+
+def _text_parts(content: str) -> Iterator[Json]:
+    if content:
+        yield {"type": "text", "content": escape_unstorable(content, LONGEST_TEXT)}
+
+
+def _call_part(call: StepCall) -> Json:
+    arguments = escape_unstorable(call.arguments, LONGEST_TEXT)
+    return {"type": "tool_call", "id": call.id, "name": call.tool, "arguments": arguments}
+
+
+def _result_part(id_: str, content: str) -> Json:
+    return {"type": "tool_call_response", "id": id_, "response": escape_unstorable(content, LONGEST_TEXT)}
+
+
+def _object(text: str) -> Mapping[str, Json]:
+    try:
+        found: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _objects(among: Mapping[str, Json], name: str) -> Iterator[Mapping[str, Json]]:
+    found = among.get(name)
+    return (each for each in (found if isinstance(found, list) else ()) if isinstance(each, dict))
+
+
+def _mapping(among: Mapping[str, Json], name: str) -> Mapping[str, Json]:
+    found = among.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _text(among: Mapping[str, Json], name: str) -> str:
+    found = among.get(name)
+    return found if isinstance(found, str) else ""
