@@ -27,8 +27,9 @@ from watchroom.validation import escape_unstorable
 SpanKind: TypeAlias = Literal["internal", "client", "server"]
 SpanValue: TypeAlias = str | int | float | tuple[str, ...]
 
-MOST_MESSAGES: Final = 100
-"""So many messages of one chat are sent, the newest, where texts are."""
+LONGEST_MESSAGES: Final = 100_000
+"""Characters of the messages of one chat that are given, the newest, where texts are."""
+_MOST_MESSAGES: Final = 100
 _LONGEST_NAME: Final = 200
 _MOST_CALLS: Final = 1000
 """So many calls of a session are remembered that have not ended."""
@@ -226,8 +227,8 @@ class SpanProjection:
 
     def _keep_messages(self, session: _Session, step: StepContent) -> None:
         if self._with_content:
-            session.given = [*session.given, *step.given][-MOST_MESSAGES:]
-            session.said = [*session.said, *step.said][-MOST_MESSAGES:]
+            session.given = [*session.given, *step.given][-_MOST_MESSAGES:]
+            session.said = [*session.said, *step.said][-_MOST_MESSAGES:]
 
     def _finish_call(self, session: _Session, row: Row, id_: str, result: str, start: int) -> SpanRecord:
         call = session.calls.pop(id_, None)
@@ -429,7 +430,16 @@ def _line(text: str) -> str:
 
 
 def _as_json(messages: Sequence[Mapping[str, Json]]) -> str:
-    return json.dumps(messages, ensure_ascii=False) if messages else ""
+    """The newest of ``messages`` as a JSON list, empty where there are none."""
+    kept: list[str] = []
+    size = 0
+    for message in reversed(messages):
+        kept.append(json.dumps(message, ensure_ascii=False))
+        size += len(kept[-1])
+        if size > LONGEST_MESSAGES:
+            kept.pop()
+            break
+    return f"[{', '.join(reversed(kept))}]" if kept else ""
 
 
 def _hash(size: int, *parts: Json) -> str:

@@ -28,6 +28,7 @@ COMMANDS: Final = (
     Command("log", "inspect"),
     Command("show", "inspect"),
     Command("usage", "usage"),
+    Command("traces", "traces"),
     Command("verify", "verify"),
     Command("host", "machines"),
     Command("move", "machines"),

@@ -1,0 +1,94 @@
+"""The command traces: what agents did, as spans for OpenTelemetry."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from itertools import islice
+from typing import Final
+
+from watchroom.journal import Journal
+from watchroom.model import Json
+from watchroom.queries.spans import SpanReader, SpanRecord
+from watchroom.rules.alerts import is_web_address
+from watchroom.texts import Catalogue
+
+from watchroom_tui.commands.command import print_json
+from watchroom_tui.commands.span_exporter import SpanExporter
+from watchroom_tui.commands.time_argument import moment, open_journal
+from watchroom_tui.terminal import is_hung_up
+from watchroom_tui.usage import WrongUsage
+
+ENDPOINT_VARIABLE: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
+_BATCH: Final = 512
+"""So many spans at most are sent in one request, and an eighth of them with texts: receivers refuse more than
+they like."""
+_LOOK_SECONDS: Final = 1.0
+
+
+def declare_traces(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    parser.add_argument("--endpoint", metavar="URL", help=texts("cli.argument.traces_endpoint"))
+    parser.add_argument("--follow", action="store_true", help=texts("cli.argument.traces_follow"))
+    parser.add_argument("--since", metavar="SEQ | TIME", help=texts("cli.argument.traces_since"))
+    parser.add_argument("--content", action="store_true", help=texts("cli.argument.traces_content"))
+    parser.add_argument("--json", action="store_true", help=texts("cli.argument.traces_json"))
+
+
+def run_traces(args: Namespace, texts: Catalogue) -> int:
+    endpoint = args.endpoint or os.environ.get(ENDPOINT_VARIABLE, "")
+    if args.json and args.endpoint:
+        raise WrongUsage(texts("cli.traces.either"))
+    if not args.json and not is_web_address(endpoint):
+        raise WrongUsage(texts("cli.traces.endpoint", variable=ENDPOINT_VARIABLE))
+    with ExitStack() as stack:
+        journal = stack.enter_context(closing(open_journal(args.dir)))
+        since = moment(journal, args.since, texts) if args.since is not None else 0
+        take: Callable[[Sequence[SpanRecord]], None] = _print_spans
+        if not args.json:
+            take = stack.enter_context(closing(SpanExporter(endpoint))).send
+        reader = SpanReader(journal, since=since, with_content=args.content)
+        sent = 0
+        try:
+            for spans, row in _batches(journal, reader, args.follow, _BATCH // (8 if args.content else 1)):
+                if spans:
+                    take(spans)
+                sent, since = sent + len(spans), max(since, row)
+        except KeyboardInterrupt:
+            # So ends what goes on.
+            if not args.follow:
+                raise
+    if not args.json:
+        print(texts("cli.traces.sent", spans=sent, row=since))
+    return 0
+
+
+def _batches(
+    journal: Journal, reader: SpanReader, follow: bool, most: int
+) -> Iterator[tuple[list[SpanRecord], int]]:
+    """The spans of ``reader``, at most ``most`` at a time, each time with the row up to which all have been
+    given; with ``follow`` also those that come, until nobody reads them any more."""
+    with closing(journal.changes()) as changes:
+        while True:
+            spans = reader.read()
+            while batch := list(islice(spans, most)):
+                # Of the last row there may be more.
+                yield batch, batch[-1].row - 1
+            yield [], reader.row
+            if not follow or is_hung_up(sys.stdout):
+                return
+            changes.wait(_LOOK_SECONDS)
+
+
+def _print_spans(spans: Sequence[SpanRecord]) -> None:
+    for span in spans:
+        print_json(_as_json(span))
+
+
+def _as_json(span: SpanRecord) -> dict[str, Json]:
+    """``span`` without empty fields."""
+    fields: dict[str, Json] = {**span._asdict(), "attributes": dict(span.attributes)}
+    return {name: value for name, value in fields.items() if value not in ("", (), False)}
