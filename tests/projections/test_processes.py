@@ -163,6 +163,13 @@ def test_two_dead_processes_of_one_task_are_one_need_with_the_command_that_resum
     ]
     (need,) = lost(with_presences(folded(workspace.journal), lambda: dead))
     assert (need.work.agents, need.hint) == (("tim", "zoe"), "watchroom task here")
+    for each in dead:
+        note = Note(SYSTEM, LOST, "workspace", each.id, "failed", "not_seen_alive", message=each.resume)
+        workspace.journal.append([note])
+    (need,) = lost(with_presences(folded(workspace.journal), list))
+    ok(workspace.tools_for_human("dana"), "mark_as_seen", row=need.row.seq)
+    # What stood behind it was seen with it.
+    assert lost(with_presences(folded(workspace.journal), list)) == []
 
 
 def test_the_loss_of_a_process_can_be_marked_as_seen_before_a_row_tells_of_it(

@@ -262,6 +262,7 @@ class Fold:
         self._tasks.register(config.agents.values())
         self._processes.register(config.agents.values())
         self._usage.register(config.agents.values())
+        self._needs.register(config.agents.values())
 
     def _apply_to_file(self, row: Row) -> None:
         if row.version is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, cast
 
@@ -12,6 +12,7 @@ from watchroom.projections.model import Need, order_needs
 from watchroom.projections.processes import OpenWork
 from watchroom.projections.sessions import RequestView
 from watchroom.rules.budgets import budget_key
+from watchroom.rules.config import Agent
 from watchroom.rules.conflicts import ConflictView
 from watchroom.rules.handoffs import acknowledges, delivers, split_handoff
 from watchroom.rules.needs import URGENCY, NeedKind, need_key, need_opened_by
@@ -40,6 +41,11 @@ class NeedProjection:
         self._conflicts: tuple[ConflictView, ...] = ()
         self._requests: tuple[RequestView, ...] = ()
         self._changed = False
+        self._task_of: Mapping[str, str] = MappingProxyType({})
+
+    def register(self, agents: Iterable[Agent]) -> None:
+        """Take ``agents`` for those that are registered from now on: who is of a task is lost with it."""
+        self._task_of = {agent.id: agent.task for agent in agents if agent.task}
 
     def apply(self, row: Row) -> None:
         """Take in ``row``, the next one that is no step."""
@@ -204,8 +210,30 @@ class NeedProjection:
         if known is None or (known.since if kind == "denied" else known.row.seq) > seen:
             return
         self._close(kind, key)
+        if kind == "lost":
+            self._close_covered(known)
         if kind == "denied":
             self._refusals[actor].pop(key, None)
+
+    def _close_covered(self, lost: Need) -> None:
+        """Close what was not shown because ``lost`` was: whoever has seen that has seen both."""
+        of_tasks = {agent for agent, task in self._task_of.items() if task in lost.work.tasks}
+        work = lost.work._replace(agents=tuple(of_tasks.union(lost.work.agents)))
+        whole = lost_need(lost.row, work, lost.opened_at)
+        for lease, need in [*self._open["lost"].items()]:
+            if covers(whole, need):
+                self._close("lost", lease)
+
+
+def covers(lost: Need, other: Need) -> bool:
+    """Whether ``other`` is of a process that names no command to resume it, and all that it ran is resumed by
+    the command of ``lost``: the two are one matter."""
+    return (
+        lost.kind == other.kind == "lost"
+        and bool(lost.hint)
+        and not other.hint
+        and all(set(theirs) <= set(mine) for mine, theirs in zip(lost.work, other.work, strict=True))
+    )
 
 
 def lost_need(row: Row, work: OpenWork, opened_at: int) -> Need:

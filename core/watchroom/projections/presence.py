@@ -9,7 +9,7 @@ from watchroom.journal import Presence
 from watchroom.model import LOST, SYSTEM, Row
 from watchroom.projections.agents import AgentView
 from watchroom.projections.model import Model, Need, order_needs
-from watchroom.projections.needs import lost_need
+from watchroom.projections.needs import covers, lost_need
 from watchroom.projections.processes import OpenWork
 from watchroom.projections.tasks import CommandView, TaskView
 
@@ -63,7 +63,7 @@ class _Marking:
             agents=agents,
             tasks=tasks,
             commands=tuple(map(self._mark_command, model.commands)),
-            needs=order_needs(need for need in needs if not _is_covered(need, needs)),
+            needs=order_needs(need for need in needs if not any(covers(other, need) for other in needs)),
         )
 
     def _is_alive(self, lease: str) -> bool:
@@ -124,19 +124,6 @@ class _Marking:
         ]
         commands = [each.begun for each in model.commands if each.path in work.commands]
         return max((*steps, *commands), default=model.newest[0])
-
-
-def _is_covered(need: Need, needs: Sequence[Need]) -> bool:
-    """Whether ``need`` is of a process that names no command to resume it, and all that it ran is resumed by
-    the command of another one: the two are one matter."""
-    if need.kind != "lost" or need.hint:
-        return False
-    return any(
-        other.kind == "lost"
-        and other.hint
-        and all(set(mine) <= set(theirs) for mine, theirs in zip(need.work, other.work, strict=True))
-        for other in needs
-    )
 
 
 def _loss(lease: Presence, last: Row) -> Row:
