@@ -16,6 +16,8 @@ from textual.app import App, SystemCommand
 from textual.message import Message
 from textual.notifications import Notify
 from textual.screen import Screen
+from textual.worker import WorkerFailed
+from watchroom.errors import JournalUnreachable, OutcomeUnknown
 from watchroom.journal import Journal
 from watchroom.model import Json
 from watchroom.projections import Model
@@ -249,6 +251,15 @@ class WatchroomApp(App[None]):
     def on_outage_changed(self, message: OutageChanged) -> None:
         self.outage = message.since
         self.show_model()
+
+    def _handle_exception(self, error: Exception) -> None:
+        # What a screen wanted to read can be read when the server is back: no reason to end. Nowhere else do
+        # the errors of all workers pass.
+        cause = error.error if isinstance(error, WorkerFailed) else error
+        if isinstance(cause, (JournalUnreachable, OutcomeUnknown)):
+            self.show_message(cause.message(self.language), "warning")
+        else:
+            super()._handle_exception(error)
 
     def show_model(self) -> None:
         """Bring the screen that is shown up to the model."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
+from watchroom.journal import is_server_address
 from watchroom.rules.config import LAYERS, Agent
 from watchroom.texts import LANGUAGES, Catalogue
 from watchroom.workspace import Workspace
@@ -22,12 +23,16 @@ def declare_init(parser: ArgumentParser, texts: Catalogue) -> None:
         metavar="ID[:LAYER[:SUPERVISOR[:ROLE]]]",
         help=texts("cli.argument.agent"),
     )
+    parser.add_argument("--database", metavar="ADDRESS", help=texts("cli.init.database"))
     parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
 
 
 def run_init(args: Namespace, texts: Catalogue) -> int:
     agents = [_agent(text, texts) for text in args.agent]
-    with Workspace.open(args.dir, agents, language=args.language) as workspace:
+    if args.database and not is_server_address(args.database):
+        raise WrongUsage(texts("cli.init.no_database"))
+    root, checkout = (args.database, args.dir) if args.database else (args.dir, None)
+    with Workspace.open(root, agents, language=args.language, checkout=checkout) as workspace:
         if not workspace.config.agents:
             print(texts("cli.init.empty", root=args.dir))
         for agent in workspace.config.agents.values():

@@ -6,10 +6,13 @@ a lot, their own writes give most of the hints, so only so many are looked into 
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final
+
+from watchroom.errors import WatchroomError
 
 if TYPE_CHECKING:
     from watchroom import Workspace
@@ -20,6 +23,7 @@ _SCAN_SECONDS: Final = 300
 _QUIET_MS: Final = 50
 """After so long without another change the hints are looked into; closing waits no longer, either."""
 _LATEST_MS: Final = 400
+_log = logging.getLogger("watchroom")
 
 
 class FileWatcher:
@@ -46,13 +50,17 @@ class FileWatcher:
             # Single files lie among others that nobody should watch: they are looked at with every hint.
             pending |= touched | set(self._workspace.watched_files)
             now, later = set(list(pending)[:_MOST_AT_ONCE]), set(list(pending)[_MOST_AT_ONCE:])
-            if now:
-                self._workspace.check(now)
-            pending = later
-            if not touched and time.monotonic() >= next_scan:
-                # Later on, the queue of hints may have overflowed without a word.
-                self._workspace.scan()
-                next_scan = time.monotonic() + _SCAN_SECONDS
+            try:
+                if now:
+                    self._workspace.check(now)
+                pending = later
+                if not touched and time.monotonic() >= next_scan:
+                    # Later on, the queue of hints may have overflowed without a word.
+                    self._workspace.scan()
+                    next_scan = time.monotonic() + _SCAN_SECONDS
+            except WatchroomError as error:
+                # The journal is out of reach: what was touched is looked at with the next hint.
+                _log.warning("edits made by hand are not looked for: %s", error.message())
             if pending and self._stopping.wait(_PAUSE):
                 return
 
