@@ -1,0 +1,112 @@
+"""Nothing that was acknowledged is lost, and nothing is there twice, whatever happens to connections, the server and
+clients."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import count
+from typing import Final
+
+import psycopg
+import pytest
+from journal.faults import PATIENCE, Writers, opened, proxy
+from journal.server import Server, running_server
+
+pytestmark = pytest.mark.postgres
+
+TERMINATE: Final = (
+    "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity"
+    " WHERE datname = %s AND application_name = 'watchroom'"
+    " ORDER BY state = 'active' DESC, random() LIMIT 3) AS chosen"
+)
+WRITE: Final = """
+import sys
+from watchroom.journal import open_journal
+from watchroom.model import Write
+
+journal = open_journal(sys.argv[1])
+for n in range(1, 1000):
+    draft = Write("alice", "t", "collab", "shared", str(n), message=f"{n}")
+    print(journal.append([draft])[0].row.seq, flush=True)
+"""
+
+
+def database_of(url: str) -> str:
+    return str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
+
+
+def test_two_hundred_ended_connections_lose_nothing(
+    postgres_server: Server, new_database: Callable[[], str]
+) -> None:
+    url = new_database()
+    ended = 0
+    with opened(url, url) as journals, psycopg.connect(postgres_server.url(), autocommit=True) as admin:
+        writers = Writers(journals)
+        with writers.writing():
+            while ended < 200:
+                writers.wait_for(10)
+                found = admin.execute(TERMINATE, (database_of(url),)).fetchone()
+                ended += found[0] if found else 0
+            writers.wait_for(50)
+        writers.check(journals[0])
+        # The server was there all the time.
+        assert (writers.unknown, writers.refused) == (set(), set())
+
+
+def test_thirty_immediate_stops_of_the_server_lose_nothing() -> None:
+    with running_server({"fsync": "on"}) as server:
+        url = server.create("journal")
+        with opened(url, url) as journals:
+            writers = Writers(journals)
+            with writers.writing():
+                for _ in range(30):
+                    writers.wait_for(20)
+                    server.stop("immediate")
+                    server.start()
+                writers.wait_for(50)
+            writers.check(journals[0])
+
+
+def test_two_hundred_swallowed_answers_double_nothing(
+    postgres_server: Server, new_database: Callable[[], str]
+) -> None:
+    url = new_database()
+    numbers = count()
+    with proxy(postgres_server.folder, lambda: next(numbers) % 3 == 0) as between:
+        through = between.url(database_of(url))
+        with opened(through, through) as journals:
+            writers = Writers(journals)
+            with writers.writing():
+                while between.swallowed < 200:
+                    writers.wait_for(10)
+        with opened(url) as (journal,):
+            writers.check(journal)
+            assert (writers.unknown, writers.refused) == (set(), set())
+
+
+def test_a_client_that_is_killed_before_it_is_answered_leaves_the_journal_whole(
+    postgres_server: Server, new_database: Callable[[], str]
+) -> None:
+    url = new_database()
+    answers = count(1)
+    with opened(url) as (journal,):
+        for _ in range(3):
+            with (
+                proxy(postgres_server.folder, lambda: next(answers) % 5 == 0, is_silent=True) as between,
+                subprocess.Popen(
+                    [sys.executable, "-c", WRITE, between.url(database_of(url))],
+                    stdout=subprocess.PIPE,
+                    text=True,
+                ) as client,
+            ):
+                assert between.has_swallowed.wait(PATIENCE)
+                client.kill()
+                told = [int(line) for line in client.communicate()[0].split()]
+            last = journal.last_seq()
+            assert told == list(range(last - len(told), last))
+            assert len(told) == 4
+            assert journal.problems() == []
+        versions = journal.history("collab", "shared")
+        assert [row.version for row in versions] == list(range(1, 16))
