@@ -24,7 +24,7 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
         "watchroom.errors.WatchroomError",
     ),
     "Running agents": (
-        "watchroom.runtime.agent.Agent",
+        "watchroom.runtime.agent.AgentProgram",
         "watchroom.runtime.agent.Policies",
         "watchroom.runtime.agent.Limits",
         "watchroom.runtime.agent.RuntimeConfig",

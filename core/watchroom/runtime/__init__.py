@@ -1,7 +1,7 @@
 """Agents that run step by step, each step an event that can be replayed, with people in the loop (RUN)."""
 
 from watchroom.runtime.agent import (
-    Agent,
+    AgentProgram,
     AgentTool,
     CallOrigin,
     Executor,
@@ -41,7 +41,7 @@ from watchroom.runtime.tools import tool
 
 __all__ = [
     "ASK_PERSON",
-    "Agent",
+    "AgentProgram",
     "AgentRuntime",
     "AgentState",
     "AgentTool",

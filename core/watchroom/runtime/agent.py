@@ -95,7 +95,7 @@ class LiveTools(Protocol):
         ...
 
 
-class Agent(Protocol):
+class AgentProgram(Protocol):
     """Decides what to do next. It may also have ``executors`` (by kind of instruction) and a
     ``model_runtime``, which take precedence over those of the configuration, and ``policies``: of these and
     those of the configuration the stricter one holds."""

@@ -13,7 +13,7 @@ from pydantic import JsonValue, ValidationError
 from watchroom import validation
 from watchroom.errors import InvalidInstruction
 from watchroom.model import timestamp
-from watchroom.runtime.agent import DEFAULT_STEPS, Agent, Executor, RuntimeConfig
+from watchroom.runtime.agent import DEFAULT_STEPS, AgentProgram, Executor, RuntimeConfig
 from watchroom.runtime.errors import LimitReached
 from watchroom.runtime.events import LlmStart, LlmStream
 from watchroom.runtime.executors import built_in_executors
@@ -44,7 +44,7 @@ class AgentRuntime:
             state = (await runtime.step(state)).new_state
     """
 
-    def __init__(self, agent: Agent, config: RuntimeConfig | None = None) -> None:
+    def __init__(self, agent: AgentProgram, config: RuntimeConfig | None = None) -> None:
         self.agent = agent
         self.config = config or RuntimeConfig()
         self.executors: Mapping[str, Executor] = {

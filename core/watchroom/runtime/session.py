@@ -20,7 +20,7 @@ from watchroom.rules.policy import PolicyDecision
 from watchroom.rules.requests import Request, parse_arguments
 from watchroom.rules.usage import USED, usage_detail
 from watchroom.runtime import transitions
-from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig, Tool
+from watchroom.runtime.agent import AgentProgram, AgentTool, RuntimeConfig, Tool
 from watchroom.runtime.events import LlmStream
 from watchroom.runtime.messages import AssistantMessage, ToolCall
 from watchroom.runtime.runtime import AgentRuntime
@@ -58,7 +58,7 @@ class Session:
         budgets: BudgetZone,
         threads: Executor,
         agent_id: str,
-        agent: Agent,
+        agent: AgentProgram,
         config: RuntimeConfig,
         state: AgentState,
         last: Row,

@@ -17,7 +17,7 @@ from watchroom import validation
 from watchroom.model import Row, SessionStatus
 from watchroom.row_dispatcher import RowDispatcher
 from watchroom.rules.requests import ends_request
-from watchroom.runtime.agent import Agent, RuntimeConfig
+from watchroom.runtime.agent import AgentProgram, RuntimeConfig
 from watchroom.runtime.messages import AssistantMessage, Message
 from watchroom.runtime.session import Session
 from watchroom.runtime.state import AgentState, create_initial_state
@@ -60,7 +60,7 @@ class Sessions:
     async def begin(
         self,
         agent_id: str,
-        agent: Agent,
+        agent: AgentProgram,
         config: RuntimeConfig | None = None,
         *,
         messages: Sequence[Message | Mapping[str, object]] = (),
@@ -94,7 +94,7 @@ class Sessions:
 
     @asynccontextmanager
     async def resume(
-        self, agent_id: str, session_id: str, agent: Agent, config: RuntimeConfig | None = None
+        self, agent_id: str, session_id: str, agent: AgentProgram, config: RuntimeConfig | None = None
     ) -> AsyncIterator[Session]:
         """Continue the session ``session_id`` of ``agent_id`` after its last row, within the context;
         ``agent`` and ``config`` are as for `begin`.
@@ -146,7 +146,7 @@ class Sessions:
     async def _connected(
         self,
         agent_id: str,
-        agent: Agent,
+        agent: AgentProgram,
         config: RuntimeConfig | None,
         state: AgentState,
         first: Row,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from watchroom.runtime.agent import Agent, Executor, RuntimeConfig
+from watchroom.runtime.agent import AgentProgram, Executor, RuntimeConfig
 from watchroom.runtime.executors.model_executor import ModelExecutor
 from watchroom.runtime.executors.request_executor import RequestExecutor
 from watchroom.runtime.executors.tool_executor import ToolExecutor
@@ -24,7 +24,7 @@ from watchroom.runtime.state import AgentState, Done, StepResult
 K = TypeVar("K", CallLlm, CallTool, Finish, RequestHumanApprove, RequestHumanPrompt, RequestHumanSelect)
 
 
-def built_in_executors(agent: Agent, config: RuntimeConfig) -> dict[str, Executor]:
+def built_in_executors(agent: AgentProgram, config: RuntimeConfig) -> dict[str, Executor]:
     """The executors for ``agent`` as ``config`` sets it up, by kind of instruction. Each raises TypeError for
     an instruction of another kind."""
     policies = ToolPolicies(agent, config)

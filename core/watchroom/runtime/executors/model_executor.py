@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from watchroom.errors import LlmProviderRequired
 from watchroom.model import SYSTEM, Json
-from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig
+from watchroom.runtime.agent import AgentProgram, AgentTool, RuntimeConfig
 from watchroom.runtime.errors import IncompleteAnswer
 from watchroom.runtime.events import LlmAnswer, LlmIncomplete, LlmResult, LlmStart, LlmStream
 from watchroom.runtime.executors.tool_policies import ToolPolicies
@@ -40,7 +40,7 @@ class ModelExecutor:
     """Asks the model of ``agent``, or that of ``config`` where the agent has none; ``policies`` say which
     tools it is offered."""
 
-    def __init__(self, agent: Agent, config: RuntimeConfig, policies: ToolPolicies) -> None:
+    def __init__(self, agent: AgentProgram, config: RuntimeConfig, policies: ToolPolicies) -> None:
         self._agent = agent
         self._config = config
         self._policies = policies

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from watchroom import validation
 from watchroom.errors import ApprovalOutdated
 from watchroom.rules.requests import POLICY_RULE, PendingCall, Request, parse_arguments
-from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig
+from watchroom.runtime.agent import AgentProgram, AgentTool, RuntimeConfig
 from watchroom.runtime.events import (
     Failed,
     HumanApproveRequired,
@@ -38,7 +38,7 @@ class RequestExecutor:
     """Makes requests to people for ``agent``. ``config`` sets the time to answer where an instruction sets
     none; ``policies`` rule out calls that are never allowed."""
 
-    def __init__(self, agent: Agent, config: RuntimeConfig, policies: ToolPolicies) -> None:
+    def __init__(self, agent: AgentProgram, config: RuntimeConfig, policies: ToolPolicies) -> None:
         self._agent = agent
         self._config = config
         self._policies = policies

@@ -19,7 +19,7 @@ from watchroom.errors import (
 from watchroom.model import Json
 from watchroom.rules.policy import PolicyDecision
 from watchroom.rules.requests import PendingCall, parse_arguments, parse_json, stricter_policy
-from watchroom.runtime.agent import Agent, AgentTool, CallOrigin, RuntimeConfig, Tool
+from watchroom.runtime.agent import AgentProgram, AgentTool, CallOrigin, RuntimeConfig, Tool
 from watchroom.runtime.executors.request_executor import RequestExecutor
 from watchroom.runtime.executors.tool_policies import POLICIES, ToolPolicies
 from watchroom.runtime.executors.tool_results import fail_call, forbid_call, record_result, refuse_call
@@ -36,7 +36,7 @@ class ToolExecutor:
     policy wants approval."""
 
     def __init__(
-        self, agent: Agent, config: RuntimeConfig, policies: ToolPolicies, people: RequestExecutor
+        self, agent: AgentProgram, config: RuntimeConfig, policies: ToolPolicies, people: RequestExecutor
     ) -> None:
         self._agent = agent
         self._config = config

@@ -7,7 +7,7 @@ from typing import Final
 
 from watchroom.rules.policy import PolicyDecision, Verdict
 from watchroom.rules.requests import Policy, parse_arguments, stricter_policy
-from watchroom.runtime.agent import Agent, AgentTool, Policies, RuntimeConfig
+from watchroom.runtime.agent import AgentProgram, AgentTool, Policies, RuntimeConfig
 from watchroom.runtime.messages import ToolCall
 from watchroom.runtime.threads import run_in_thread
 
@@ -18,7 +18,7 @@ POLICIES: Final[Mapping[Verdict, Policy]] = {"allow": "always", "ask": "ask", "d
 class ToolPolicies:
     """The policies of ``agent`` and of ``config`` together."""
 
-    def __init__(self, agent: Agent, config: RuntimeConfig) -> None:
+    def __init__(self, agent: AgentProgram, config: RuntimeConfig) -> None:
         self._agent = agent
         self._config = config
 
