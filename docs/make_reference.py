@@ -45,6 +45,8 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
         "watchroom.queries.sessions.read_steps",
         "watchroom.queries.requests.read_request",
         "watchroom.queries.commands.read_output",
+        "watchroom.queries.spans.SpanReader",
+        "watchroom.queries.spans.SpanRecord",
         "watchroom.rules.details.StepDetail",
     ),
     "What a journal must answer": ("watchroom.journal.protocol.Journal",),

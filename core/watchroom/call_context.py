@@ -8,10 +8,10 @@ at the moment of its commit.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final
+from typing import Final, NamedTuple
 
 from watchroom.model import Condition, Draft, Json, Write, Zone
 from watchroom.rules.trace_context import BEGAN, TRACEPARENT
@@ -22,25 +22,31 @@ OPERATION: Final = "operation"
 """The name in a row's detail."""
 
 
-class CallTrace:
+class CallTrace(NamedTuple):
     """The trace that one call belongs to: the ``traceparent`` of its caller, and when the call ``began``
     (nanoseconds since the epoch)."""
 
-    def __init__(self, traceparent: str, began: int) -> None:
-        self._traceparent = traceparent
-        self._began: int | None = began
+    traceparent: str
+    began: int
 
-    def next_sign(self) -> dict[str, Json]:
-        """What the detail of the call's next row says. The first one says when it began: it stands for the
-        call, which has one span, however many rows it makes."""
-        began, self._began = self._began, None
-        sign: dict[str, Json] = {TRACEPARENT: self._traceparent}
-        return sign if began is None else {**sign, BEGAN: began}
+
+class _TraceSigns:
+    """What the details of the rows of a call of ``trace`` say. The first one says when it began: it stands
+    for the call, which has one span, however many rows it makes."""
+
+    def __init__(self, trace: CallTrace) -> None:
+        self._later: Mapping[str, Json] = {TRACEPARENT: trace.traceparent}
+        self._next: Mapping[str, Json] = {**self._later, BEGAN: trace.began}
+
+    def take(self) -> Mapping[str, Json]:
+        """Of the next row."""
+        sign, self._next = self._next, self._later
+        return sign
 
 
 _call: Final[ContextVar[str]] = ContextVar("watchroom_call", default="")
 _operation: Final[ContextVar[str]] = ContextVar("watchroom_operation", default="")
-_trace: Final[ContextVar[CallTrace | None]] = ContextVar("watchroom_trace", default=None)
+_trace: Final[ContextVar[_TraceSigns | None]] = ContextVar("watchroom_trace", default=None)
 _conditions: Final[ContextVar[tuple[Zone, str, tuple[Condition, ...]] | None]] = ContextVar(
     "watchroom_conditions", default=None
 )
@@ -59,7 +65,7 @@ def call_scope(call: str) -> Iterator[None]:
 @contextmanager
 def trace_scope(trace: CallTrace | None) -> Iterator[None]:
     """Within the context, rows belong to ``trace``, if there is one."""
-    token = _trace.set(trace)
+    token = _trace.set(_TraceSigns(trace) if trace is not None else None)
     try:
         yield
     finally:
@@ -104,5 +110,5 @@ def with_call_context(draft: Draft) -> Draft:
     named = {CALL: _call.get(), OPERATION: _operation.get()}
     signs: dict[str, Json] = {name: sign for name, sign in named.items() if sign}
     if trace is not None:
-        signs |= trace.next_sign()
+        signs |= trace.take()
     return draft._replace(detail={**(draft.detail or {}), **signs}) if signs else draft

@@ -231,11 +231,54 @@ def test_what_a_caller_does_not_record_is_no_span(workspace: Workspace, alice: T
     assert spans_of(workspace) == []
 
 
-def test_what_agents_write_is_bounded(workspace: Workspace) -> None:
+def test_an_agent_that_is_spawned_over_mcp_is_in_the_trace_of_the_caller(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    task = workspace.tasks.submit("human:dana", "Build something.", tmp_path / "folder")
+    workspace.members.start(task)
+    root = workspace.tools("root")
+    given = {"role": "architect", "instructions": "Plan it."}
+    root.dispatch_tool_call("spawn_agent", given, trace=root.begin_trace(CALLER))
+    ClientSession(workspace, "architect", "s-1", CLAUDE).record(SessionEnded())
+    spawn, child = spans_of(workspace)
+    assert (child.parent_id, child.trace_id) == (spawn.span_id, spawn.trace_id)
+    assert spawn.parent_id == "b7ad6b7169203331"
+
+
+def test_what_agents_write_is_bounded_and_an_error_that_is_no_code_is_text(workspace: Workspace) -> None:
     session = ClientSession(workspace, "alice", "s-1", CLAUDE)
     session.record(CallStarted("c" * 5000, "T" * 5000, json.dumps({"text": "\ud800" + "x" * 50_000})))
-    session.record(CallFinished("c" * 5000, '{"success": false, "error": "' + "e" * 5000 + '"}'))
-    (span,) = spans_of(workspace, with_content=True)
-    assert len(span.name) < 300
-    assert len(span.error) < 200
-    assert all(len(str(value).encode()) < 20_000 for value in span.attributes.values())
+    session.record(CallFinished("c" * 5000, '{"success": false, "error": "the secret word"}'))
+    session.record(PromptSubmitted("y" * 50_000))
+    for _ in range(30):
+        session.record(PromptSubmitted("z" * 9_000))
+    session.record(MessageCompleted("\ud800", model="M" * 5000, used=UsageTotal(2**80)))
+    call, chat = spans_of(workspace, with_content=True)
+    assert (call.error, call.attributes["error.type"]) == ("_OTHER", "_OTHER")
+    assert len(call.name) < 300
+    assert chat.attributes["gen_ai.usage.input_tokens"] == 2**63 - 1
+    given = json.loads(str(chat.attributes["gen_ai.input.messages"]))
+    assert len(given) == 11
+    for span in (call, chat):
+        assert all(len(str(value).encode()) < 110_000 for value in span.attributes.values())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "nonsense",
+        "[]",
+        "[" * 100_000,
+        '{"messages": 7, "events": {"type": "error"}, "metadata": []}',
+        '{"messages": [7, {"role": "assistant", "tool_calls": [null, {"id": 7}]}], "events": [{"type": []}]}',
+    ],
+    ids=lambda text: text[:20],
+)
+def test_content_that_is_damaged_refuses_nothing(workspace: Workspace, text: str) -> None:
+    session = ClientSession(workspace, "alice", "s-1", CLAUDE)
+    session.record(MessageCompleted("Hello", used=UsageTotal(1)))
+    session.record(SessionEnded())
+    projection = SpanProjection(lambda seq: text, with_content=True)
+    spans = [span for row in workspace.journal.rows() for span in projection.apply(row)]
+    assert [span.name for span in spans] == ["chat", "invoke_agent alice"]

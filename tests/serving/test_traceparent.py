@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
+from calls import ok
 from mcp import Client
 from mcp.types import RequestParamsMeta
 from serving.clients import within
@@ -42,17 +43,16 @@ async def test_the_rows_of_a_call_say_which_span_made_it(workspace: Workspace, a
         assert before <= found.began <= row.time
 
 
-async def test_of_several_rows_of_a_call_the_first_stands_for_it(
-    workspace: Workspace, alice: Toolbox
-) -> None:
-    trace = alice.begin_trace(GIVEN)
-    for filename in ("a.md", "b.md"):
-        arguments = {"filename": filename, "content": "mine"}
-        alice.dispatch_tool_call("save_to_my_workspace", arguments, trace=trace)
-    first, second = rows_of(workspace, "save_to_my_workspace")
-    assert traced_call(first) is not None
-    assert traced_call(second) is None
-    assert second.detail["traceparent"] == GIVEN
+def test_of_several_rows_of_a_call_the_first_stands_for_it(workspace: Workspace, alice: Toolbox) -> None:
+    ok(alice, "open_buffer", source="collab", path="plan.md")
+    ok(alice, "plan_append", text="one\n")
+    before = workspace.journal.last_seq()
+    alice.dispatch_tool_call("plan_flush", {}, trace=alice.begin_trace(GIVEN))
+    workspace.flush()
+    rows = workspace.journal.rows(before)
+    assert len(rows) > 1
+    assert [traced_call(row) is not None for row in rows] == [True] + [False] * (len(rows) - 1)
+    assert {row.detail["traceparent"] for row in rows} == {GIVEN}
 
 
 @pytest.mark.parametrize(

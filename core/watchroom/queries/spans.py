@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -31,6 +32,8 @@ LONGEST_MESSAGES: Final = 100_000
 """Characters of the messages of one chat that are given, the newest, where texts are."""
 _MOST_MESSAGES: Final = 100
 _LONGEST_NAME: Final = 200
+_LARGEST: Final = 2**63 - 1
+"""A number is sent in 64 bits."""
 _MOST_CALLS: Final = 1000
 """So many calls of a session are remembered that have not ended."""
 _TRACE_BYTES: Final = 16
@@ -399,16 +402,17 @@ def _agent_attributes(operation: str, agent: str) -> dict[str, SpanValue]:
 
 def _usage_attributes(used: UsageRecord) -> dict[str, SpanValue]:
     usage = used.usage
-    attributes: dict[str, SpanValue] = {
+    counts = {
         # By the conventions cached tokens are input, too.
         "gen_ai.usage.input_tokens": usage.input + usage.cache_read + usage.cache_write,
         "gen_ai.usage.output_tokens": usage.output,
+        "gen_ai.usage.cache_read.input_tokens": usage.cache_read or None,
+        "gen_ai.usage.cache_creation.input_tokens": usage.cache_write or None,
     }
-    if usage.cache_read:
-        attributes["gen_ai.usage.cache_read.input_tokens"] = usage.cache_read
-    if usage.cache_write:
-        attributes["gen_ai.usage.cache_creation.input_tokens"] = usage.cache_write
-    if usage.priced_by and not usage.unpriced:
+    attributes: dict[str, SpanValue] = {
+        name: min(count, _LARGEST) for name, count in counts.items() if count is not None
+    }
+    if usage.priced_by and not usage.unpriced and isfinite(usage.cost):
         attributes["watchroom.usage.cost"] = usage.cost
     return attributes
 

@@ -4,6 +4,7 @@ says nothing."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -15,6 +16,8 @@ LONGEST_TEXT: Final = 10_000
 _LONGEST_CODE: Final = 100
 _FAILED: Final = "_OTHER"
 """What OpenTelemetry calls an error that has no name."""
+_CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+"""Anything else is text that a tool has written."""
 
 
 class StepCall(NamedTuple):
@@ -87,7 +90,8 @@ def call_error(result: str) -> str:
     told = _object(result)
     if told.get("success") is not False:
         return ""
-    return escape_unstorable(_text(told, "error"), _LONGEST_CODE) or _FAILED
+    code = _text(told, "error")
+    return code if _CODE.fullmatch(code) else _FAILED
 
 
 def _calls(message: Mapping[str, Json]) -> Iterator[StepCall]:

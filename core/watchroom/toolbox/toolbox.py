@@ -119,7 +119,7 @@ class Toolbox:
 
     def begin_trace(self, traceparent: object) -> CallTrace | None:
         """Return the trace of a call that comes now, whose caller says that it belongs to ``traceparent``
-        (W3C Trace Context); None where that names no span. It is for one call. Raises `JournalError`."""
+        (W3C Trace Context); None where that names no span. Raises `JournalError`."""
         if not isinstance(traceparent, str) or parse_traceparent(traceparent) is None:
             return None
         return CallTrace(traceparent, self._store.journal.now())

@@ -1,0 +1,52 @@
+"""docs/traces.md names each attribute that spans have, and no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from watchroom import Workspace
+from watchroom.clients.events import (
+    CallFinished,
+    CallStarted,
+    ClientInfo,
+    MessageCompleted,
+    PromptSubmitted,
+    SessionEnded,
+)
+from watchroom.clients.session import ClientSession
+from watchroom.queries import step_content
+from watchroom.queries.spans import LONGEST_MESSAGES, SpanReader
+from watchroom.rules.usage import UsageTotal
+from watchroom.runtime import ChatAgent
+from watchroom.runtime.models import ModelChunk
+
+PAGE = (Path(__file__).parents[2] / "docs" / "traces.md").read_text(encoding="utf-8")
+CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+async def test_it_names_every_attribute_and_the_bounds(workspace: Workspace) -> None:
+    async def says_hello(payload: object):  # type: ignore[no-untyped-def]  # chunks, one after the other
+        yield ModelChunk(content="Hello", finish_reason="stop")
+
+    agent = ChatAgent({}, model_runtime=says_hello)
+    async with workspace.sessions.begin("bob", agent, messages=[{"role": "user", "content": "Hi"}]) as run:
+        await run.run()
+    session = ClientSession(workspace, "alice", "s-1", ClientInfo("claude", model="big"))
+    for event in (
+        PromptSubmitted("Write"),
+        MessageCompleted("I write.", model="big", used=UsageTotal(1, 2, 3, 4, 0.5, priced_by="client")),
+        CallStarted("c1", "Write", '{"file_path": "a"}'),
+        CallFinished("c1", "no such folder", is_error=True),
+        SessionEnded(),
+    ):
+        session.record(event)
+    alice = workspace.tools("alice")
+    arguments = {"filename": "a.md", "content": "mine"}
+    alice.dispatch_tool_call("save_to_my_workspace", arguments, trace=alice.begin_trace(CALLER))
+    spans = SpanReader(workspace.journal, with_content=True).read()
+    given = {name for span in spans for name in span.attributes}
+    found = set(re.findall(r"`((?:gen_ai|watchroom|mcp|error)\.[a-z_.]+)`", PAGE))
+    assert found - {"gen_ai.provider.name"} == given
+    assert f"{step_content.LONGEST_TEXT:,} characters of a text" in PAGE
+    assert f"{LONGEST_MESSAGES:,} of the messages" in PAGE
