@@ -13,17 +13,21 @@ from pathlib import Path
 import pytest
 from calls import ok
 from cli.running import as_typed, run, spawned
+from projections.folding import folded
 from receiver import PATIENCE, Receiver, receiving
 from tui.team import collide
 from watchroom import Toolbox, Workspace
-from watchroom.model import SEND_ALERT, Row
+from watchroom.model import SEND_ALERT, Row, timestamp
+from watchroom.projections.model import urgent_needs
 from watchroom.rules.alert_plan import AlertItem
 from watchroom.rules.alerts import AlertSettings
 from watchroom.rules.requests import Request
 from watchroom.runtime.models import RetryPolicy
 from watchroom_tui.cli import OK, USAGE
+from watchroom_tui.formatters.local_time import use_utc, zoned_time
 from watchroom_tui.localization import load_texts
 from watchroom_tui.plain.alert_delivery import open_delivery
+from watchroom_tui.plain.alert_payloads import alert_item
 from watchroom_tui.plain.alert_sender import AlertOutbox
 
 SECRET = "s3cret"
@@ -191,6 +195,24 @@ def test_a_failure_is_tried_again_then_given_up_and_told(workspace: Workspace, r
     # The next sender tries it once more.
     assert outbox_of(workspace, receiver, lines).advance([ASKED], now) is None
     assert events(receiver) == [("new", 1)]
+
+
+def test_until_when_a_need_can_be_dealt_with_is_said_while_it_waits(
+    workspace: Workspace, receiver: Receiver
+) -> None:
+    configure(workspace, HOOK)
+    until = workspace.journal.now() + 600 * SECOND
+    row = workspace.requests.ask("alice", "alice/1", Request("prompt", "Which month?", expires=until))
+    (need,) = urgent_needs(folded(workspace.journal), row.time)
+    with use_utc():
+        outbox_of(workspace, receiver, []).advance([alert_item(need, load_texts("en"))], NOON)
+        outbox_of(workspace, receiver, []).advance([], NOON)
+        said = zoned_time(until)
+    new, end = (posted.body for posted in receiver.rest())
+    assert said.endswith("+00:00")
+    assert new["text"] == f"alice asks: Which month? Answer by {said}."
+    assert new["needs"][0]["deadline"] == timestamp(until)
+    assert end["text"] == "alice asks: Which month?"
 
 
 @pytest.mark.parametrize("status", [302, 403, 404])

@@ -22,13 +22,15 @@ Identity: TypeAlias = tuple[NeedKind, str, int]
 
 class AlertItem(NamedTuple):
     """A need as an alert tells of it: ``kind``, ``key`` and ``since`` are its identity, ``text`` says what it
-    is about, ``agent`` whose doing it is."""
+    is about, ``agent`` whose doing it is, ``deadline`` until when it can be dealt with (nanoseconds since the
+    epoch), None where that has no end."""
 
     kind: NeedKind
     key: str
     since: int
     text: str
     agent: str = ""
+    deadline: int | None = None
 
     @property
     def identity(self) -> Identity:
@@ -137,7 +139,11 @@ def _item(fields: Mapping[str, Json]) -> AlertItem | None:
     kind, key, since = fields.get("kind"), fields.get("key"), fields.get("since")
     if kind not in URGENCY or not isinstance(key, str) or not isinstance(since, int):
         return None
-    return AlertItem(kind, key, since, str(fields.get("text", "")), str(fields.get("agent", "")))
+    deadline = fields.get("deadline")
+    return AlertItem(
+        *(kind, key, since, str(fields.get("text", "")), str(fields.get("agent", ""))),
+        deadline=deadline if isinstance(deadline, int) else None,
+    )
 
 
 def state_of(sent: Iterable[Row]) -> TargetState:

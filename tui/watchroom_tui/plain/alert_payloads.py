@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
-from watchroom.model import Json
+from watchroom.model import Json, timestamp
 from watchroom.projections import Need
 from watchroom.rules.alert_plan import AlertItem, AlertMessage
 from watchroom.rules.alerts import TargetType
 from watchroom.texts import Catalogue
 
+from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.plain.sentences import end_sentence, need_sentence, shorten
 from watchroom_tui.sanitize import sanitize
 
@@ -30,7 +31,7 @@ class AlertText(NamedTuple):
 def alert_item(need: Need, texts: Catalogue) -> AlertItem:
     """``need`` as an alert tells of it."""
     kind, key, since = need.identity
-    return AlertItem(kind, key, since, need_sentence(need, texts), sanitize(need.agent))
+    return AlertItem(kind, key, since, need_sentence(need, texts), sanitize(need.agent), need.deadline)
 
 
 def alert_summary(message: AlertMessage, texts: Catalogue) -> str:
@@ -45,7 +46,7 @@ def alert_text(message: AlertMessage, place: str, link: str, texts: Catalogue) -
     """``message`` as people read it, about the workspace ``place``; ``link`` leads to its dashboard, empty
     where none is served."""
     told = _told(message)
-    lines = [end_sentence(item.text, texts) for item in told[:MOST_LINES]]
+    lines = [_line(item, message, texts) for item in told[:MOST_LINES]]
     if len(told) > MOST_LINES:
         lines.append(texts("watch.alert.more", count=len(told) - MOST_LINES))
     if link:
@@ -53,6 +54,15 @@ def alert_text(message: AlertMessage, place: str, link: str, texts: Catalogue) -
     number = "one" if len(told) == 1 else "some"
     title = texts(f"watch.alert.title.{message.event}_{number}", place=shorten(place, 80), count=len(told))
     return AlertText(title, "\n".join(lines))
+
+
+def _line(item: AlertItem, message: AlertMessage, texts: Catalogue) -> str:
+    """What ``item`` is about, and until when it can be dealt with."""
+    said = end_sentence(item.text, texts)
+    if item.deadline is None or message.event != "new":
+        return said
+    # It is read elsewhere, and later: how much is left would be wrong by then.
+    return texts("watch.alert.with_deadline", need=said, time=zoned_time(item.deadline))
 
 
 def _told(message: AlertMessage) -> list[AlertItem]:
@@ -83,7 +93,14 @@ def alert_payload(
         }
         return {**sent, "click": link} if link else sent
     needs: list[Json] = [
-        {"id": item.id, "kind": item.kind, "agent": item.agent, "row": item.since, "text": item.text}
+        {
+            "id": item.id,
+            "kind": item.kind,
+            "agent": item.agent,
+            "row": item.since,
+            "text": item.text,
+            "deadline": None if item.deadline is None else timestamp(item.deadline),
+        }
         for item in message.items
     ]
     return {
