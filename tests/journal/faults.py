@@ -11,8 +11,10 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from threading import Condition, Event, Lock, Thread
 from typing import Final
+from urllib.parse import quote
 
 from evidence import all_rows
+from psycopg.conninfo import conninfo_to_dict
 from watchroom.errors import JournalUnreachable, OutcomeUnknown
 from watchroom.journal import Journal, open_journal
 from watchroom.model import Draft, Note, Write
@@ -120,27 +122,27 @@ def opened(*urls: str) -> Iterator[list[Journal]]:
 
 
 class Proxy:
-    """Stands on a socket in ``folder`` before the server whose socket is in ``behind``. It asks ``swallows`` at
+    """Stands on a socket in ``folder`` before the server at ``url``, which is on one as well. It asks ``swallows`` at
     each answer to an append that was committed; one that it swallows is not handed on, and its connection is
     closed, or left open and silent, where ``is_silent``."""
 
-    def __init__(self, behind: Path, swallows: Callable[[], bool], is_silent: bool = False) -> None:
+    def __init__(self, url: str, swallows: Callable[[], bool], is_silent: bool = False) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="wr-px-"))
         self.swallowed = 0
         self.has_swallowed = Event()
-        self._behind = str(behind / ".s.PGSQL.5432")
+        told = conninfo_to_dict(url)
+        self._behind = f"{told['host']}/.s.PGSQL.{told['port']}"
+        self.url = url.replace(quote(str(told["host"]), safe=""), quote(str(self.folder), safe=""))
+        """The server's address through the proxy."""
         self._swallows = swallows
         self._is_silent = is_silent
         self._lock = Lock()
         self._sockets: list[socket.socket] = []
         self._threads: list[Thread] = []
         self._door = socket.socket(socket.AF_UNIX)
-        self._door.bind(str(self.folder / ".s.PGSQL.5432"))
+        self._door.bind(str(self.folder / Path(self._behind).name))
         self._door.listen(64)
         self._begin(self._accept)
-
-    def url(self, database: str) -> str:
-        return f"postgresql://postgres@/{database}?host={self.folder}"
 
     def close(self) -> None:
         self._door.shutdown(socket.SHUT_RDWR)
@@ -153,7 +155,7 @@ class Proxy:
             thread.join(PATIENCE)
         for each in sockets:
             each.close()
-        (self.folder / ".s.PGSQL.5432").unlink()
+        (self.folder / Path(self._behind).name).unlink()
         self.folder.rmdir()
 
     def _begin(self, work: Callable[..., None], *values: object) -> None:
@@ -212,7 +214,7 @@ def _end(each: socket.socket) -> None:
 
 
 @contextmanager
-def proxy(behind: Path, swallows: Callable[[], bool], *, is_silent: bool = False) -> Iterator[Proxy]:
+def proxy(url: str, swallows: Callable[[], bool], *, is_silent: bool = False) -> Iterator[Proxy]:
     """A proxy for as long as the context lasts."""
-    with closing(Proxy(behind, swallows, is_silent)) as made:
+    with closing(Proxy(url, swallows, is_silent)) as made:
         yield made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,15 +35,43 @@ class Server(LocalServer):
         """Make a database; its address."""
         return self.create_database(database, template)
 
+    def kill(self) -> None:
+        """End all of its processes at once, as when their machine fails."""
+        first = int((self.folder / "data/postmaster.pid").read_text().split()[0])
+        # It would tell the others that one of them ended.
+        os.kill(first, signal.SIGSTOP)
+        others = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        for process in (first, *map(int, others)):
+            os.kill(process, signal.SIGKILL)
+
+
+class Standby(Server):
+    """A server that follows ``primary``, with its users and its port, on a socket in another folder."""
+
+    def __init__(self, folder: Path, primary: Server, settings: dict[str, str] | None = None) -> None:
+        super().__init__(folder, settings)
+        self._primary = primary
+
+    def _make(self) -> None:
+        for name in ("password", "port"):
+            shutil.copy2(self._primary.folder / name, self.folder)
+        if os.geteuid() == 0:
+            stat = (self._primary.folder / "data").stat()
+            for path in (self.folder, self.folder / "password"):
+                os.chown(path, stat.st_uid, stat.st_gid)
+        source = ("-d", self._primary.url(), "-R", "-c", "fast", "--no-sync")
+        self._run("pg_basebackup", "-D", str(self.folder / "data"), *source)
+
 
 @contextmanager
-def running_server(settings: dict[str, str] | None = None) -> Iterator[Server]:
-    """A server that runs for as long as the context lasts."""
+def running_server(settings: dict[str, str] | None = None, of: Server | None = None) -> Iterator[Server]:
+    """A server that runs for as long as the context lasts; a standby ``of`` another one, if given."""
     folder = Path(tempfile.mkdtemp(prefix="wr-pg-"))
-    server = Server(folder, settings)
+    server = Server(folder, settings) if of is None else Standby(folder, of, settings)
     server.start()
     try:
         yield server
     finally:
-        server.stop("immediate")
+        if server.is_running:
+            server.stop("immediate")
         shutil.rmtree(folder)

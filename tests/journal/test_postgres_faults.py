@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from itertools import count
 from typing import Final
+from urllib.parse import quote
 
 import psycopg
 import pytest
 from journal.faults import PATIENCE, Writers, opened, proxy
 from journal.server import Server, running_server
+from psycopg.conninfo import conninfo_to_dict
 
 pytestmark = pytest.mark.postgres
 
@@ -33,10 +36,6 @@ for n in range(1, 1000):
 """
 
 
-def database_of(url: str) -> str:
-    return str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
-
-
 def test_two_hundred_ended_connections_lose_nothing(
     postgres_server: Server, new_database: Callable[[], str]
 ) -> None:
@@ -47,7 +46,7 @@ def test_two_hundred_ended_connections_lose_nothing(
         with writers.writing():
             while ended < 200:
                 writers.wait_for(10)
-                found = admin.execute(TERMINATE, (database_of(url),)).fetchone()
+                found = admin.execute(TERMINATE, (conninfo_to_dict(url)["dbname"],)).fetchone()
                 ended += found[0] if found else 0
             writers.wait_for(50)
         writers.check(journals[0])
@@ -69,14 +68,37 @@ def test_thirty_immediate_stops_of_the_server_lose_nothing() -> None:
             writers.check(journals[0])
 
 
-def test_two_hundred_swallowed_answers_double_nothing(
-    postgres_server: Server, new_database: Callable[[], str]
-) -> None:
+def test_a_standby_that_is_promoted_has_all_that_was_acknowledged() -> None:
+    with (
+        running_server({"fsync": "on"}) as primary,
+        running_server({"fsync": "on"}, of=primary) as standby,
+        psycopg.connect(standby.url(), autocommit=True) as heir,
+    ):
+        url = primary.create("journal")
+        with psycopg.connect(primary.url(), autocommit=True) as admin:
+            admin.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            admin.execute("SELECT pg_reload_conf()")
+            until = time.monotonic() + PATIENCE
+            while admin.execute("SELECT sync_state FROM pg_stat_replication").fetchall() != [("sync",)]:
+                assert time.monotonic() < until
+                time.sleep(0.02)
+        both = ",".join(quote(str(each.folder), safe="") for each in (primary, standby))
+        url = url.replace(quote(str(primary.folder), safe=""), both) + "&target_session_attrs=read-write"
+        with opened(url, url) as journals:
+            writers = Writers(journals)
+            with writers.writing():
+                writers.wait_for(200)
+                primary.kill()
+                heir.execute("SELECT pg_promote()")
+                writers.wait_for(200, seconds=10)
+            writers.check(journals[0])
+
+
+def test_two_hundred_swallowed_answers_double_nothing(new_database: Callable[[], str]) -> None:
     url = new_database()
     numbers = count()
-    with proxy(postgres_server.folder, lambda: next(numbers) % 3 == 0) as between:
-        through = between.url(database_of(url))
-        with opened(through, through) as journals:
+    with proxy(url, lambda: next(numbers) % 3 == 0) as between:
+        with opened(between.url, between.url) as journals:
             writers = Writers(journals)
             with writers.writing():
                 while between.swallowed < 200:
@@ -87,16 +109,16 @@ def test_two_hundred_swallowed_answers_double_nothing(
 
 
 def test_a_client_that_is_killed_before_it_is_answered_leaves_the_journal_whole(
-    postgres_server: Server, new_database: Callable[[], str]
+    new_database: Callable[[], str],
 ) -> None:
     url = new_database()
     answers = count(1)
     with opened(url) as (journal,):
         for _ in range(3):
             with (
-                proxy(postgres_server.folder, lambda: next(answers) % 5 == 0, is_silent=True) as between,
+                proxy(url, lambda: next(answers) % 5 == 0, is_silent=True) as between,
                 subprocess.Popen(
-                    [sys.executable, "-c", WRITE, between.url(database_of(url))],
+                    [sys.executable, "-c", WRITE, between.url],
                     stdout=subprocess.PIPE,
                     text=True,
                 ) as client,

@@ -1,0 +1,143 @@
+"""While the server is away the journal says so, and goes on when it is back; and who is there, across machines."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import Final
+
+import psycopg
+import pytest
+from journal.faults import opened
+from journal.server import running_server
+from watchroom.errors import JournalUnreachable
+from watchroom.journal import Journal, open_journal
+from watchroom.model import Note
+
+pytestmark = pytest.mark.postgres
+
+NOTE: Final = Note("alice", "t", "collab", "a")
+SOON: Final = 10.0
+HOLD_A_LEASE: Final = """
+import sys, time
+from watchroom.journal import open_journal
+
+print(open_journal(sys.argv[1]).present("go on"), flush=True)
+time.sleep(600)
+"""
+
+
+def until(holds: Callable[[], object], seconds: float = SOON) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def is_alive(journal: Journal, lease: str) -> bool:
+    return {each.id: each.is_alive for each in journal.presences()}[lease]
+
+
+def enter(journal: Journal) -> None:
+    with journal.exclusive("section"):
+        pass
+
+
+def claim(journal: Journal, key: str = "other") -> bool:
+    with journal.claim(key) as is_ours:
+        return is_ours
+
+
+@pytest.mark.parametrize("how", ["fast", "immediate"])
+def test_who_asks_while_the_server_is_away_is_told_and_all_goes_on_when_it_is_back(how: str) -> None:
+    with running_server() as server, ThreadPoolExecutor() as threads:
+        url = server.create("journal")
+        with (
+            opened(url, url) as (journal, other),
+            closing(journal.changes()) as changes,
+            journal.claim("task") as is_ours,
+        ):
+            assert is_ours
+            lease = journal.present("go on")
+            journal.append([NOTE])
+            enter(journal)
+
+            def wait_for_row(seq: int) -> None:
+                while not journal.row(seq):
+                    changes.wait(SOON)
+
+            server.stop(how)
+            asked: list[Callable[[], object]] = [
+                journal.last_seq,
+                lambda: journal.append([NOTE]),
+                lambda: enter(journal),
+                lambda: claim(journal),
+                lambda: journal.is_claimed("other"),
+                journal.presences,
+                lambda: open_journal(url),
+            ]
+            for each in [threads.submit(ask) for ask in asked]:
+                with pytest.raises(JournalUnreachable):
+                    each.result(SOON)
+            server.start()
+            # None of these is told to try again.
+            assert journal.last_seq() == 1
+            woken = threads.submit(wait_for_row, 2)
+            assert other.append([NOTE])[0].row.seq == 2
+            woken.result(SOON)
+            assert journal.append([NOTE])[0].row.seq == 3
+            enter(journal)
+            assert claim(journal)
+            until(lambda: is_alive(other, lease), 2)
+            until(lambda: other.is_claimed("task"))
+            assert not claim(other, "task")
+            with psycopg.connect(url, autocommit=True) as connection:
+                renewed = "SELECT seen > pg_postmaster_start_time() FROM watchroom.presences"
+                until(lambda: connection.execute(renewed).fetchone() == (True,))
+            assert is_alive(other, lease)
+
+
+def test_a_claim_that_another_took_meanwhile_is_had_again_when_it_is_free(
+    new_database: Callable[[], str],
+) -> None:
+    url = new_database()
+    with opened(url, url) as (journal, other), journal.claim("task"):
+        with psycopg.connect(url, autocommit=True) as admin:
+            admin.execute(
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory'"
+                " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+            )
+        with other.claim("task") as is_theirs:
+            assert is_theirs
+            # From now on the claim is looked after: in vain as yet.
+            journal.append([NOTE])
+            assert claim(journal)
+            assert not claim(journal, "task")
+        until(lambda: other.is_claimed("task"))
+        assert not claim(other, "task")
+
+
+def test_a_process_that_is_killed_or_frozen_is_soon_not_seen_alive(new_database: Callable[[], str]) -> None:
+    url = new_database()
+    command = [sys.executable, "-c", HOLD_A_LEASE, url]
+    with (
+        opened(url) as (journal,),
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as killed,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as frozen,
+    ):
+        first, second = (each.stdout.readline().strip() for each in (killed, frozen) if each.stdout)
+        assert is_alive(journal, first)
+        assert is_alive(journal, second)
+        killed.kill()
+        frozen.send_signal(signal.SIGSTOP)
+        until(lambda: not is_alive(journal, first), 5)
+        assert is_alive(journal, second)
+        until(lambda: not is_alive(journal, second), 15)
+        frozen.send_signal(signal.SIGCONT)
+        until(lambda: is_alive(journal, second))
+        frozen.kill()
