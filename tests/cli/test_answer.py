@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from calls import ok
 from cli.running import Captured, misuse, printed, printed_json, refusal, run
 from runtime.weather import call, calling
 from tui.sessions import Running, asks, running, says
@@ -77,6 +78,65 @@ async def test_a_call_is_approved_with_other_arguments(workspace: Workspace, cap
         printed(capsys, "answer", workspace.root, number, "--approve", "--arguments", edited)
         await bob.ended()
         assert workspace.journal.head("private", "bob/other.md") is not None
+
+
+OLD = "".join(f"line {number}\n" for number in range(1, 13))
+NEW = OLD.replace("line 2\n", "LINE 2\n").replace("line 6\n", "").replace("line 11\n", "LINE 11\nmore\n")
+
+
+async def test_hunks_are_taken_and_declined_and_lines_commented_on(
+    workspace: Workspace, capsys: Captured
+) -> None:
+    ok(workspace.tools("bob"), "save_to_my_workspace", filename="plan.md", content=OLD)
+    write = call("save_to_my_workspace", filename="plan.md", content=NEW)
+    async with bob_asks(workspace, capsys, calling(write), says("Done.")) as (bob, number):
+        shown = printed(capsys, "answer", workspace.root, number)
+        assert [f"hunk {each} of 3" in shown for each in (1, 2, 3, 4)] == [True, True, True, False]
+        for options, says_why in (
+            (["--take", "4"], "there is no hunk “4”"),
+            (["--take", "1,2", "--decline", "2,3"], "unclear: 2"),
+            (["--take", "1", "--decline", "2"], "unclear: 3"),
+            (["--take", "1", "--reject"], "not with --reject"),
+            (["--comment", "2:why"], "--comment goes with"),
+            (["--approve", "--comment", "99:why"], "there is no line 99"),
+            (["--approve", "--comment", "why"], "“why” is no comment"),
+            (["--approve", "--take", "1", "--arguments", "{}"], "not with --take"),
+        ):
+            assert says_why in misuse(capsys, "answer", workspace.root, number, *options)
+        comments = ("--comment", "2:why loud?", "--comment", "old:6:keep it")
+        printed(capsys, "answer", workspace.root, number, "--decline", "2", *comments)
+        await bob.ended()
+        kept = workspace.journal.head("private", "bob/plan.md")
+        assert kept is not None
+        expected = NEW.replace("line 5\n", "line 5\nline 6\n")
+        assert workspace.journal.content(kept.seq) == expected
+        notice = str(told(bob)["notice"])
+        assert "Of the 3 changes of this call 2 were taken, and 1 declined." in notice
+        assert "Declined: the removal of lines 6 of the text before." in notice
+        assert "Line 2 (LINE 2): why loud?" in notice
+        assert "Line 6 of the text before (line 6): keep it" in notice
+
+
+async def test_comments_go_with_a_rejection(workspace: Workspace, capsys: Captured) -> None:
+    async with bob_asks(workspace, capsys, calling(SAVE), says("Done.")) as (bob, number):
+        comment = ("--comment", "2:in words")
+        printed(capsys, "answer", workspace.root, number, "--reject", "not so", *comment)
+        await bob.ended()
+        assert "not so\nLine 2 (2): in words" in str(told(bob)["message"])
+
+
+async def test_of_several_calls_each_is_named_or_approved(workspace: Workspace, capsys: Captured) -> None:
+    other = call("save_to_my_workspace", filename="b.md", content="b\n")
+    async with bob_asks(workspace, capsys, calling(SAVE, other), says("Done.")) as (bob, number):
+        asked = workspace.requests.find(int(number))
+        first, second = (each.id for each in asked.calls)
+        assert "say which call" in misuse(capsys, "answer", workspace.root, number, "--take", "1")
+        unnamed = misuse(capsys, "answer", workspace.root, number, "--decline", f"{first}=1")
+        assert f"for the other calls as well, or what of them is taken: {second}" in unnamed
+        printed(capsys, "answer", workspace.root, number, "--approve", "--decline", f"{first}=1")
+        await bob.ended()
+        assert workspace.journal.head("private", "bob/plan.md") is None
+        assert workspace.journal.head("private", "bob/b.md") is not None
 
 
 async def test_a_question_and_a_choice_are_answered(workspace: Workspace, capsys: Captured) -> None:

@@ -22,7 +22,7 @@ from watchroom.rules.requests import POLICY_RULE
 from watchroom.runtime import ChatAgent, Policies
 from watchroom.texts import catalogue
 from watchroom.toolbox.agent_tools import agent_tools
-from watchroom_tui.readers.request import request_lines
+from watchroom_tui.readers.request import RequestPage
 
 PLAN = {"filepath": "plan.md", "content": "x\n", "message": "m"}
 SECRET = {"filepath": "secrets/key.md", "content": "x\n", "message": "m"}
@@ -166,7 +166,8 @@ async def test_the_rules_hold_for_tools_of_an_agents_own(workspace: Workspace, r
         row = workspace.journal.rows(number - 1, until=number)[0]
         shown = read_request(workspace.journal, RequestView(row, None))
         assert shown.request.metadata == {POLICY_RULE: "2 (ask first)"}
-        lines = request_lines(shown, [None], catalogue("en", "watchroom_tui.texts"))
+        page = RequestPage(shown, [None], catalogue("en", "watchroom_tui.texts"))
+        lines = [row.line for row in page.rows({})]
         assert " by rule 2 (ask first) of the policy" in ["".join(s.text for s in line) for line in lines]
         say(workspace, "answer_request", request=number, approved=False, reason="not today")
         state = await ends

@@ -26,7 +26,7 @@ from watchroom.texts import catalogue
 from watchroom.toolbox.agent_tools import agent_tools
 from watchroom.toolbox.approval import approval_scope
 from watchroom.toolbox.buffer_tools import BufferTools
-from watchroom_tui.readers.request import request_lines
+from watchroom_tui.readers.request import RequestPage
 
 HELLO = [{"role": "user", "content": "Hello"}]
 ASK = Policies(tools={"collab_write": "ask"})
@@ -41,7 +41,8 @@ def as_read(workspace: Workspace, number: int) -> str:
     """The request as a person reads it in the dashboard and on the command line."""
     row = workspace.journal.rows(number - 1, until=number)[0]
     full = read_request(workspace.journal, RequestView(row, None))
-    lines = request_lines(full, [None] * len(full.proposals), catalogue("en", "watchroom_tui.texts"))
+    page = RequestPage(full, [None] * len(full.proposals), catalogue("en", "watchroom_tui.texts"))
+    lines = [row.line for row in page.rows({})]
     return "\n".join("".join(span.text for span in line) for line in lines)
 
 

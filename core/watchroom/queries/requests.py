@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from watchroom.journal import Journal
+from watchroom.merge import diff_lines
 from watchroom.projections.proposals import Proposal, proposal
 from watchroom.projections.sessions import RequestView
 from watchroom.rules.requests import Answer, Request, parse_answer, parse_arguments, parse_request
+from watchroom.rules.reviews import Review
 
 
 class RequestDetails(NamedTuple):
@@ -41,6 +43,16 @@ def read_request(journal: Journal, asked: RequestView) -> RequestDetails:
     text = journal.content(asked.ended.seq) if asked.ended else None
     outdated = frozenset() if text else frozenset(_outdated(journal, asked.agent, request))
     return RequestDetails(asked, request, proposals, parse_answer(text) if text else None, outdated)
+
+
+def begin_reviews(details: RequestDetails) -> dict[str, Review]:
+    """A review, in which all is taken, of each call of ``details`` that would change a text, by its id."""
+    reviews = {}
+    for call, would in zip(details.request.calls, details.proposals, strict=True):
+        hunks = diff_lines(would.before, would.after) if would is not None else []
+        if would is not None and hunks:
+            reviews[call.id] = Review(would.before, would.after, tuple(hunks))
+    return reviews
 
 
 def _outdated(journal: Journal, agent: str, request: Request) -> Iterator[str]:

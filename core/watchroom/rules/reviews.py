@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from watchroom.merge import LineChange, split_lines
@@ -21,6 +22,7 @@ MOST_COMMENTS: Final = 100
 MOST_COMMENT_CHARACTERS: Final = 1000
 MOST_REASON_CHARACTERS: Final = 20_000
 """Of all that is said of one call."""
+_NOTHING_EDITED: Final[Mapping[str, str]] = MappingProxyType({})
 _MOST_RANGES: Final = 300
 _MOST_QUOTED: Final = 80
 
@@ -92,6 +94,10 @@ class Review:
         """What is said of the line ``key``, empty for nothing."""
         return next((each.text for each in self.comments if each.key == key), "")
 
+    def line(self, key: LineKey) -> str | None:
+        """The line ``key`` with its end, None where there is none."""
+        return _Lines.of(self).at(key)
+
     def hunk_of(self, key: LineKey) -> int | None:
         """The index of the hunk that adds the line ``key``, or removes it; None if none does."""
         if key.is_old:
@@ -159,6 +165,41 @@ def decide_call(call: PendingCall, review: Review, texts: Catalogue) -> CallDeci
     is_approved = is_whole or arguments is not None
     reason = describe_review(review, texts, is_writable=is_approved)
     return CallDecision(call.id, is_approved, reason, arguments)
+
+
+def decide_calls(
+    calls: Iterable[PendingCall],
+    reviews: Mapping[str, Review],
+    texts: Catalogue,
+    *,
+    approved: Container[str],
+    edited: Mapping[str, str] = _NOTHING_EDITED,
+) -> list[CallDecision]:
+    """The decisions on all ``calls`` of a request, of which those in ``approved`` (ids) are approved: with
+    other arguments where ``edited`` has any (JSON), else with what their review in ``reviews`` takes. What is
+    said of lines is told of the others too, in the words of ``texts``."""
+    decisions = []
+    for call in calls:
+        review = reviews.get(call.id)
+        if call.id in approved and call.id not in edited and review is not None:
+            decisions.append(decide_call(call, review, texts))
+        else:
+            said = describe_comments(review, texts) if review is not None else ""
+            decisions.append(CallDecision(call.id, call.id in approved, said, edited.get(call.id)))
+    return decisions
+
+
+def reject_calls(
+    calls: Iterable[PendingCall], reviews: Mapping[str, Review], texts: Catalogue, reason: str
+) -> list[CallDecision]:
+    """The decisions that reject all ``calls`` for ``reason``, each with what its review in ``reviews`` says
+    of lines, in the words of ``texts``."""
+    decisions = []
+    for call in calls:
+        review = reviews.get(call.id)
+        said = describe_comments(review, texts) if review is not None else ""
+        decisions.append(CallDecision(call.id, False, "\n".join(each for each in (reason, said) if each)))
+    return decisions
 
 
 def can_write_part(call: PendingCall, after: str) -> bool:

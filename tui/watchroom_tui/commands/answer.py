@@ -5,14 +5,23 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from watchroom.errors import RequestNotFound
-from watchroom.queries.requests import find_request, read_request
-from watchroom.rules.requests import Request, decide_all
-from watchroom.texts import Catalogue
+from watchroom.queries.requests import RequestDetails, begin_reviews, find_request, read_request
+from watchroom.rules.requests import Request
+from watchroom.rules.reviews import decide_calls, reject_calls
+from watchroom.texts import Catalogue, catalogue
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import add_utc_argument, print_json
 from watchroom_tui.commands.person import act_as_person, name_of_this_person
-from watchroom_tui.readers.request import request_lines
+from watchroom_tui.commands.review_arguments import (
+    add_review_arguments,
+    has_review,
+    review_calls,
+    reviewed_calls,
+    split_call,
+)
+from watchroom_tui.readers.request import RequestPage
+from watchroom_tui.sanitize import sanitize
 from watchroom_tui.services import person_calls
 from watchroom_tui.services.person_calls import PersonCall
 from watchroom_tui.usage import WrongUsage
@@ -30,6 +39,7 @@ def declare_answer(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument(
         "--arguments", action="append", default=[], metavar="[CALL=]JSON", help=texts("cli.argument.edited")
     )
+    add_review_arguments(parser, texts)
     parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
     add_utc_argument(parser, texts)
 
@@ -37,48 +47,69 @@ def declare_answer(parser: ArgumentParser, texts: Catalogue) -> None:
 def run_answer(args: Namespace, texts: Catalogue) -> int:
     """Without an answer, the request is printed."""
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
-        if args.arguments and not args.approve:
-            raise WrongUsage(texts("cli.answer.arguments"))
+        _check_options(args, texts)
         request = workspace.requests.find(args.request)
-        if not (args.approve or args.reject is not None or args.text is not None or args.choose):
+        is_decision = args.approve or args.reject is not None or args.take or args.decline
+        if not (is_decision or args.text is not None or args.choose):
             _print(workspace, args.request, texts)
             return 0
-        call = _answer_call(args, request, texts)
+        call = _answer_call(workspace, args, request, texts)
         result = act_as_person(workspace, args.person or name_of_this_person(), call)
     print_json(result, indent=2)
     return 0 if result["success"] else 1
 
 
-def _answer_call(args: Namespace, request: Request, texts: Catalogue) -> PersonCall:
+def _check_options(args: Namespace, texts: Catalogue) -> None:
+    chooses = bool(args.take or args.decline)
+    if args.arguments and not args.approve:
+        raise WrongUsage(texts("cli.answer.arguments"))
+    if chooses and (args.reject is not None or args.text is not None or args.choose):
+        raise WrongUsage(texts("cli.answer.take"))
+    if args.comment and not (chooses or args.approve or args.reject is not None):
+        raise WrongUsage(texts("cli.answer.comment"))
+
+
+def _answer_call(workspace: Workspace, args: Namespace, request: Request, texts: Catalogue) -> PersonCall:
     if args.text is not None:
         return person_calls.reply(args.request, args.text)
     if args.choose:
         return person_calls.choose(args.request, args.choose)
-    if not args.arguments:
+    if not args.arguments and not has_review(args):
         return person_calls.decide(args.request, approved=args.approve, reason=args.reject or "")
-    edited = dict(_edited(text, request, texts) for text in args.arguments)
-    return person_calls.decide_calls(args.request, decide_all(request, True, edited=edited).decisions)
+    reviews = review_calls(args, request, begin_reviews(_read(workspace, args.request)), texts)
+    words = catalogue(args.language)
+    if args.reject is not None:
+        decisions = reject_calls(request.calls, reviews, words, args.reject)
+        return person_calls.decide_calls(args.request, decisions, args.reject)
+    edited = dict(split_call(text, request, texts) for text in args.arguments)
+    chosen = reviewed_calls(args, request, texts)
+    if chosen.intersection(edited):
+        raise WrongUsage(texts("cli.answer.either"))
+    calls = {call.id for call in request.calls}
+    if not args.approve and calls - chosen:
+        # Nobody has said anything of the others.
+        raise WrongUsage(texts("cli.answer.others", calls=sanitize(", ".join(sorted(calls - chosen)))))
+    decisions = decide_calls(request.calls, reviews, words, approved=calls, edited=edited)
+    return person_calls.decide_calls(args.request, decisions)
 
 
-def _edited(text: str, request: Request, texts: Catalogue) -> tuple[str, str]:
-    """Which call gets other arguments, and which. Of a single call the name may be left out."""
-    ids = [call.id for call in request.calls]
-    call_id, separator, arguments = text.partition("=")
-    if separator and call_id in ids:
-        return call_id, arguments
-    if len(ids) == 1:
-        return ids[0], text
-    raise WrongUsage(texts("cli.answer.which", calls=", ".join(ids)))
+def _read(workspace: Workspace, number: int) -> RequestDetails:
+    asked = find_request(workspace.journal, number)
+    if asked is None:
+        raise RequestNotFound(request=number)
+    return read_request(workspace.journal, asked)
 
 
 def _print(workspace: Workspace, number: int, texts: Catalogue) -> None:
-    journal = workspace.journal
-    asked = find_request(journal, number)
-    if asked is None:
-        raise RequestNotFound(request=number)
-    full = read_request(journal, asked)
+    full = _read(workspace, number)
     changes: list[list[DiffLine] | None] = [
         diff(would.before, would.after) if would else None for would in full.proposals
     ]
-    for line in request_lines(full, changes, texts):
-        print("".join(span.text for span in line).rstrip())
+    reviews = begin_reviews(full) if full.asked.ended is None else {}
+    before = None
+    for row in RequestPage(full, changes, texts).rows(reviews):
+        if row.hunk is not None and (row.call, row.hunk) != before:
+            count = len(reviews[row.call].hunks)
+            print("   " + texts("cli.answer.hunk", number=row.hunk + 1, count=count))
+        before = (row.call, row.hunk)
+        print("".join(span.text for span in row.line).rstrip())

@@ -135,13 +135,6 @@ class RequestPage:
         return RequestDrawing(self.rows(reviews), reviews, self._texts)
 
 
-def request_lines(
-    details: RequestDetails, changes: Sequence[Sequence[DiffLine] | None], texts: Catalogue
-) -> list[Line]:
-    """The request as people read it; ``changes`` are those that each call would make."""
-    return [row.line for row in RequestPage(details, changes, texts).rows({})]
-
-
 def _request_head(details: RequestDetails, texts: Catalogue) -> list[Line]:
     asked, request = details.asked, details.request
     lines: list[Line] = [

@@ -10,8 +10,8 @@ from typing import cast
 
 from watchroom.projections import Model, Need, RequestView
 from watchroom.queries.requests import RequestDetails, find_request, read_request
-from watchroom.rules.requests import CallDecision, PendingCall, RequestKind, parse_arguments
-from watchroom.rules.reviews import decide_call, describe_comments, write_taken
+from watchroom.rules.requests import RequestKind, parse_arguments
+from watchroom.rules.reviews import decide_calls, reject_calls, write_taken
 from watchroom.texts import catalogue
 
 from watchroom_tui.context import Dashboard
@@ -121,14 +121,9 @@ class RequestActions:
         """Whether the decisions were taken."""
         reviews, texts = self._reviews.of(details), catalogue(self._app.language)
 
-        def decide(call: PendingCall) -> CallDecision:
-            review = reviews.get(call.id)
-            if call.id in ticked and call.id not in edited and review is not None:
-                return decide_call(call, review, texts)
-            said = describe_comments(review, texts) if review is not None else ""
-            return CallDecision(call.id, call.id in ticked, said, edited.get(call.id))
-
-        decisions = await asyncio.to_thread(lambda: [decide(call) for call in details.request.calls])
+        decisions = await asyncio.to_thread(
+            decide_calls, details.request.calls, reviews, texts, approved=ticked, edited=edited
+        )
         return await self._send(details.asked, person_calls.decide_calls(details.asked.id, decisions))
 
     async def _reject(self, details: RequestDetails) -> None:
@@ -144,11 +139,7 @@ class RequestActions:
         number, reviews, texts = details.asked.id, self._reviews.of(details), catalogue(self._app.language)
         if not any(each.comments for each in reviews.values()):
             return person_calls.decide(number, approved=False, reason=reason)
-        decisions = []
-        for call in details.request.calls:
-            review = reviews.get(call.id)
-            said = describe_comments(review, texts) if review is not None else ""
-            decisions.append(CallDecision(call.id, False, "\n".join(each for each in (reason, said) if each)))
+        decisions = reject_calls(details.request.calls, reviews, texts, reason)
         return person_calls.decide_calls(number, decisions, reason)
 
     async def _write(self, details: RequestDetails) -> None:
