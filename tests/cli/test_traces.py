@@ -147,7 +147,28 @@ def test_a_receiver_that_is_away_for_a_moment_is_asked_again(
     assert taken.requests.get(timeout=PATIENCE)[0] == "/own/path"
 
 
-@pytest.mark.parametrize("status", [302, 307, 401])
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "/base/v1/traces"),
+        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "/base"),
+    ],
+)
+def test_the_variables_of_opentelemetry_say_where(
+    capsys: Captured,
+    worked: str,
+    receiver: tuple[SpanReceiver, str],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    path: str,
+) -> None:
+    taken, url = receiver
+    monkeypatch.setenv(name, f"{url}/base")
+    printed(capsys, "traces", worked)
+    assert taken.requests.get(timeout=PATIENCE)[0] == path
+
+
+@pytest.mark.parametrize("status", [300, 307, 401])
 def test_one_that_refuses_is_told_of_and_nothing_is_sent_elsewhere(
     capsys: Captured, worked: str, receiver: tuple[SpanReceiver, str], status: int
 ) -> None:

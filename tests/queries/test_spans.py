@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,18 @@ async def test_usage_is_that_of_the_answers_and_cached_tokens_are_input(workspac
     assert sum(int(str(each)) for each in counted) == 200
 
 
+async def test_what_waited_for_a_person_is_not_in_the_time_of_a_step(workspace: Workspace) -> None:
+    await run_alice(workspace)
+    projection = SpanProjection(workspace.journal.content)
+    spans: list[SpanRecord] = []
+    for row in workspace.journal.rows():
+        steps = row.version or 0
+        worked = re.sub(r'"seconds": [0-9.]+', f'"seconds": {2 * steps}', row.detail_json)
+        spans += projection.apply(row._replace(time=row.seq * 10**10, detail_json=worked))
+    assert [span.end - span.start for span in spans[:-1]] == [2 * 10**9] * 4
+    assert spans[-1].end - spans[-1].start > 5 * 10**10
+
+
 async def test_no_text_is_told_unless_it_is_wanted(workspace: Workspace) -> None:
     await run_alice(workspace)
     told = json.dumps([dict(span.attributes) for span in spans_of(workspace)])
@@ -130,11 +143,17 @@ def test_a_client_s_answer_is_one_span_though_its_usage_comes_later(workspace: W
         CallFinished("c1", "no such folder", is_error=True),
         MessageCompleted("It did not work."),
         TurnEnded(),
+        PromptSubmitted("Try again"),
+        MessageCompleted("Written."),
+        TurnEnded(),
+        UsageTold(UsageTotal(10, 5), "big"),
+        SessionEnded(),
     ):
         session.record(event)
-    spans = spans_of(workspace)
-    assert [span.name for span in spans] == ["chat asked-for", "execute_tool Write", "chat asked-for"]
-    measured, made, unmeasured = spans
+    *spans, whole = spans_of(workspace)
+    chat, call = "chat asked-for", "execute_tool Write"
+    assert [span.name for span in spans] == [chat, call, chat, chat]
+    measured, made, unmeasured, late = spans
     assert measured.attributes["gen_ai.request.model"] == "asked-for"
     assert measured.attributes["gen_ai.response.model"] == "big"
     assert measured.attributes["watchroom.usage.cost"] == 0.5
@@ -142,9 +161,11 @@ def test_a_client_s_answer_is_one_span_though_its_usage_comes_later(workspace: W
     assert made.error == "failed"
     rows = {row.version: row.time for row in workspace.journal.history("session", session.path)}
     assert (made.start, made.end) == (rows[4], rows[6])
-    assert (measured.start, measured.end) == (rows[2], rows[5])
+    assert (measured.start, measured.end) == (rows[2], rows[3])
     assert (unmeasured.start, unmeasured.end) == (rows[6], rows[7])
-    assert len({span.parent_id for span in spans}) == 1, "the turn that is not over"
+    assert (late.start, late.end) == (rows[9], rows[10]), "its usage was told after the turn had ended"
+    assert late.attributes["gen_ai.usage.output_tokens"] == 5
+    assert {span.parent_id for span in spans} == {whole.span_id}
 
 
 def test_a_session_that_goes_on_after_its_end_is_another_span_and_the_first_stays(

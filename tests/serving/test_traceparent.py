@@ -55,6 +55,16 @@ def test_of_several_rows_of_a_call_the_first_stands_for_it(workspace: Workspace,
     assert {row.detail["traceparent"] for row in rows} == {GIVEN}
 
 
+async def test_a_call_that_nobody_approves_of_belongs_to_its_caller_too(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    async with within(workspace, alice, approval_tools=["collab_write"], seconds=0) as client:
+        await call(client, "collab_write", GIVEN, **CALL)
+    (row,) = rows_of(workspace, "collab_write")
+    assert row.error == "call_unanswered"
+    assert traced_call(row) is not None
+
+
 @pytest.mark.parametrize(
     "given",
     [

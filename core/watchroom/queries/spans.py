@@ -198,14 +198,14 @@ class SpanProjection:
         for id_, result in step.results:
             yield self._finish_call(session, row, id_, result, start)
         if is_answer:
-            end = row.time
-            yield self._finish_chat(session, row, step, used, session.asked if session.client else start, end)
+            began = session.asked if session.client else start
+            yield self._finish_chat(session, row, step, used, began, session.answered or row.time)
         elif step.is_answer:
             session.answered = row.time
         if step.is_prompt or step.results:
             session.asked = row.time
         self._open_calls(session, row, step)
-        if detail.status == "idle" or detail.status in ENDED:
+        if detail.status in ENDED:
             yield from self._finish_unmeasured(session, row)
         if detail.status in ENDED and not session.is_over:
             yield self._finish_turn(session, row, detail.status, detail.error)
@@ -263,7 +263,8 @@ class SpanProjection:
         )
 
     def _finish_unmeasured(self, session: _Session, row: Row) -> Iterator[SpanRecord]:
-        """The span of what a client's model said where the client does not tell what that used."""
+        """The span of what a client's model said where the client has not told by now what that used: what it
+        reads from a transcript may come after the turn has ended."""
         if session.answered is not None:
             yield self._finish_chat(session, row, StepContent(), None, session.asked, session.answered)
 

