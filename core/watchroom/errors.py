@@ -286,6 +286,13 @@ class OutcomeUnknown(JournalError):
     code = "outcome_unknown"
 
 
+class JournalDenied(JournalError):
+    """The server refuses who asks: the login is no member, may only look, or wrote in another's name. Values:
+    reason."""
+
+    code = "journal_denied"
+
+
 class JournalInUse(JournalError):
     """The journal cannot be moved while a process runs something on it. Values: process, machine."""
 

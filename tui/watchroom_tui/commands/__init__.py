@@ -32,6 +32,7 @@ COMMANDS: Final = (
     Command("verify", "verify"),
     Command("host", "machines"),
     Command("move", "machines"),
+    Command("member", "member"),
     Command("server", "server"),
     Command("export", "inspect"),
     Command("keys", "dashboard"),

@@ -15,7 +15,7 @@ import psycopg.conninfo
 from psycopg import Connection, Cursor
 from psycopg import errors as sqlstates
 
-from watchroom.errors import JournalBusy, JournalError, JournalUnreachable
+from watchroom.errors import JournalBusy, JournalDenied, JournalError, JournalUnreachable
 
 CONNECT_SECONDS: Final = 3
 """How long one attempt to connect may take."""
@@ -62,6 +62,8 @@ def translated(error: psycopg.Error) -> JournalError:
         return JournalUnreachable(reason=_first_line(error))
     if isinstance(error, sqlstates.LockNotAvailable):
         return JournalBusy(seconds=LOCK_SECONDS)
+    if isinstance(error, sqlstates.InsufficientPrivilege):
+        return JournalDenied(reason=_first_line(error))
     return JournalError(reason=_first_line(error))
 
 

@@ -21,24 +21,15 @@ LEASE_SECONDS: Final = 12
 LOST_SECONDS: Final = 4
 """How long it lasts where its connection is gone: its process died, or connects anew."""
 RENEW_SECONDS: Final = 1.5
-_RENEW: Final = (
-    "INSERT INTO watchroom.presences AS p VALUES (%s, %s, %s, %s, %s, pg_backend_pid(), clock_timestamp())"
-    " ON CONFLICT (id) DO UPDATE SET backend = excluded.backend, seen = excluded.seen"
-    # Nothing waits for the disk, in this transaction alone.
-    " RETURNING set_config('synchronous_commit', 'off', true)"
-)
-# After a restart of the server every lease is old: whoever lives has so long to renew it.
-_IS_ALIVE: Final = (
-    f"(greatest(p.seen, pg_postmaster_start_time()) > clock_timestamp() - interval '{LOST_SECONDS} s'"
-    f" OR (p.seen > clock_timestamp() - interval '{LEASE_SECONDS} s'"
-    " AND EXISTS (SELECT FROM pg_stat_activity AS a WHERE a.pid = p.backend)))"
-)
+_RENEW: Final = "SELECT watchroom.renew_presence(%s, %s, %s, %s, %s)"
+_TERMS: Final = f"interval '{LEASE_SECONDS} s', interval '{LOST_SECONDS} s'"
+_IS_ALIVE: Final = f"watchroom.is_present(p.seen, p.backend, {_TERMS})"
 _ALL: Final = (
     f"SELECT p.id, {_IS_ALIVE}, p.process, p.machine, p.since, p.resume FROM watchroom.presences AS p"
     " ORDER BY p.since, p.id"
 )
-_FORGET: Final = f"DELETE FROM watchroom.presences AS p WHERE p.id = %s AND NOT {_IS_ALIVE} RETURNING p.id"
-_RELEASE: Final = "DELETE FROM watchroom.presences WHERE id = %s"
+_FORGET: Final = f"SELECT watchroom.forget_presence(%s, {_TERMS})"
+_RELEASE: Final = "SELECT watchroom.release_presence(%s)"
 _log = logging.getLogger("watchroom")
 
 

@@ -10,7 +10,7 @@ RETURNS TABLE (
     head_seq bigint, head_time bigint, head_actor text, head_tool text, head_version bigint, head_base bigint,
     head_message text, head_sha256 text, head_size bigint, head_detail text
 )
-LANGUAGE plpgsql VOLATILE
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET lock_timeout = '10s' SET search_path = watchroom, pg_temp
 AS $$
 #variable_conflict use_column
@@ -18,6 +18,8 @@ DECLARE
     inline_bytes CONSTANT integer := 65536;
     short CONSTANT integer := 1000;
     few CONSTANT integer := 16;
+    most_drafts CONSTANT integer := 10000;
+    most_bytes CONSTANT integer := 128 * 1024 * 1024;
     known bigint[];
     made bigint[] := '{}';
     last bigint;
@@ -31,7 +33,15 @@ DECLARE
     broken text;
     current_version bigint;
     live boolean;
+    member members;
+    is_allowed boolean;
 BEGIN
+    member := writing_member();
+    IF jsonb_array_length(drafts) > most_drafts OR (SELECT max(octet_length(each)) FROM unnest(bodies) AS each)
+        > most_bytes THEN
+        RAISE EXCEPTION 'at most % drafts of % bytes each', most_drafts, most_bytes
+            USING ERRCODE = 'program_limit_exceeded';
+    END IF;
     INSERT INTO contents AS kept (sha256, content)
         SELECT encode(sha256(large), 'hex'), large FROM unnest(bodies) AS large
         WHERE octet_length(large) > inline_bytes ON CONFLICT DO NOTHING;
@@ -74,7 +84,11 @@ BEGIN
                 digest := encode(sha256(body), 'hex');
                 bytes := octet_length(body);
             END IF;
-            IF draft.w THEN
+            is_allowed := may(member, draft.w, draft.actor, draft.tool, draft.zone, draft.path);
+            IF NOT is_allowed THEN
+                row_outcome := 'denied';
+                row_error := 'permission_denied';
+            ELSIF draft.w THEN
                 SELECT rows.* INTO head FROM heads JOIN rows ON rows.seq = heads.seq
                     WHERE heads.zone = draft.zone AND heads.path = draft.path;
                 current_version := coalesce(head.version, 0);
@@ -155,3 +169,6 @@ BEGIN
         INSERT INTO attempts (key, seqs) VALUES (attempt, made);
     END IF;
 END $$;
+
+-- What a member may call is granted to it, by `admit`.
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA watchroom FROM PUBLIC;
