@@ -77,7 +77,10 @@ def test_a_request_is_shown_and_approved(workspace: Workspace) -> None:
             "It would write alice/plan.md, which does not exist yet.",
             "Lines added: 30",
         )
-        sees(terminal, "approve (a), reject (r REASON), show (s), later (l), help (?), quit (q).")
+        sees(
+            terminal,
+            "approve (a), reject (r REASON), change by change (h), show (s), later (l), help (?), quit (q).",
+        )
         terminal.send("s\n")
         sees(terminal, "added 1: line 0", "more lines: s shows them.")
         terminal.send("s\n")
@@ -114,6 +117,42 @@ def test_requests_are_rejected_replied_to_and_chosen_from_one_after_the_other(wo
     given = [parse_answer(workspace.journal.content(row.seq) or "") for row in answers(workspace)]
     assert given[0].decisions[0].reason == "not now"
     assert (given[1].values, given[2].text) == (("1st", "3rd"), "October, 十月")
+
+
+def test_the_hunks_of_a_call_are_gone_through_and_the_agent_gets_what_was_taken(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    old = "".join(f"line {number}\n" for number in range(1, 13))
+    new = old.replace("line 2\n", "LINE 2\n").replace("line 6\n", "").replace("line 11\n", "LINE 11\n")
+    ok(alice, "save_to_my_workspace", filename="plan.md", content=old)
+    ask(workspace, save(new))
+    with watching(workspace) as terminal:
+        sees(terminal, "Question: alice asks for approval", "change by change (h)")
+        terminal.send("h\n")
+        sees(terminal, "Change 1 of 3, of alice/plan.md:", "removed 2: line 2", "added 2: LINE 2")
+        terminal.send("; loud\n")
+        sees(terminal, "Write the number of a line and your comment")
+        terminal.send("; 99 loud\n")
+        sees(terminal, "There is no line 99.")
+        terminal.send("; 2 why loud?\nt\n")
+        sees(terminal, "Change 2 of 3", "removed 6: line 6")
+        terminal.send("d\n")
+        sees(terminal, "Change 3 of 3")
+        terminal.send("b\n")
+        sees(terminal, "Change 2 of 3, of alice/plan.md, which you declined:")
+        terminal.send("d\nl\n")
+        sees(terminal, "Put off.")
+        terminal.send("\n")
+        sees(terminal, "Changes taken: 2 of 3, comments: 1. Nothing is sent yet.")
+        terminal.send("a\n")
+        sees(terminal, "Your answer to alice: approved, edited.")
+        assert ends(terminal) == OK
+    (row,) = answers(workspace)
+    (decision,) = parse_answer(workspace.journal.content(row.seq) or "").decisions
+    taken = json.loads(decision.arguments or "{}")["content"]
+    assert taken == new.replace("line 5\n", "line 5\nline 6\n")
+    assert "Of the 3 changes of this call 2 were taken, and 1 declined." in decision.reason
+    assert "Line 2 (LINE 2): why loud?" in decision.reason
 
 
 @pytest.mark.parametrize(

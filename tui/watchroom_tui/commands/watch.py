@@ -102,6 +102,7 @@ def watch_plainly(
 
     options = WatchOptions(
         os.path.basename(os.path.abspath(root)),
+        args.language,
         all_rows=getattr(args, "all_rows", False),
         seconds=getattr(args, "seconds", None),
     )

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from watchroom.journal import Journal
 from watchroom.model import Row
 from watchroom.projections import Need, RequestView
-from watchroom.queries.requests import RequestDetails, read_request
+from watchroom.queries.requests import RequestDetails, begin_reviews, read_request
 from watchroom.rules.needs import NeedAnswer
 from watchroom.rules.requests import Option, parse_arguments
+from watchroom.rules.reviews import Review
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters import labels
+from watchroom_tui.plain.hunk_review import HUNK_KEYS, HunkReview, UnusableComment
 from watchroom_tui.plain.sentences import shorten
 from watchroom_tui.readers.request import pretty_lines
 from watchroom_tui.sanitize import sanitize
@@ -27,6 +30,9 @@ LONGEST_LINE: Final = 1000
 """So many characters of a line are shown."""
 LEAD_LINES: Final = 6
 """So many lines of the arguments are said with the question, before they are asked for."""
+
+HUNK_LINES: Final = 20
+"""So many lines of a hunk are said with the question about it."""
 
 
 class Question(NamedTuple):
@@ -43,24 +49,46 @@ class Question(NamedTuple):
     """The text that could be taken, of a conflict."""
     version: int = 0
     """The version that stands, of a conflict."""
+    review: HunkReview = HunkReview()
+    """What is taken of what calls would write."""
 
 
 class UnusableAnswer(Exception):
     """What was typed answers nothing; the text says what would."""
 
 
-def read_question(journal: Journal, need: Need, texts: Catalogue) -> Question:
-    """The question that ``need`` makes. Reads the journal."""
+def read_question(
+    journal: Journal, need: Need, texts: Catalogue, begun: Mapping[str, Review] = MappingProxyType({})
+) -> Question:
+    """The question that ``need`` makes, where ``begun`` are the reviews of its calls that the person has
+    begun. Reads the journal."""
     if need.kind == "request":
-        return _ask_request(journal, need, texts)
+        return _ask_request(journal, need, texts, begun)
     if "merge" in need.answers:
         return _ask_conflict(journal, need, texts)
     return Question(need, (), tuple(_details(journal, need, texts)), _keys(need))
 
 
-def answer_call(question: Question, key: str, text: str, texts: Catalogue) -> PersonCall:
-    """The call by which ``key`` with its ``text``, as they were typed, answers ``question``. Raises
+def review_hunks(question: Question, key: str, text: str, texts: Catalogue) -> Question | None:
+    """The next question, where ``key`` with its ``text``, as they were typed, begins to go through the hunks
+    that ``question`` is about, or goes on with it; None where they say something else. Raises
     `UnusableAnswer`."""
+    review = question.review
+    if key not in question.keys or key not in ("h", *HUNK_KEYS):
+        return None
+    if key == ";":
+        try:
+            return _ask_hunk(question, review.comment(text, texts), texts)
+        except UnusableComment as problem:
+            raise UnusableAnswer(str(problem)) from problem
+    decides = key in ("t", "d")
+    review = review.decide(takes=key == "t") if decides else review.move(-1 if key == "b" else 1)
+    return _ask_hunk(question, review, texts)
+
+
+def answer_call(question: Question, key: str, text: str, texts: Catalogue, words: Catalogue) -> PersonCall:
+    """The call by which ``key`` with its ``text``, as they were typed, answers ``question``; what is said of
+    hunks, agents are told in ``words``. Raises `UnusableAnswer`."""
     row = question.need.row
     if question.options and (key + text).replace(" ", "").replace(",", "").isdecimal():
         return person_calls.choose(row.seq, _chosen(question, f"{key} {text}", texts))
@@ -72,6 +100,9 @@ def answer_call(question: Question, key: str, text: str, texts: Catalogue) -> Pe
         return person_calls.reply(row.seq, text)
     if key == "w":
         return person_calls.write_message(question.need.agent, text)
+    if key in ("a", "r") and question.review.is_begun:
+        decisions = question.review.decisions(words, approved=key == "a", reason=text)
+        return person_calls.decide_calls(row.seq, decisions, text)
     if key in ("a", "r"):
         return person_calls.decide(row.seq, approved=key == "a", reason=text)
     if key == "m":
@@ -87,7 +118,8 @@ def keys_line(question: Question, texts: Catalogue) -> str:
     numbers = "numbers" if question.several else "number"
     first = [texts(f"watch.key.{numbers}", count=len(question.options))] if question.options else []
     is_message = "message" in question.need.answers
-    named = [f"message_{key}" if key == "w" and is_message else key for key in question.keys]
+    names = {"w": "message_w" if is_message else "w", ";": "comment"}
+    named = [names.get(key, key) for key in question.keys]
     shown = ["s"] if question.details else []
     keys = [texts(f"watch.key.{key}") for key in (*named, *shown, "l", "help", "q")]
     return texts("watch.separator").join([*first, *keys])
@@ -116,7 +148,7 @@ def _keys(need: Need) -> tuple[str, ...]:
     return tuple(_KEYS[answer] for answer in need.answers if answer in _KEYS)
 
 
-def _ask_request(journal: Journal, need: Need, texts: Catalogue) -> Question:
+def _ask_request(journal: Journal, need: Need, texts: Catalogue, begun: Mapping[str, Review]) -> Question:
     asked = RequestView(need.row)
     read = read_request(journal, asked)
     # A prompt of one line stands in the sentence.
@@ -130,21 +162,61 @@ def _ask_request(journal: Journal, need: Need, texts: Catalogue) -> Question:
         arguments, changes = _call_lines(read, position, texts)
         lead += _bound_lead(arguments, texts)
         details += [*arguments, *changes]
+    review = _review(read, begun)
+    if review.is_begun:
+        lead.append(_taken_line(review, texts))
     return Question(
         need,
         tuple(lead),
         tuple(details),
-        _keys(need),
+        (*_keys(need), "h") if review.reviews else _keys(need),
         read.request.options,
         read.request.multi,
+        review=review,
     )
 
 
-def _bound_lead(lines: list[str], texts: Catalogue) -> list[str]:
+def _review(read: RequestDetails, begun: Mapping[str, Review]) -> HunkReview:
+    """The review of what the calls would write; what was said before holds where that still stands."""
+    reviews = {
+        call: begun[call].carry_over(review.before, review.after, review.hunks) if call in begun else review
+        for call, review in begin_reviews(read).items()
+    }
+    calls = zip(read.request.calls, read.proposals, strict=True)
+    paths = {call.id: would.path for call, would in calls if would is not None}
+    return HunkReview(read.request.calls, MappingProxyType(paths), MappingProxyType(reviews))
+
+
+def _ask_hunk(question: Question, review: HunkReview, texts: Catalogue) -> Question:
+    """The question about the hunk where ``review`` is; after the last one, what to do with the whole."""
+    if review.at is None:
+        keys = (*_keys(question.need), "h")
+        return question._replace(lead=(_taken_line(review, texts),), details=(), keys=keys, review=review)
+    place = {"number": review.at + 1, "count": len(review.places), "path": shorten(review.path)}
+    head = texts("watch.hunk.declined" if review.is_declined else "watch.hunk.head", **place)
+    lines = [
+        texts(f"watch.diff.{kind}", number=number) + _shorten_line(text.removesuffix("\n"))
+        for kind, number, text in review.lines()[:MOST_LINES]
+    ]
+    return question._replace(
+        lead=(head, *_bound_lead(lines, texts, HUNK_LINES)),
+        details=tuple(lines) if len(lines) > HUNK_LINES else (),
+        keys=HUNK_KEYS,
+        review=review,
+    )
+
+
+def _taken_line(review: HunkReview, texts: Catalogue) -> str:
+    comments = sum(len(each.comments) for each in review.reviews.values())
+    count = len(review.places)
+    return texts("watch.hunk.taken", taken=review.taken, count=count, comments=comments)
+
+
+def _bound_lead(lines: list[str], texts: Catalogue, most: int = LEAD_LINES) -> list[str]:
     """The first of ``lines``, and how many there are more."""
-    if len(lines) <= LEAD_LINES:
+    if len(lines) <= most:
         return lines
-    return [*lines[:LEAD_LINES], texts("watch.more_lines", count=len(lines) - LEAD_LINES)]
+    return [*lines[:most], texts("watch.more_lines", count=len(lines) - most)]
 
 
 def _call_lines(read: RequestDetails, position: int, texts: Catalogue) -> tuple[list[str], list[str]]:

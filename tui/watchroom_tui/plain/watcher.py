@@ -16,11 +16,19 @@ from watchroom.model import ANSWER, RESOLVE, Json, Row, is_step
 from watchroom.projections import Fold, Model, Need, with_presences
 from watchroom.projections.model import urgent_needs
 from watchroom.projections.presence import PRESENCE_SECONDS
-from watchroom.texts import Catalogue
+from watchroom.rules.reviews import Review
+from watchroom.texts import Catalogue, Language, catalogue
 
 from watchroom_tui.formatters.local_time import local_clock, local_date, utc_offset, zoned_time
 from watchroom_tui.plain.news import Announcement, Identity, News, gone_sentence
-from watchroom_tui.plain.question import Question, UnusableAnswer, answer_call, keys_line, read_question
+from watchroom_tui.plain.question import (
+    Question,
+    UnusableAnswer,
+    answer_call,
+    keys_line,
+    read_question,
+    review_hunks,
+)
 from watchroom_tui.plain.sentences import (
     end_sentence,
     need_sentence,
@@ -49,10 +57,11 @@ Act = Callable[[PersonCall], Mapping[str, Json]]
 
 
 class WatchOptions(NamedTuple):
-    """``place`` is what the workspace is called; with ``all_rows`` every operation is a line; after
-    ``seconds`` it ends, None: it does not."""
+    """``place`` is what the workspace is called; agents are told in ``language`` what was said of hunks; with
+    ``all_rows`` every operation is a line; after ``seconds`` it ends, None: it does not."""
 
     place: str
+    language: Language = "en"
     all_rows: bool = False
     seconds: float | None = None
 
@@ -112,6 +121,8 @@ class Watcher:
         self._shown = 0
         """So many lines of the details were shown."""
         self._postponed: set[Identity] = set()
+        self._reviews: dict[Identity, Mapping[str, Review]] = {}
+        """What was taken, and said, of what calls would write, and not sent yet."""
         self._is_interrupted = False
         """Whether what was asked went away by itself: a line may have been begun for it."""
 
@@ -181,6 +192,7 @@ class Watcher:
         self._send_alerts(now)
         waiting = {need.identity for need in urgent_needs(self._model, now)}
         self._postponed &= waiting
+        self._reviews = {each: begun for each, begun in self._reviews.items() if each in waiting}
         if self._asked is not None and self._asked.need.identity not in waiting:
             self._asked, self._is_interrupted = None, True
             self._say(self._texts("watch.interrupted"))
@@ -231,15 +243,19 @@ class Watcher:
             self._ask(need)
 
     def _ask(self, need: Need) -> None:
-        self._asked = question = read_question(self._journal, need, self._texts)
-        self._shown = 0
+        begun = self._reviews.get(need.identity, {})
         self._say(
             self._texts("watch.question", need=end_sentence(need_sentence(need, self._texts), self._texts))
         )
+        self._put(read_question(self._journal, need, self._texts, begun))
+
+    def _put(self, question: Question) -> None:
+        """Ask ``question``, that about a need or about a hunk of it."""
+        self._asked, self._shown = question, 0
         for line in question.lead:
             self._say(line)
-        if need.deadline is not None:
-            self._say(time_left(need.deadline, time.time_ns(), self._texts))
+        if question.need.deadline is not None:
+            self._say(time_left(question.need.deadline, time.time_ns(), self._texts))
         self._say(end_sentence(keys_line(question, self._texts), self._texts))
 
     def _take_line(self, line: str | None) -> bool:
@@ -274,7 +290,9 @@ class Watcher:
             self._say(end_sentence(need_sentence(need, self._texts), self._texts))
 
     def _answer(self, question: Question, key: str, text: str) -> None:
-        if not key:
+        if not key and question.review.at is not None:
+            self._put(question)
+        elif not key:
             self._ask(question.need)
         elif key == "s" and question.details:
             self._show(question)
@@ -282,7 +300,12 @@ class Watcher:
             self._postpone(question)
         else:
             try:
-                call = answer_call(question, key, text, self._texts)
+                following = review_hunks(question, key, text, self._texts)
+                if following is not None:
+                    self._reviews[question.need.identity] = following.review.reviews
+                    self._put(following)
+                    return
+                call = answer_call(question, key, text, self._texts, catalogue(self._options.language))
             except UnusableAnswer as problem:
                 self._say(str(problem))
                 self._say(end_sentence(keys_line(question, self._texts), self._texts))
