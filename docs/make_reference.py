@@ -46,7 +46,7 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
         "watchroom.queries.requests.read_request",
         "watchroom.queries.commands.read_output",
         "watchroom.queries.spans.SpanReader",
-        "watchroom.queries.spans.SpanRecord",
+        "watchroom.queries.span_records.SpanRecord",
         "watchroom.rules.details.StepDetail",
     ),
     "What a journal must answer": ("watchroom.journal.protocol.Journal",),

@@ -16,7 +16,8 @@ from watchroom.clients.events import (
 )
 from watchroom.clients.session import ClientSession
 from watchroom.queries import step_content
-from watchroom.queries.spans import LONGEST_MESSAGES, SpanReader
+from watchroom.queries.span_records import LONGEST_MESSAGES
+from watchroom.queries.spans import SpanReader
 from watchroom.rules.usage import UsageTotal
 from watchroom.runtime import ChatAgent
 from watchroom.runtime.models import ModelChunk

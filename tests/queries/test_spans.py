@@ -21,7 +21,8 @@ from watchroom.clients.events import (
     UsageTold,
 )
 from watchroom.clients.session import ClientSession
-from watchroom.queries.spans import SpanProjection, SpanReader, SpanRecord
+from watchroom.queries.span_records import SpanRecord
+from watchroom.queries.spans import SpanProjection, SpanReader
 from watchroom.rules.usage import UsageTotal
 from watchroom.runtime import ChatAgent
 from watchroom.toolbox.agent_tools import agent_tools

@@ -7,17 +7,28 @@ whoever receives them twice has them once. Nothing that goes on is a span yet.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
-from types import MappingProxyType
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from watchroom.call_context import CALL
 from watchroom.journal import Journal
 from watchroom.model import ENDED, Json, Row, SessionStatus
+from watchroom.queries.span_records import (
+    SPAN_BYTES,
+    TRACE_BYTES,
+    SpanRecord,
+    SpanValue,
+    agent_attributes,
+    bound_name,
+    encode_messages,
+    freeze_attributes,
+    hash_id,
+    span_name,
+    traced_span,
+    traced_span_id,
+    usage_attributes,
+)
 from watchroom.queries.step_content import LONGEST_TEXT, StepContent, call_error, parse_step
 from watchroom.rules.details import StepDetail
 from watchroom.rules.members import is_spawn
@@ -25,41 +36,12 @@ from watchroom.rules.trace_context import TracedCall, traced_call
 from watchroom.rules.usage import UsageRecord, parent_of, usage_of
 from watchroom.validation import escape_unstorable
 
-SpanKind: TypeAlias = Literal["internal", "client", "server"]
-SpanValue: TypeAlias = str | int | float | tuple[str, ...]
-
-LONGEST_MESSAGES: Final = 100_000
-"""Characters of the messages of one chat that are given, the newest, where texts are."""
 _MOST_MESSAGES: Final = 100
-_LONGEST_NAME: Final = 200
-_LARGEST: Final = 2**63 - 1
-"""A number is sent in 64 bits."""
+"""So many messages are remembered between two answers, the newest, where texts are wanted."""
 _MOST_CALLS: Final = 1000
 """So many calls of a session are remembered that have not ended."""
-_TRACE_BYTES: Final = 16
-_SPAN_BYTES: Final = 8
 _SPAWNING: Final = frozenset({"Agent", "Task", "spawn_agent"})
 """What clients call the tools by which an agent has a subagent work."""
-
-
-class SpanRecord(NamedTuple):
-    """A span that is over. Ids are hexadecimal digits, ``parent_id`` is empty of the first span of a trace;
-    ``start`` and ``end`` are nanoseconds since the epoch. ``error`` is the code of what went wrong, empty
-    where nothing did; ``links`` are ids of earlier spans of the trace, ``row`` the row by which it was over.
-    ``is_parent_remote``: the parent is a span of whoever called."""
-
-    name: str
-    kind: SpanKind
-    trace_id: str
-    span_id: str
-    parent_id: str
-    start: int
-    end: int
-    attributes: Mapping[str, SpanValue]
-    row: int
-    error: str = ""
-    links: tuple[str, ...] = ()
-    is_parent_remote: bool = False
 
 
 class _Place(NamedTuple):
@@ -127,17 +109,19 @@ class SpanProjection:
     def apply(self, row: Row) -> tuple[SpanRecord, ...]:
         """Take in ``row``; returns the spans that are over by it, in order. Raises as ``content``."""
         if not self._workspace:
-            self._workspace = _hash(32, row.time, row.actor, row.tool, row.zone, row.path, row.sha256)
+            self._workspace = hash_id(32, row.time, row.actor, row.tool, row.zone, row.path, row.sha256)
         if row.zone == "session":
             is_step = row.version is not None and row.outcome == "ok"
             return tuple(self._apply_step(row)) if is_step else ()
         call = traced_call(row)
         if is_spawn(row):
             self._apply_spawn(row, call)
-        return (_traced_span(row, call),) if call is not None and call.parent.is_sampled else ()
+        return (traced_span(row, call),) if call is not None and call.parent.is_sampled else ()
 
     def _apply_spawn(self, row: Row, call: TracedCall | None) -> None:
-        place = _Place(call.parent.trace_id, _traced_id(row)) if call is not None else self._caller_of(row)
+        place = (
+            _Place(call.parent.trace_id, traced_span_id(row)) if call is not None else self._caller_of(row)
+        )
         if place is not None:
             self._spawned[row.path] = place
 
@@ -159,10 +143,10 @@ class SpanProjection:
         client = row.detail.get("client")
         session = _Session(
             path=row.path,
-            place=place or _Place(_hash(_TRACE_BYTES, self._workspace, row.path)),
+            place=place or _Place(hash_id(TRACE_BYTES, self._workspace, row.path)),
             client=client if isinstance(client, str) else "",
             model=step.session_model,
-            turn_id=_hash(_SPAN_BYTES, self._workspace, row.path, row.seq),
+            turn_id=hash_id(SPAN_BYTES, self._workspace, row.path, row.seq),
             turn_start=row.time,
             last=row.time,
             asked=row.time,
@@ -215,13 +199,13 @@ class SpanProjection:
         """The session goes on after it had ended. What was sent of it is not sent again with another end: its
         new turn is a span of its own."""
         session.links = (session.turn_id,)
-        session.turn_id = _hash(_SPAN_BYTES, self._workspace, row.path, row.seq)
+        session.turn_id = hash_id(SPAN_BYTES, self._workspace, row.path, row.seq)
         session.turn_start = session.asked = session.last = row.time
         session.is_over = False
 
     def _open_calls(self, session: _Session, row: Row, step: StepContent) -> None:
         for call in step.calls:
-            id_ = _hash(_SPAN_BYTES, self._workspace, row.path, row.seq, call.id)
+            id_ = hash_id(SPAN_BYTES, self._workspace, row.path, row.seq, call.id)
             session.calls[call.id] = _Call(id_, call.tool, call.arguments, row.time)
             if len(session.calls) > _MOST_CALLS:
                 del session.calls[next(iter(session.calls))]
@@ -237,10 +221,10 @@ class SpanProjection:
         call = session.calls.pop(id_, None)
         if call is None:
             # Nobody has said which tool it is: the agent decided so by itself, without a model.
-            call = _Call(_hash(_SPAN_BYTES, self._workspace, row.path, row.seq, id_), "", "", start)
+            call = _Call(hash_id(SPAN_BYTES, self._workspace, row.path, row.seq, id_), "", "", start)
         named: dict[str, SpanValue] = {
-            "gen_ai.tool.name": _line(call.tool),
-            "gen_ai.tool.call.id": _line(id_),
+            "gen_ai.tool.name": bound_name(call.tool),
+            "gen_ai.tool.call.id": bound_name(id_),
             "gen_ai.tool.type": "function",
         }
         if self._with_content:
@@ -274,20 +258,20 @@ class SpanProjection:
         asked = step.requested_model or session.model
         answered = used.model if used is not None else ""
         named: dict[str, SpanValue] = {
-            "gen_ai.request.model": _line(asked),
-            "gen_ai.response.model": _line(answered),
+            "gen_ai.request.model": bound_name(asked),
+            "gen_ai.response.model": bound_name(answered),
             "gen_ai.response.finish_reasons": (step.finish_reason,) if step.finish_reason else (),
         }
         if used is not None:
-            named |= _usage_attributes(used)
+            named |= usage_attributes(used)
         if self._with_content:
             named |= {
-                "gen_ai.input.messages": _as_json(session.given),
-                "gen_ai.output.messages": _as_json(session.said),
+                "gen_ai.input.messages": encode_messages(session.given),
+                "gen_ai.output.messages": encode_messages(session.said),
             }
         session.given, session.said = [], []
         session.answered, session.asked = None, row.time
-        span_id = _hash(_SPAN_BYTES, self._workspace, row.path, row.seq, "chat")
+        span_id = hash_id(SPAN_BYTES, self._workspace, row.path, row.seq, "chat")
         model = asked or answered
         return _span(
             session, row, "chat", model, span_id, session.turn_id, start, end, named, error=step.error
@@ -297,8 +281,8 @@ class SpanProjection:
         session.is_over = True
         session.calls.clear()
         named: dict[str, SpanValue] = {
-            "gen_ai.request.model": _line(session.model),
-            "watchroom.client": _line(session.client),
+            "gen_ai.request.model": bound_name(session.model),
+            "watchroom.client": bound_name(session.client),
             "watchroom.session.status": status,
         }
         return _span(
@@ -350,103 +334,19 @@ def _span(
     error: str,
 ) -> SpanRecord:
     attributes = {
-        **_agent_attributes(operation, session.agent),
-        "gen_ai.conversation.id": _line(session.path),
+        **agent_attributes(operation, session.agent),
+        "gen_ai.conversation.id": bound_name(session.path),
         **named,
     }
     return SpanRecord(
-        _name(operation, subject),
+        span_name(operation, subject),
         "client" if operation == "chat" else "internal",
         session.place.trace_id,
         span_id,
         parent_id,
         min(start, end),
         end,
-        _frozen(attributes, row, error),
+        freeze_attributes(attributes, row, error),
         row.seq,
         error,
     )
-
-
-def _traced_span(row: Row, call: TracedCall) -> SpanRecord:
-    """The span of a call that came from elsewhere, by its first row."""
-    attributes: dict[str, SpanValue] = {
-        **_agent_attributes("execute_tool", row.actor),
-        "gen_ai.tool.name": _line(row.tool),
-        "gen_ai.tool.type": "function",
-        "mcp.method.name": "tools/call",
-    }
-    error = "" if row.outcome == "ok" else row.error or row.outcome
-    return SpanRecord(
-        _name("execute_tool", row.tool),
-        "server",
-        call.parent.trace_id,
-        _traced_id(row),
-        call.parent.span_id,
-        call.began,
-        row.time,
-        _frozen(attributes, row, error),
-        row.seq,
-        error,
-        is_parent_remote=True,
-    )
-
-
-def _traced_id(row: Row) -> str:
-    return _hash(_SPAN_BYTES, row.time, row.seq, row.actor, row.tool, row.detail_json)
-
-
-def _agent_attributes(operation: str, agent: str) -> dict[str, SpanValue]:
-    name = _line(agent)
-    return {"gen_ai.operation.name": operation, "gen_ai.agent.id": name, "gen_ai.agent.name": name}
-
-
-def _usage_attributes(used: UsageRecord) -> dict[str, SpanValue]:
-    usage = used.usage
-    counts = {
-        # By the conventions cached tokens are input, too.
-        "gen_ai.usage.input_tokens": usage.input + usage.cache_read + usage.cache_write,
-        "gen_ai.usage.output_tokens": usage.output,
-        "gen_ai.usage.cache_read.input_tokens": usage.cache_read or None,
-        "gen_ai.usage.cache_creation.input_tokens": usage.cache_write or None,
-    }
-    attributes: dict[str, SpanValue] = {
-        name: min(count, _LARGEST) for name, count in counts.items() if count is not None
-    }
-    if usage.priced_by and not usage.unpriced and isfinite(usage.cost):
-        attributes["watchroom.usage.cost"] = usage.cost
-    return attributes
-
-
-def _frozen(attributes: Mapping[str, SpanValue], row: Row, error: str) -> Mapping[str, SpanValue]:
-    """``attributes`` without empty ones, with those of every span."""
-    told = {name: value for name, value in attributes.items() if value not in ("", ())}
-    if error:
-        told["error.type"] = error
-    return MappingProxyType({**told, "watchroom.row": row.seq})
-
-
-def _name(operation: str, subject: str) -> str:
-    return f"{operation} {_line(subject)}".rstrip()
-
-
-def _line(text: str) -> str:
-    return escape_unstorable(text, _LONGEST_NAME)
-
-
-def _as_json(messages: Sequence[Mapping[str, Json]]) -> str:
-    """The newest of ``messages`` as a JSON list, empty where there are none."""
-    kept: list[str] = []
-    size = 0
-    for message in reversed(messages):
-        kept.append(json.dumps(message, ensure_ascii=False))
-        size += len(kept[-1])
-        if size > LONGEST_MESSAGES:
-            kept.pop()
-            break
-    return f"[{', '.join(reversed(kept))}]" if kept else ""
-
-
-def _hash(size: int, *parts: Json) -> str:
-    """An id of ``size`` bytes in hexadecimal digits, the same for the same ``parts``."""
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[: 2 * size]

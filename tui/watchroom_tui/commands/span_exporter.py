@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from watchroom import __version__
 from watchroom.clients.errors import ExtraMissing
 from watchroom.errors import WatchroomError
-from watchroom.queries.spans import SpanRecord
+from watchroom.queries.span_records import SpanRecord
 
 from watchroom_tui.sanitize import sanitize
 

@@ -12,7 +12,8 @@ from typing import Final
 
 from watchroom.journal import Journal
 from watchroom.model import Json
-from watchroom.queries.spans import SpanReader, SpanRecord
+from watchroom.queries.span_records import SpanRecord
+from watchroom.queries.spans import SpanReader
 from watchroom.rules.alerts import is_web_address
 from watchroom.texts import Catalogue
 
