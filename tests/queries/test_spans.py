@@ -169,6 +169,22 @@ def test_a_client_s_answer_is_one_span_though_its_usage_comes_later(workspace: W
     assert {span.parent_id for span in spans} == {whole.span_id}
 
 
+def test_usage_that_is_told_after_the_call_is_of_the_answer_before_it(workspace: Workspace) -> None:
+    session = ClientSession(workspace, "alice", "s-1", CLAUDE)
+    for event in (
+        PromptSubmitted("Write"),
+        CallStarted("c1", "Write", "{}"),
+        CallFinished("c1", "written"),
+        UsageTold(UsageTotal(10, 5), "big"),
+        MessageCompleted("Done.", model="big", used=UsageTotal(10, 5)),
+    ):
+        session.record(event)
+    (_, first, second) = spans_of(workspace)
+    rows = {row.version: row.time for row in workspace.journal.history("session", session.path)}
+    assert (first.start, first.end) == (rows[2], rows[5])
+    assert (second.start, second.end) == (rows[5], rows[6])
+
+
 def test_a_session_that_goes_on_after_its_end_is_another_span_and_the_first_stays(
     workspace: Workspace,
 ) -> None:

@@ -64,8 +64,9 @@ class _Call:
 
 @dataclass
 class _Session:
-    """As much of a session as its next spans need. ``asked`` is since when its model works, ``answered`` when
-    it last said something of which no usage is known yet."""
+    """As much of a session as its next spans need. ``asked`` is since when its model works. Of a client's
+    answer whose usage is not known yet, ``began`` is since when the model worked on it, and ``answered`` when
+    it last said something."""
 
     path: str
     place: _Place
@@ -75,6 +76,7 @@ class _Session:
     turn_start: int
     last: int
     asked: int
+    began: int | None = None
     answered: int | None = None
     links: tuple[str, ...] = ()
     is_over: bool = False
@@ -181,9 +183,10 @@ class SpanProjection:
         self._keep_messages(session, step)
         for id_, result in step.results:
             yield self._finish_call(session, row, id_, result, start)
+        if session.client and (step.is_answer or step.calls) and session.began is None:
+            session.began = session.asked
         if is_answer:
-            began = session.asked if session.client else start
-            yield self._finish_chat(session, row, step, used, began, session.answered or row.time)
+            yield self._finish_chat(session, row, step, used, start)
         elif step.is_answer:
             session.answered = row.time
         if step.is_prompt or step.results:
@@ -250,11 +253,16 @@ class SpanProjection:
         """The span of what a client's model said where the client has not told by now what that used: what it
         reads from a transcript may come after the turn has ended."""
         if session.answered is not None:
-            yield self._finish_chat(session, row, StepContent(), None, session.asked, session.answered)
+            yield self._finish_chat(session, row, StepContent(), None, session.asked)
+        session.began = None
 
     def _finish_chat(
-        self, session: _Session, row: Row, step: StepContent, used: UsageRecord | None, start: int, end: int
+        self, session: _Session, row: Row, step: StepContent, used: UsageRecord | None, start: int
     ) -> SpanRecord:
+        """The span of an answer, which began at ``start`` unless its client has shown since when."""
+        if session.client:
+            start = session.asked if session.began is None else session.began
+        end = row.time if session.answered is None else session.answered
         asked = step.requested_model or session.model
         answered = used.model if used is not None else ""
         named: dict[str, SpanValue] = {
@@ -270,7 +278,7 @@ class SpanProjection:
                 "gen_ai.output.messages": encode_messages(session.said),
             }
         session.given, session.said = [], []
-        session.answered, session.asked = None, row.time
+        session.began, session.answered, session.asked = None, None, max(session.asked, end)
         span_id = hash_id(SPAN_BYTES, self._workspace, row.path, row.seq, "chat")
         model = asked or answered
         return _span(
