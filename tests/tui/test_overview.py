@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 from calls import ok
+from runtime.scripted import at_work
 from runtime.weather import call, calling
+from runtime.working import HELLO, Held, chat
 from tui.driver import NARROW, User, dashboard
 from tui.pictures import SIZES
 from tui.sessions import asks, running, says
@@ -18,6 +20,7 @@ from tui.team import PLAN, deliver, stale_write, write
 from watchroom import Toolbox, Workspace
 from watchroom.model import PRESENCE, Write
 from watchroom_tui.actions import SCREENS
+from watchroom_tui.services.agent_stop import AgentStop
 
 SAVE = call("save_to_my_workspace", filename="x.md", content="x")
 
@@ -159,13 +162,34 @@ async def test_all_agents_are_paused_and_go_on(workspace: Workspace) -> None:
         await user.is_asked("Pause 1 agents: bob?")
         await user.press("enter")
         await user.is_told("Paused: bob")
-        await user.until(lambda: bob.session.state.status == "paused", "the pause")
+        assert bob.session.state.status == "paused"
+        row = workspace.session_zone.newest(bob.session.path)
+        assert row is not None
+        await user.sees(f"its session is paused (row {row.seq})", "All are proven to have stopped: 1.")
+        await user.press("escape")
         await shows_status(user, "paused")
         await user.press("ctrl+x")
         await user.is_asked("Let 1 agents go on that are paused: bob?")
         await user.press("enter")
         await user.is_told("They go on: bob")
         await shows_status(user, "waiting_for_human_input")
+
+
+async def test_an_agent_that_does_not_stop_is_said_not_to_have(workspace: Workspace) -> None:
+    held = Held()
+    hanging = chat(calling(call("work")), tools={"work": held})
+    async with (
+        dashboard(workspace) as user,
+        workspace.sessions.begin("bob", hanging, messages=HELLO) as bob,
+        at_work(bob),
+    ):
+        await held.began.wait()
+        await shows_status(user, "running")
+        user.app.run_worker(AgentStop(user.app, patience=0).toggle())
+        await user.is_asked("Pause 1 agents: bob?")
+        await user.press("enter")
+        await user.is_told("Not proven to have stopped: bob.")
+        await user.sees("bob NOT STOPPED its session goes on (row ", f"{workspace.root} bob --end")
 
 
 async def shows_status(user: User, status: str) -> None:

@@ -11,7 +11,7 @@ from watchroom.clients.stopping import PATIENCE, StopProof, is_held, stop_client
 from watchroom.rules.details import StepDetail
 from watchroom.rules.presence import is_unfinished
 from watchroom.rules.usage import is_subagent_step
-from watchroom.texts import catalogue
+from watchroom.texts import Language, catalogue
 from watchroom.workspace import Workspace
 
 _THREADS: Final = 16
@@ -35,6 +35,24 @@ def prove_paused(
     return _for_each(agents, lambda agent: _wait_until_paused(workspace, agent, until))
 
 
+def check_paused(workspace: Workspace, agent: str, language: Language | None = None) -> StopProof:
+    """What shows now that ``agent`` in ``workspace``, which was told to pause, has: all its sessions are
+    paused, have ended, or nobody goes on with them. It is said in ``language`` (default: the workspace's).
+    Raises `JournalError`."""
+    texts = catalogue(language or workspace.config.language)
+    proof = StopProof(agent, True, texts("stop.idle"))
+    for last in workspace.session_zone.heads(agent):
+        if not is_unfinished(last) or is_subagent_step(last):
+            continue
+        if StepDetail.of(last).status == "paused":
+            proof = StopProof(agent, True, texts("stop.paused", row=last.seq))
+        elif not is_held(workspace.journal, last):
+            proof = StopProof(agent, True, texts("stop.no_process", row=last.seq))
+        else:
+            return StopProof(agent, False, texts("stop.no_answer", row=last.seq))
+    return proof
+
+
 def end_agents(
     workspace: Workspace, agents: Iterable[str], by: str, *, patience: float = PATIENCE
 ) -> list[StopProof]:
@@ -55,22 +73,10 @@ def _for_each(agents: Iterable[str], stop: Callable[[str], StopProof]) -> list[S
 
 
 def _wait_until_paused(workspace: Workspace, agent: str, until: float) -> StopProof:
-    texts = catalogue(workspace.config.language)
-    journal, zone = workspace.journal, workspace.session_zone
-    changes = journal.changes()
+    changes = workspace.journal.changes()
     try:
         while True:
-            proof = StopProof(agent, True, texts("stop.idle"))
-            for last in zone.heads(agent):
-                if not is_unfinished(last) or is_subagent_step(last):
-                    continue
-                if StepDetail.of(last).status == "paused":
-                    proof = StopProof(agent, True, texts("stop.paused", row=last.seq))
-                elif not is_held(journal, last):
-                    proof = StopProof(agent, True, texts("stop.no_process", row=last.seq))
-                else:
-                    proof = StopProof(agent, False, texts("stop.no_answer", row=last.seq))
-                    break
+            proof = check_paused(workspace, agent)
             left = until - time.monotonic()
             if proof.is_proven or left <= 0:
                 return proof

@@ -1,31 +1,43 @@
-"""Pause every agent that works, and resume those again."""
+"""Pause every agent that works, show what proves it, and resume those again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, cast
+import asyncio
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, cast
 
 from watchroom.model import RELEASE_AGENTS, STOP_AGENTS, Json
 from watchroom.projections import AgentView
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog
+from watchroom_tui.dialogs.stop import StopDialog, StopProgress, StopState
 from watchroom_tui.sanitize import sanitize
 
+if TYPE_CHECKING:
+    from watchroom.workspace import Workspace
+
+PATIENCE: Final = 10.0
+"""Seconds until an agent that was told to pause has to have shown that it did."""
+_LOOK_SECONDS: Final = 0.1
+"""It is looked again after so long: that a process is gone, no row may tell."""
 _GOES_ON: Final = ("idle", "running", "waiting_for_human_input")
 """How a session stands that a process goes on with."""
 
 
 class AgentStop:
-    """Stops all agents, or lets those go on that were stopped so. Which these are stands in the journal."""
+    """Stops all agents, or lets those go on that were stopped so. Which these are stands in the journal. What
+    proves that an agent has stopped is waited for ``patience`` seconds."""
 
-    def __init__(self, app: Dashboard) -> None:
+    def __init__(self, app: Dashboard, patience: float = PATIENCE) -> None:
         self._app = app
+        self._patience = patience
 
     async def toggle(self) -> None:
         """Ask whether all agents at work should be paused; where none is, whether those should go on that
-        were stopped together. Says whom it concerned, and who could not be reached and why. Awaits the
-        answer: run it in a worker."""
+        were stopped together. Shows for each until it is certain whether it has stopped, and who could
+        not be told and why. Awaits the answer: run it in a worker."""
         app = self._app
         if not app.can_act:
             app.explain_read_only()
@@ -33,9 +45,13 @@ class AgentStop:
         at_work = [view.agent.id for view in app.model.agents if self._is_at_work(view)]
         stopped = [view.agent.id for view in app.model.agents if view.agent.id in app.model.stopped]
         if at_work:
-            await self._act(STOP_AGENTS, {"agents": at_work}, "stop", at_work)
+            answer = await self._act(STOP_AGENTS, {"agents": at_work}, "stop", at_work)
+            if answer is not None:
+                await self._prove(answer)
         elif stopped:
-            await self._act(RELEASE_AGENTS, {}, "resume", stopped)
+            answer = await self._act(RELEASE_AGENTS, {}, "resume", stopped)
+            if answer is not None:
+                app.show_message(app.texts("stop.resume_done", agents=_named(_told(answer))))
         else:
             app.show_message(app.texts("stop.nobody"))
 
@@ -55,22 +71,63 @@ class AgentStop:
             view.session is not None and view.session.status == "paused"
         )
 
-    async def _act(self, tool: str, arguments: Mapping[str, Json], verb: str, agents: Sequence[str]) -> None:
-        """Call ``tool``, after the person confirmed it, and say whom it reached."""
+    async def _act(
+        self, tool: str, arguments: Mapping[str, Json], verb: str, agents: Sequence[str]
+    ) -> Mapping[str, Json] | None:
+        """Call ``tool``, after the person confirmed it. Returns its result; None where it did nothing, which
+        has been said then."""
         app, texts = self._app, self._app.texts
         question = texts(f"stop.{verb}_question", count=len(agents), agents=_named(agents))
         if not await app.push_screen_wait(ConfirmDialog(texts(f"stop.{verb}_title"), question)):
-            return
+            return None
         answer = await app.act(tool, arguments)
         if answer is None:
-            return
+            return None
         if not answer["success"]:
             app.show_message(f"{answer['message']} {answer['suggestion']}", "error")
+            return None
+        return answer
+
+    async def _prove(self, answer: Mapping[str, Json]) -> None:
+        """Show whether those have stopped that were told to, by ``answer``, until all have or it took too
+        long; said as well, for the dialog may be closed."""
+        app, workspace = self._app, self._app.workspace
+        refused = cast("Mapping[str, str]", answer.get("refused", {}))
+        if workspace is None:
             return
-        for agent, reason in cast("Mapping[str, str]", answer.get("refused", {})).items():
-            app.show_message(texts("stop.stop_failed", agent=sanitize(agent), reason=reason), "error")
-        told = list(cast("Mapping[str, int]", answer["rows"]))
-        app.show_message(texts(f"stop.{verb}_done", agents=_named(told)))
+        until = time.monotonic() + self._patience
+        proofs = await asyncio.to_thread(self._check, workspace, _told(answer))
+        progress = StopProgress(proofs, refused, workspace.root, int(self._patience))
+        dialog = StopDialog(progress)
+        app.push_screen(dialog)
+        while progress.unproven and time.monotonic() < until:
+            await asyncio.sleep(_LOOK_SECONDS)
+            again = await asyncio.to_thread(self._check, workspace, progress.unproven)
+            newer = {proof.agent: proof for proof in again}
+            proofs = [newer.get(proof.agent, proof) for proof in proofs]
+            progress = progress._replace(agents=proofs)
+            dialog.show_progress(progress)
+        dialog.show_progress(progress._replace(is_over=True))
+        proven = [proof.agent for proof in proofs if proof.is_proven]
+        if proven:
+            app.show_message(app.texts("stop.stop_done", agents=_named(proven)))
+        if progress.unproven:
+            text = app.texts("stop.not_proven", agents=_named(progress.unproven))
+            app.show_message(text, "error")
+        for agent, reason in refused.items():
+            text = app.texts("stop.stop_failed", agent=sanitize(agent), reason=reason)
+            app.show_message(text, "error")
+
+    def _check(self, workspace: Workspace, agents: Iterable[str]) -> Sequence[StopState]:
+        # What stops clients is slow to load.
+        from watchroom.clients.team_stop import check_paused
+
+        proofs = [check_paused(workspace, agent, self._app.language) for agent in agents]
+        return [StopState(proof.agent, proof.is_proven, proof.how) for proof in proofs]
+
+
+def _told(answer: Mapping[str, Json]) -> Sequence[str]:
+    return list(cast("Mapping[str, int]", answer["rows"]))
 
 
 def _named(agents: Sequence[str]) -> str:
