@@ -16,6 +16,7 @@ import pytest
 from journal.faults import PATIENCE, Writers, opened, proxy
 from journal.server import Server, running_server
 from psycopg.conninfo import conninfo_to_dict
+from watchroom.model import Note
 
 pytestmark = pytest.mark.postgres
 
@@ -106,6 +107,28 @@ def test_two_hundred_swallowed_answers_double_nothing(new_database: Callable[[],
         with opened(url) as (journal,):
             writers.check(journal)
             assert (writers.unknown, writers.refused) == (set(), set())
+
+
+def test_an_append_is_on_disk_whatever_the_session_is_set_to(new_database: Callable[[], str]) -> None:
+    url = new_database()
+    with opened(url) as (journal,):
+        journal.append([Note("alice", "t", "collab", "a")])
+    with psycopg.connect(url) as session:
+        session.execute("SET synchronous_commit = off")
+        session.execute("SELECT watchroom.append(gen_random_uuid(), '[]', '{}')")
+        assert session.execute("SHOW synchronous_commit").fetchone() == ("on",)
+
+
+def test_the_keys_of_appends_are_kept_for_a_day(new_database: Callable[[], str]) -> None:
+    url = new_database()
+    note = Note("alice", "t", "collab", "a")
+    with opened(url) as (journal,), psycopg.connect(url, autocommit=True) as admin:
+        journal.append([note])
+        admin.execute("UPDATE watchroom.attempts SET at = at - interval '25 hours'")
+        journal.append([note])
+        assert admin.execute("SELECT seqs FROM watchroom.attempts ORDER BY at").fetchall() == [([1],), ([2],)]
+        journal.append([note] * 1000)
+        assert admin.execute("SELECT seqs[1] FROM watchroom.attempts ORDER BY at").fetchall() == [(2,), (3,)]
 
 
 def test_a_client_that_is_killed_before_it_is_answered_leaves_the_journal_whole(

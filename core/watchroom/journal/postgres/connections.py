@@ -39,9 +39,8 @@ SET tcp_keepalives_idle = 5;
 SET tcp_keepalives_interval = 3;
 SET tcp_keepalives_count = 3;
 SET tcp_user_timeout = 15000;
-SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
 """
-"""Gives who serves the connection first. What is acknowledged is on disk, whatever the server is set to."""
+"""Gives who serves the connection first."""
 _counted: Final = local()
 
 

@@ -45,6 +45,10 @@ BEGIN
     INSERT INTO contents AS kept (sha256, content)
         SELECT encode(sha256(large), 'hex'), large FROM unnest(bodies) AS large
         WHERE octet_length(large) > inline_bytes ON CONFLICT DO NOTHING;
+    IF current_setting('synchronous_commit') = 'off' THEN
+        -- What is visible is on disk, whatever the caller's session or the server is set to.
+        PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
     SELECT tip.seq, tip.time INTO last, now_ns FROM tip FOR UPDATE;
     now_ns := greatest(now_ns, clock_ns());
     SELECT attempts.seqs INTO known FROM attempts WHERE attempts.key = attempt;
@@ -167,6 +171,12 @@ BEGIN
     IF known IS NULL THEN
         UPDATE tip SET seq = last, time = now_ns;
         INSERT INTO attempts (key, seqs) VALUES (attempt, made);
+        IF last / 1000 > (last - cardinality(made)) / 1000 THEN
+            -- Nobody asks after a day what became of an append.
+            DELETE FROM attempts WHERE attempts.key IN (
+                SELECT old.key FROM attempts AS old WHERE old.at < clock_timestamp() - interval '1 day'
+                    ORDER BY old.at LIMIT 5000);
+        END IF;
     END IF;
 END $$;
 
