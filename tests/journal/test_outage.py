@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from cli.running import printed_json, run
+from cli.running import as_typed, printed_json, run
+from evidence import all_rows
 from journal.server import Server, running_server
 from tui.driver import MIDDLE, dashboard
 from watchroom import Workspace
+from watchroom.journal import open_journal
+from watchroom.journal.postgres.local_server import LocalServer
+from watchroom.model import LOST
 from watchroom_tui.cli import REFUSED
 
 pytestmark = pytest.mark.postgres
@@ -79,3 +85,32 @@ def test_a_server_of_one_s_own_is_started_for_a_first_try(
     assert "does not answer" in error
     stopped = run(capsys, "server", "status", "--folder", folder, "--json")
     assert (stopped[0], json.loads(stopped[1])["running"]) == (1, False)
+
+
+def test_a_demo_shows_three_machines_one_of_which_is_lost(reachable: Path) -> None:
+    root = reachable / "calculator"
+    command = as_typed(
+        "demo", str(root), "--machines", "3", "--agents", "4", "--speed", "8", "--headless", "--for", "20"
+    )
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert (summary["verify"], summary["errors"]) == ("clean", [])
+    server = LocalServer(Path(f"{root}-server"))
+    server.start()
+    try:
+        with closing(open_journal(server.address())) as journal:
+            (lost,) = [row for row in all_rows(journal) if row.tool == LOST]
+            heads = {
+                head.path: journal.content(head.seq) for head in journal.heads("collab") if not head.deleted
+            }
+            # Who worked there goes on elsewhere.
+            ids = [head.path.partition("/")[0] for head in journal.heads("session") if head.seq > lost.seq]
+            assert len(set(ids)) >= 4
+        for checkout in (root, Path(f"{root}-machine-2"), Path(f"{root}-machine-3")):
+            with Workspace.open(checkout, create=False) as workspace:
+                assert workspace.verify() == []
+                shown = {path: (checkout / "collaborative/current" / path).read_text() for path in heads}
+                assert shown == heads
+    finally:
+        server.stop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from threading import Event, Thread
 from traceback import extract_tb
@@ -16,7 +16,7 @@ from watchroom.rules.config import Agent
 from watchroom.runtime.threads import run_in_thread
 from watchroom.sandbox.errors import InvalidWorkspace
 from watchroom.simulation.player import FULL_SPEED, GOODBYE, Player, Stage
-from watchroom.simulation.process import AgentProcess
+from watchroom.simulation.process import AgentPlace, AgentProcess
 from watchroom.simulation.request_queue import RequestQueue
 from watchroom.simulation.scenario import Scenario
 from watchroom.simulation.scenario_file import demo
@@ -37,8 +37,8 @@ class Simulation:
     ``speed`` divides all pauses: at 1 an agent acts every second or two, at 0 it never pauses. With
     ``people`` the agents ask people now and then, and wait for the answer as long as the scenario says,
     whatever the speed. The agents ``apart`` work in processes of their own, which end with the simulation,
-    and ask nobody. Used as a context manager it starts and stops. Raises ValueError where ``speed`` is
-    negative.
+    and ask nobody; a mapping says where each works. Used as a context manager it starts and stops. Raises
+    ValueError where ``speed`` is negative.
     """
 
     def __init__(
@@ -50,14 +50,15 @@ class Simulation:
         seed: int = 0,
         speed: float = 1.0,
         people: bool = False,
-        apart: Collection[str] = (),
+        apart: Collection[str] | Mapping[str, AgentPlace] = (),
     ) -> None:
         if speed < 0:
             raise ValueError(f"speed is 0 (no pauses) or more, not {speed}")
         self._workspace = workspace
         self._scenario = scenario or demo()
         self._team = list(agents)
-        self._apart = [agent.id for agent in self._team if agent.id in apart]
+        places = apart if isinstance(apart, Mapping) else dict.fromkeys(apart, AgentPlace())
+        self._apart = {agent.id: places[agent.id] for agent in self._team if agent.id in places}
         self._seed = seed
         self._speed = speed
         self._people = people
@@ -134,7 +135,7 @@ class Simulation:
         )
         here = [Player(stage, agent) for agent in self._team if agent.id not in self._apart]
         over = run_in_thread(self._stopped.wait)
-        await play(stage, over, here, [AgentProcess(stage, agent) for agent in self._apart])
+        await play(stage, over, here, [AgentProcess(stage, *each) for each in self._apart.items()])
 
 
 async def play(

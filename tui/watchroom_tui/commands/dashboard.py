@@ -78,6 +78,7 @@ def declare_demo(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--scenario", metavar="FILE", help=texts("cli.argument.scenario"))
     parser.add_argument("--seed", type=int, default=0, metavar="N", help=texts("cli.argument.seed"))
     parser.add_argument("--speed", type=float, default=1.0, metavar="X", help=texts("cli.argument.speed"))
+    parser.add_argument("--machines", type=int, default=1, metavar="N", help=texts("cli.argument.machines"))
     parser.add_argument("--headless", action="store_true", help=texts("cli.argument.headless"))
     parser.add_argument(
         "--for", dest="seconds", type=float, metavar="SECONDS", help=texts("cli.argument.for")
@@ -94,20 +95,33 @@ def run_demo(args: Namespace, texts: Catalogue) -> int:
     from watchroom.simulation import Simulation
     from watchroom.workspace import Workspace
 
+    from watchroom_tui.commands.demo_machines import MOST_MACHINES, demo_machines
+
     scenario = _read_scenario(args.scenario, texts)
     count = DEMO_AGENTS if args.scenario is None and args.agents is None else args.agents
     if count is not None and count < scenario.at_least:
         raise WrongUsage(texts("cli.demo.too_few", fewest=scenario.at_least))
     if args.speed < 0 or (args.seconds is not None and args.seconds <= 0):
         raise WrongUsage(texts("cli.demo.not_positive"))
+    most = min(MOST_MACHINES, (count or DEMO_AGENTS) - 1)
+    if not 1 <= args.machines <= most:
+        raise WrongUsage(texts("cli.demo.machines", most=most))
     if args.dir and is_foreign(args.dir):
         raise WrongUsage(texts("cli.demo.not_empty", root=args.dir))
     with ExitStack() as stack:
         root = args.dir or os.path.join(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="watchroom-demo-")), "calculator"
         )
+        if not args.dir and args.machines > 1:
+            # Started by root, the database runs as somebody else, who has to reach its folder in there.
+            os.chmod(os.path.dirname(root), 0o711)  # noqa: S103  # to pass through, not to look
         agents = scenario.roster(count)
-        workspace = stack.enter_context(Workspace.open(root, agents, language=args.language))
+        address, apart = stack.enter_context(
+            demo_machines(root, agents, args.machines, args.speed, scenario.second_process)
+        )
+        workspace = stack.enter_context(
+            Workspace.open(address, agents, language=args.language, checkout=root)
+        )
         workspace.journal.present(resume=shlex.join(["watchroom", "demo", root]))
         simulation = Simulation(
             workspace,
@@ -116,7 +130,7 @@ def run_demo(args: Namespace, texts: Catalogue) -> int:
             seed=args.seed,
             speed=args.speed,
             people=not args.headless,
-            apart=[scenario.second_process],
+            apart=apart,
         )
         if not args.headless:
             with simulation:

@@ -1,0 +1,59 @@
+"""What a demo with several machines needs: a database on this one, and a checkout for each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from watchroom.checkout.location import keep_journal_address
+from watchroom.errors import JournalError
+from watchroom.rules.config import Agent
+from watchroom.simulation.process import AgentPlace
+
+MOST_MACHINES: Final = 8
+LOST_AFTER_SECONDS: Final = 25.0
+"""After so long one of the machines is lost, for people to see what then happens."""
+
+
+class DemoMachines(NamedTuple):
+    """The address of the workspace, and where the agents work that are not in the demo's own process."""
+
+    address: str
+    places: dict[str, AgentPlace]
+
+
+@contextmanager
+def demo_machines(
+    root: str, agents: Sequence[Agent], count: int, speed: float, second_process: str
+) -> Iterator[DemoMachines]:
+    """Share ``agents`` out among ``count`` machines. ``second_process`` works in a process of its own on the
+    first one; each other machine is a process with a checkout beside ``root``, over a database that is
+    stopped at the end. The last one is lost on the way. Raises `JournalError`."""
+    here = {second_process: AgentPlace()}
+    if count == 1:
+        yield DemoMachines(root, here)
+        return
+    try:
+        from watchroom.journal.postgres.local_server import LocalServer
+    except ImportError as error:
+        raise JournalError(reason=f"{error}: install watchroom[server]") from error
+    base = os.path.abspath(root)
+    others = [agent.id for agent in agents if agent.id != second_process]
+    places = {
+        agent: AgentPlace(
+            f"{base}-machine-{machine}", LOST_AFTER_SECONDS / max(speed, 1.0) if machine == count else None
+        )
+        for machine, agent in zip(range(count, 1, -1), reversed(others), strict=False)
+    }
+    server = LocalServer(Path(f"{base}-server"))
+    server.start()
+    try:
+        address = server.create_database()
+        for place in places.values():
+            keep_journal_address(place.root, address)
+        yield DemoMachines(address, here | places)
+    finally:
+        server.stop()
