@@ -37,15 +37,24 @@ class Server(LocalServer):
 
     def kill(self) -> None:
         """End all of its processes at once, as when their machine fails."""
-        told = self.folder / "data/postmaster.pid"
-        first = int(told.read_text().split()[0])
-        # It would tell the others that one of them ended.
-        os.kill(first, signal.SIGSTOP)
-        others = Path(f"/proc/{first}/task/{first}/children").read_text().split()
-        for process in (first, *map(int, others)):
-            os.kill(process, signal.SIGKILL)
+        # The first would tell the others that one of them ended.
+        self.freeze()
+        self._signal(signal.SIGKILL)
         # It counts as running for as long as nobody has asked how it ended.
-        told.unlink()
+        (self.folder / "data/postmaster.pid").unlink()
+
+    def freeze(self) -> None:
+        """Stop all of its processes where they are, until `thaw`."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, sent: signal.Signals) -> None:
+        first = int((self.folder / "data/postmaster.pid").read_text().split()[0])
+        os.kill(first, sent)
+        for process in Path(f"/proc/{first}/task/{first}/children").read_text().split():
+            os.kill(int(process), sent)
 
 
 class Standby(Server):

@@ -15,8 +15,9 @@ import psycopg
 import pytest
 from journal.faults import opened
 from journal.server import running_server
-from watchroom.errors import JournalUnreachable
+from watchroom.errors import JournalUnreachable, OutcomeUnknown
 from watchroom.journal import Journal, open_journal
+from watchroom.journal.postgres import PostgresJournal
 from watchroom.model import Note
 
 pytestmark = pytest.mark.postgres
@@ -100,6 +101,28 @@ def test_who_asks_while_the_server_is_away_is_told_and_all_goes_on_when_it_is_ba
                 renewed = "SELECT seen > pg_postmaster_start_time() FROM watchroom.presences"
                 until(lambda: connection.execute(renewed).fetchone() == (True,))
             assert is_alive(other, lease)
+
+
+def test_a_server_that_says_nothing_is_given_up() -> None:
+    with (
+        running_server() as server,
+        closing(PostgresJournal(server.create("journal"), silence=1)) as journal,
+        ThreadPoolExecutor() as threads,
+    ):
+        # A connection for each that asks below.
+        with journal.exclusive("section"):
+            journal.append([NOTE])
+        server.freeze()
+        try:
+            reading = threads.submit(journal.last_seq)
+            writing = threads.submit(journal.append, [NOTE])
+            with pytest.raises(JournalUnreachable):
+                reading.result(SOON)
+            with pytest.raises(OutcomeUnknown):
+                writing.result(2 * SOON)
+        finally:
+            server.thaw()
+        assert journal.append([NOTE])[0].row.seq == journal.last_seq()
 
 
 def test_a_claim_that_another_took_meanwhile_is_had_again_when_it_is_free(

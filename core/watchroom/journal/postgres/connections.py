@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from queue import Empty, LifoQueue
 from threading import local
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import psycopg
 import psycopg.conninfo
 from psycopg import Connection, Cursor
 from psycopg import errors as sqlstates
+from psycopg.abc import PQGen
 
 from watchroom.errors import JournalBusy, JournalDenied, JournalError, JournalUnreachable
 
@@ -21,6 +22,8 @@ CONNECT_SECONDS: Final = 3
 """How long one attempt to connect may take."""
 UNREACHABLE_SECONDS: Final = 2.0
 """How long what was not sent yet waits for a server that does not answer."""
+SILENCE_SECONDS: Final = 30.0
+"""How long a server is waited for that was asked and sends nothing: frozen, or waiting for a standby."""
 LOCK_SECONDS: Final = 10
 """How long an append waits for its turn (as the server's function says)."""
 _SETTINGS: Final = {
@@ -42,6 +45,7 @@ SET tcp_user_timeout = 15000;
 """
 """Gives who serves the connection first."""
 _counted: Final = local()
+_Answer = TypeVar("_Answer")
 
 
 def is_lost(error: psycopg.Error) -> bool:
@@ -88,22 +92,53 @@ class CountingCursor(Cursor[Any]):
         return super().execute(query, params, **options)
 
 
-class Connections:
-    """Connections to the server at ``url``, each used by one thread at a time. For any thread."""
+class BoundedConnection(Connection[tuple[Any, ...]]):
+    """A connection that gives up a server that was asked and sends nothing for ``silence`` seconds."""
 
-    def __init__(self, url: str) -> None:
+    silence: float | None = None
+
+    def wait(self, gen: PQGen[_Answer], *values: Any, **options: Any) -> _Answer:
+        if self.silence is not None:
+            gen = _bounded(gen, self.silence)
+        return super().wait(gen, *values, **options)
+
+
+def _bounded(gen: PQGen[_Answer], seconds: float) -> PQGen[_Answer]:
+    """``gen``, which says what it waits for, until nothing of that has come for so long."""
+    try:
+        wanted = next(gen)
+        until = time.monotonic() + seconds
+        while True:
+            ready = yield wanted
+            if ready:
+                until = time.monotonic() + seconds
+            elif time.monotonic() > until:
+                raise psycopg.OperationalError(f"the server has said nothing for {seconds:g} s")
+            wanted = gen.send(ready)
+    except StopIteration as end:
+        answer: _Answer = end.value
+        return answer
+
+
+class Connections:
+    """Connections to the server at ``url``, each used by one thread at a time. For any thread. A server that
+    says nothing for ``silence`` seconds is given up."""
+
+    def __init__(self, url: str, silence: float | None = SILENCE_SECONDS) -> None:
         self._url = url
-        self._idle: LifoQueue[Connection] = LifoQueue()
+        self._silence = silence
+        self._idle: LifoQueue[BoundedConnection] = LifoQueue()
         self._is_closed = False
         self.is_pooled = False
         """Whether there is a pooler before the server, which may give each transaction another session there.
         Known once there was a connection."""
 
-    def connect(self) -> Connection:
+    def connect(self) -> BoundedConnection:
         """A new connection, which commits each statement. Raises what psycopg raises."""
-        connection = psycopg.connect(
+        connection = BoundedConnection.connect(
             self._url, autocommit=True, cursor_factory=CountingCursor, **_settings(self._url)
         )
+        connection.silence = self._silence
         try:
             served = connection.execute(_ON_SERVER).fetchone()
             # A pooler tells a number of its own: with that of a session clients could cancel each other's.
@@ -116,16 +151,17 @@ class Connections:
         return connection
 
     @contextmanager
-    def use(self) -> Iterator[Connection]:
+    def use(self, *, is_slow: bool = False) -> Iterator[BoundedConnection]:
         """A connection for as long as the context lasts. Where it is lost meanwhile it is not given to
-        anybody again. Raises what psycopg raises."""
+        anybody again. ``is_slow``: an answer may take any time. Raises what psycopg raises."""
         connection = self._take() or self.connect()
+        connection.silence = None if is_slow else self._silence
         try:
             yield connection
         finally:
             self._give_back(connection)
 
-    def _take(self) -> Connection | None:
+    def _take(self) -> BoundedConnection | None:
         while True:
             try:
                 connection = self._idle.get_nowait()
@@ -135,19 +171,19 @@ class Connections:
                 return connection
             connection.close()
 
-    def _give_back(self, connection: Connection) -> None:
+    def _give_back(self, connection: BoundedConnection) -> None:
         if self._is_closed or connection.closed or connection.info.transaction_status != 0:
             connection.close()
         else:
             self._idle.put(connection)
 
-    def ask(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The answer to a question, asked again where its connection was lost. Raises `JournalUnreachable`,
-        `JournalError`."""
+    def ask(self, sql: str, *values: Any, is_slow: bool = False) -> list[tuple[Any, ...]]:
+        """The answer to a question, asked again where its connection was lost; ``is_slow``: it may take any
+        time. Raises `JournalUnreachable`, `JournalError`."""
         patience = Patience(UNREACHABLE_SECONDS)
         while True:
             try:
-                with self.use() as connection:
+                with self.use(is_slow=is_slow) as connection:
                     return connection.execute(sql.encode(), values, binary=True).fetchall()
             except psycopg.Error as error:
                 if is_lost(error):

@@ -21,6 +21,7 @@ from watchroom.errors import JournalDamaged
 from watchroom.journal.changes import LocalChanges
 from watchroom.journal.postgres.changes import Listener
 from watchroom.journal.postgres.connections import (
+    SILENCE_SECONDS,
     Connections,
     statements_of_thread,
     translated,
@@ -61,14 +62,14 @@ _BEYOND: Final = "\U0010ffff"
 
 class PostgresJournal:
     """`Journal` in the PostgreSQL database at ``url`` (``postgresql://…``), made if there is none in it. May
-    be used from any thread.
+    be used from any thread. A server that was asked and says nothing for ``silence`` seconds is given up.
 
     Raises `JournalTooNew` if a newer Watchroom wrote it, `JournalUnreachable` if no server answers,
     `JournalError` for anything else that the server refuses.
     """
 
-    def __init__(self, url: str) -> None:
-        self._connections = Connections(url)
+    def __init__(self, url: str, *, silence: float = SILENCE_SECONDS) -> None:
+        self._connections = Connections(url, silence)
         self._clock = _ServerClock()
         self._writer = Writer(self._connections, self._rows_numbered, self._head_before)
         self._sections = ExclusiveSections(self._connections)
@@ -76,7 +77,7 @@ class PostgresJournal:
         self._listener = Listener(self._connections, _last_seq, self._claims.keep)
         self._presence = PresenceLeases(self._connections, self._claims.keep)
         try:
-            with self._connections.use() as connection:
+            with self._connections.use(is_slow=True) as connection:
                 migrate(connection)
                 self._clock.set_by(connection)
         except BaseException as error:
@@ -249,7 +250,8 @@ class PostgresJournal:
         return _text(found[0][0]) if found else None
 
     def problems(self) -> list[Damage]:
-        return [Damage(*fields) for fields in self._ask("SELECT * FROM watchroom.problems()")]
+        found = self._connections.ask("SELECT * FROM watchroom.problems()", is_slow=True)
+        return [Damage(*fields) for fields in found]
 
     def close(self) -> None:
         self._listener.close()

@@ -35,7 +35,8 @@ class PostgresMove:
     def __init__(self, url: str) -> None:
         # Makes the tables, or brings them up to date.
         self._journal = PostgresJournal(url)
-        self._connections = Connections(url)
+        # What is moved takes as long as it does.
+        self._connections = Connections(url, silence=None)
 
     def last_seq(self) -> int:
         return self._journal.last_seq()
