@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from journal.sample import OF_EVERY_KIND, OPEN, TOPICS
 from watchroom import Outcome, Row, Zone
-from watchroom.journal import Journal, NoteKey, RowFilter
+from watchroom.journal import Journal, NoteKey, RowFilter, Snapshot
+from watchroom.journal.snapshots import MOST_SNAPSHOTS
 from watchroom.journal.sqlite import INLINE_BYTES
 from watchroom.model import UNCHECKED, Condition, Draft, Note, Write
 from watchroom.validation import sha256
@@ -503,3 +504,37 @@ class Conformance:
         assert seen == [row.seq for row in all_rows(journal)]
         shared = journal.history("collab", "shared")
         assert [row.version for row in shared] == list(range(1, len(shared) + 1))
+
+
+class SnapshotConformance:
+    """What a journal does that keeps snapshots. A backend's tests give the fixture ``journal``, an empty one."""
+
+    def test_the_newest_snapshot_is_found_and_the_newest_before_a_row(self, journal: Journal) -> None:
+        assert journal.snapshot("f/1") is None
+        for seq in (10, 30, 20):
+            journal.keep_snapshot("f/1", seq, b"%d\x00\xff" % seq)
+        assert journal.snapshot("f/1") == Snapshot(30, b"30\x00\xff")
+        found = [journal.snapshot("f/1", as_of=seq) for seq in (9, 10, 29, 30, 99)]
+        assert [each and each.seq for each in found] == [None, 10, 20, 30, 30]
+        assert journal.snapshot("f/2") is None
+        assert journal.last_seq() == 0, "no row tells of it"
+
+    def test_a_snapshot_replaces_that_of_its_row_and_format(self, journal: Journal) -> None:
+        for data in (b"one", b"two", b"two"):
+            journal.keep_snapshot("f/1", 10, data)
+        journal.keep_snapshot("f/2", 10, b"other")
+        assert journal.snapshot("f/1") == Snapshot(10, b"two")
+        assert journal.snapshot("f/1", as_of=9) is None
+
+    def test_a_bounded_number_of_snapshots_is_kept_and_more_of_the_new_ones(self, journal: Journal) -> None:
+        added = 3 * MOST_SNAPSHOTS
+        for seq in range(1, added + 1):
+            journal.keep_snapshot("f/1", seq, b"x")
+        kept = []
+        found = journal.snapshot("f/1")
+        while found is not None:
+            kept.append(found.seq)
+            found = journal.snapshot("f/1", as_of=found.seq - 1)
+        assert len(kept) == MOST_SNAPSHOTS
+        assert (kept[0], kept[-1]) == (added, 1)
+        assert sum(seq > added // 2 for seq in kept) > MOST_SNAPSHOTS // 2

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -13,9 +14,11 @@ import pytest
 from evidence import all_rows
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
-from journal.conformance import LARGE, Conformance, JournalMachine, run_against_the_model
-from watchroom.journal import Journal, SqliteJournal
+from journal.conformance import LARGE, Conformance, JournalMachine, SnapshotConformance, run_against_the_model
+from watchroom.errors import JournalError
+from watchroom.journal import Journal, Snapshot, SqliteJournal
 from watchroom.journal.sqlite import INLINE_BYTES
+from watchroom.journal.sqlite.read_only import ReadOnlyJournal
 
 WRITE_UNTIL_KILLED = """
 import sys
@@ -74,7 +77,7 @@ def test_the_embedded_journal_answers_as_a_plain_list_of_rows_would() -> None:
     run_against_the_model(open_file, SqliteMachine, is_durable=True, examples=30)
 
 
-class TestSqlite(Conformance):
+class TestSqlite(Conformance, SnapshotConformance):
     @pytest.fixture
     def journal(self, tmp_path: Path) -> Iterator[Journal]:
         journal = open_file(tmp_path)
@@ -115,3 +118,21 @@ def test_what_was_acknowledged_stands_when_writers_are_killed(tmp_path: Path) ->
     keyed = [(row.actor, row.detail["idempotency_key"]) for row in rows if "idempotency_key" in row.detail]
     assert len(keyed) == len(set(keyed))
     journal.close()
+
+
+def test_snapshots_lie_beside_the_journal_and_a_damaged_or_deleted_file_of_them_costs_only_time(
+    tmp_path: Path,
+) -> None:
+    with closing(SqliteJournal(tmp_path / "journal.db")) as journal:
+        journal.keep_snapshot("f/1", 10, b"ten")
+        derived = tmp_path / "derived.db"
+        derived.write_bytes(b"no database at all" * 100)
+        assert journal.snapshot("f/1") is None
+        journal.keep_snapshot("f/1", 20, b"twenty")
+        assert journal.snapshot("f/1") == Snapshot(20, b"twenty")
+        derived.unlink()
+        assert journal.snapshot("f/1") is None
+        journal.keep_snapshot("f/1", 30, b"thirty")
+        assert journal.snapshot("f/1") == Snapshot(30, b"thirty")
+    with closing(ReadOnlyJournal(tmp_path / "journal.db")) as journal, pytest.raises(JournalError):
+        journal.keep_snapshot("f/1", 40, b"forty")

@@ -11,6 +11,7 @@ from watchroom.journal.protocol import (
     Presence,
     RowFilter,
 )
+from watchroom.journal.snapshots import Snapshot
 from watchroom.journal.sqlite import SqliteJournal, open_to_read
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "NoteKey",
     "Presence",
     "RowFilter",
+    "Snapshot",
     "SqliteJournal",
     "database_name",
     "is_server_address",

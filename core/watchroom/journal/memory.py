@@ -21,6 +21,7 @@ from watchroom.call_context import CALL
 from watchroom.errors import WorkspaceLocked
 from watchroom.journal.changes import LocalChanges
 from watchroom.journal.protocol import Changes, Damage, NoteKey, Presence, RowFilter
+from watchroom.journal.snapshots import Snapshot, thin_out
 from watchroom.journal.topics import holder_of, is_open_item, topic_of
 from watchroom.model import SETTLING_TOOLS, Appended, Draft, Row, Zone
 from watchroom.process_lock import LOCK_SECONDS
@@ -49,6 +50,7 @@ class MemoryJournal:
         self._calls: dict[tuple[str, str], list[Row]] = defaultdict(list)
         self._open: dict[tuple[Zone, str], dict[str, Row]] = defaultdict(dict)
         self._keyed: dict[tuple[str, str], Row] = {}
+        self._snapshots: dict[str, dict[int, bytes]] = defaultdict(dict)
         self._waiting: WeakSet[LocalChanges] = WeakSet()
         self._held: set[str] = set()
         self._claimed: set[str] = set()
@@ -284,6 +286,19 @@ class MemoryJournal:
     def content(self, seq: int) -> str | None:
         with self._lock:
             return self._contents.get(seq)
+
+    def snapshot(self, form: str, *, as_of: int | None = None) -> Snapshot | None:
+        with self._lock:
+            kept = self._snapshots.get(form, {})
+            seq = max((each for each in kept if as_of is None or each <= as_of), default=None)
+            return None if seq is None else Snapshot(seq, kept[seq])
+
+    def keep_snapshot(self, form: str, seq: int, data: bytes) -> None:
+        with self._lock:
+            kept = self._snapshots[form]
+            kept[seq] = data
+            for each in thin_out(sorted(kept)):
+                del kept[each]
 
     def problems(self) -> list[Damage]:
         return []

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+from watchroom.journal.snapshots import Snapshot
 from watchroom.model import Appended, Draft, Outcome, Row, Zone, is_step
 
 
@@ -298,6 +299,18 @@ class Journal(Protocol):
     def problems(self) -> list[Damage]:
         """What is broken in the journal itself: damaged pages, gaps in versions, contents that do not
         match their checksum. Reads everything."""
+        ...
+
+    def snapshot(self, form: str, *, as_of: int | None = None) -> Snapshot | None:
+        """The newest snapshot of the format ``form`` that is kept, or the newest at or before row ``as_of``;
+        None where there is none. It may be damaged, or of another journal: its reader checks it."""
+        ...
+
+    def keep_snapshot(self, form: str, seq: int, data: bytes) -> None:
+        """Keep ``data``, what a reader made of all rows up to ``seq`` in the format ``form``, in place of
+        what is kept of that row and format. No row tells of it; of old ones some go (see
+        `watchroom.journal.snapshots.thin_out`), and all may be deleted at any moment. Raises
+        `JournalError`."""
         ...
 
     def close(self) -> None:

@@ -53,6 +53,7 @@ from watchroom.journal.postgres.queries import (
 from watchroom.journal.postgres.schema import migrate
 from watchroom.journal.postgres.writer import Writer
 from watchroom.journal.protocol import Changes, Damage, NoteKey, Presence, RowFilter
+from watchroom.journal.snapshots import Snapshot
 from watchroom.model import Appended, Draft, Row, Zone
 
 _MOST_HEADS: Final = 256
@@ -252,6 +253,13 @@ class PostgresJournal:
     def problems(self) -> list[Damage]:
         found = self._connections.ask("SELECT * FROM watchroom.problems()", is_slow=True)
         return [Damage(*fields) for fields in found]
+
+    def snapshot(self, form: str, *, as_of: int | None = None) -> Snapshot | None:
+        """None, always: a server keeps no snapshots yet."""
+        return None
+
+    def keep_snapshot(self, form: str, seq: int, data: bytes) -> None:
+        """Nothing: a server keeps no snapshots yet."""
 
     def close(self) -> None:
         self._listener.close()

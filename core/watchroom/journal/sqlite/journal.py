@@ -22,9 +22,11 @@ from weakref import WeakSet
 from watchroom.errors import JournalBusy, JournalDamaged, JournalError
 from watchroom.journal.changes import LocalChanges
 from watchroom.journal.protocol import Changes, Damage, NoteKey, Presence, RowFilter
+from watchroom.journal.snapshots import Snapshot
 from watchroom.journal.sqlite.changes import changes_of_file
 from watchroom.journal.sqlite.counting import CountingConnection
 from watchroom.journal.sqlite.damage import decode_content, decode_damaged, despite_damage
+from watchroom.journal.sqlite.derived import DerivedDatabase
 from watchroom.journal.sqlite.exclusion import KeyedProcessLock
 from watchroom.journal.sqlite.presence import PresenceFolder
 from watchroom.journal.sqlite.queries import (
@@ -69,6 +71,7 @@ class SqliteJournal:
         self._exclusion = KeyedProcessLock(os.path.join(folder, "exclusive"))
         self._claims = KeyedProcessLock(os.path.join(folder, "claims"))
         self._presence = PresenceFolder(os.path.join(folder, "presence"))
+        self._derived = DerivedDatabase(folder)
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
         self._waiting: WeakSet[LocalChanges] = WeakSet()
         self._waiting_lock = Lock()
@@ -292,6 +295,12 @@ class SqliteJournal:
             if found[2] is None and found[1] > INLINE_BYTES:
                 found = reader.execute(LARGE_CONTENT, found[:1]).fetchone()
             return decode_content(found[2]) if found else None
+
+    def snapshot(self, form: str, *, as_of: int | None = None) -> Snapshot | None:
+        return self._derived.snapshot(form, as_of)
+
+    def keep_snapshot(self, form: str, seq: int, data: bytes) -> None:
+        self._derived.keep(form, Snapshot(seq, data))
 
     @despite_damage
     def problems(self) -> list[Damage]:
