@@ -145,6 +145,33 @@ def test_a_claim_that_another_took_meanwhile_is_had_again_when_it_is_free(
         assert not claim(other, "task")
 
 
+def test_the_clock_is_set_by_the_server_now_and_then(new_database: Callable[[], str]) -> None:
+    url = new_database()
+    hour = 3_600 * 10**9
+    define = (
+        "CREATE OR REPLACE FUNCTION watchroom.clock_ns() RETURNS bigint LANGUAGE sql VOLATILE"
+        " RETURN (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000 + {}"
+    )
+    with opened(url) as (journal,), psycopg.connect(url, autocommit=True) as admin:
+
+        def put_clock(ahead: int) -> None:
+            admin.execute(define.format(ahead).encode())
+            # Whoever listens looks when it is connected anew.
+            admin.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND application_name = 'watchroom'"
+            )
+
+        with closing(journal.changes()):
+            before = journal.now()
+            put_clock(hour)
+            until(lambda: journal.now() >= before + hour)
+            ahead = journal.now()
+            put_clock(0)
+            assert journal.append([NOTE])[0].row.time < ahead
+            assert journal.now() >= ahead
+
+
 def test_a_process_that_is_killed_or_frozen_is_soon_not_seen_alive(new_database: Callable[[], str]) -> None:
     url = new_database()
     command = [sys.executable, "-c", HOLD_A_LEASE, url]

@@ -75,12 +75,12 @@ class PostgresJournal:
         self._writer = Writer(self._connections, self._rows_numbered, self._head_before)
         self._sections = ExclusiveSections(self._connections)
         self._claims = Claims(self._connections)
-        self._listener = Listener(self._connections, _last_seq, self._claims.keep)
+        self._listener = Listener(self._connections, self._look, self._claims.keep)
         self._presence = PresenceLeases(self._connections, self._claims.keep)
         try:
             with self._connections.use(is_slow=True) as connection:
                 migrate(connection)
-                self._clock.set_by(connection)
+                self._look(connection)
         except BaseException as error:
             self.close()
             if isinstance(error, psycopg.Error):
@@ -267,6 +267,14 @@ class PostgresJournal:
         self._claims.close()
         self._connections.close()
 
+    def _look(self, connection: Connection) -> int:
+        """The newest row's number. The clock is set by the server's: a machine that sleeps stops its own."""
+        found = connection.execute("SELECT seq, watchroom.clock_ns() FROM watchroom.tip").fetchone()
+        if not found:
+            return 0
+        self._clock.set(found[1])
+        return int(found[0])
+
     def _rows_numbered(self, numbers: Sequence[int]) -> dict[int, Row]:
         return {row.seq: row for row in self._rows(ROWS_NUMBERED, list(numbers))}
 
@@ -298,11 +306,10 @@ class _ServerClock:
         self._offset = 0
         self._newest = 0
 
-    def set_by(self, connection: Connection) -> None:
-        """Ask the server for its time."""
-        found = connection.execute("SELECT watchroom.clock_ns()").fetchone()
+    def set(self, server_time: int) -> None:
+        """The server has just told its time. Where this clock was ahead, it stands until then."""
         with self._lock:
-            self._offset = int(found[0]) - time.monotonic_ns() if found else 0
+            self._offset = server_time - time.monotonic_ns()
 
     def note(self, row_time: int) -> None:
         """Never say an earlier time than that of a row that was seen."""
@@ -312,12 +319,8 @@ class _ServerClock:
 
     def now(self) -> int:
         with self._lock:
-            return max(self._newest, time.monotonic_ns() + self._offset)
-
-
-def _last_seq(connection: Connection) -> int:
-    found = connection.execute(LAST).fetchone()
-    return int(found[0]) if found else 0
+            self._newest = max(self._newest, time.monotonic_ns() + self._offset)
+            return self._newest
 
 
 def _columns(asked: Sequence[tuple[str, ...]], fields: int) -> list[list[str]]:
