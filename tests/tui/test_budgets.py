@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tui.driver import dashboard
+from calls import ok
+from tui.driver import MIDDLE, NARROW, dashboard
+from tui.test_usage_screen import use
 from watchroom import Json, Workspace
 from watchroom.rules.budgets import Budget
+from watchroom.rules.usage import UsageTotal
 from watchroom_tui.services.budget_setting import parse_budget
 
 
@@ -24,6 +27,42 @@ async def test_a_budget_is_set_from_the_palette(workspace: Workspace) -> None:
         await user.press("enter")
         await user.is_told("Set: team cost 2.50.")
     assert workspace.config.budgets.of("team", "") == [Budget("team", "", "cost", 2.5)]
+
+
+@pytest.mark.parametrize("size", [NARROW, MIDDLE])
+async def test_what_is_used_of_budgets_and_what_comes_next_is_seen(
+    workspace: Workspace, size: tuple[int, int]
+) -> None:
+    dana = workspace.tools_for_human("dana")
+    for scope, name, most in (("team", None, 0.5), ("agent", "alice", 0.05), ("agent", "bob", 0.03)):
+        ok(dana, "set_budget", scope=scope, name=name, measure="cost", most=most)
+    use(workspace, "alice", "m", UsageTotal(1, 1, cost=0.04, priced_by="client"))
+    use(workspace, "bob", "m", UsageTotal(1, 1, cost=0.03, priced_by="client"))
+    async with dashboard(workspace, size=size) as user:
+        await user.goes_to("0", "usage")
+        await user.sees("▰▰▰▰▰ 100 % $0.03 of $0.03 the next call is held")
+        await user.sees("▰▰▰▰▱  80 % $0.04 of $0.05", "the team ▰▱▱▱▱  14 % $0.07 of $0.50 calls go on")
+        budgets = user.list("budgets")
+        assert [each.budget.key for each in budgets.items] == [
+            "agent bob cost",
+            "agent alice cost",
+            "team cost",
+        ]
+        styles = [
+            {span.style for span in budgets.line(each, 70) if "▰" in span.text} for each in budgets.items
+        ]
+        assert styles == [{"error"}, {"warning"}, {"dim"}]
+        await user.goes_to("2", "agents")
+        await user.sees("▰")
+        said = {
+            name: line for line in user.lines() for name in ("alice", "bob") if name in line and "▰" in line
+        }
+        if size == NARROW:
+            assert "▰▰▰▰▱ 80 %" in said["alice"]
+            assert "▰▰▰▰▰ held" in said["bob"]
+        else:
+            assert "▰▰▰▰▱ $0.04 of $0.05 at 100 % the next call is held" in said["alice"]
+            assert "▰▰▰▰▰ $0.03 of $0.03 the next call is held" in said["bob"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Final
 from watchroom.errors import ConfigInvalid, JournalDamaged
 from watchroom.model import SHARED, Outcome, Row, Zone, is_step
 from watchroom.projections.agents import AgentView
+from watchroom.projections.budgets import BudgetProjection
 from watchroom.projections.buffers import BufferProjection
 from watchroom.projections.model import (
     BUCKETS,
@@ -68,6 +69,7 @@ class Fold:
         self._buffers = BufferProjection()
         self._processes = ProcessProjection()
         self._usage = UsageProjection()
+        self._budgets = BudgetProjection()
         self._stopped: Mapping[str, int] = {}
         self._invalid_config = 0
         """The newest version of the config that does not count, by its row."""
@@ -100,6 +102,7 @@ class Fold:
             if is_step(row):
                 self._tasks.apply_step(row)
                 self._usage.apply_step(row)
+                self._budgets.apply_step(row)
                 if row.zone == "session" and not is_subagent_step(row):
                     self._processes.apply_step(row)
                     self._apply_to_session(row)
@@ -156,6 +159,7 @@ class Fold:
             else before.boards,
             work=work,
             usage=self._usage.current(),
+            budgets=self._budgets.current(),
             leases=self._leases,
             stopped=self._stopped,
             tasks=self._tasks.tasks(),
@@ -263,6 +267,7 @@ class Fold:
         self._processes.register(config.agents.values())
         self._usage.register(config.agents.values())
         self._needs.register(config.agents.values())
+        self._budgets.register(config.budgets, config.agents.values())
 
     def _apply_to_file(self, row: Row) -> None:
         if row.version is not None:

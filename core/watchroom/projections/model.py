@@ -13,6 +13,7 @@ from watchroom.projections.processes import OpenWork
 from watchroom.projections.sessions import RequestView
 from watchroom.projections.tasks import CommandView, MessageView, TaskView
 from watchroom.projections.usage import UsageView
+from watchroom.rules.budgets import BudgetUse
 from watchroom.rules.conflicts import ConflictView
 from watchroom.rules.handoffs import Delivery
 from watchroom.rules.needs import URGENCY, NeedAnswer, NeedKind, is_acknowledgeable, need_answers
@@ -160,6 +161,8 @@ class Model(NamedTuple):
     """What each process has to go on with, by its lease."""
     usage: UsageView = UsageView()
     """What agents used."""
+    budgets: tuple[BudgetUse, ...] = ()
+    """How much is used of the team's budgets and those of its tasks and agents, the most used first."""
     leases: Mapping[str, Row] = MappingProxyType({})
     """The newest lease on each board that was not released, by the board's name. It may have run out."""
     stopped: Mapping[str, int] = MappingProxyType({})

@@ -90,7 +90,13 @@ class BudgetUse(NamedTuple):
         return round(self.used / self.budget.most, 9)
 
     @property
+    def is_near(self) -> bool:
+        """Whether so much is used that people are warned."""
+        return self.share >= WARN_AT
+
+    @property
     def is_reached(self) -> bool:
+        """Whether all of it is used: the next call is held."""
         return self.share >= 1
 
 
@@ -217,15 +223,19 @@ def used_in(heads: Iterable[Row]) -> Used:
     return total
 
 
-def check_budgets(budgets: Budgets, used: Mapping[tuple[BudgetScope, str], Used]) -> list[BudgetUse]:
-    """How much is used of those ``budgets`` of which at least `WARN_AT` is, the reached ones first and money
-    before the rest. ``used`` says by scope and name what was used."""
-    found = [
+def measure_budgets(budgets: Budgets, used: Mapping[tuple[BudgetScope, str], Used]) -> list[BudgetUse]:
+    """How much is used of each of ``budgets``. ``used`` says by scope and name what was used."""
+    return [
         BudgetUse(budget, total.of(budget.measure), total.unpriced)
         for (scope, name), total in used.items()
         for budget in budgets.of(scope, name)
     ]
-    near = [use for use in found if use.share >= WARN_AT]
+
+
+def check_budgets(budgets: Budgets, used: Mapping[tuple[BudgetScope, str], Used]) -> list[BudgetUse]:
+    """How much is used of those ``budgets`` of which at least `WARN_AT` is, the reached ones first and money
+    before the rest. ``used`` says by scope and name what was used."""
+    near = [use for use in measure_budgets(budgets, used) if use.is_near]
     return sorted(near, key=lambda use: (not use.is_reached, MEASURES.index(use.budget.measure)))
 
 

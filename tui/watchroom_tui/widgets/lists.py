@@ -8,10 +8,19 @@ from typing import ClassVar
 from watchroom.model import Row
 from watchroom.projections import AgentView, Model, SharedFile, TaskView
 from watchroom.projections.model import bucket_of, sparkline_counts
+from watchroom.rules.budgets import BudgetUse
 from watchroom.rules.usage import UsageTotal
+from watchroom.texts import catalogue
 
 from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.budgets import (
+    budget_amount,
+    budget_bar,
+    budget_next,
+    budget_percent,
+    budget_style,
+)
 from watchroom_tui.formatters.columns import Column, format_age, sparkline
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Line, Span, sentence
@@ -22,6 +31,8 @@ from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.column_list import ColumnList
 
 SHORT_OUTCOME = 9
+BUDGETS_FROM = 110
+"""From so many columns on, it is said in words what is used of a budget."""
 
 
 class RowList(ColumnList[Row]):
@@ -81,6 +92,7 @@ class AgentList(ColumnList[AgentView]):
         Column(from_width=70),
         Column(least=12, cut="middle", grows=True),
         Column(least=5, align="right", from_width=90),
+        Column(least=5),
         Column(least=4, align="right"),
         Column(least=3),
     )
@@ -88,6 +100,7 @@ class AgentList(ColumnList[AgentView]):
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(title=title, empty=empty, id=id, classes=classes)
         self._usage: Mapping[str, UsageTotal] = {}
+        self._budgets: Mapping[str, BudgetUse] = {}
         self._tasks: Sequence[TaskView] = ()
         self._ended: Mapping[str, Row] = {}
         self._resumes: Mapping[str, str] = {}
@@ -98,6 +111,9 @@ class AgentList(ColumnList[AgentView]):
             self._tasks, self._ended = model.tasks, ended_agents(model.tasks)
         self._resumes = resume_commands(model)
         self._usage = model.usage.agents
+        # The most used first: of an agent that one counts.
+        used = [use for use in model.budgets if use.budget.scope == "agent"]
+        self._budgets = {use.budget.name: use for use in reversed(used)}
         self.show(model.agents)
 
     def item_key(self, item: AgentView) -> Hashable:
@@ -108,11 +124,25 @@ class AgentList(ColumnList[AgentView]):
         status = item.status(now)
         says = self._says(item)
         ended, cost = self.age_of(self._ended.get(item.agent.id)), self._cost(item)
-        return (item.agent, item.rows, status, self.age_of(item.last), bucket_of(now), says, ended, cost)
+        use = self._budgets.get(item.agent.id)
+        return (item.agent, item.rows, status, self.age_of(item.last), bucket_of(now), says, ended, cost, use)
 
     def _cost(self, item: AgentView) -> str:
         used = self._usage.get(item.agent.id)
         return labels.cost_text(used) if used is not None else ""
+
+    def _budget(self, item: AgentView) -> Line:
+        """How much of its budget is used, and what comes next, as far as there is space."""
+        use, width, texts = self._budgets.get(item.agent.id), self.content_area.width, texts_of(self)
+        if use is None:
+            return ()
+        bar, style = budget_bar(use), budget_style(use)
+        if width < BUDGETS_FROM:
+            said = texts("usage.budget.held_short") if use.is_reached else budget_percent(use)
+            return [bar, Span(f" {said}", style)]
+        amount = budget_amount(use, texts, catalogue(dashboard_of(self).language))
+        following = budget_next(use, texts) if use.is_near else ""
+        return [bar, Span(f" {amount}", style), Span(f" {following}" if following else "", style)]
 
     def _says(self, item: AgentView) -> str:
         resume = self._resumes.get(item.agent.id, "")
@@ -129,6 +159,7 @@ class AgentList(ColumnList[AgentView]):
             [Span(item.agent.layer, "dim")],
             doing,
             [Span(self._cost(item), "dim")],
+            self._budget(item),
             [Span(age, "dim")],
             [Span(sparkline(sparkline_counts(item.activity, now), spark_width), colour)],
         )

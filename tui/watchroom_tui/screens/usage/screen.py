@@ -11,7 +11,8 @@ from watchroom.projections import Model
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
-from watchroom_tui.context import AgentTarget
+from watchroom_tui.context import AgentTarget, TaskTarget
+from watchroom_tui.screens.usage.budget_list import BudgetList
 from watchroom_tui.screens.usage.chart import UsageChart
 from watchroom_tui.screens.usage.usage_list import AgentUsageList, UsageList
 from watchroom_tui.widgets.line_list import LineList
@@ -29,16 +30,28 @@ class UsageScreen(BaseScreen):
             )
             yield UsageList(title="pane.usage_models", empty="empty.usage", id="by-model", classes="pane")
             yield UsageList(title="pane.usage_tasks", empty="empty.usage", id="by-task", classes="pane -away")
+        yield BudgetList(title="pane.budgets", empty="empty.usage", id="budgets", classes="pane -away")
 
     def show_model(self, model: Model) -> None:
         usage = model.usage
         self.query_one(UsageChart).show(usage)
         self.query_one("#by-agent", UsageList).show_usage(usage.agents)
         self.query_one("#by-model", UsageList).show_usage(usage.models)
+        budgets = self.query_one(BudgetList)
+        budgets.set_class(not model.budgets, "-away")
+        budgets.show_budgets(model)
         tasks = self.query_one("#by-task", UsageList)
         tasks.set_class(not usage.tasks, "-away")
         titles = {task.id: task.row.message for task in model.tasks}
         tasks.show_usage({titles.get(task, task): used for task, used in usage.tasks.items()})
+
+    @on(LineList.Opened, "#budgets")
+    async def open_budget(self) -> None:
+        use = self.query_one(BudgetList).item
+        if use is not None and use.budget.scope == "agent":
+            await self.dashboard.navigator.go_to("agents", AgentTarget(use.budget.name))
+        elif use is not None and use.budget.scope == "task":
+            await self.dashboard.navigator.go_to("tasks", TaskTarget(use.budget.name))
 
     @on(LineList.Opened, "#by-agent")
     async def open_agent(self) -> None:
