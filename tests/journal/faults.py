@@ -15,8 +15,8 @@ from urllib.parse import quote
 
 from evidence import all_rows
 from psycopg.conninfo import conninfo_to_dict
-from watchroom.errors import JournalUnreachable, OutcomeUnknown
 from watchroom.journal import Journal, open_journal
+from watchroom.journal.errors import JournalUnreachable, OutcomeUnknown
 from watchroom.model import Draft, Note, Write
 
 PATIENCE: Final = 60.0

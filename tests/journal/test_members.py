@@ -12,8 +12,9 @@ import psycopg
 import pytest
 from cli.running import misuse, printed, printed_json
 from watchroom import Workspace
-from watchroom.errors import JournalDenied, JournalError
+from watchroom.errors import JournalError
 from watchroom.journal import open_journal
+from watchroom.journal.errors import JournalDenied
 from watchroom.journal.postgres.members import Members
 from watchroom.model import Draft, Note, Write
 

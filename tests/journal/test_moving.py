@@ -14,8 +14,9 @@ from evidence import all_rows
 from journal.sample import OF_EVERY_KIND, OPEN, TOPICS
 from watchroom import Workspace
 from watchroom.checkout.location import find_journal, move_journal
-from watchroom.errors import JournalError, JournalInUse, MoveDiffers
+from watchroom.errors import JournalError
 from watchroom.journal import Journal, SqliteJournal, open_journal
+from watchroom.journal.errors import JournalInUse, MoveDiffers
 from watchroom.journal.moving import copy_rows, open_move_side
 from watchroom.journal.sqlite import INLINE_BYTES
 from watchroom.model import Note, Write

@@ -90,7 +90,7 @@ def test_a_server_of_one_s_own_is_started_for_a_first_try(
 def test_a_demo_shows_three_machines_one_of_which_is_lost(reachable: Path) -> None:
     root = reachable / "calculator"
     command = as_typed(
-        "demo", str(root), "--machines", "3", "--agents", "4", "--speed", "8", "--headless", "--for", "20"
+        "demo", str(root), "--machines", "3", "--agents", "4", "--speed", "3", "--headless", "--for", "24"
     )
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

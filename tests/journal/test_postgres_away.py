@@ -15,8 +15,8 @@ import psycopg
 import pytest
 from journal.faults import opened
 from journal.server import running_server
-from watchroom.errors import JournalUnreachable, OutcomeUnknown
 from watchroom.journal import Journal, open_journal
+from watchroom.journal.errors import JournalUnreachable, OutcomeUnknown
 from watchroom.journal.postgres import PostgresJournal
 from watchroom.model import Note
 

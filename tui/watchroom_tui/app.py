@@ -8,19 +8,17 @@ from asyncio import Task
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from time import time_ns
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.style import Style
 from textual import work
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.message import Message
-from textual.notifications import Notify
 from textual.screen import Screen
 from textual.worker import WorkerFailed
-from watchroom.errors import JournalUnreachable, OutcomeUnknown
 from watchroom.journal import Journal
+from watchroom.journal.errors import JournalUnreachable, OutcomeUnknown
 from watchroom.model import Json
-from watchroom.projections import Model
 from watchroom.texts import Language
 
 from watchroom_tui.actions import (
@@ -39,9 +37,11 @@ from watchroom_tui.alerts.policy import AlertMode
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import DraftStore
 from watchroom_tui.localization import load_texts
+from watchroom_tui.notice import NoticeApp
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screen_registry import STYLESHEETS, load_screen_class
 from watchroom_tui.services.feed import Feed
+from watchroom_tui.services.feed_messages import ModelChanged, OutageChanged
 from watchroom_tui.services.navigator import Navigator
 from watchroom_tui.theme import DARK, LIGHT, THEMES
 from watchroom_tui.widgets.line_list import LineList
@@ -57,30 +57,11 @@ if TYPE_CHECKING:
     from watchroom_tui.worker.process import WorkerProcess
 
 
-NOTICE_SECONDS: Final = {"information": 3.0, "warning": 5.0, "error": 8.0}
-"""So long a passing message stays."""
 WATCH_SECONDS: Final = 0.5
 """How often it is looked whether the terminal is still there."""
 
 
-class ModelChanged(Message):
-    """The feed has a new model."""
-
-    def __init__(self, model: Model, progress: float) -> None:
-        super().__init__()
-        self.model = model
-        self.progress = progress
-
-
-class OutageChanged(Message):
-    """The journal's server does not answer since a moment (nanoseconds since the epoch); None: it does."""
-
-    def __init__(self, since: int | None) -> None:
-        super().__init__()
-        self.since = since
-
-
-class WatchroomApp(App[None]):
+class WatchroomApp(NoticeApp):
     """The dashboard over ``journal``, live or as of row ``until``.
 
     ``open_workspace`` gives the workspace that acts go through; it is called once, off the event loop,
@@ -280,27 +261,6 @@ class WatchroomApp(App[None]):
     def now(self) -> int:
         """The moment that is shown: nanoseconds since the epoch."""
         return time_ns() if self.feed.is_live else self.model.time
-
-    def show_message(
-        self, text: str, severity: Literal["information", "warning", "error"] = "information"
-    ) -> None:
-        """A passing message; ``text`` is shown as it is."""
-        self.notify(sanitize(text), severity=severity, markup=False, timeout=NOTICE_SECONDS[severity])
-
-    def notify(
-        self,
-        message: str,
-        *,
-        title: str = "",
-        severity: Literal["information", "warning", "error"] = "information",
-        timeout: float | None = None,
-        markup: bool = True,
-    ) -> None:
-        """Textual's, with notices that no screen can meet at the very moment when they end."""
-        from watchroom_tui.notice import Notice
-
-        seconds = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
-        self.post_message(Notify(Notice(message, title, severity, seconds, markup=markup)))
 
     def send_to_terminal(self, sequence: str) -> None:
         """Write what is not for the screen, between two frames: the driver keeps the order."""

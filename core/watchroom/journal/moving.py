@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, NamedTuple, Protocol
 
-from watchroom.errors import JournalError, MoveDiffers
+from watchroom.errors import JournalError
+from watchroom.journal.errors import MoveDiffers
 from watchroom.journal.opening import is_server_address
 from watchroom.model import Row
 

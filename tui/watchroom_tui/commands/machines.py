@@ -59,9 +59,13 @@ def run_move(args: Namespace, texts: Catalogue) -> int:
     # Its bar is drawn with escapes.
     with Progress(console=Console(file=sys.__stderr__), transient=True) as progress:
         task = progress.add_task(texts("cli.move.copying"), total=None)
-        moved = move_journal(
-            args.dir, args.target, lambda done, total: progress.update(task, completed=done, total=total)
-        )
+        bar = progress.tasks[task]
+
+        def show(done: int, total: int) -> None:
+            bar.total = total
+            progress.advance(task, done - bar.completed)
+
+        moved = move_journal(args.dir, args.target, show)
     where = database_name(args.target) if is_server_address(args.target) else args.dir
     if args.json:
         print_json({"rows": moved.rows, "sha256": moved.digest, "target": where})

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from threading import Event, Thread
 from typing import Final
 
-from watchroom.errors import JournalUnreachable
 from watchroom.journal import Changes, Journal, LocalChanges
+from watchroom.journal.errors import JournalUnreachable
 from watchroom.projections import PRESENCE_SECONDS, Fold, Model, absent_work, with_presences
 from watchroom.queries.config import read_registration
 

@@ -16,7 +16,8 @@ from psycopg import Connection, Cursor
 from psycopg import errors as sqlstates
 from psycopg.abc import PQGen
 
-from watchroom.errors import JournalBusy, JournalDenied, JournalError, JournalUnreachable
+from watchroom.errors import JournalBusy, JournalError
+from watchroom.journal.errors import JournalDenied, JournalUnreachable
 
 CONNECT_SECONDS: Final = 3
 """How long one attempt to connect may take."""

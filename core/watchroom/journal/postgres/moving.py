@@ -8,7 +8,8 @@ from typing import Final
 
 import psycopg
 
-from watchroom.errors import JournalError, JournalInUse
+from watchroom.errors import JournalError
+from watchroom.journal.errors import JournalInUse
 from watchroom.journal.postgres.connections import Connections, translated
 from watchroom.journal.postgres.journal import PostgresJournal
 from watchroom.journal.postgres.queries import CONTENTS_AFTER

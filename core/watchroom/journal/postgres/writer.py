@@ -10,7 +10,7 @@ from uuid import uuid4
 import psycopg
 
 from watchroom import validation
-from watchroom.errors import JournalUnreachable, OutcomeUnknown
+from watchroom.journal.errors import JournalUnreachable, OutcomeUnknown
 from watchroom.journal.postgres.connections import (
     UNREACHABLE_SECONDS,
     Connections,

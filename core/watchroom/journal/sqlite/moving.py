@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Final
 
-from watchroom.errors import JournalError, JournalInUse
+from watchroom.errors import JournalError
+from watchroom.journal.errors import JournalInUse
 from watchroom.journal.sqlite.damage import decode_content
 from watchroom.journal.sqlite.journal import SqliteJournal
 from watchroom.journal.sqlite.queries import COLUMNS, INSERT

@@ -1,0 +1,36 @@
+"""What can go wrong with a journal that several machines share, or that is moved."""
+
+from __future__ import annotations
+
+from watchroom.errors import JournalError
+
+
+class JournalUnreachable(JournalError):
+    """The server of the journal does not answer: nothing was changed. Values: reason."""
+
+    code = "journal_unreachable"
+
+
+class OutcomeUnknown(JournalError):
+    """The server went away before it said what became of an append, which is a row or not. Values: reason."""
+
+    code = "outcome_unknown"
+
+
+class JournalDenied(JournalError):
+    """The server refuses who asks: the login is no member, may only look, or wrote in another's name. Values:
+    reason."""
+
+    code = "journal_denied"
+
+
+class JournalInUse(JournalError):
+    """The journal cannot be moved while a process runs something on it. Values: process, machine."""
+
+    code = "journal_in_use"
+
+
+class MoveDiffers(JournalError):
+    """The target of a move holds another row than its source. Values: seq."""
+
+    code = "move_differs"
