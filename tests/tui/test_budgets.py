@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 from calls import ok
-from tui.driver import MIDDLE, NARROW, dashboard
+from tui.driver import MIDDLE, NARROW, WIDE, dashboard
 from tui.test_usage_screen import use
 from watchroom import Json, Workspace
-from watchroom.rules.budgets import Budget
+from watchroom.rules.budgets import Budget, format_amount
 from watchroom.rules.usage import UsageTotal
+from watchroom.texts import catalogue
 from watchroom_tui.services.budget_setting import parse_budget
 
 
@@ -29,7 +30,7 @@ async def test_a_budget_is_set_from_the_palette(workspace: Workspace) -> None:
     assert workspace.config.budgets.of("team", "") == [Budget("team", "", "cost", 2.5)]
 
 
-@pytest.mark.parametrize("size", [NARROW, MIDDLE])
+@pytest.mark.parametrize("size", [NARROW, MIDDLE, WIDE])
 async def test_what_is_used_of_budgets_and_what_comes_next_is_seen(
     workspace: Workspace, size: tuple[int, int]
 ) -> None:
@@ -58,11 +59,29 @@ async def test_what_is_used_of_budgets_and_what_comes_next_is_seen(
             name: line for line in user.lines() for name in ("alice", "bob") if name in line and "▰" in line
         }
         if size == NARROW:
-            assert "▰▰▰▰▱ 80 %" in said["alice"]
-            assert "▰▰▰▰▰ held" in said["bob"]
+            assert "▰▰▰▰▱  80 %" in said["alice"]
+            assert "▰▰▰▰▰  held" in said["bob"]
+        elif size == MIDDLE:
+            assert "▰▰▰▰▱ $0.04 of $0.05 " in said["alice"]
+            assert "▰▰▰▰▰ $0.03 of $0.03 held" in said["bob"]
         else:
             assert "▰▰▰▰▱ $0.04 of $0.05 at 100 % the next call is held" in said["alice"]
             assert "▰▰▰▰▰ $0.03 of $0.03 the next call is held" in said["bob"]
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [
+        (0, "$0.00"),
+        (0.05, "$0.05"),
+        (0.012, "$0.012"),
+        (0.00421, "$0.0042"),
+        (0.1 + 0.2, "$0.30"),
+        (1e4, "$10,000.00"),
+    ],
+)
+def test_little_money_is_told_in_parts_of_a_cent(amount: float, shown: str) -> None:
+    assert format_amount(catalogue("en"), "cost", amount) == shown
 
 
 @pytest.mark.parametrize(

@@ -240,9 +240,13 @@ def check_budgets(budgets: Budgets, used: Mapping[tuple[BudgetScope, str], Used]
 
 
 def format_amount(texts: Catalogue, measure: Measure, amount: float) -> str:
-    """``amount`` of ``measure`` as people read it, from ``texts``."""
-    shown = f"{amount:,.2f}" if measure == "cost" else f"{amount:,.0f}"
-    return texts(f"budget.{measure}", amount=shown)
+    """``amount`` of ``measure`` as people read it, from ``texts``: of money, parts of a cent where it is
+    less than ten."""
+    if measure != "cost":
+        return texts(f"budget.{measure}", amount=f"{amount:,.0f}")
+    dollars, parts = f"{amount:,.{2 if amount >= 0.1 else 4}f}".split(".")
+    cents = parts[:2] + parts[2:].rstrip("0")
+    return texts("budget.cost", amount=f"{dollars}.{cents}")
 
 
 def raised_amount(use: BudgetUse) -> float:

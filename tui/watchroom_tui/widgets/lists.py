@@ -33,6 +33,8 @@ from watchroom_tui.widgets.column_list import ColumnList
 SHORT_OUTCOME = 9
 BUDGETS_FROM = 110
 """From so many columns on, it is said in words what is used of a budget."""
+NEXT_FROM = 150
+"""From so many columns on, what comes next, too."""
 
 
 class RowList(ColumnList[Row]):
@@ -139,9 +141,13 @@ class AgentList(ColumnList[AgentView]):
         bar, style = budget_bar(use), budget_style(use)
         if width < BUDGETS_FROM:
             said = texts("usage.budget.held_short") if use.is_reached else budget_percent(use)
-            return [bar, Span(f" {said}", style)]
+            return [bar, Span(f" {said:>5}", style)]
         amount = budget_amount(use, texts, catalogue(dashboard_of(self).language))
-        following = budget_next(use, texts) if use.is_near else ""
+        following = ""
+        if use.is_near and width >= NEXT_FROM:
+            following = budget_next(use, texts)
+        elif use.is_reached:
+            following = texts("usage.budget.held_short")
         return [bar, Span(f" {amount}", style), Span(f" {following}" if following else "", style)]
 
     def _says(self, item: AgentView) -> str:
