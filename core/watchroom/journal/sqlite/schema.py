@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 from watchroom.errors import JournalTooNew
@@ -147,24 +149,22 @@ STEPS: Final[tuple[str, ...]] = (_TABLES, _INDEXES, _SETTLED, _LOOKUPS, _OPEN_IT
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the journal to the newest schema, one transaction a step. Raises `JournalTooNew`."""
+    """Bring the journal to the newest schema, in one transaction. Raises `JournalTooNew`."""
     if _version(connection) == len(STEPS):
         return
-    while True:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            found = _version(connection)
-            if found > len(STEPS):
-                raise JournalTooNew(found=found, supported=len(STEPS))
-            if found == len(STEPS):
-                return
-            for statement in _statements(STEPS[found]):
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        found = _version(connection)
+        if found > len(STEPS):
+            raise JournalTooNew(found=found, supported=len(STEPS))
+        for step in STEPS[found:]:
+            for statement in _statements(step):
                 connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {found + 1}")
-            connection.execute("COMMIT")
-        finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+        connection.execute(f"PRAGMA user_version = {len(STEPS)}")
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
 def check_version(connection: sqlite3.Connection) -> None:
@@ -178,11 +178,12 @@ def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def _statements(script: str) -> list[str]:
+@cache
+def _statements(script: str) -> Sequence[str]:
     statements, current = [], ""
     for line in script.splitlines(keepends=True):
         current += line
         if sqlite3.complete_statement(current):
             statements.append(current)
             current = ""
-    return statements
+    return tuple(statements)
