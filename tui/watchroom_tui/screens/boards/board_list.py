@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import ClassVar
 
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.board_tree import BoardItem
-from watchroom_tui.formatters.columns import fit, format_age
-from watchroom_tui.formatters.styled_text import Line, Span, width_of
+from watchroom_tui.formatters.columns import Column, format_age
+from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.localization import now_of, texts_of
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.theme import agent_class
-from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.column_list import ColumnList
 
 _OWNERS_FROM = 38
 """From so many columns on, the list names who keeps each board."""
@@ -25,8 +26,18 @@ def board_name(item: BoardItem, texts: Catalogue) -> str:
     return sanitize(item.board.owner)
 
 
-class BoardList(LineList[BoardItem]):
+class BoardList(ColumnList[BoardItem]):
     """Boards as a tree: whose each is, who holds it, its version and age, and what is new."""
+
+    COLUMNS: ClassVar = (
+        Column(least=1),
+        Column(least=8, grows=True),
+        Column(),
+        Column(),
+        Column(least=3, most=24),
+        Column(least=2, align="right"),
+        Column(least=4, align="right"),
+    )
 
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(title=title, empty=empty, id=id, classes=classes)
@@ -57,31 +68,21 @@ class BoardList(LineList[BoardItem]):
             self.age_of(item.view.head if item.view else None),
         )
 
-    def line(self, item: BoardItem, width: int) -> Line:
+    def cells(self, item: BoardItem) -> Sequence[Line]:
         texts, now = texts_of(self), now_of(self)
-        unseen = self._unseen.get(item.name, 0)
-        style = "strong" if unseen else "" if item.version else "dim"
-        tail = self._tail(item, now)
-        space = max(1, width - width_of(tail) - 2 - len(item.guides))
+        unseen, holder = self._unseen.get(item.name, 0), item.holder(now)
         name = board_name(item, texts)
-        owners = _owners(item, name, is_named=width >= _OWNERS_FROM)
-        head: Line = [Span(name, style), Span(" "), *owners]
-        if width_of(head) > space:
-            head = [Span(fit(name, space), style)]
-        gap = Span(" " * max(0, space - width_of(head)))
-        return [Span("● " if unseen else "  ", "accent"), Span(item.guides, "number"), *head, gap, *tail]
-
-    def _tail(self, item: BoardItem, now: int) -> Line:
-        """Who holds it, what is wrong with it, and how old it is."""
-        holder = item.holder(now)
-        return [
-            Span(" ✐" if item.name in self._drafts else "", "human"),
-            Span(" ⚔" if item.conflicts else "", "error"),
-            Span(f" ✎ {sanitize(holder)}" if holder else "", agent_class(holder)),
-            Span(" "),
-            Span(f"v{item.version}".rjust(4) if item.view else "   –", "ok" if item.view else "dim"),
-            Span(fit(format_age(item.view.head.time, now) if item.view else "", 5, "right"), "dim"),
-        ]
+        owners = _owners(item, name, is_named=self.content_area.width >= _OWNERS_FROM)
+        style = "strong" if unseen else "" if item.version else "dim"
+        return (
+            [Span("●" if unseen else " ", "accent")],
+            [Span(item.guides, "number"), Span(name, style), *([Span(" "), *owners] if owners else ())],
+            [Span("✐" if item.name in self._drafts else "", "human")],
+            [Span("⚔" if item.conflicts else "", "error")],
+            [Span(f"✎ {sanitize(holder)}" if holder else "", agent_class(holder))],
+            [Span(f"v{item.version}" if item.view else "–", "ok" if item.view else "dim")],
+            [Span(format_age(item.view.head.time, now) if item.view else "", "dim")],
+        )
 
     def item_text(self, item: BoardItem) -> str:
         return " ".join((item.name, *item.owners))

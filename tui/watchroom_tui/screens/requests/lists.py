@@ -9,16 +9,25 @@ from watchroom.projections import RequestView
 
 from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.formatters import labels
-from watchroom_tui.formatters.columns import fit, format_age
+from watchroom_tui.formatters.columns import Column, format_age
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.localization import now_of, texts_of
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.theme import agent_class
+from watchroom_tui.widgets.column_list import ColumnList
 from watchroom_tui.widgets.line_list import LineList
 
 
-class RequestList(LineList[RequestView]):
+class RequestList(ColumnList[RequestView]):
     """Requests: those that are open, then those that have ended."""
+
+    COLUMNS: ClassVar = (
+        Column(least=2),
+        Column(least=8, most=24),
+        Column(least=7, most=12),
+        Column(least=8, grows=True),
+        Column(least=5, align="right"),
+    )
 
     def item_key(self, item: RequestView) -> Hashable:
         return item.row.path
@@ -35,26 +44,17 @@ class RequestList(LineList[RequestView]):
             return format_age(item.row.time, now)
         return texts_of(self)("request.left", time=format_age(now, item.expires))
 
-    def line(self, item: RequestView, width: int) -> Line:
+    def cells(self, item: RequestView) -> Sequence[Line]:
         texts = texts_of(self)
         is_open = item.ended is None and not item.has_expired(now_of(self))
-        mark = labels.request_mark(item, is_open=is_open)
         kind = texts(f"request.kind.{item.kind}") if is_open else labels.request_outcome(item, texts)
-        kind_width = 9
-        name_width = 11
-        time_width = 9
-        rest = max(8, width - name_width - kind_width - time_width - 7)
-        style = "" if is_open else "dim"
-        return [
-            Span(" "),
-            mark,
-            Span(" " + fit(sanitize(item.agent), name_width), agent_class(item.agent)),
-            Span(" " + fit(kind, kind_width) + " ", "strong" if is_open else "dim"),
-            Span(fit(labels.request_text(item, texts), rest) + " ", style),
-            Span(
-                fit(self._time(item), time_width, "right"), "warning" if is_open and item.expires else "dim"
-            ),
-        ]
+        return (
+            [Span(" "), labels.request_mark(item, is_open=is_open)],
+            [Span(sanitize(item.agent), agent_class(item.agent))],
+            [Span(kind, "strong" if is_open else "dim")],
+            [Span(labels.request_text(item, texts), "" if is_open else "dim")],
+            [Span(self._time(item), "warning" if is_open and item.expires else "dim")],
+        )
 
     def copy_text(self, item: RequestView) -> str:
         return str(item.id)
