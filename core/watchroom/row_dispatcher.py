@@ -14,6 +14,9 @@ from watchroom.model import Row
 
 _APART: Final = 0.02
 """At least so many seconds between two looks."""
+_APART_FOR_OTHERS: Final = 0.1
+"""The same, after a look that found nothing for those who wait here: many processes would each wake for every
+row of the others."""
 _RETRY_SECONDS: Final = 0.5
 _CHUNK: Final = 2000
 """Rows that are read at a time."""
@@ -88,8 +91,11 @@ class RowDispatcher:
     def _run(self, changes: Changes) -> None:
         looked = time.monotonic()
         while not self._stopping.is_set():
+            begun = time.monotonic()
+            first = self._seq
             try:
-                is_behind = self._deliver()
+                is_taken = self._deliver()
+                is_behind = self._seq > first
                 if time.monotonic() - looked >= BACKSTOP_SECONDS:
                     looked = time.monotonic()
                     self._look_after()
@@ -100,16 +106,21 @@ class RowDispatcher:
                 continue
             if not is_behind:
                 changes.wait(BACKSTOP_SECONDS)
-            self._stopping.wait(_APART)
+            # A row after a quiet time is looked at as soon as ever.
+            rest = 0.0 if is_taken else begun + _APART_FOR_OTHERS - time.monotonic()
+            self._stopping.wait(max(_APART, rest))
 
     def _deliver(self) -> bool:
+        """Hand over what is new; whether any of it went to somebody."""
+        is_taken = False
         rows = self._journal.rows(self._seq, limit=_CHUNK)
         for row in rows:
             address = self._address(row)
             with self._lock:
                 takers = (*self._takers.get(EVERY_ROW, ()), *self._takers.get(address or "", ()))
             for take in takers:
+                is_taken = True
                 take(row)
             self._watch(row)
             self._seq = row.seq
-        return bool(rows)
+        return is_taken
