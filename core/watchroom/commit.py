@@ -15,9 +15,14 @@ from watchroom.call_context import with_call_context
 from watchroom.errors import JournalBusy, JournalError, WorkspaceLocked
 from watchroom.follower import Follower
 from watchroom.journal import Journal
+from watchroom.journal.errors import JournalUnreachable, OutcomeUnknown
 from watchroom.model import Appended, Draft, Note
 
 _MOST_AT_ONCE: Final = 512
+_MOST_NOTES: Final = 10_000
+"""So many notes at most wait for a server that is away."""
+_OF_ALL: Final = (JournalBusy, JournalUnreachable, OutcomeUnknown, WorkspaceLocked)
+"""What befalls a whole append, whatever its drafts are."""
 
 
 class AppendStatistics(NamedTuple):
@@ -147,7 +152,8 @@ class GroupCommit:
         return appended
 
     def note(self, draft: Note) -> None:
-        """Make ``draft`` a row soon: with the next commit, or within some 20 ms."""
+        """Make ``draft`` a row soon: with the next commit, or within some 20 ms; when the journal's server is
+        back, if it is away."""
         self._notes.append(_Ticket(with_call_context(draft)))
         self._follower.schedule("notes", self.flush)
 
@@ -158,9 +164,10 @@ class GroupCommit:
             while self._notes:
                 notes = self._taken(self._notes)
                 self._append_tickets(notes)
-                for note in notes:
-                    if isinstance(note.error, (JournalBusy, WorkspaceLocked)):
-                        raise note.error
+                errors = [note.error for note in notes if isinstance(note.error, _OF_ALL)]
+                self._keep(notes)
+                if errors:
+                    raise errors[0]
 
     def close(self) -> None:
         """Commit the notes that wait, and end."""
@@ -202,7 +209,9 @@ class GroupCommit:
         """Make rows of the batch, and of the notes that wait. Nothing is raised."""
         if self._notes:
             with self._flushing:
-                self._append_tickets([*self._taken(self._notes), *batch])
+                notes = self._taken(self._notes)
+                self._append_tickets([*notes, *batch])
+                self._keep(notes)
         else:
             self._append_tickets(batch)
 
@@ -211,8 +220,9 @@ class GroupCommit:
             return
         try:
             appended = self.append([ticket.draft for ticket in batch])
-        except (JournalBusy, WorkspaceLocked) as error:
-            # All have waited; none need wait as long again, one after the other.
+        except _OF_ALL as error:
+            # All have waited; none need wait as long again, one after the other. And what may be a row
+            # already would be another one.
             for ticket in batch:
                 ticket.error = error
         except Exception as error:  # noqa: BLE001  # it is raised where the ticket is read
@@ -225,6 +235,16 @@ class GroupCommit:
         else:
             for ticket, result in zip(batch, appended, strict=True):
                 ticket.appended = result
+
+    def _keep(self, notes: Sequence[_Ticket]) -> None:
+        """Have those of ``notes`` that made no row, since the server is away, made rows when it is back."""
+        kept = [note for note in notes if isinstance(note.error, JournalUnreachable)]
+        with self._queue:
+            for note in reversed(kept[: max(0, _MOST_NOTES - len(self._notes))]):
+                note.error = None
+                self._notes.appendleft(note)
+        if kept:
+            self._follower.schedule("notes", self.flush)
 
     def _hand_over(self) -> None:
         with self._queue:

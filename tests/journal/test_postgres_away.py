@@ -15,6 +15,7 @@ import psycopg
 import pytest
 from journal.faults import opened
 from journal.server import running_server
+from watchroom.commit import GroupCommit
 from watchroom.journal import Journal, open_journal
 from watchroom.journal.errors import JournalUnreachable, OutcomeUnknown
 from watchroom.journal.postgres import PostgresJournal
@@ -101,6 +102,20 @@ def test_who_asks_while_the_server_is_away_is_told_and_all_goes_on_when_it_is_ba
                 renewed = "SELECT seen > pg_postmaster_start_time() FROM watchroom.presences"
                 until(lambda: connection.execute(renewed).fetchone() == (True,))
             assert is_alive(other, lease)
+
+
+def test_notes_wait_for_a_server_that_is_away() -> None:
+    with running_server() as server, opened(server.create("journal")) as (journal,):
+        group = GroupCommit(journal)
+        server.stop()
+        for n in range(3):
+            group.note(NOTE._replace(message=str(n)))
+        with pytest.raises(JournalUnreachable):
+            group.commit(NOTE._replace(message="refused"))
+        server.start()
+        group.flush()
+        group.close()
+        assert [row.message for row in journal.rows()] == ["0", "1", "2"]
 
 
 def test_a_server_that_says_nothing_is_given_up() -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from typing import Final
 from urllib.parse import quote
@@ -16,6 +17,8 @@ import pytest
 from journal.faults import PATIENCE, Writers, opened, proxy
 from journal.server import Server, running_server
 from psycopg.conninfo import conninfo_to_dict
+from watchroom.commit import GroupCommit
+from watchroom.journal.errors import OutcomeUnknown
 from watchroom.model import Note
 
 pytestmark = pytest.mark.postgres
@@ -107,6 +110,22 @@ def test_two_hundred_swallowed_answers_double_nothing(new_database: Callable[[],
         with opened(url) as (journal,):
             writers.check(journal)
             assert (writers.unknown, writers.refused) == (set(), set())
+
+
+def test_what_shared_a_commit_of_unknown_outcome_is_not_appended_again(
+    new_database: Callable[[], str],
+) -> None:
+    url = new_database()
+    with proxy(url, lambda: True) as between, opened(between.url) as (journal,):
+        group = GroupCommit(journal)
+        for n in range(3):
+            group.note(Note("alice", "t", "collab", "a", message=str(n)))
+        # Whoever commits them, this thread or the one behind, is never answered.
+        with suppress(OutcomeUnknown):
+            group.flush()
+        group.close()
+    with opened(url) as (journal,):
+        assert [row.message for row in journal.rows()] == ["0", "1", "2"]
 
 
 def test_an_append_is_on_disk_whatever_the_session_is_set_to(new_database: Callable[[], str]) -> None:
