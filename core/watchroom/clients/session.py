@@ -256,7 +256,7 @@ class ClientSession:
         key: str = "",
     ) -> Row:
         """The next step. A session that has ended goes on where its client does."""
-        for _ in range(_TRIES):
+        for attempt in range(_TRIES):
             last = self.last
             before = _state_of(self.path, last)
             if status is None and before.status in ENDED:
@@ -287,7 +287,7 @@ class ClientSession:
                     encode_step(before, after),
                     validation.escape_unstorable(line, 200),
                     detail,
-                    key=f"{self.path} {key}" if key else "",
+                    key=_key_of(self.path, key, attempt),
                 )
             except SessionTaken:
                 continue
@@ -295,6 +295,14 @@ class ClientSession:
 
     def _with_parent(self, detail: dict[str, Json]) -> dict[str, Json]:
         return {**detail, PARENT: self.parent} if self.parent else detail
+
+
+def _key_of(path: str, key: str, attempt: int) -> str:
+    """The key of a row. A row that was too late keeps its key, so a later attempt needs another one; told
+    again, the attempts are the same."""
+    if not key:
+        return ""
+    return f"{path} attempt-{attempt} {key}" if attempt else f"{path} {key}"
 
 
 def _state_of(path: str, last: Row) -> AgentState:
