@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Barrier, Thread
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from clients.attached import HELLO, PATIENCE, SESSION, AttachedClient, attendant
 from watchroom import Workspace
 from watchroom.checkout.layout import CONFIG_PATH, CONTROL
 from watchroom.clients.hook_client import FOLDER
+from watchroom.errors import RequestClosed
 from watchroom.model import ASK, CANCEL, MESSAGE, PAUSE, RESUME, WITHDRAW, Row
 from watchroom.rules.requests import decide_all
 from watchroom.rules.usage import usage_of
@@ -229,6 +231,44 @@ def test_the_policy_decides_before_people(attended: AttachedClient, workspace: W
     said = attended.answer(waiting)
     assert said is not None
     assert said["hookSpecificOutput"]["permissionDecisionReason"] == "later"
+
+
+def test_what_a_person_changes_is_checked_as_well(attended: AttachedClient, workspace: Workspace) -> None:
+    config = Path(workspace.root, CONTROL, CONFIG_PATH)
+    rule = '[[policy.rules]]\nname = "no push"\ntool = ["Bash"]\ncommand = ["git push*"]\nverdict = "deny"\n'
+    config.write_text(config.read_text() + "\n" + rule)
+    workspace.scan()
+    waiting, asked = ask(attended, workspace)
+    answer(workspace, asked, True, command="git push --force")
+    said = decision(attended.answer(waiting))
+    assert said["behavior"] == "deny"
+    assert "no push" in said["message"]
+
+
+def test_of_two_answers_at_the_same_moment_one_counts(attended: AttachedClient, workspace: Workspace) -> None:
+    waiting, asked = ask(attended, workspace)
+    together, refused = Barrier(2), []
+
+    def answer_here() -> None:
+        together.wait(PATIENCE)
+        try:
+            answer(workspace, asked, False, "no")
+        except RequestClosed as error:
+            refused.append(error)
+
+    answering = Thread(target=answer_here)
+    answering.start()
+    together.wait(PATIENCE)
+    attended.hook("PostToolUse", **CALL, tool_response="made")
+    answering.join(PATIENCE)
+    said = attended.answer(waiting)
+    answers = [
+        row for row in workspace.journal.rows(limit=1000) if row.zone == "request" and row.version == 2
+    ]
+    assert len(answers) == 1
+    is_at_client = answers[0].actor == "human:at-alice"
+    assert is_at_client == bool(refused)
+    assert decision(said)["behavior"] == ("allow" if is_at_client else "deny")
 
 
 CLIENT = """

@@ -247,14 +247,7 @@ class Attachment:
         held = await run_in_thread(self._inbox.controls, session, main)
         if held.cancelled is not None:
             return await self._stopped(session, held.cancelled)
-        reason = await run_in_thread(
-            denial_reason, self.workspace.root, self.agent, event, self.workspace.config.language
-        )
-        decision = PolicyDecision()
-        if not tool.startswith(_OURS):
-            decision = await run_in_thread(self._decide, session, event)
-        if decision.verdict == "deny" and not reason:
-            reason = self._texts("hook.policy", rule=decision.label)
+        reason, decision = await self._check(session, event)
         call = OpenCall(text_of(event, "tool_use_id"), tool, dump(event.get("tool_input")))
         await self._record_all(session, event, BEFORE)
         if reason:
@@ -271,10 +264,22 @@ class Attachment:
             if over:
                 return deny(BEFORE, over)
         if decision.verdict == "ask":
-            return await self._ask(session, BEFORE, call, rule=decision.label)
+            return await self._ask(session, event, call, rule=decision.label)
         if decision.verdict == "allow" and decision.number:
             return allow(BEFORE)
         return NOTHING
+
+    async def _check(self, session: ClientSession, event: Event) -> tuple[str, PolicyDecision]:
+        """Why the call of ``event`` is not made, empty where it may be; what the policy says of it."""
+        reason = await run_in_thread(
+            denial_reason, self.workspace.root, self.agent, event, self.workspace.config.language
+        )
+        decision = PolicyDecision()
+        if not text_of(event, "tool_name").startswith(_OURS):
+            decision = await run_in_thread(self._decide, session, event)
+        if decision.verdict == "deny" and not reason:
+            reason = self._texts("hook.policy", rule=decision.label)
+        return reason, decision
 
     def _decide(self, session: ClientSession, event: Event) -> PolicyDecision:
         """What the workspace's policy says of the call of ``event``. Paths are those of the folder that the
@@ -333,11 +338,13 @@ class Attachment:
         else:
             version = (await run_in_thread(lambda: session.last)).version
             call = OpenCall(f"ask-{fingerprint(tool + arguments)[:12]}-{version}", tool, arguments)
-        return await self._ask(session, PERMISSION, call)
+        return await self._ask(session, event, call)
 
-    async def _ask(self, session: ClientSession, event: str, call: OpenCall, *, rule: str = "") -> HookAnswer:
-        """Ask people whether ``call`` may be made, as the ``rule`` of the policy wants, if one does, and wait
-        for their answer."""
+    async def _ask(
+        self, session: ClientSession, event: Event, call: OpenCall, *, rule: str = ""
+    ) -> HookAnswer:
+        """Ask people whether ``call``, which ``event`` is about, may be made, as the ``rule`` of the policy
+        wants, if one does, and wait for their answer."""
         expires = self.workspace.requests.now() + int(self._hold_seconds * 1e9)
         pending = PendingCall(call.id, call.tool, call.arguments)
         request = await run_in_thread(build_question, self.client, pending, session.folder, rule, expires)
@@ -349,7 +356,8 @@ class Attachment:
         except asyncio.CancelledError:
             await run_to_completion(None, self._take_back, session, path)
             raise
-        return await self._answered(session, event, path, ended, must_answer=self._is_strict or bool(rule))
+        must_answer = self._is_strict or bool(rule)
+        return await self._answered(session, event, call._replace(request=path), ended, must_answer)
 
     def _take_back(self, session: ClientSession, path: str) -> None:
         if self.workspace.requests.ended(path) is None:
@@ -357,25 +365,38 @@ class Attachment:
         session.record_withdrawal(path)
 
     async def _answered(
-        self, session: ClientSession, event: str, path: str, ended: RequestOutcome, *, must_answer: bool
+        self, session: ClientSession, event: Event, call: OpenCall, ended: RequestOutcome, must_answer: bool
     ) -> HookAnswer:
-        answer = ended.answer
+        """What to say of ``call`` at its hook, now that what was asked about it has ended."""
+        name, path, answer = text_of(event, "hook_event_name"), call.request, ended.answer
         if answer is None or not (answer.expired or answer.decisions):
             await run_in_thread(session.record_withdrawal, path)
             return NOTHING
         await run_in_thread(session.record_answer, path, answer, ended.row.actor)
         if answer.expired:
             said = self._texts("hook.unanswered")
-            return deny(event, said) if must_answer else warn(said)
+            return deny(name, said) if must_answer else warn(said)
         decision = answer.decisions[0]
         if not decision.approved:
-            return deny(event, decision.reason or self._texts("hook.declined", by=ended.row.actor))
+            return deny(name, decision.reason or self._texts("hook.declined", by=ended.row.actor))
         if decision.arguments is None:
-            return allow(event)
+            return allow(name)
         if self.client == "codex":
-            # It takes no other arguments from a hook.
-            return deny(event, self._texts("hook.changed", arguments=decision.arguments))
-        return allow(event, parse_arguments(decision.arguments))
+            # It takes no other arguments from a hook: called again, the call is checked as every one is.
+            return deny(name, self._texts("hook.changed", arguments=decision.arguments))
+        changed = {**event, "tool_input": parse_arguments(decision.arguments)}
+        if reason := await self._refusal_of_changed(session, changed):
+            await self.record(session, CallFinished(call.id, reason, is_error=True))
+            return deny(name, reason)
+        return allow(name, parse_arguments(decision.arguments))
+
+    async def _refusal_of_changed(self, session: ClientSession, event: Event) -> str:
+        """Why the call of ``event``, whose arguments a person has changed, is not made; empty where it may
+        be. What the policy wants a person to be asked about, this person has just seen."""
+        reason, _ = await self._check(session, event)
+        if reason or text_of(event, "tool_name").startswith(_OURS):
+            return reason
+        return await hold_for_budgets(self.workspace, self.agent, session.path, self._hold_seconds)
 
     async def _settle(self, session: ClientSession, told: CallFinished) -> None:
         """A call has ended: what was asked about it was answered at the client, if nobody else has."""
