@@ -65,4 +65,14 @@ def _used(event: Mapping[str, Json]) -> tuple[ClientEvent, ...]:
     used = UsageTotal(uncached, count_of(usage, "output_tokens"), cached, written)
     if not used.tokens:
         return ()
-    return (UsageTold(used._replace(unpriced=used.tokens), text_of(event, "model")),)
+    return (
+        UsageTold(used._replace(unpriced=used.tokens), text_of(event, "model"), _request_key(event, used)),
+    )
+
+
+def _request_key(event: Mapping[str, Json], used: UsageTotal) -> str:
+    """What request to the model ``event`` tells of, as far as it says: it has no id. Told twice, it has the
+    same turn and the same counts."""
+    turn = text_of(event, "turn_id")
+    counts = "-".join(str(each) for each in (used.input, used.cache_read, used.cache_write, used.output))
+    return f"request {turn} {counts}" if turn else ""

@@ -143,6 +143,11 @@ class ClientSession:
         """How the session stands by its newest step."""
         return StepDetail.of(self.last).status
 
+    @property
+    def call_count(self) -> int:
+        """How many calls have ended in the session."""
+        return StepDetail.of(self.last).calls
+
     def record(self, event: ClientEvent) -> Row | None:
         """Make a row of ``event``; returns it, None for streamed text, whose row comes soon. Raises
         `SessionTaken` where too many others write at once, `JournalError`."""
