@@ -25,6 +25,7 @@ from watchroom.clients.events import (
     SessionEnded,
     TextStreamed,
     TurnEnded,
+    UsageTold,
 )
 from watchroom.clients.hook_answer import (
     AFTER,
@@ -68,6 +69,8 @@ _MARGIN: Final = 30
 """So much earlier a hook answers: what a client does with a hook that is late is not for it to say."""
 _MOST_CALLS: Final = 1000
 """So many calls are remembered that have not ended."""
+_MOST_SESSIONS: Final = 100
+"""So many sessions are remembered; what one that is forgotten tells later goes on with its rows."""
 _OURS: Final = "mcp__watchroom__"
 
 Event: TypeAlias = Mapping[str, Json]
@@ -140,7 +143,7 @@ class Attachment:
         if name == AFTER:
             return tell(AFTER, await run_in_thread(self._inbox.news, main))
         if name == STOP:
-            return await self._idle(main, event, may_wait)
+            return await self._idle(session, main, event, may_wait)
         return NOTHING
 
     def _answer_without_session(self, event: Event) -> HookAnswer:
@@ -170,6 +173,8 @@ class Attachment:
     def _open(self, session_id: str, event: Event, parent: str) -> ClientSession:
         known = self.sessions.get(session_id)
         if known is None:
+            if len(self.sessions) >= _MOST_SESSIONS:
+                self._forget_session()
             process = self.process
             info = ClientInfo(
                 self.client,
@@ -183,6 +188,15 @@ class Attachment:
             )
             self.sessions[session_id] = known
         return known
+
+    def _forget_session(self) -> None:
+        """Forget the session that is missed least: one that has ended, else a subagent's, else the oldest."""
+        known = [*self.sessions.items()]
+        ended = (each for each in known if each[1].status in ENDED)
+        name, session = next(ended, None) or next((each for each in known if each[1].parent), known[0])
+        self.sessions.pop(name, None)
+        self._turns.pop(session.path, None)
+        self._inbox.forget(session.path)
 
     def _main_path(self, event: Event) -> str:
         return f"{self.agent}/{session_id_of(text_of(event, 'session_id'))}"
@@ -215,6 +229,11 @@ class Attachment:
                 await self.withdraw_all(session)
             if isinstance(told, SessionEnded) and await run_in_thread(lambda: session.status) in ENDED:
                 # How it ended was said already, by who stopped it.
+                continue
+            if isinstance(told, UsageTold) and told.key:
+                # Between two requests of a turn a call has ended, so both count even if they used the same.
+                calls = await run_in_thread(lambda: session.call_count)
+                await self.record(session, told._replace(key=f"{told.key} {calls}"))
                 continue
             await self.record(session, told)
 
@@ -404,9 +423,9 @@ class Attachment:
         if call is None or not call.request:
             return
         if await run_in_thread(self.workspace.requests.ended, call.request) is None:
-            await run_in_thread(self._answer_at_client, call.request, not told.is_error)
+            await run_in_thread(self._answer_at_client, session, call.request, not told.is_error)
 
-    def _answer_at_client(self, path: str, approved: bool) -> None:
+    def _answer_at_client(self, session: ClientSession, path: str, approved: bool) -> None:
         asked = self.workspace.journal.version("request", path, 1)
         if asked is None:
             return
@@ -416,7 +435,7 @@ class Attachment:
             requests.answer(f"human:at-{self.agent}", asked.seq, answer)
         except (RequestClosed, RequestExpired, RequestWithdrawn) as error:
             # Somebody was quicker, which is what counts.
-            self._note(self.sessions[path.split("/")[1]], "answered_before", str(error))
+            self._note(session, "answered_before", str(error))
 
     async def withdraw_all(self, session: ClientSession) -> None:
         """Nobody needs to answer what is still open of ``session``: its turn has ended otherwise."""
@@ -426,7 +445,7 @@ class Attachment:
             if await run_in_thread(self.workspace.requests.ended, call.request) is None:
                 await run_in_thread(self.workspace.requests.withdraw, call.request)
 
-    async def _idle(self, main: str, event: Event, may_wait: bool) -> HookAnswer:
+    async def _idle(self, session: ClientSession, main: str, event: Event, may_wait: bool) -> HookAnswer:
         """Give an agent that has nothing to do what comes for it, as soon as it comes."""
         if self.client == "codex" or not may_wait:
             news = await run_in_thread(self._inbox.news, main)
@@ -442,7 +461,7 @@ class Attachment:
         )
         try:
             while not turn.is_set():
-                held = await run_in_thread(self._inbox.controls, self.sessions[main.partition("/")[2]], main)
+                held = await run_in_thread(self._inbox.controls, session, main)
                 if not held.paused_by and (news := await run_in_thread(self._inbox.news, main)):
                     return wake(news)
                 waits = [asyncio.ensure_future(each.wait()) for each in (changed, turn)]

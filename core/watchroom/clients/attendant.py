@@ -42,7 +42,6 @@ _MOST_EVENT_BYTES: Final = 20_000_000
 _MOST_READ_BYTES: Final = 4_000_000
 """So much of a transcript is read at a time."""
 _MOST_LINE_BYTES: Final = 1_000_000
-_MOST_TRANSCRIPTS: Final = 100
 _LONGEST_SOCKET: Final = 100
 
 
@@ -199,7 +198,7 @@ class Attendant:
             return HookAnswer(error=said, status=2 if self._is_strict else 1)
 
     async def _note_supervision(self) -> None:
-        for session in self._attachment.sessions.values():
+        for session in [*self._attachment.sessions.values()]:
             session.is_supervised = True
         if self._unhooked is not None:
             ended, self._unhooked = self._unhooked, None
@@ -214,8 +213,10 @@ class Attendant:
             path = os.path.join(path.removesuffix(".jsonl"), "subagents", f"agent-{subagent}.jsonl")
         if session is None or not path or session.path in self._transcripts:
             return
-        if len(self._transcripts) < _MOST_TRANSCRIPTS:
-            self._transcripts[session.path] = TranscriptFile(path, session)
+        remembered = {each.path for each in [*self._attachment.sessions.values()]}
+        for forgotten in self._transcripts.keys() - remembered:
+            del self._transcripts[forgotten]
+        self._transcripts[session.path] = TranscriptFile(path, session)
 
     async def _follow(self) -> None:
         """Read transcripts as they grow, until the client is gone."""

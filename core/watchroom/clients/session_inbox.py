@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Final, NamedTuple
 
 from watchroom.clients.hooks import fetch_notifications
@@ -29,20 +30,38 @@ class SessionInbox:
         self._agent = agent
         self.prompted: dict[str, int] = {}
         """The row of the newest prompt that this process has seen, by the path of the session."""
+        self._lock = Lock()
+        self._read: dict[str, tuple[int, Controls]] = {}
+        """How far the controls of a session were read, by its path, and what they came to."""
 
     def controls(self, session: ClientSession, main: str) -> Controls:
         """What people have said to ``session``, which is the one at the path ``main`` or a subagent's of it.
         Raises `JournalError`."""
-        paused_by, cancelled = "", None
-        for record in self._workspace.session_zone.controls(main, 0):
-            if record.row.tool in (PAUSE, RESUME):
-                paused_by = record.row.actor if record.row.tool == PAUSE else ""
-            elif record.row.tool == CANCEL:
-                cancelled, paused_by = record.row, ""
+        paused_by, cancelled = self._read_controls(main)
         begun = self._workspace.journal.version("session", main, 1)
         if cancelled is not None and not self._is_cancelled(cancelled, session, main, begun):
             cancelled = None
         return Controls(paused_by, cancelled)
+
+    def _read_controls(self, main: str) -> Controls:
+        """What was said to the session at ``main``, each row of which is read once."""
+        with self._lock:
+            seq, (paused_by, cancelled) = self._read.get(main, (0, Controls()))
+            for record in self._workspace.session_zone.controls(main, seq):
+                seq = record.row.seq
+                if record.row.tool in (PAUSE, RESUME):
+                    paused_by = record.row.actor if record.row.tool == PAUSE else ""
+                elif record.row.tool == CANCEL:
+                    cancelled, paused_by = record.row, ""
+            known = Controls(paused_by, cancelled)
+            self._read[main] = (seq, known)
+            return known
+
+    def forget(self, main: str) -> None:
+        """Keep nothing of the session at the path ``main`` in memory: asked again, it is read anew."""
+        with self._lock:
+            self._read.pop(main, None)
+            self.prompted.pop(main, None)
 
     def _is_cancelled(self, cancelled: Row, session: ClientSession, main: str, begun: Row | None) -> bool:
         """Whether a person's word still holds: until the next prompt."""

@@ -1,0 +1,70 @@
+"""What an attachment keeps of its client, however long that runs."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from clients.attached import SESSION, told
+from watchroom import Workspace
+from watchroom.clients import attachment
+from watchroom.clients.attachment import Attachment
+from watchroom.model import PAUSE, RESUME
+
+
+def test_sessions_that_are_forgotten_go_on_with_their_rows(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attachment, "_MOST_SESSIONS", 3)
+
+    async def run(attached: Attachment) -> None:
+        for number in range(5):
+            own = {"session_id": f"s{number}", "cwd": "/project"}
+            await attached.handle({"hook_event_name": "UserPromptSubmit", "prompt": "Go", **own})
+            if number % 2:
+                await attached.handle({"hook_event_name": "SessionEnd", "reason": "clear", **own})
+        assert [*attached.sessions] == ["s0", "s2", "s4"]
+        await attached.handle({"hook_event_name": "UserPromptSubmit", "prompt": "On", "session_id": "s1"})
+        assert len(attached.sessions) == 3
+
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        asyncio.run(run(Attachment(workspace, "alice", "claude")))
+        state = workspace.sessions.state("alice", "s1")
+        assert [each.content for each in state.messages] == ["Go", "On"]
+
+
+def test_controls_that_come_later_are_seen(root: Path) -> None:
+    async def run(workspace: Workspace) -> list[bool]:
+        attached = Attachment(workspace, "alice", "claude")
+        blocked = []
+        for control in (None, PAUSE, RESUME, PAUSE):
+            if control is not None:
+                workspace.session_zone.control("human:ann", control, "alice", None, "")
+            said = await attached.handle(told("UserPromptSubmit", prompt="Go"))
+            blocked.append((said.dump() or "").find("block") >= 0)
+        return blocked
+
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        assert asyncio.run(run(workspace)) == [False, True, False, True]
+
+
+def test_a_request_of_codex_that_is_told_twice_counts_once(root: Path) -> None:
+    used = {"input_tokens": 100, "cached_input_tokens": 10, "output_tokens": 20}
+    request = told("PostModelRequest", turn_id="t1", token_usage=used)
+    call = {"tool_name": "Bash", "tool_input": {"command": "true"}, "tool_use_id": "c1", "turn_id": "t1"}
+
+    async def run(attached: Attachment) -> None:
+        for event in (
+            request,
+            request,
+            told("PreToolUse", **call),
+            told("PostToolUse", **call, tool_response="ok"),
+            request,
+        ):
+            await attached.handle(event)
+
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        asyncio.run(run(Attachment(workspace, "alice", "codex")))
+        spent = workspace.sessions.state("alice", SESSION).spent
+        assert (spent.input_tokens, spent.cache_read_tokens, spent.output_tokens) == (180, 20, 40)
