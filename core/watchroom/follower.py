@@ -81,3 +81,27 @@ class Follower:
                     _log.exception("%s could not be done", key)
                 ended = time.monotonic()
                 self._rested[key] = ended + _SHARE * (ended - began)
+
+
+class Repeater:
+    """Does ``work`` every so many ``seconds`` on one thread of its own, which is called ``name``, from now on
+    until it is closed. ``work`` is given what is set when it is to end; what it raises is logged."""
+
+    def __init__(self, name: str, seconds: float, work: Callable[[Event], None]) -> None:
+        self._seconds = seconds
+        self._work = work
+        self._closing = Event()
+        self._thread = Thread(target=self._run, name=f"watchroom-{name}", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the work and the thread. May be called again."""
+        self._closing.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closing.wait(self._seconds):
+            try:
+                self._work(self._closing)
+            except Exception:  # noqa: BLE001  # it has no caller to tell; the next time tries again
+                _log.exception("%s: could not be done", self._thread.name)

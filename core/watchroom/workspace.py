@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from threading import Lock
+from threading import Event, Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from watchroom import validation
 from watchroom.checkout.export import export
@@ -26,8 +26,9 @@ from watchroom.checkout.remote_rows import RemoteRows
 from watchroom.commit import AppendStatistics, GroupCommit
 from watchroom.errors import CheckoutTaken, VersionConflict, WorkspaceNotFound
 from watchroom.files import make_private
-from watchroom.follower import Follower
+from watchroom.follower import Follower, Repeater
 from watchroom.journal import Journal, is_server_address, open_journal
+from watchroom.journal.snapshots import SNAPSHOT_ROWS
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
 from watchroom.registry import Registry
 from watchroom.row_dispatcher import RowDispatcher
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     from watchroom.sandbox.probe import SandboxProbe
     from watchroom.toolbox import Toolbox
     from watchroom.zones.realtime import RealtimeZone
+
+_SNAPSHOT_SECONDS: Final = 10.0
+"""So often it is asked whether a snapshot is missing."""
 
 
 class Workspace(Zones):
@@ -89,6 +93,10 @@ class Workspace(Zones):
         self.dispatcher = RowDispatcher(
             self.journal, row_address, self.record_lost_processes, AgentBreaker(store).watch
         )
+
+        self._snapshot_row = 0
+        """Up to where no snapshot is missing, as far as is known here."""
+        self._snapshots = Repeater("snapshots", _SNAPSHOT_SECONDS, self._keep_snapshots)
 
     @classmethod
     def open(
@@ -303,12 +311,25 @@ class Workspace(Zones):
         Raises `JournalError`, and OSError where ``target`` cannot be written."""
         return export(self.journal, as_of, os.fspath(target))
 
+    def _keep_snapshots(self, closing: Event) -> None:
+        last = self.journal.last_seq()
+        # A server keeps none yet.
+        if self.journal.is_shared or last - self._snapshot_row < SNAPSHOT_ROWS:
+            return
+        # Most journals are too short ever to need it.
+        from watchroom.projections.snapshots import keep_missing
+
+        # Where that fails so many rows more are another try.
+        self._snapshot_row = last
+        self._snapshot_row = keep_missing(self.journal, closing)
+
     def close(self) -> None:
         """Write what waits, and let go of everything. May be called again."""
         if self._is_closed:
             return
         self._is_closed = True
         self.dispatcher.close()
+        self._snapshots.close()
         if self._sessions is not None:
             self._sessions.close()
         super().close()

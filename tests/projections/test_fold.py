@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from calls import ok, refused
@@ -23,8 +26,10 @@ from projections.folding import (
 )
 from watchroom import Agent, Row, Toolbox, Workspace
 from watchroom.journal import Journal
-from watchroom.model import Note
+from watchroom.journal.memory import MemoryJournal
+from watchroom.model import Json, Note, Write
 from watchroom.projections import Fold, Model
+from watchroom.projections.fold import KEPT_DELIVERIES
 
 # -- the roster
 
@@ -262,6 +267,9 @@ class Past:
     def fold(self) -> Fold:
         return Fold(lambda seq: self._contents[seq])
 
+    def reload(self, dumped: Json) -> Fold:
+        return Fold.load(lambda seq: self._contents[seq], dumped)
+
 
 @pytest.fixture(scope="module")
 def pasts() -> list[Past]:
@@ -309,6 +317,70 @@ def test_any_chunking_gives_an_equal_model_and_earlier_models_are_those_of_their
     whole.apply(past.rows)
     assert chunked.model() == whole.model()
     assert chunked.seq == past.rows[-1].seq
+
+
+@settings(deadline=None, max_examples=100)
+@given(data=st.data())
+def test_a_fold_that_was_dumped_and_loaded_goes_on_as_the_one_that_was_not(
+    pasts: list[Past], data: st.DataObject
+) -> None:
+    past = data.draw(st.sampled_from(pasts))
+    whole = past.fold()
+    whole.apply(past.rows)
+    fold, start = past.fold(), 0
+    for cut in data.draw(st.lists(st.integers(0, len(past.rows)), min_size=1, max_size=3).map(sorted)):
+        fold.apply(past.rows[start:cut])
+        start = cut
+        if data.draw(st.booleans()):
+            fold.model()
+        dumped = json.dumps(fold.dump())
+        loaded = past.reload(json.loads(dumped))
+        assert json.dumps(loaded.dump()) == dumped
+        assert loaded.model() == fold.model()
+        fold = loaded
+    fold.apply(past.rows[start:])
+    assert fold.model() == whole.model()
+    whole.model()
+    assert part_states(fold) == part_states(whole)
+
+
+def part_states(fold: Fold) -> Json:
+    return fold.dump()["parts"]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda dumped: {**dumped, "format": 0},
+        lambda dumped: {**dumped, "parts": {}},
+        lambda dumped: {**dumped, "rows": []},
+        lambda dumped: {**dumped, "rows": [[1]]},
+        lambda dumped: {"format": dumped["format"]},
+        lambda dumped: [dumped],
+    ],
+)
+def test_what_no_fold_of_this_format_dumped_is_not_loaded(
+    pasts: list[Past], spoil: Callable[[Any], Json]
+) -> None:
+    fold = pasts[0].fold()
+    fold.apply(pasts[0].rows)
+    with pytest.raises(ValueError, match="fold"):
+        pasts[0].reload(spoil(fold.dump()))
+
+
+def test_open_deliveries_are_all_kept_and_the_newest_of_those_that_were_acknowledged() -> None:
+    journal = MemoryJournal()
+    count = KEPT_DELIVERIES + 20
+    paths = [f"alice_to_bob/{n}" for n in range(count)]
+    journal.append([Write("alice", "handoff_file", "handoff", path, "x") for path in paths])
+    closed = [Note("bob", "acknowledge_handoff", "handoff", path, base=1) for path in paths[10:]]
+    journal.append(closed)
+    kept = [each.row.path for each in reversed(folded(journal).deliveries)]
+    assert kept == paths[:10] + paths[-KEPT_DELIVERIES:]
+    journal.append([Write("alice", "handoff_file", "handoff", paths[10], "again")])
+    journal.append([Note("bob", "acknowledge_handoff", "handoff", paths[0], base=1)])
+    kept = [each.row.path for each in reversed(folded(journal).deliveries)]
+    assert kept == [*paths[:10], *paths[-KEPT_DELIVERIES + 1 :], paths[10]]
 
 
 def test_the_model_as_of_an_earlier_row_knows_nothing_of_what_came_later(

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+SNAPSHOT_ROWS: Final = 50_000
+"""After so many rows a snapshot is kept."""
 MOST_SNAPSHOTS: Final = 64
 """So many snapshots of one format are kept; of old ones fewer than of new ones."""
 

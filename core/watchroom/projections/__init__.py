@@ -14,6 +14,7 @@ from watchroom.projections.model import (
 from watchroom.projections.presence import PRESENCE_SECONDS, absent_work, with_presences
 from watchroom.projections.processes import OpenWork
 from watchroom.projections.sessions import RequestView, SessionView
+from watchroom.projections.snapshots import keep_missing, keep_snapshot, open_fold
 from watchroom.projections.tasks import CommandView, MessageView, TaskView
 from watchroom.projections.usage import UsageView
 from watchroom.rules.conflicts import ConflictKind, ConflictView
@@ -47,6 +48,9 @@ __all__ = [
     "TaskView",
     "UsageView",
     "absent_work",
+    "keep_missing",
+    "keep_snapshot",
+    "open_fold",
     "order_agents",
     "with_presences",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple, TypeAlias
+from collections.abc import Mapping
+from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.checkout.edits import EDIT_TOOL
 from watchroom.errors import JournalDamaged
@@ -60,6 +61,9 @@ _Place: TypeAlias = tuple[Zone, str]
 
 class BufferProjection:
     """Takes all rows in order; knows which buffers are open, and how they stand."""
+
+    DERIVED: ClassVar[Mapping[str, object]] = {"_changed": True, "_current": ()}
+    """What is made anew, and how it begins then (see `watchroom.projections.fold_state`)."""
 
     def __init__(self) -> None:
         self._open: dict[str, BufferView] = {}

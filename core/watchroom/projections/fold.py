@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import Any, Final, Self
 
 from watchroom.errors import ConfigInvalid, JournalDamaged
-from watchroom.model import SHARED, Outcome, Row, Zone, is_step
+from watchroom.model import SHARED, Json, Outcome, Row, Zone, is_step
 from watchroom.projections.agents import AgentView
 from watchroom.projections.budgets import BudgetProjection
 from watchroom.projections.buffers import BufferProjection
+from watchroom.projections.fold_state import State, dump_state, kept_attributes, load_state
 from watchroom.projections.model import (
     BUCKETS,
     ActivityEntry,
@@ -35,6 +36,15 @@ from watchroom.rules.usage import is_subagent_step
 RECENT: Final = 400
 """How many of the newest rows the model carries."""
 
+KEPT_DELIVERIES: Final = 500
+"""So many acknowledged deliveries the model carries: those that were acknowledged last."""
+FORMAT: Final = 1
+"""Of what `Fold.dump` gives. Another one whenever what is kept, or what rows come to mean, changes: what was
+dumped before is folded anew."""
+_OWN: Final = "fold"
+_NOT_KEPT: Final = frozenset({"_content", "_handlers", "_model", "_changed"})
+_MADE_ANEW: Final = ("deliveries", "files", "documents", "boards")
+
 
 class Fold:
     """Takes rows in order with `apply`; gives the model of all rows so far with `model`.
@@ -56,6 +66,8 @@ class Fold:
         self._newest: deque[Row] = deque(maxlen=RECENT)
         self._log: deque[ActivityEntry] = deque(maxlen=RECENT)
         self._deliveries: dict[str, Delivery] = {}
+        self._acknowledged: dict[str, None] = {}
+        """The paths of those that were acknowledged, the last one last."""
         self._files: dict[str, SharedFile] = {}
         self._documents: dict[str, DocumentView] = {}
         self._boards: dict[str, BoardView] = {}
@@ -87,10 +99,49 @@ class Fold:
             "workspace": self._apply_to_workspace,
         }
 
+    @classmethod
+    def load(cls, content: Callable[[int], str | None], dumped: Json) -> Self:
+        """The fold that was ``dumped``; ``content`` as of a new one. Raises ValueError where it was of
+        another `FORMAT`, or is no fold."""
+        if not isinstance(dumped, Mapping) or dumped.get("format") != FORMAT:
+            raise ValueError("a fold of another format")
+        fold, state = cls(content), load_state(dumped)
+        parts = fold._parts()
+        if {part: {*names} for part, names in fold._state().items()} != {
+            part: {*names} for part, names in state.items()
+        }:
+            raise ValueError("a fold of other parts")
+        vars(fold).update(state[_OWN])
+        for name, part in parts.items():
+            vars(part).update(state[name])
+            vars(part).update(part.DERIVED)
+        fold._changed.update(_MADE_ANEW)
+        return fold
+
+    def dump(self) -> dict[str, Json]:
+        """All that it took from the rows so far, as JSON: `load` gives a fold that goes on as this one does.
+        A row stands in it once, a text of a row never."""
+        return {"format": FORMAT, **dump_state(self._state())}
+
+    def _state(self) -> State:
+        parts = self._parts()
+        own = {name: value for name, value in vars(self).items() if name not in parts}
+        kept = {name: value for name, value in own.items() if name not in _NOT_KEPT}
+        return {_OWN: kept, **{name: kept_attributes(part) for name, part in parts.items()}}
+
+    def _parts(self) -> dict[str, Any]:
+        """The projections, each by the name of its attribute."""
+        return {name: part for name, part in vars(self).items() if hasattr(part, "DERIVED")}
+
     @property
     def seq(self) -> int:
         """The number of the last row taken in."""
         return self._seq
+
+    @property
+    def newest_row(self) -> Row | None:
+        """The last row taken in, None before the first."""
+        return self._newest[-1] if self._newest else None
 
     def apply(self, rows: Iterable[Row]) -> None:
         """Take in ``rows``, the next ones in order."""
@@ -299,10 +350,21 @@ class Fold:
         if delivers(row):
             # The order of the dictionary is that of delivery, so a new delivery goes to its end.
             self._deliveries.pop(row.path, None)
+            self._acknowledged.pop(row.path, None)
             self._deliveries[row.path] = Delivery.from_row(row)
         elif row.path in self._deliveries:
             self._deliveries[row.path] = self._deliveries[row.path].advance(row)
+            self._forget_acknowledged(row.path)
         self._changed.add("deliveries")
+
+    def _forget_acknowledged(self, path: str) -> None:
+        """All that are open are kept, and so many of the others."""
+        if self._deliveries[path].acknowledged is None or path in self._acknowledged:
+            return
+        self._acknowledged[path] = None
+        if len(self._acknowledged) > KEPT_DELIVERIES:
+            oldest = next(iter(self._acknowledged))
+            del self._acknowledged[oldest], self._deliveries[oldest]
 
 
 def _registered(known: AgentView | None, agent: Agent) -> AgentView:

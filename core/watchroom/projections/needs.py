@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Final, cast
+from typing import ClassVar, Final, cast
 
 from watchroom.errors import ConfigInvalid
 from watchroom.model import CANCEL, MESSAGE, RESUME, SEEN, SET_BUDGET, SHARED, Row
@@ -28,6 +28,15 @@ class NeedProjection:
 
     Those for conflicts and requests are made from the open ones; the others are kept here.
     """
+
+    DERIVED: ClassVar[Mapping[str, object]] = {
+        "_changed": True,
+        "_current": (),
+        "_conflicts": (),
+        "_requests": (),
+        "_work": MappingProxyType({}),
+    }
+    """What is made anew, and how it begins then (see `watchroom.projections.fold_state`)."""
 
     def __init__(self) -> None:
         self._open: dict[NeedKind, dict[str, Need]] = {kind: {} for kind in URGENCY}

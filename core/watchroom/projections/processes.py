@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from watchroom.model import END_TASK, LOST, SYSTEM, Row
 from watchroom.rules.config import Agent
@@ -22,7 +22,7 @@ class OpenWork(NamedTuple):
     commands: tuple[str, ...] = ()
 
 
-class _Step(NamedTuple):
+class Step(NamedTuple):
     """Who runs an agent: the newest step of its session, the lease that was named last, and whether the
     session has to go on."""
 
@@ -39,8 +39,11 @@ def is_loss(row: Row) -> bool:
 class ProcessProjection:
     """Takes rows in order; gives what each process has to go on with, by its lease."""
 
+    DERIVED: ClassVar[Mapping[str, object]] = {"_changed": True, "_current": MappingProxyType({})}
+    """What is made anew, and how it begins then (see `watchroom.projections.fold_state`)."""
+
     def __init__(self) -> None:
-        self._agents: dict[str, _Step] = {}
+        self._agents: dict[str, Step] = {}
         self._commands: dict[str, Row] = {}
         self._tasks: dict[str, str] = {}
         """The open task of each agent, by its id."""
@@ -61,7 +64,7 @@ class ProcessProjection:
         """Take in ``row``, one of how a session goes on."""
         known = self._agents.get(row.actor)
         if row.version is not None:
-            step = _Step(row, presence_of(row), is_unfinished(row))
+            step = Step(row, presence_of(row), is_unfinished(row))
         elif takes_over(row) and known is not None and known.row.path == row.path:
             step = known._replace(presence=presence_of(row))
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import Final, NamedTuple, cast
+from typing import ClassVar, Final, NamedTuple, cast
 
 from watchroom.model import STREAM, Json, Row, SessionStatus
 from watchroom.rules.presence import presence_of, takes_over
@@ -103,6 +103,9 @@ class RequestView(NamedTuple):
 class SessionProjection:
     """The newest session of each agent."""
 
+    DERIVED: ClassVar[Mapping[str, object]] = {}
+    """What is made anew, and how it begins then (see `watchroom.projections.fold_state`)."""
+
     def __init__(self) -> None:
         self._newest: dict[str, SessionView] = {}
 
@@ -130,6 +133,9 @@ class SessionProjection:
 
 class RequestProjection:
     """The requests that are open, and the newest of those that have ended."""
+
+    DERIVED: ClassVar[Mapping[str, object]] = {"_changed": True, "_current": ((), ())}
+    """What is made anew, and how it begins then (see `watchroom.projections.fold_state`)."""
 
     def __init__(self) -> None:
         # In the order of asking, so that the newest first needs no sorting.

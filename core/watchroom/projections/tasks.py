@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import ClassVar, Final, NamedTuple
 
 from watchroom.model import END_TASK, MESSAGE, PRINTED, SEEN, USER, Row
 from watchroom.rules.config import Agent
@@ -89,6 +89,9 @@ class CommandView(NamedTuple):
 
 class TaskProjection:
     """Takes rows in order; gives tasks, messages and commands, the same objects where none changed."""
+
+    DERIVED: ClassVar[Mapping[str, object]] = {"_tasks": None, "_message_list": None, "_command_list": None}
+    """What is made anew, and how it begins then (see `watchroom.projections.fold_state`)."""
 
     def __init__(self) -> None:
         self._begun: dict[str, Row] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeVar
+from typing import ClassVar, Final, NamedTuple, TypeVar
 
 from watchroom.model import Row
 from watchroom.rules.config import Agent
@@ -39,6 +39,9 @@ class UsageView(NamedTuple):
 
 class UsageProjection:
     """Takes rows in order; gives what was used so far."""
+
+    DERIVED: ClassVar[Mapping[str, object]] = {"_changed": True, "_current": UsageView()}
+    """What is made anew, and how it begins then (see `watchroom.projections.fold_state`)."""
 
     def __init__(self) -> None:
         self._team = UsageTotal()

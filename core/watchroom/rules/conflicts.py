@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Collection, Iterable, Mapping
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from watchroom.model import HUMAN_PREFIX, OUTSIDE, SETTLING_NOTES, SHARED, Row, Zone
 
@@ -84,7 +84,9 @@ def is_same_text(refused: Row, version: Row) -> bool:
 _Place: TypeAlias = tuple[Zone, str]
 
 
-class _Refusal(NamedTuple):
+class Refusal(NamedTuple):
+    """A refused write that waits to be settled."""
+
     row: Row
     current: int
     """The version that it met, 0 where there was none."""
@@ -101,10 +103,13 @@ class ConflictTracker:
     nothing.
     """
 
+    DERIVED: ClassVar[Mapping[str, object]] = {"_changed": True, "_current": ()}
+    """What is made anew, and how it begins then, where the state is kept."""
+
     def __init__(self) -> None:
         # In the order of their newest rows, so that the newest first needs no sorting.
         self._open: dict[tuple[_Place, str], ConflictView] = {}
-        self._refusals: dict[_Place, dict[str, list[_Refusal]]] = {}
+        self._refusals: dict[_Place, dict[str, list[Refusal]]] = {}
         """By place and actor, oldest first."""
         self._heads: dict[_Place, Row] = {}
         self._current: tuple[ConflictView, ...] = ()
@@ -143,7 +148,7 @@ class ConflictTracker:
                 self._close(place, [row.actor])
             return
         refusals = self._refusals.setdefault(place, {}).setdefault(row.actor, [])
-        refusals.append(_Refusal(row, _version(head)))
+        refusals.append(Refusal(row, _version(head)))
         self._open.pop((place, row.actor), None)
         self._open[place, row.actor] = _conflict(refusals, head)
         self._changed = True
@@ -188,7 +193,7 @@ def _place(row: Row) -> _Place:
     return row.zone, row.path
 
 
-def _conflict(refusals: list[_Refusal], head: Row | None) -> ConflictView:
+def _conflict(refusals: list[Refusal], head: Row | None) -> ConflictView:
     oldest, newest = refusals[0], refusals[-1]
     return ConflictView(
         row=newest.row,

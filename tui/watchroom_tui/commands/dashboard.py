@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from watchroom.checkout.layout import CONTROL
 from watchroom.journal import Journal, database_name, is_server_address
-from watchroom.projections import Fold
+from watchroom.projections import open_fold
 from watchroom.texts import LANGUAGES, Catalogue
 
 from watchroom_tui.alerts.policy import MODES
@@ -233,7 +233,7 @@ def is_foreign(root: str) -> bool:
 
 def _outcomes(journal: Journal) -> dict[str, int]:
     """How many rows there are of each outcome."""
-    fold = Fold(journal.content)
+    fold = open_fold(journal)
     while rows := journal.rows(fold.seq):
         fold.apply(rows)
     return {str(outcome): count for outcome, count in fold.model().outcomes.items()}

@@ -13,7 +13,7 @@ from typing import Final, get_args
 from watchroom.errors import ConfigInvalid, UnknownAgent
 from watchroom.journal import Journal, RowFilter
 from watchroom.model import OUTCOMES, Row, Zone, row_as_json, timestamp
-from watchroom.projections import Fold, Model, with_presences
+from watchroom.projections import Model, open_fold, with_presences
 from watchroom.registry import Registry
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
@@ -137,7 +137,7 @@ def run_show(args: Namespace, texts: Catalogue) -> int:
 
 def model_at(journal: Journal, until: int) -> Model:
     """What the dashboard shows as of row ``until``."""
-    fold = Fold(journal.content)
+    fold = open_fold(journal, until)
     while fold.seq < until:
         rows = journal.rows(fold.seq, until=until, limit=5000)
         if not rows:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from watchroom.journal import Journal
 from watchroom.model import ANSWER, RESOLVE, Json, Row, is_step
-from watchroom.projections import Fold, Model, Need, with_presences
+from watchroom.projections import Fold, Model, Need, open_fold, with_presences
 from watchroom.projections.model import urgent_needs
 from watchroom.projections.presence import PRESENCE_SECONDS
 from watchroom.rules.reviews import Review
@@ -168,6 +168,7 @@ class Watcher:
         return max(FRAME_SECONDS, min(each for each in (most, *left) if each > 0))
 
     def _begin(self) -> None:
+        self._fold = open_fold(self._journal)
         self._read_rows()
         self._untold.clear()
         now = time.time_ns()

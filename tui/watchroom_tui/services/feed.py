@@ -13,7 +13,7 @@ from typing import Final
 
 from watchroom.journal import Changes, Journal, LocalChanges
 from watchroom.journal.errors import JournalUnreachable
-from watchroom.projections import PRESENCE_SECONDS, Fold, Model, absent_work, with_presences
+from watchroom.projections import PRESENCE_SECONDS, Fold, Model, absent_work, open_fold, with_presences
 from watchroom.queries.config import read_registration
 
 FRAME_SECONDS: Final = 0.05
@@ -124,6 +124,8 @@ class Feed:
 
     def _read_existing_rows(self) -> None:
         last = self._journal.last_seq() if self._until is None else self._until
+        if self._fold.seq == 0:
+            self._fold = open_fold(self._journal, last)
         preview, _ = self.read_initial_model()
         while self._fold.seq < last and not self._stopping.is_set():
             started = time.monotonic()

@@ -1,0 +1,139 @@
+"""The state of the fold as JSON, and back. A row stands once, however many parts know it.
+
+Each part is written as its attributes are, but for what it can make anew (``DERIVED``): so a new attribute is
+kept without anybody thinking of it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias, cast
+
+from watchroom.model import Json, Row
+from watchroom.projections.agents import AgentView
+from watchroom.projections.buffers import BufferView
+from watchroom.projections.model import ActivityEntry, BoardView, DocumentView, Need, SharedFile
+from watchroom.projections.processes import OpenWork, Step
+from watchroom.projections.sessions import RequestView, SessionView
+from watchroom.projections.tasks import CommandView, MessageView
+from watchroom.rules.buffers import BufferRecord
+from watchroom.rules.config import Agent
+from watchroom.rules.conflicts import ConflictView, Refusal
+from watchroom.rules.handoffs import Delivery
+from watchroom.rules.usage import UsageTotal
+
+_RECORDS: Final[tuple[Any, ...]] = (
+    ActivityEntry,
+    Agent,
+    AgentView,
+    BoardView,
+    BufferRecord,
+    BufferView,
+    CommandView,
+    ConflictView,
+    Delivery,
+    DocumentView,
+    MessageView,
+    Need,
+    OpenWork,
+    Refusal,
+    RequestView,
+    SessionView,
+    SharedFile,
+    Step,
+    UsageTotal,
+)
+_RECORD_OF: Final[Mapping[str, Any]] = {record.__name__: record for record in _RECORDS}
+_ROW: Final = "row"
+_COLLECTIONS: Final[Mapping[type, str]] = {
+    tuple: "tuple",
+    list: "list",
+    set: "set",
+    frozenset: "frozenset",
+    deque: "deque",
+    dict: "dict",
+    MappingProxyType: "proxy",
+}
+_KIND_OF: Final = {name: kind for kind, name in _COLLECTIONS.items()}
+State: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""The attributes of each part, by its name."""
+
+
+def kept_attributes(part: Any) -> dict[str, Any]:
+    """The attributes of ``part`` but for those in its ``DERIVED``."""
+    return {name: value for name, value in vars(part).items() if name not in part.DERIVED}
+
+
+def dump_state(state: State) -> dict[str, Json]:
+    """``state`` as JSON. Raises TypeError for a value of a kind that is not known here."""
+    encoder = _Encoder()
+    parts: dict[str, Json] = {
+        part: {name: encoder.encode(value) for name, value in attributes.items()}
+        for part, attributes in state.items()
+    }
+    return {"rows": encoder.rows(), "parts": parts}
+
+
+def load_state(dumped: Json) -> State:
+    """What `dump_state` wrote as ``dumped``. Raises ValueError for anything else."""
+    try:
+        written = cast("dict[str, Any]", dumped)
+        decoder = _Decoder(written["rows"])
+        return {
+            part: {name: decoder.decode(value) for name, value in attributes.items()}
+            for part, attributes in written["parts"].items()
+        }
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise ValueError(f"no state of a fold: {error!r}") from error
+
+
+class _Encoder:
+    def __init__(self) -> None:
+        self._rows: dict[Row, int] = {}
+
+    def rows(self) -> list[Json]:
+        return [list(row) for row in self._rows]
+
+    def encode(self, value: Any) -> Json:
+        """``value``, where a list begins with the name of what it is."""
+        kind = type(value)
+        if value is None or kind in (str, int, float, bool):
+            return cast("Json", value)
+        if kind is Row:
+            return [_ROW, self._rows.setdefault(value, len(self._rows))]
+        if kind.__name__ in _RECORD_OF:
+            return [kind.__name__, *map(self.encode, value)]
+        name = _COLLECTIONS.get(kind)
+        if name is None:
+            raise TypeError(f"{kind.__name__} has no place in the state of a fold")
+        if kind is deque:
+            return [name, value.maxlen, *map(self.encode, value)]
+        if isinstance(value, Mapping):
+            return [name, *(self.encode(each) for item in value.items() for each in item)]
+        ordered = sorted(value) if isinstance(value, set | frozenset) else value
+        return [name, *map(self.encode, ordered)]
+
+
+class _Decoder:
+    def __init__(self, rows: list[list[Any]]) -> None:
+        self._rows = [Row(*fields) for fields in rows]
+
+    def decode(self, value: Any) -> Any:
+        if type(value) is not list:
+            return value
+        name = value[0]
+        if name == _ROW:
+            return self._rows[value[1]]
+        items = [self.decode(each) if type(each) is list else each for each in value[1:]]
+        record = _RECORD_OF.get(name)
+        if record is not None:
+            return record(*items)
+        kind: Any = _KIND_OF[name]
+        if kind is deque:
+            return deque(items[1:], items[0])
+        if kind in (dict, MappingProxyType):
+            pairs = dict(zip(items[::2], items[1::2], strict=True))
+            return pairs if kind is dict else MappingProxyType(pairs)
+        return kind(items)
