@@ -22,6 +22,7 @@ import replacing
 import sandboxing
 import sessions
 import sharing
+import snapshots
 import stalls
 import statements
 import storage
@@ -42,6 +43,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "sessions": sessions.measure,
     "conversations": conversations.measure,
     "growth": growth.measure,
+    "snapshots": snapshots.measure,
     "stalls": stalls.measure,
     "offloading": offloading.measure,
     "attached": attached.measure,
