@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
-from journal.conformance import Conformance, JournalMachine, run_against_the_model
+from journal.conformance import Conformance, JournalMachine, SnapshotConformance, run_against_the_model
 from watchroom.journal import Journal, open_journal
 
 pytestmark = pytest.mark.postgres
@@ -54,7 +54,7 @@ def test_the_server_s_journal_answers_as_a_plain_list_of_rows_would(new_database
     run_against_the_model(open_database, PostgresMachine, is_durable=True, examples=15)
 
 
-class TestPostgres(Conformance):
+class TestPostgres(Conformance, SnapshotConformance):
     @pytest.fixture
     def journal(self, url: str) -> Iterator[Journal]:
         journal = open_journal(url)

@@ -37,6 +37,7 @@ from watchroom.journal.postgres.queries import (
     HEADS_OF,
     HEADS_WITH_CONTENT,
     HISTORY,
+    KEEP_SNAPSHOT,
     LAST,
     LAST_NOTES,
     NOTES,
@@ -46,6 +47,8 @@ from watchroom.journal.postgres.queries import (
     ROWS_NUMBERED,
     SELECT,
     SETTLED,
+    SNAPSHOT,
+    SNAPSHOTS,
     VERSION,
     VERSIONS,
     filter_clauses,
@@ -53,7 +56,7 @@ from watchroom.journal.postgres.queries import (
 from watchroom.journal.postgres.schema import migrate
 from watchroom.journal.postgres.writer import Writer
 from watchroom.journal.protocol import Changes, Damage, NoteKey, Presence, RowFilter
-from watchroom.journal.snapshots import Snapshot
+from watchroom.journal.snapshots import Snapshot, thin_out
 from watchroom.model import Appended, Draft, Row, Zone
 
 _MOST_HEADS: Final = 256
@@ -255,11 +258,13 @@ class PostgresJournal:
         return [Damage(*fields) for fields in found]
 
     def snapshot(self, form: str, *, as_of: int | None = None) -> Snapshot | None:
-        """None, always: a server keeps no snapshots yet."""
-        return None
+        found = self._ask(SNAPSHOT, form, sys.maxsize if as_of is None else as_of)
+        return Snapshot(found[0][0], bytes(found[0][1])) if found else None
 
     def keep_snapshot(self, form: str, seq: int, data: bytes) -> None:
-        """Nothing: a server keeps no snapshots yet."""
+        """As `Journal.keep_snapshot`; nothing where an agent asks, by whose word nobody else should go."""
+        kept = sorted({int(found[0]) for found in self._ask(SNAPSHOTS, form)} | {seq})
+        self._ask(KEEP_SNAPSHOT, form, seq, data, thin_out(kept))
 
     def close(self) -> None:
         self._listener.close()

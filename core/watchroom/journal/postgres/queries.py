@@ -70,6 +70,11 @@ _TEXT_OF_ROW: Final = (
     "strpos(lower(concat_ws(E'\\n', r.actor, r.tool, r.path, r.error, r.message) COLLATE \"C\"),"
     ' lower(%s COLLATE "C")) > 0'
 )
+SNAPSHOT: Final = (
+    "SELECT seq, data FROM watchroom.snapshots WHERE form = %s AND seq <= %s ORDER BY seq DESC LIMIT 1"
+)
+SNAPSHOTS: Final = "SELECT seq FROM watchroom.snapshots WHERE form = %s"
+KEEP_SNAPSHOT: Final = "SELECT watchroom.keep_snapshot(%s, %s, %b, %s::bigint[])"
 APPEND: Final = "SELECT * FROM watchroom.append(%s, %s::jsonb, %b::bytea[])"
 
 
