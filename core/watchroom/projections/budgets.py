@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import ClassVar
 
 from watchroom.model import Row
 from watchroom.rules.budgets import SCOPES, Budgets, BudgetScope, BudgetUse, Used, measure_budgets, used_in
@@ -13,6 +14,9 @@ from watchroom.rules.config import Agent
 class BudgetProjection:
     """Takes rows in order; gives what is used of the budgets that hold. The newest step of a session says
     what the whole session used, so only that one is read, and only where there is a budget."""
+
+    DERIVED: ClassVar[Mapping[str, object]] = {"_changed": True, "_current": ()}
+    """What is made anew, and how it begins then (see `watchroom.projections.fold_state`)."""
 
     def __init__(self) -> None:
         self._budgets = Budgets()

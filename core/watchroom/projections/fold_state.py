@@ -18,6 +18,7 @@ from watchroom.projections.model import ActivityEntry, BoardView, DocumentView, 
 from watchroom.projections.processes import OpenWork, Step
 from watchroom.projections.sessions import RequestView, SessionView
 from watchroom.projections.tasks import CommandView, MessageView
+from watchroom.rules.budgets import Budgets, Used
 from watchroom.rules.buffers import BufferRecord
 from watchroom.rules.config import Agent
 from watchroom.rules.conflicts import ConflictView, Refusal
@@ -29,6 +30,7 @@ _RECORDS: Final[tuple[Any, ...]] = (
     Agent,
     AgentView,
     BoardView,
+    Budgets,
     BufferRecord,
     BufferView,
     CommandView,
@@ -44,6 +46,7 @@ _RECORDS: Final[tuple[Any, ...]] = (
     SharedFile,
     Step,
     UsageTotal,
+    Used,
 )
 _RECORD_OF: Final[Mapping[str, Any]] = {record.__name__: record for record in _RECORDS}
 _ROW: Final = "row"
