@@ -10,7 +10,7 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from watchroom.clients import claude, codex
 from watchroom.clients.budget_hold import hold_for_budgets
@@ -45,18 +45,17 @@ from watchroom.clients.hook_answer import (
 )
 from watchroom.clients.hooks import denial_reason, fetch_notifications
 from watchroom.clients.json_fields import dump, text_of
+from watchroom.clients.open_calls import OpenCall, OpenCalls
 from watchroom.clients.processes import ClientProcess
 from watchroom.clients.questions import build_question
 from watchroom.clients.session import ClientSession
 from watchroom.clients.session_ids import fingerprint, session_id_of
 from watchroom.clients.session_inbox import Controls, SessionInbox
-from watchroom.errors import RequestClosed, RequestExpired, RequestWithdrawn
 from watchroom.model import ENDED, Json, Row
 from watchroom.rules.policy import PolicyDecision
 from watchroom.rules.policy_subject import policy_subject
 from watchroom.rules.requests import (
     PendingCall,
-    decide_all,
     parse_arguments,
 )
 from watchroom.runtime.request_waiting import wait_for_outcome
@@ -67,22 +66,11 @@ from watchroom.zones.requests import RequestOutcome
 
 _MARGIN: Final = 30
 """So much earlier a hook answers: what a client does with a hook that is late is not for it to say."""
-_MOST_CALLS: Final = 1000
-"""So many calls are remembered that have not ended."""
 _MOST_SESSIONS: Final = 100
 """So many sessions are remembered; what one that is forgotten tells later goes on with its rows."""
 _OURS: Final = "mcp__watchroom__"
 
 Event: TypeAlias = Mapping[str, Json]
-
-
-class OpenCall(NamedTuple):
-    """A call that has not ended: its id, tool, arguments as JSON, and the request about it, if any."""
-
-    id: str
-    tool: str
-    arguments: str
-    request: str = ""
 
 
 class Attachment:
@@ -112,7 +100,7 @@ class Attachment:
         self._is_strict = is_strict
         self._hold_seconds = hold_seconds
         self._translator = claude if client == "claude" else codex
-        self._calls: dict[str, OpenCall] = {}
+        self.calls = OpenCalls(workspace, self.agent)
         self._inbox = SessionInbox(workspace, self.agent)
         self._displayed: dict[str, list[str]] = {}
         self._said: deque[str] = deque(maxlen=200)
@@ -213,7 +201,7 @@ class Attachment:
             if isinstance(event, MessageCompleted) and fingerprint(event.text) in self._said:
                 continue
             if isinstance(event, CallFinished):
-                await self._settle(session, event)
+                await self.calls.settle(session, event)
             await self.record(session, event)
         return bool(told)
 
@@ -224,9 +212,9 @@ class Attachment:
             return
         for told in self._translator.translate_hook(event):
             if isinstance(told, CallFinished):
-                await self._settle(session, told)
+                await self.calls.settle(session, told)
             elif isinstance(told, TurnEnded | SessionEnded):
-                await self.withdraw_all(session)
+                await self.calls.withdraw_all(session)
             if isinstance(told, SessionEnded) and await run_in_thread(lambda: session.status) in ENDED:
                 # How it ended was said already, by who stopped it.
                 continue
@@ -254,7 +242,7 @@ class Attachment:
         held = await run_in_thread(self._inbox.controls, session, main)
         if held.paused_by:
             return block_prompt(self._texts("hook.paused", by=held.paused_by))
-        await self.withdraw_all(session)
+        await self.calls.withdraw_all(session)
         for told in self._translator.translate_hook(event):
             row = await self.record(session, told)
             if isinstance(told, PromptSubmitted) and row is not None:
@@ -273,7 +261,7 @@ class Attachment:
             if call.id:
                 await self.record(session, CallFinished(call.id, reason, is_error=True))
             return deny(BEFORE, reason)
-        self._remember(call)
+        self.calls.add(call)
         if held.paused_by:
             stopped = await self._wait_for_resumption(session, main, held)
             if stopped is not None:
@@ -351,10 +339,8 @@ class Attachment:
     async def _ask_permission(self, session: ClientSession, event: Event) -> HookAnswer:
         tool, arguments = text_of(event, "tool_name"), dump(event.get("tool_input"))
         # The event does not say which call it is about.
-        found = [each for each in self._calls.values() if (each.tool, each.arguments) == (tool, arguments)]
-        if found:
-            call = found[-1]
-        else:
+        call = self.calls.find(tool, arguments)
+        if call is None:
             version = (await run_in_thread(lambda: session.last)).version
             call = OpenCall(f"ask-{fingerprint(tool + arguments)[:12]}-{version}", tool, arguments)
         return await self._ask(session, event, call)
@@ -368,7 +354,7 @@ class Attachment:
         pending = PendingCall(call.id, call.tool, call.arguments)
         request = await run_in_thread(build_question, self.client, pending, session.folder, rule, expires)
         path = session.request_path(call.id)
-        self._remember(call._replace(request=path))
+        self.calls.add(call._replace(request=path))
         try:
             await run_to_completion(None, session.ask, call.id, request)
             ended = await wait_for_outcome(self.workspace.requests, self.workspace.dispatcher, path, expires)
@@ -417,34 +403,6 @@ class Attachment:
             return reason
         return await hold_for_budgets(self.workspace, self.agent, session.path, self._hold_seconds)
 
-    async def _settle(self, session: ClientSession, told: CallFinished) -> None:
-        """A call has ended: what was asked about it was answered at the client, if nobody else has."""
-        call = self._calls.pop(told.id, None)
-        if call is None or not call.request:
-            return
-        if await run_in_thread(self.workspace.requests.ended, call.request) is None:
-            await run_in_thread(self._answer_at_client, session, call.request, not told.is_error)
-
-    def _answer_at_client(self, session: ClientSession, path: str, approved: bool) -> None:
-        asked = self.workspace.journal.version("request", path, 1)
-        if asked is None:
-            return
-        requests = self.workspace.requests
-        answer = decide_all(requests.read(asked), approved)
-        try:
-            requests.answer(f"human:at-{self.agent}", asked.seq, answer)
-        except (RequestClosed, RequestExpired, RequestWithdrawn) as error:
-            # Somebody was quicker, which is what counts.
-            self._note(session, "answered_before", str(error))
-
-    async def withdraw_all(self, session: ClientSession) -> None:
-        """Nobody needs to answer what is still open of ``session``: its turn has ended otherwise."""
-        prefix = f"{session.path}/"
-        for call in [each for each in self._calls.values() if each.request.startswith(prefix)]:
-            del self._calls[call.id]
-            if await run_in_thread(self.workspace.requests.ended, call.request) is None:
-                await run_in_thread(self.workspace.requests.withdraw, call.request)
-
     async def _idle(self, session: ClientSession, main: str, event: Event, may_wait: bool) -> HookAnswer:
         """Give an agent that has nothing to do what comes for it, as soon as it comes."""
         if self.client == "codex" or not may_wait:
@@ -480,9 +438,3 @@ class Attachment:
 
     def _note(self, session: ClientSession, tool: str, text: str) -> None:
         self.workspace.session_zone.note(self.agent, tool, session.path, text, {})
-
-    def _remember(self, call: OpenCall) -> None:
-        self._calls.pop(call.id, None)
-        self._calls[call.id] = call
-        if len(self._calls) > _MOST_CALLS:
-            del self._calls[next(iter(self._calls))]

@@ -269,7 +269,7 @@ class Attendant:
         # The client may go and close its server at once.
         async with self._ending:
             for session in [*self._attachment.sessions.values(), *unhooked]:
-                await self._attachment.withdraw_all(session)
+                await self._attachment.calls.withdraw_all(session)
                 await run_in_thread(_end_session, session, texts("hook.gone"))
 
 
