@@ -313,8 +313,7 @@ class Workspace(Zones):
 
     def _keep_snapshots(self, closing: Event) -> None:
         last = self.journal.last_seq()
-        # A server keeps none yet.
-        if self.journal.is_shared or last - self._snapshot_row < SNAPSHOT_ROWS:
+        if last - self._snapshot_row < SNAPSHOT_ROWS:
             return
         # Most journals are too short ever to need it.
         from watchroom.projections.snapshots import keep_missing

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from threading import Event
 
 import psycopg
 import pytest
@@ -11,6 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 from journal.conformance import Conformance, JournalMachine, SnapshotConformance, run_against_the_model
 from watchroom.journal import Journal, open_journal
+from watchroom.journal.postgres.members import Members
+from watchroom.model import Note, Write
+from watchroom.projections.snapshots import keep_missing, open_fold
 
 pytestmark = pytest.mark.postgres
 
@@ -60,3 +65,21 @@ class TestPostgres(Conformance, SnapshotConformance):
         journal = open_journal(url)
         yield journal
         journal.close()
+
+
+def test_a_fold_begins_at_a_snapshot_which_the_owner_and_members_do_not_share(url: str) -> None:
+    with closing(Members(url)) as members:
+        dana, eve = members.add("dana", "supervisor"), members.add("eve", "supervisor")
+    with (
+        closing(open_journal(url)) as owner,
+        closing(open_journal(dana)) as first,
+        closing(open_journal(eve)) as second,
+    ):
+        owner.append([Note("system", "issue_token", "token", "t")])
+        owner.append([Write("alice", "t", "collab", f"{n}.md", "x") for n in range(30)])
+        keep_missing(owner, Event(), rows=10)
+        assert open_fold(owner).seq == 30
+        assert open_fold(first).seq == 0, "the owner sees more"
+        keep_missing(first, Event(), rows=10)
+        assert (open_fold(first).seq, open_fold(second).seq) == (30, 30)
+        assert set(open_fold(second).model().files) == set(open_fold(owner).model().files)

@@ -75,6 +75,7 @@ class PostgresJournal:
     def __init__(self, url: str, *, silence: float = SILENCE_SECONDS) -> None:
         self._connections = Connections(url, silence)
         self._clock = _ServerClock()
+        self._sees_all: bool | None = None
         self._writer = Writer(self._connections, self._rows_numbered, self._head_before)
         self._sections = ExclusiveSections(self._connections)
         self._claims = Claims(self._connections)
@@ -258,13 +259,20 @@ class PostgresJournal:
         return [Damage(*fields) for fields in found]
 
     def snapshot(self, form: str, *, as_of: int | None = None) -> Snapshot | None:
-        found = self._ask(SNAPSHOT, form, sys.maxsize if as_of is None else as_of)
+        found = self._ask(SNAPSHOT, self._own_form(form), sys.maxsize if as_of is None else as_of)
         return Snapshot(found[0][0], bytes(found[0][1])) if found else None
 
     def keep_snapshot(self, form: str, seq: int, data: bytes) -> None:
         """As `Journal.keep_snapshot`; nothing where an agent asks, by whose word nobody else should go."""
-        kept = sorted({int(found[0]) for found in self._ask(SNAPSHOTS, form)} | {seq})
-        self._ask(KEEP_SNAPSHOT, form, seq, data, thin_out(kept))
+        own = self._own_form(form)
+        kept = sorted({int(found[0]) for found in self._ask(SNAPSHOTS, own)} | {seq})
+        self._ask(KEEP_SNAPSHOT, own, seq, data, thin_out(kept))
+
+    def _own_form(self, form: str) -> str:
+        """The format of what is made of the rows that this login sees: the owner sees more."""
+        if self._sees_all is None:
+            self._sees_all = bool(self._ask("SELECT watchroom.is_owner()")[0][0])
+        return f"{form}/{'owner' if self._sees_all else 'member'}"
 
     def close(self) -> None:
         self._listener.close()
