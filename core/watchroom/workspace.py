@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from threading import Event, Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -28,6 +29,7 @@ from watchroom.errors import CheckoutTaken, VersionConflict, WorkspaceNotFound
 from watchroom.files import make_private
 from watchroom.follower import Follower, Repeater
 from watchroom.journal import Journal, is_server_address, open_journal
+from watchroom.journal.errors import JournalDenied
 from watchroom.journal.snapshots import SNAPSHOT_ROWS
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
 from watchroom.registry import Registry
@@ -168,7 +170,9 @@ class Workspace(Zones):
         """Follow the rows of other machines; the first checkout that somebody named is the host."""
         is_cached = self.root == cached_checkout(find_journal(self.root) or "")
         if not is_cached and self._host.find() is None:
-            self._host.move_here(SYSTEM, self._commits.commit, only_first=True)
+            # An agent's login may not: then a person's does, who opens it later.
+            with suppress(JournalDenied):
+                self._host.move_here(SYSTEM, self._commits.commit, only_first=True)
         self._remote.start()
 
     @property

@@ -81,6 +81,25 @@ def test_nobody_writes_in_another_s_name(alice: str, actor: str) -> None:
         assert journal.last_seq() == before
 
 
+def test_an_agent_s_process_tells_what_it_has_to_in_the_system_s_name(alice: str) -> None:
+    assert outcomes(
+        alice,
+        Note("system", "process_lost", "workspace", "lease"),
+        Note("system", "budget_reached", "config", "alice"),
+        Note("system", "pause_agent", "agent", "alice"),
+        Write("system", "lease_expired", "lease", "global", None),
+        Write("system", "withdraw_request", "request", "alice/s/1", "{}"),
+        Note("outside", "outside_edit", "collab", "plan.md", "conflict", "outside_edit"),
+    ) == ["ok"] * 5 + ["conflict outside_edit"]
+    for draft in (
+        Note("system", "pause_agent", "agent", "bob"),
+        Write("system", "withdraw_request", "request", "bob/s/1", "{}"),
+        Write("outside", "outside_edit", "private", "bob/a.md", "x"),
+    ):
+        with pytest.raises(JournalDenied):
+            outcomes(alice, draft)
+
+
 def test_a_refused_write_is_a_row_with_the_refused_text(alice: str) -> None:
     with closing(open_journal(alice)) as journal:
         ((row, _),) = journal.append([Write("alice", "t", "private", "bob/a.md", "not hers")])

@@ -31,6 +31,14 @@ def test_a_journal_is_opened_by_its_address(tmp_path: Path) -> None:
         open_journal("gopher://somewhere")
 
 
+def test_a_message_keeps_no_nul(workspace: Workspace) -> None:
+    call = {"filepath": "a.md", "content": "x", "message": "a\0b"}
+    assert workspace.tools("alice").dispatch_tool_call("collab_write", call)["success"]
+    head = workspace.journal.head("collab", "a.md")
+    assert head is not None
+    assert head.message == "a␀b"
+
+
 def test_a_workspace_stands_on_any_journal(root: Path) -> None:
     with Workspace.open(root, agents=["alice"], journal=MemoryJournal(gap=2)) as workspace:
         workspace.tools("alice").dispatch_tool_call(

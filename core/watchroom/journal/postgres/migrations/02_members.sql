@@ -46,7 +46,18 @@ BEGIN
         END IF;
         RETURN zone <> 'token' AND NOT (is_write AND zone = 'private' AND actor <> 'outside');
     END IF;
-    IF actor = 'outside' AND zone = 'private' AND starts_with(path, member.actor || '/') THEN
+    -- What its own process has to tell of its files, its budgets, its commands and its questions.
+    IF actor = 'outside' AND (NOT is_write OR zone = 'file'
+            OR (zone = 'private' AND starts_with(path, member.actor || '/'))) THEN
+        RETURN true;
+    END IF;
+    IF actor = 'system' AND (
+            (NOT is_write AND tool IN ('budget_warning', 'budget_reached'))
+            OR (NOT is_write AND zone = 'agent' AND path = member.actor AND tool = 'pause_agent')
+            OR (is_write AND zone = 'lease' AND tool = 'lease_expired')
+            OR (is_write AND zone = 'command' AND tool = 'end_command')
+            OR (is_write AND zone = 'request' AND tool = 'withdraw_request'
+                AND starts_with(path, member.actor || '/'))) THEN
         RETURN true;
     END IF;
     IF actor <> member.actor THEN
