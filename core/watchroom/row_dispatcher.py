@@ -14,9 +14,6 @@ from watchroom.model import Row
 
 _APART: Final = 0.02
 """At least so many seconds between two looks."""
-_APART_FOR_OTHERS: Final = 0.1
-"""The same, after a look that found nothing for those who wait here: many processes would each wake for every
-row of the others."""
 _RETRY_SECONDS: Final = 0.5
 _CHUNK: Final = 2000
 """Rows that are read at a time."""
@@ -91,11 +88,8 @@ class RowDispatcher:
     def _run(self, changes: Changes) -> None:
         looked = time.monotonic()
         while not self._stopping.is_set():
-            begun = time.monotonic()
-            first = self._seq
             try:
-                is_taken = self._deliver()
-                is_behind = self._seq > first
+                is_behind = self._deliver()
                 if time.monotonic() - looked >= BACKSTOP_SECONDS:
                     looked = time.monotonic()
                     self._look_after()
@@ -106,21 +100,16 @@ class RowDispatcher:
                 continue
             if not is_behind:
                 changes.wait(BACKSTOP_SECONDS)
-            # A row after a quiet time is looked at as soon as ever.
-            rest = 0.0 if is_taken else begun + _APART_FOR_OTHERS - time.monotonic()
-            self._stopping.wait(max(_APART, rest))
+            self._stopping.wait(_APART)
 
     def _deliver(self) -> bool:
-        """Hand over what is new; whether any of it went to somebody."""
-        is_taken = False
         rows = self._journal.rows(self._seq, limit=_CHUNK)
         for row in rows:
             address = self._address(row)
             with self._lock:
                 takers = (*self._takers.get(EVERY_ROW, ()), *self._takers.get(address or "", ()))
             for take in takers:
-                is_taken = True
                 take(row)
             self._watch(row)
             self._seq = row.seq
-        return is_taken
+        return bool(rows)
