@@ -94,7 +94,7 @@ def test_a_standby_that_is_promoted_has_all_that_was_acknowledged() -> None:
                 writers.wait_for(200)
                 primary.kill()
                 heir.execute("SELECT pg_promote()")
-                writers.wait_for(200, seconds=10)
+                writers.wait_for(200)
             writers.check(journals[0])
 
 
