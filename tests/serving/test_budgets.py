@@ -23,11 +23,14 @@ async def test_the_next_call_waits_until_a_person_decides(workspace: Workspace, 
         await session.run()
     say(workspace, "set_budget", scope="agent", measure="cost", most=0.4)
     async with within(workspace, alice) as client:
-        calls = [asyncio.create_task(called(client, "collab_list")) for _ in range(2)]
+        call = asyncio.create_task(called(client, "collab_list"))
         await until(lambda: len(asked(workspace)) == 1)
-        assert not any(each.done() for each in calls)
+        # Another call that is held by it asks nothing again.
+        assert workspace.budgets.hold_call("alice") is not None
+        assert len(asked(workspace)) == 1
+        assert not call.done()
         say(workspace, "answer_request", request=asked(workspace)[0], values=["once"])
-        await asyncio.gather(*calls)
+        assert (await call)["success"]
         held = asyncio.create_task(refused(client, "collab_list"))
         await until(lambda: len(asked(workspace)) == 2)
         say(workspace, "answer_request", request=asked(workspace)[1], values=["stop"])
