@@ -128,21 +128,24 @@ class GroupCommit:
             self._wait(ticket, wake)
         return ticket.result()
 
-    def commit_all(self, drafts: Sequence[Draft]) -> list[Appended]:
+    def commit_all(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
         """Make rows of ``drafts`` in one transaction; returns what became of each, in their order. Raises
-        `JournalError`, `WorkspaceLocked`: then there is no row."""
+        `JournalError`, `WorkspaceLocked`: then there is no row; where they are to become rows
+        ``all_or_nothing``, `HeadsMoved` if one would be refused."""
         if not drafts:
             return []
         if self._consumer is not None:
             self._consumer.check(drafts)
-        appended = self.append([with_call_context(draft) for draft in drafts])
+        given = [with_call_context(draft) for draft in drafts]
+        appended = self.append(given, all_or_nothing=all_or_nothing)
         self._lay_out(appended)
         return appended
 
-    def append(self, drafts: Sequence[Draft]) -> list[Appended]:
+    def append(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
         """Make rows of ``drafts`` without waiting for their files. For who lays out files; everybody else
-        calls `commit`. Raises `JournalError`, `WorkspaceLocked`."""
-        appended = self._journal.append(drafts)
+        calls `commit`. Raises `JournalError`, `WorkspaceLocked`, and, where they are to become rows
+        ``all_or_nothing``, `HeadsMoved`."""
+        appended = self._journal.append(drafts, all_or_nothing=all_or_nothing)
         if self._consumer is not None:
             self._consumer.add(drafts, appended)
         appends, rows, most = self._statistics

@@ -189,6 +189,13 @@ class VersionConflict(WatchroomError):
         self.your_content = your_content
 
 
+class HeadsMoved(WatchroomError):
+    """Drafts that were to become rows all or none, of which one would have been refused: none did. Values:
+    zone, path."""
+
+    code = "heads_moved"
+
+
 class BoardLeased(WatchroomError):
     """A write to a board that somebody else has leased. Values: board, holder, seconds (until the lease
     ends)."""

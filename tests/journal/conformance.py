@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from journal.sample import OF_EVERY_KIND, OPEN, TOPICS
 from watchroom import Outcome, Row, Zone
+from watchroom.errors import HeadsMoved
 from watchroom.journal import Journal, NoteKey, RowFilter, Snapshot
 from watchroom.journal.snapshots import MOST_SNAPSHOTS
 from watchroom.journal.sqlite import INLINE_BYTES
@@ -385,6 +386,18 @@ class Conformance:
             ]
         )
         assert [each.row.outcome for each in batch] == ["ok", "failed"]
+
+    def test_all_become_rows_or_none_where_that_is_asked_for(self, journal: Journal) -> None:
+        journal.append([Write("alice", "t", "collab", "a.md", "1", expected=0)])
+        good = Write("human:ann", "t", "collab", "b.md", "x", expected=0)
+        stale = Write("human:ann", "t", "collab", "a.md", "y", expected=0)
+        with pytest.raises(HeadsMoved):
+            journal.append([good, stale, good._replace(path="c.md")], all_or_nothing=True)
+        assert [row.path for row in journal.rows()] == ["a.md"]
+        assert journal.head("collab", "b.md") is None
+        (made, note) = journal.append([good, Note("human:ann", "t", "collab", "a.md")], all_or_nothing=True)
+        assert journal.rows()[1:] == [made.row, note.row]
+        assert journal.content(made.row.seq) == "x"
 
     def test_folders_and_files_of_one_batch_block_each_other(self, journal: Journal) -> None:
         def outcomes(*drafts: Draft) -> list[str]:

@@ -149,7 +149,7 @@ def test_rows_that_the_journal_has_no_time_for_wait_together() -> None:
     batches: list[int] = []
 
     class BusyJournal(MemoryJournal):
-        def append(self, drafts: Sequence[Draft]) -> list[Appended]:
+        def append(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
             batches.append(len(drafts))
             raise JournalBusy(seconds=10)
 

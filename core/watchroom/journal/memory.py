@@ -61,11 +61,11 @@ class MemoryJournal:
     def is_shared(self) -> bool:
         return False
 
-    def append(self, drafts: Sequence[Draft]) -> list[Appended]:
+    def append(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
         with self._lock:
             last = self.last_seq()
             now = max(time.time_ns(), self._rows[-1].time if self._rows else 0)
-            appended = rules.append(drafts, self, last + self._gap, now)
+            appended = rules.append(drafts, self, last + self._gap, now, all_or_nothing=all_or_nothing)
             for draft, (row, _) in zip(drafts, appended, strict=True):
                 if row.seq > last:
                     last = row.seq

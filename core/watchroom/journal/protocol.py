@@ -122,7 +122,7 @@ class Journal(Protocol):
         """Whether processes on other machines may use it too."""
         ...
 
-    def append(self, drafts: Sequence[Draft]) -> list[Appended]:
+    def append(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
         """Make all ``drafts`` rows in one atomic commit, synced to disk if any of them is durable; what
         became of each, in their order (`watchroom.rules.append` is the whole rule).
 
@@ -131,7 +131,7 @@ class Journal(Protocol):
         ``failed`` with the condition's error, and so does one whose path is blocked by another file, but
         in a zone that is on disk first (`ZoneSpec`). A draft with a key that its actor used before makes
         no row, and gives the earlier one. Raises `JournalError`, `WorkspaceLocked`: then no draft became a
-        row.
+        row; and where they are to become rows ``all_or_nothing``, `HeadsMoved` if a `Write` would be refused.
 
             ((row, head),) = journal.append([Write("alice", "collab_write", "collab", "plan.md", "x")])
         """

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from watchroom import validation
+from watchroom.errors import HeadsMoved
 from watchroom.model import (
     UNCHECKED,
     ZONES,
@@ -90,15 +91,29 @@ def folders_above(path: str) -> Iterator[str]:
     return ("/".join(parts[:depth]) for depth in range(1, len(parts)))
 
 
-def append(drafts: Sequence[Draft], heads: Heads, last: int, time: int) -> list[Appended]:
-    """What becomes of ``drafts``, in their order, each one with what the ones before it did.
+def append(
+    drafts: Sequence[Draft], heads: Heads, last: int, time: int, *, all_or_nothing: bool = False
+) -> list[Appended]:
+    """What becomes of ``drafts``, in their order, each one with what the ones before it did. Where they are
+    to become rows ``all_or_nothing``, raises `HeadsMoved` if one would be refused.
 
     ``heads`` answers for the journal as it is before; ``last`` is its newest row's number, and ``time`` that
     of the rows (nanoseconds since the epoch). Rows that are new have a number above ``last``; a draft whose
     key was used before gives the earlier row.
     """
     batch = _Batch(heads, last, time)
-    return [batch.add(draft) for draft in drafts]
+    appended = [batch.add(draft) for draft in drafts]
+    if all_or_nothing:
+        check_none_refused(drafts, (each.row.outcome for each in appended))
+    return appended
+
+
+def check_none_refused(drafts: Iterable[Draft], outcomes: Iterable[Outcome]) -> None:
+    """Raises `HeadsMoved` if one of the ``drafts`` that write has an outcome of ``outcomes``, which are in
+    their order, other than ok."""
+    for draft, outcome in zip(drafts, outcomes, strict=True):
+        if isinstance(draft, Write) and outcome != "ok":
+            raise HeadsMoved(zone=draft.zone, path=draft.path)
 
 
 class _Batch:

@@ -105,10 +105,10 @@ class PostgresJournal:
         """Whether it asks for rows now and then, since notifications do not come through."""
         return self._listener.is_polling
 
-    def append(self, drafts: Sequence[Draft]) -> list[Appended]:
+    def append(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
         if not drafts:
             return []
-        appended = self._writer.append(drafts)
+        appended = self._writer.append(drafts, all_or_nothing=all_or_nothing)
         self._clock.note(max(each.row.time for each in appended))
         self._listener.announce()
         return appended

@@ -44,18 +44,20 @@ class Writer:
         self._read_rows = read_rows
         self._read_head = read_head
 
-    def append(self, drafts: Sequence[Draft]) -> list[Appended]:
-        """Make rows of ``drafts`` in one commit; what became of each, in order.
+    def append(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
+        """Make rows of ``drafts`` in one commit; what became of each, in order. With ``all_or_nothing``
+        raises `HeadsMoved` where one would be refused.
 
         Raises `JournalUnreachable` (then there is no row), `OutcomeUnknown` where the server went away
         meanwhile and did not come back, `JournalBusy`, `JournalError`.
         """
         values = (uuid4(), json.dumps([_described(draft) for draft in drafts]), _contents(drafts))
-        return self._completed(drafts, self._send(values))
+        checked = drafts if all_or_nothing else ()
+        return self._completed(drafts, self._send(values, checked))
 
-    def _send(self, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    def _send(self, values: tuple[Any, ...], checked: Sequence[Draft]) -> list[tuple[Any, ...]]:
         """The server's answer. The same key comes with each attempt: a second one gives the rows of the
-        first."""
+        first. Raises `HeadsMoved` where one of the drafts ``checked`` would be refused."""
         was_sent = False
         patience = Patience(UNREACHABLE_SECONDS)
         while True:
@@ -63,7 +65,12 @@ class Writer:
                 with self._connections.use() as connection:
                     if not was_sent:
                         was_sent, patience = True, Patience(UNKNOWN_SECONDS)
-                    return connection.execute(APPEND, values, binary=True).fetchall()
+                    if not checked:
+                        return connection.execute(APPEND, values, binary=True).fetchall()
+                    with connection.transaction():
+                        answers = connection.execute(APPEND, values, binary=True).fetchall()
+                        rules.check_none_refused(checked, (answer[3] for answer in answers))
+                    return answers
             except psycopg.Error as error:
                 if is_lost(error):
                     self._connections.forget_idle()

@@ -110,9 +110,9 @@ class SqliteJournal:
         return CountingConnection.count_of_thread()
 
     @despite_damage
-    def append(self, drafts: Sequence[Draft]) -> list[Appended]:
+    def append(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
         with _TRANSLATED:
-            appended = self._writer.append(drafts, self._text_factory)
+            appended = self._writer.append(drafts, self._text_factory, all_or_nothing)
         with self._waiting_lock:
             for changes in self._waiting:
                 changes.wake()

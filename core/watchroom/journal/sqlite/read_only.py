@@ -33,7 +33,7 @@ class ReadOnlyJournal(SqliteJournal):
         self._mode = "mode=ro"
         super().__init__(path)
 
-    def append(self, drafts: Sequence[Draft]) -> list[Appended]:
+    def append(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
         """Raises `JournalError`, always."""
         raise JournalError(reason="the journal was opened to be read only")
 

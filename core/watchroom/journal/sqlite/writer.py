@@ -44,16 +44,19 @@ class Writer:
         self._synchronous = ""
         self._is_closed = False
 
-    def append(self, drafts: Sequence[Draft], text_factory: Callable[[bytes], str]) -> list[Appended]:
+    def append(
+        self, drafts: Sequence[Draft], text_factory: Callable[[bytes], str], all_or_nothing: bool = False
+    ) -> list[Appended]:
         """Make rows of ``drafts`` in one transaction; ``text_factory`` decodes the texts that it reads.
 
-        Raises `WorkspaceLocked`, `JournalError`, and what SQLite raises.
+        Raises `WorkspaceLocked`, `JournalError`, and what SQLite raises; with ``all_or_nothing`` `HeadsMoved`
+        where one would be refused.
         """
         with self._locked() as lock:
             self._connection.text_factory = text_factory
             durable = any(isinstance(draft, Write) or draft.durable for draft in drafts)
             self.synchronise("FULL" if durable else "NORMAL")
-            appended, newest = self._append(drafts)
+            appended, newest = self._append(drafts, all_or_nothing)
             if newest is not None:
                 _announce(lock, newest)
         return appended
@@ -101,15 +104,15 @@ class Writer:
             finally:
                 self._lock.release()
 
-    def _append(self, drafts: Sequence[Draft]) -> tuple[list[Appended], Row | None]:
+    def _append(self, drafts: Sequence[Draft], all_or_nothing: bool) -> tuple[list[Appended], Row | None]:
         """What became of the drafts, and the newest row among that which is new."""
-        if len(drafts) == 1 and not _is_large(drafts[0]):
+        if len(drafts) == 1 and not _is_large(drafts[0]) and not all_or_nothing:
             try:
                 return self._append_one(drafts)
             except sqlite3.IntegrityError:
                 # Somebody wrote who does not know of the lock, after the journal was looked at.
-                return self._append_all(drafts)
-        return self._append_all(drafts)
+                return self._append_all(drafts, all_or_nothing)
+        return self._append_all(drafts, all_or_nothing)
 
     def _append_one(self, drafts: Sequence[Draft]) -> tuple[list[Appended], Row | None]:
         """Without a transaction around it: that the row's number is still free is all that has to hold."""
@@ -118,10 +121,10 @@ class Writer:
             self._connection.execute(INSERT, (*row, content))
         return appended, new[-1][0] if new else None
 
-    def _append_all(self, drafts: Sequence[Draft]) -> tuple[list[Appended], Row | None]:
+    def _append_all(self, drafts: Sequence[Draft], all_or_nothing: bool) -> tuple[list[Appended], Row | None]:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            appended, new = self._decide(drafts)
+            appended, new = self._decide(drafts, all_or_nothing)
             for row, content in new:
                 self._insert(row, content)
             self._connection.execute("COMMIT")
@@ -130,10 +133,13 @@ class Writer:
                 self._connection.execute("ROLLBACK")
         return appended, new[-1][0] if new else None
 
-    def _decide(self, drafts: Sequence[Draft]) -> tuple[list[Appended], list[tuple[Row, str | None]]]:
+    def _decide(
+        self, drafts: Sequence[Draft], all_or_nothing: bool = False
+    ) -> tuple[list[Appended], list[tuple[Row, str | None]]]:
         """What becomes of the drafts, and the new rows among that with their contents."""
         found = _Found(self._connection, drafts)
-        appended = rules.append(drafts, found, found.last, max(time.time_ns(), found.last_time))
+        now = max(time.time_ns(), found.last_time)
+        appended = rules.append(drafts, found, found.last, now, all_or_nothing=all_or_nothing)
         last = found.last
         new: list[tuple[Row, str | None]] = []
         for draft, (row, _) in zip(drafts, appended, strict=True):
