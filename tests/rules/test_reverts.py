@@ -1,0 +1,160 @@
+"""Reverting versions of a text leaves what others wrote, and can itself be reverted."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from watchroom.rules.reverts import PathPlan, PathVersion, first_needed, plan_path
+
+EXAMPLES = 4000 if os.environ.get("WATCHROOM_HUNT") else 150
+
+
+def plan(before: str | None, *texts: str | None, revert: set[int]) -> PathPlan:
+    """What reverting does to a text that was ``before``, then each of ``texts`` in turn, from version 1."""
+    versions = [PathVersion(number, text) for number, text in enumerate(texts, 1)]
+    return plan_path(revert, versions, before)
+
+
+def test_lines_that_only_the_reverted_ones_touched_are_as_they_were() -> None:
+    planned = plan("a\nb\nc\nd\n", "A\nb\nc\nd\n", "A\nb\nc\nD\n", revert={1})
+    assert planned == PathPlan("clean", "a\nb\nc\nD\n", "a\nb\nc\nD\n", took=(1,))
+
+
+def test_what_somebody_else_changed_since_is_for_people_to_decide() -> None:
+    planned = plan("a\nb\nc\n", "x\nb\nc\n", "x!\nb\nC\n", revert={1})
+    # Version 2 made its line of one that it was not to have: both are shown, and what stands goes on.
+    assert planned.kind == "conflict"
+    assert (planned.content, planned.proposal) == ("x!\nb\nC\n", "a\nx!\nb\nC\n")
+
+
+def test_what_others_had_written_before_comes_back_at_once() -> None:
+    planned = plan("a\nb\n", "A\nb\n", "x\nb\n", revert={2})
+    assert (planned.kind, planned.content) == ("clean", "A\nb\n")
+
+
+def test_a_file_that_only_the_reverted_ones_wrote_goes_and_one_they_deleted_comes_back() -> None:
+    assert plan(None, "a\n", "a\nb\n", revert={1, 2})[:2] == ("clean", None)
+    assert plan("a\n", None, revert={1})[:2] == ("clean", "a\n")
+    # Somebody else deleted it, too, or wrote there: that stands.
+    assert plan("a\n", None, "b\n", None, revert={1}).kind == "nothing"
+    assert plan(None, "a\n\n\nz\n", "a\n\n\nz\nb\n", revert={1}).content is not None
+
+
+def test_entries_stand_for_themselves_however_near() -> None:
+    versions = [
+        PathVersion(1, "- one\n", is_entry=True),
+        PathVersion(2, "- one\n- two\n", is_entry=True),
+        PathVersion(3, "- one\n- two\n- three\n", is_entry=True),
+    ]
+    assert plan_path({1}, versions, "")[:2] == ("clean", "- two\n- three\n")
+    assert plan_path({2}, versions, "")[:2] == ("clean", "- one\n- three\n")
+
+
+def test_what_is_no_text_cannot_be_reverted_unless_it_was_replaced() -> None:
+    versions = [PathVersion(1, "a\n"), PathVersion(2, "pointer", is_text=False)]
+    assert plan_path({2}, versions, None).kind == "cannot"
+    assert plan_path({2}, [*versions, PathVersion(3, "b\n")], None).kind == "nothing"
+
+
+def test_a_last_line_without_a_line_feed_stays_a_line() -> None:
+    planned = plan("a", "a\nb\n", "a\nb\nc", revert={1})
+    assert planned.proposal == "a\nc"
+
+
+class Step(NamedTuple):
+    """An edit: who makes it, at which line, how many lines it removes, and how many it brings."""
+
+    is_ours: bool
+    at: int
+    removed: int
+    brought: int
+
+
+steps = st.lists(
+    st.builds(Step, st.booleans(), st.integers(0, 30), st.integers(0, 3), st.integers(0, 3)),
+    min_size=1,
+    max_size=12,
+)
+
+
+def play(steps: list[Step], *, apart: bool) -> tuple[list[str], list[PathVersion], set[int]]:
+    """The start, the versions and which of them are ours. Lines that were brought are unique; where
+    ``apart``, ours and others' are in different halves of the text."""
+    start = [f"start {n}\n" for n in range(12)]
+    lines, versions, ours = [*start], [], set()
+    for number, step in enumerate(steps, 1):
+        middle = lines.index("start 6\n") if apart else 0
+        if not apart:
+            low, high = 0, len(lines)
+        elif step.is_ours:
+            low, high = 0, middle
+        else:
+            low, high = middle + 1, len(lines)
+        at = low + step.at % (high - low + 1)
+        end = min(at + step.removed, high)
+        lines[at:end] = [f"{number}.{n}\n" for n in range(step.brought)]
+        versions.append(PathVersion(number, "".join(lines)))
+        if step.is_ours:
+            ours.add(number)
+    return start, versions, ours
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(steps)
+def test_edits_apart_from_each_other_are_as_if_ours_had_never_been(steps: list[Step]) -> None:
+    start, versions, ours = play(steps, apart=True)
+    planned = plan_path(ours, versions, "".join(start))
+    newest = versions[-1].content or ""
+    without = "".join(start[:7]) + newest.partition("start 6\n")[2]
+    assert planned.kind in ("clean", "nothing")
+    assert (newest if planned.kind == "nothing" else planned.content) == without
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(steps)
+def test_no_line_of_others_is_lost_and_no_deletion_of_theirs_undone(steps: list[Step]) -> None:
+    start, versions, ours = play(steps, apart=False)
+    planned = plan_path(ours, versions, "".join(start))
+    if planned.kind == "nothing":
+        return
+    removed_by_others, previous = set(), set(start)
+    for each in versions:
+        lines = set((each.content or "").splitlines(keepends=True))
+        if each.number not in ours:
+            removed_by_others |= previous - lines
+        previous = lines
+    for text in (planned.content, planned.proposal):
+        told = set((text or "").splitlines(keepends=True))
+        assert {line for line in previous if _is_of_others(line, ours)} <= told
+        assert not told & removed_by_others
+    proposed = set((planned.proposal or "").splitlines(keepends=True))
+    assert not {line for line in proposed if not _is_of_others(line, ours)} - set(start)
+
+
+def _is_of_others(line: str, ours: set[int]) -> bool:
+    bringer = line.partition(".")[0]
+    return bringer.isdigit() and int(bringer) not in ours
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(steps, st.lists(st.booleans(), max_size=4))
+def test_a_revert_can_be_reverted_and_so_can_that(steps: list[Step], more: list[bool]) -> None:
+    start, versions, ours = play(steps, apart=False)
+    texts = [versions[-1].content]
+    selected = ours
+    for _ in range(2 + len(more)):
+        planned = plan_path(selected, versions, "".join(start))
+        if planned.kind == "nothing":
+            break
+        number = len(versions) + 1
+        versions.append(
+            PathVersion(number, planned.content, took=frozenset(planned.took), gave=frozenset(planned.gave))
+        )
+        assert first_needed({number}, versions) == min(ours)
+        texts.append(planned.content)
+        selected = {number}
+    # Each second one is what it was before.
+    assert texts[2:] == texts[:-2]
