@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -239,6 +240,27 @@ class JournalMachine(RuleBasedStateMachine):
             meant(kept) for kept in self.model.heads(zone, prefix, until)
         ]
 
+    @rule(data=st.data())
+    def ask_what_changed_between(self, data: st.DataObject) -> None:
+        after, until = (data.draw(st.integers(0, self.model.last + 1)) for _ in range(2))
+        zones = data.draw(st.none() | st.sets(st.sampled_from(CHOSEN_ZONES)))
+        made = [kept for kept in self.model.between(after, until) if kept.version is not None]
+        expected = []
+        for zone, path in sorted({(kept.draft.zone, kept.draft.path) for kept in made}, key=_in_bytes):
+            of_path = [kept for kept in made if (kept.draft.zone, kept.draft.path) == (zone, path)]
+            counts = Counter(kept.draft.actor for kept in of_path)
+            if zones is None or zone in zones:
+                newest = of_path[-1]
+                expected.append(
+                    (zone, path, of_path[0].version, newest.version, newest.seq, tuple(counts.items()))
+                )
+        found = self.journal.changed_paths(after, until, zones=None if zones is None else sorted(zones))
+        assert found == expected
+        for each in found:
+            head = self.model.head(each.zone, each.path, after)
+            assert each.before == (head.version if head else 0)
+            assert each.versions == each.last - each.before
+
     @invariant()
     def every_row_is_as_it_was_meant(self) -> None:
         rows = all_rows(self.journal)
@@ -309,6 +331,11 @@ class JournalMachine(RuleBasedStateMachine):
         for kept in self.model.rows:
             assert told(self.journal.row(kept.seq)) == meant(kept)
         assert self.journal.row(self.model.last + 1) is None
+
+
+def _in_bytes(place: tuple[Zone, str]) -> tuple[Zone, bytes]:
+    zone, path = place
+    return zone, path.encode()
 
 
 def _passes(kept: Kept, only: RowFilter) -> bool:

@@ -1,5 +1,6 @@
 """The journal: rows that are appended and never change, and everything that can be asked of them."""
 
+from watchroom.journal.changed_paths import ChangedPath
 from watchroom.journal.changes import LocalChanges
 from watchroom.journal.opening import database_name, is_server_address, open_journal
 from watchroom.journal.protocol import (
@@ -16,6 +17,7 @@ from watchroom.journal.sqlite import SqliteJournal, open_to_read
 
 __all__ = [
     "BACKSTOP_SECONDS",
+    "ChangedPath",
     "Changes",
     "Damage",
     "Journal",

@@ -19,6 +19,7 @@ from weakref import WeakSet
 
 from watchroom.call_context import CALL
 from watchroom.errors import WorkspaceLocked
+from watchroom.journal.changed_paths import ChangedPath, VersionGroup, join_groups
 from watchroom.journal.changes import LocalChanges
 from watchroom.journal.protocol import Changes, Damage, NoteKey, Presence, RowFilter
 from watchroom.journal.snapshots import Snapshot, thin_out
@@ -240,6 +241,18 @@ class MemoryJournal:
         with self._lock:
             found = self._versions.get((zone, path), [])[max(0, after) : until][:limit]
             return [(row, self._contents.get(row.seq)) for row in found]
+
+    def changed_paths(
+        self, after: int, until: int, *, zones: Sequence[Zone] | None = None
+    ) -> list[ChangedPath]:
+        found: dict[tuple[Zone, str, str], list[Row]] = defaultdict(list)
+        for row in self.rows(after, until=until, limit=_FOREVER):
+            if row.version is not None and (zones is None or row.zone in zones):
+                found[row.zone, row.path, row.actor].append(row)
+        return join_groups(
+            VersionGroup(*place, rows[0].version or 0, rows[-1].version or 0, rows[-1].seq, len(rows))
+            for place, rows in found.items()
+        )
 
     def refused(
         self, zone: Zone, path: str, *, after: int = 0, before: int | None = None, limit: int = 1000

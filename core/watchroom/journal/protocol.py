@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+from watchroom.journal.changed_paths import ChangedPath
 from watchroom.journal.snapshots import Snapshot
 from watchroom.model import Appended, Draft, Outcome, Row, Zone, is_step
 
@@ -237,6 +238,14 @@ class Journal(Protocol):
     ) -> list[tuple[Row, str | None]]:
         """At most ``limit`` versions of ``path`` in ``zone`` with ``after`` < version ≤ ``until``, in
         order, each with its content. Raises `JournalDamaged`."""
+        ...
+
+    def changed_paths(
+        self, after: int, until: int, *, zones: Sequence[Zone] | None = None
+    ) -> list[ChangedPath]:
+        """What became of each path that got versions with ``after`` < seq ≤ ``until``, only of ``zones``
+        where these are given; in the order of zones and paths. Reads the rows between once, however many
+        paths there are."""
         ...
 
     def refused(

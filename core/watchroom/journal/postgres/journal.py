@@ -18,6 +18,7 @@ import psycopg
 from psycopg import Connection
 
 from watchroom.errors import JournalDamaged
+from watchroom.journal.changed_paths import ChangedPath, VersionGroup, join_groups
 from watchroom.journal.changes import LocalChanges
 from watchroom.journal.postgres.changes import Listener
 from watchroom.journal.postgres.connections import (
@@ -29,6 +30,7 @@ from watchroom.journal.postgres.connections import (
 from watchroom.journal.postgres.locks import Claims, ExclusiveSections
 from watchroom.journal.postgres.presence import PresenceLeases
 from watchroom.journal.postgres.queries import (
+    CHANGED,
     CONTENT,
     HEAD,
     HEAD_AS_OF,
@@ -209,6 +211,13 @@ class PostgresJournal:
         last = sys.maxsize if until is None else until
         found = self._ask(VERSIONS, zone, path, after, last, limit)
         return [(Row._make(fields[:-1]), _text(fields[-1])) for fields in found]
+
+    def changed_paths(
+        self, after: int, until: int, *, zones: Sequence[Zone] | None = None
+    ) -> list[ChangedPath]:
+        which = None if zones is None else list(zones)
+        found = self._connections.ask(CHANGED, after, until, which, which, is_slow=True)
+        return join_groups(map(VersionGroup._make, found))
 
     def refused(
         self, zone: Zone, path: str, *, after: int = 0, before: int | None = None, limit: int = 1000

@@ -36,6 +36,11 @@ VERSIONS: Final = (
     f"SELECT {COLUMNS}, {_CONTENT} FROM watchroom.rows AS r WHERE r.zone = %s AND r.path = %s"
     " AND r.version > %s AND r.version <= %s ORDER BY r.version LIMIT %s"
 )
+CHANGED: Final = (
+    "SELECT zone, path, actor, min(version), max(version), max(seq), count(*) FROM watchroom.rows"
+    " WHERE seq > %s AND seq <= %s AND version IS NOT NULL"
+    " AND (%s::text[] IS NULL OR zone = ANY (%s::text[])) GROUP BY zone, path, actor"
+)
 HEADS: Final = (
     f"SELECT {COLUMNS} FROM watchroom.heads AS h {_OF_HEAD} WHERE h.zone = %s AND h.path > %s"
     " AND h.path >= %s AND h.path < %s ORDER BY h.path LIMIT %s"

@@ -20,6 +20,7 @@ from typing import Final
 from weakref import WeakSet
 
 from watchroom.errors import JournalBusy, JournalDamaged, JournalError
+from watchroom.journal.changed_paths import ChangedPath, VersionGroup, join_groups
 from watchroom.journal.changes import LocalChanges
 from watchroom.journal.protocol import Changes, Damage, NoteKey, Presence, RowFilter
 from watchroom.journal.snapshots import Snapshot
@@ -30,6 +31,7 @@ from watchroom.journal.sqlite.derived import DerivedDatabase
 from watchroom.journal.sqlite.exclusion import KeyedProcessLock
 from watchroom.journal.sqlite.presence import PresenceFolder
 from watchroom.journal.sqlite.queries import (
+    CHANGED,
     CONTENT,
     HEADS_OF,
     HEADS_WITH_CONTENT,
@@ -245,6 +247,15 @@ class SqliteJournal:
         with self._reader() as reader:
             found = reader.execute(VERSIONS, (zone, path, after, last, limit))
             return [(Row._make(fields[:-1]), decode_content(fields[-1])) for fields in found]
+
+    @despite_damage
+    def changed_paths(
+        self, after: int, until: int, *, zones: Sequence[Zone] | None = None
+    ) -> list[ChangedPath]:
+        which = "" if zones is None else f" AND zone IN ({','.join('?' * len(zones))})"
+        with self._reader() as reader:
+            found = reader.execute(CHANGED.format(which), (after, until, *(zones or ())))
+            return join_groups(map(VersionGroup._make, found))
 
     def refused(
         self, zone: Zone, path: str, *, after: int = 0, before: int | None = None, limit: int = 1000

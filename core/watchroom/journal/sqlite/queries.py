@@ -91,6 +91,12 @@ SELECT 'key',{_OF_HEAD} FROM json_each(?3) AS asked CROSS JOIN rows AS head
 """What an append has to know, for three JSON arrays: of paths (zone, path) their heads; of folders (zone,
 path, where the paths inside begin and end) whether anything ever was inside; of keys (actor, key) the rows
 that were made with them. Before each row its kind; ``last`` is the newest row's number and time."""
+CHANGED: Final = (
+    # By path first: what differs soonest is sorted soonest.
+    "SELECT zone,path,actor,min(version),max(version),max(seq),count(*) FROM rows NOT INDEXED"
+    " WHERE seq>? AND seq<=? AND version IS NOT NULL{} GROUP BY path,zone,actor"
+)
+"""The versions between two rows by path and actor, where ``{}`` may stand for which zones."""
 NEXT_PATH: Final = (
     # As bytes: one that is damaged must still be passed, and not be found again for ever.
     "SELECT CAST(path AS BLOB) FROM rows WHERE zone=? AND path>CAST(? AS TEXT) AND version IS NOT NULL"
