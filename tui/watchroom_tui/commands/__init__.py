@@ -35,6 +35,7 @@ COMMANDS: Final = (
     Command("member", "member"),
     Command("server", "server"),
     Command("export", "inspect"),
+    Command("diff", "diff"),
     Command("keys", "dashboard"),
 )
 

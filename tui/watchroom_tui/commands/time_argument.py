@@ -62,3 +62,13 @@ def nanoseconds(text: str, texts: Catalogue) -> int:
     except (ValueError, OverflowError) as error:
         raise WrongUsage(texts("cli.moment.wrong", given=sanitize(text))) from error
     return max(0, min(int(seconds * 1e9), LAST_MOMENT))
+
+
+def moment_range(journal: Journal, since: str | None, until: str | None, texts: Catalogue) -> tuple[int, int]:
+    """The rows of ``journal`` that ``since`` and ``until`` name, as `moment` does; without ``since`` the
+    beginning."""
+    after = 0 if since is None else moment(journal, since, texts)
+    last = moment(journal, until, texts)
+    if last < after:
+        raise WrongUsage(texts("cli.moment.backwards", after=after, until=last))
+    return after, last

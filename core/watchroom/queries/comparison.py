@@ -1,0 +1,115 @@
+"""Two moments of a workspace beside each other: which paths differ, by whom, and in what."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from watchroom.checkout.layout import has_files, place
+from watchroom.journal import ChangedPath, Journal
+from watchroom.merge import diff_lines, unified_diff
+from watchroom.model import Row, Zone
+from watchroom.queries.versions import UnreadableVersionError, VersionPair, VersionTexts, read_pair_texts
+from watchroom.rules.details import size_without_text
+
+COMPARED: Final[tuple[Zone, ...]] = ("private", "handoff", "collab", "board", "realtime", "file", "config")
+"""What agents and people work on; other zones tell how they do it."""
+ChangeKind: TypeAlias = Literal["created", "changed", "deleted"]
+CHANGE_KINDS: Final[tuple[ChangeKind, ...]] = ("created", "changed", "deleted")
+_NOTHING: Final = "/dev/null"
+"""What a patch calls a file that does not exist, for every program that reads patches."""
+
+
+class PathDifference(NamedTuple):
+    """What became of a path: whose versions, the two that are compared, and how many lines were ``added`` and
+    ``removed``, both None where a version is no text or cannot be read."""
+
+    path: ChangedPath
+    pair: VersionPair
+    added: int | None
+    removed: int | None
+
+    @property
+    def kind(self) -> ChangeKind:
+        if self.pair.new.deleted:
+            return "deleted"
+        return "created" if self.pair.old is None or self.pair.old.deleted else "changed"
+
+
+def read_changed_paths(
+    journal: Journal, after: int, until: int, wanted: Iterable[str] = ()
+) -> list[ChangedPath]:
+    """What became of the paths of `COMPARED` zones of ``journal`` between the rows ``after`` and ``until``;
+    where any are ``wanted``, only of these paths, files or folders, with or without their zone before them
+    (``collab/plan.md``). Raises `JournalError`."""
+    names = [each.rstrip("/") for each in wanted]
+    found = journal.changed_paths(after, until, zones=COMPARED)
+    return [each for each in found if not names or any(_is_named(each, name) for name in names)]
+
+
+def _is_named(changed: ChangedPath, name: str) -> bool:
+    whole = f"{changed.zone}/{changed.path}"
+    return any(each == name or each.startswith(name + "/") for each in (changed.path, whole))
+
+
+def read_differences(journal: Journal, changed: Iterable[ChangedPath]) -> Iterator[PathDifference]:
+    """Each of the paths ``changed`` in ``journal`` with what is compared and how many lines differ, one after
+    another, as they are asked for: texts may be large. Raises `JournalError`."""
+    for path in changed:
+        pair = find_versions(journal, path)
+        if pair is None:
+            continue
+        try:
+            lines = diff_lines(*read_sides(journal, pair))
+        except UnreadableVersionError:
+            yield PathDifference(path, pair, None, None)
+            continue
+        added = sum(each.new_end - each.new_start for each in lines)
+        removed = sum(each.old_end - each.old_start for each in lines)
+        yield PathDifference(path, pair, added, removed)
+
+
+def find_versions(journal: Journal, changed: ChangedPath) -> VersionPair | None:
+    """The version before all of those that ``changed`` tells of, and the newest of them; None where the
+    ``journal`` has lost it. Raises `JournalError`."""
+    old = journal.version(changed.zone, changed.path, changed.before) if changed.before else None
+    new = journal.version(changed.zone, changed.path, changed.last)
+    return None if new is None else VersionPair(old, new)
+
+
+def read_sides(journal: Journal, pair: VersionPair) -> VersionTexts:
+    """The texts of ``pair`` in ``journal``, that of nothing empty; of a document what its fields contain.
+    Raises `UnreadableVersionError`, `JournalError`."""
+    if pair.new.zone == "realtime":
+        return VersionTexts(_document_text(journal, pair.old), _document_text(journal, pair.new))
+    for row in pair:
+        if row is not None and size_without_text(row) is not None:
+            raise UnreadableVersionError(row)
+    return read_pair_texts(journal, pair)
+
+
+def read_patch(journal: Journal, pair: VersionPair) -> str:
+    """What changed within ``pair`` of ``journal`` in unified form, empty where nothing did; its file names
+    are those of an export. Raises `UnreadableVersionError`, `JournalError`."""
+    name = _file_name(pair.new)
+    old = _NOTHING if pair.old is None or pair.old.deleted else f"a/{name}"
+    return unified_diff(*read_sides(journal, pair), old, _NOTHING if pair.new.deleted else f"b/{name}")
+
+
+def _file_name(row: Row) -> str:
+    return "/".join(place(row.zone, row.path)) if has_files(row.zone) else f"{row.zone}/{row.path}"
+
+
+def _document_text(journal: Journal, row: Row | None) -> str:
+    if row is None:
+        return ""
+    # Documents need the engine, slow to load: whoever compares only files does without.
+    from watchroom.queries.documents import open_document
+
+    document = open_document(journal, row.path, version=row.version or 0).document
+    parts = []
+    for name, value in sorted(document.values().items()):
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+        parts.append(f"# {name}\n{text}\n")
+    return "".join(parts)
