@@ -76,6 +76,7 @@ Zone: TypeAlias = Literal[
     "agent",
     "buffer",
     "token",
+    "revert",
 ]
 """The kinds of paths. What is particular to each says `ZONES`."""
 
@@ -137,6 +138,9 @@ HUMAN_PREFIX: Final = "human:"
 RESOLVE: Final = "resolve_conflict"
 DISMISS: Final = "dismiss_conflict"
 REVERT: Final = "revert_outside_edit"
+REVERT_WORK: Final = "revert_work"
+"""The tool by which people revert what agents did. The detail of a version of a path names the ``revert``,
+which versions it ``took`` and ``gave``, and the checksum that the path had ``before`` (null: no file)."""
 LOST: Final = "process_lost"
 """The tool by which Watchroom says that a process is not there any more that had not said good-bye; the path
 is the id of its lease."""

@@ -66,6 +66,13 @@ def check_session_id(given: str) -> str:
     return given
 
 
+def check_revert_id(given: str) -> str:
+    """``given``, if it may be the id of a revert, which has the form of a session's. Raises `InvalidName`."""
+    if not _SESSION_ID.fullmatch(given):
+        raise InvalidName(given=_shown(given), rule="session_characters")
+    return given
+
+
 def check_document_id(given: str) -> str:
     """``given``, if it can be a realtime document's id: a path of one part. Raises `InvalidPath`."""
     if "/" in check_path(given):

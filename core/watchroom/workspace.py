@@ -159,6 +159,7 @@ class Workspace(Zones):
         if self.journal.is_shared:
             self._join_machines()
         if scan or restarted:
+            self.reverts.finish_all()
             self._reconciler.scan(after_restart=restarted)
         else:
             self._reconciler.check("config", CONFIG_PATH)

@@ -135,6 +135,13 @@ class TaskFolder:
             self._check_symlinks(path, parts)
             raise NotText(rule="not_a_file") from error
 
+    def remove(self, path: str) -> None:
+        """Remove the file at ``path``, if it is there. Raises `PathTraversalBlocked`, `FolderDenied`."""
+        parts = _parts(path)
+        self._check_symlinks(path, parts)
+        with self._access_errors(path):
+            self._folder.remove(parts)
+
     def _put(self, parts: Parts, data: bytes) -> None:
         try:
             self._folder.write(parts, data)

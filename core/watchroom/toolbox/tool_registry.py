@@ -27,6 +27,7 @@ from watchroom.toolbox import (
     private,
     realtime,
     requests,
+    reverts,
     sessions,
     tasks,
 )
@@ -47,6 +48,7 @@ _CORE: Final = (
     buffers,
     tasks,
     budgets,
+    reverts,
 )
 
 

@@ -70,12 +70,17 @@ class ConflictSettlement:
     def dismiss(self, actor: str, number: int, message: str) -> Row:
         """Settle the conflict of row ``number`` for ``actor`` by leaving the current version as it is, with a
         ``message``. Returns the note's row. Raises `NotAConflict`, `OutsideConflict`, `ConflictSettled`."""
+        return self._store.commits.commit(self.draft_dismissal(actor, number, message)).row
+
+    def draft_dismissal(self, actor: str, number: int, message: str) -> Note:
+        """The draft by which `dismiss` does so, with the same ``actor``, ``number`` and ``message``, for what
+        is committed together with others. Raises as that does."""
         conflict = self._conflict(number)
         if conflict.actor == OUTSIDE:
             raise OutsideConflict(conflict=number, path=conflict.path)
         if self._is_settled(conflict):
             raise ConflictSettled(conflict=number)
-        return self._store.commits.commit(self._note(actor, DISMISS, conflict, message)).row
+        return self._note(actor, DISMISS, conflict, message)
 
     def revert(self, actor: str, path: str, number: int | None, message: str) -> Row:
         """Lay out the journal's version of ``path`` again in place of the newest edit made by hand, for

@@ -14,7 +14,7 @@ from watchroom import validation
 from watchroom.checkout.edits import EDIT_TOOL
 from watchroom.disk import FileStamp, Inspected, Parts
 from watchroom.errors import NotText, TooLarge
-from watchroom.model import OUTSIDE, Json, Note, Row, Write, timestamp
+from watchroom.model import OUTSIDE, REVERT_WORK, Json, Note, Row, Write, timestamp
 from watchroom.sandbox.errors import FilesSkipped, FolderDenied
 from watchroom.sandbox.task_folder import DiskUsage, FolderScan, TaskFolder
 from watchroom.zones.store import Store
@@ -156,8 +156,35 @@ class TaskRecorder:
         content = self._content(suspect)
         if _is_current(suspect.head, content):
             return suspect.head
+        if head is not None and self._is_awaited(head, content):
+            self._lay_out(head, parts)
+            return head
         draft = _draft(_Change(suspect, content, self._author_of(suspect, author)))
         return self._store.commits.commit(draft).row
+
+    def lay_out(self, parts: Parts) -> None:
+        """Put the newest version of the file at ``parts`` on disk if a revert made it and the file is as it
+        was before that: other contents are an edit, and stay. Raises `FolderDenied`, `NotText`."""
+        with self._store.journal.exclusive(self.lock_key):
+            head = self._store.journal.head(ZONE, self.path(parts))
+            content = self._content(_Suspect(self.path(parts), parts, self.folder.stamp(parts), head))
+            if head is not None and not _is_current(head, content) and self._is_awaited(head, content):
+                self._lay_out(head, parts)
+
+    def _is_awaited(self, head: Row, content: _Content | None) -> bool:
+        """Whether the file, which has the ``content``, is as it was before a revert made ``head`` that has
+        not laid it out so far."""
+        if head.tool != REVERT_WORK or (content and content.checksum) != head.detail.get("before"):
+            return False
+        revert = self._store.journal.head("revert", str(head.detail.get("revert")))
+        return revert is not None and revert.version == 1
+
+    def _lay_out(self, head: Row, parts: Parts) -> None:
+        path = "/".join(parts)
+        if head.deleted:
+            self.folder.remove(path)
+        else:
+            self.folder.write(path, self._store.content(head).encode())
 
     def differing(self, most: int) -> list[str]:
         """The paths (``TASK/PATH``) of files that are not as their newest rows say."""
@@ -226,6 +253,8 @@ class TaskRecorder:
                 continue
             budget.count(content)
             if not _is_current(suspect.head, content):
+                if suspect.head is not None and self._is_awaited(suspect.head, content):
+                    continue
                 yield _Change(suspect, content, self._author_of(suspect, author))
             elif content is not None and suspect.head is not None:
                 self._remember(suspect.parts, content.stamp, suspect.head)

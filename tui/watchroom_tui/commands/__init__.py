@@ -22,6 +22,7 @@ COMMANDS: Final = (
     Command("hook", "attach"),
     Command("answer", "answer"),
     Command("stop", "stop"),
+    Command("revert", "revert"),
     Command("policy", "policy"),
     Command("tools", "agents"),
     Command("prompt", "agents"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import datetime
 from typing import Final
 
@@ -15,6 +16,8 @@ from watchroom.texts import Catalogue
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.usage import WrongUsage
 
+_AGO: Final = re.compile(r"(\d{1,6})([smhd])")
+_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 LAST_MOMENT: Final = 2**63 - 1
 """The journal counts nanoseconds since the epoch in 64 bits, which is until the year 2262."""
 
@@ -44,10 +47,13 @@ def find_workspace() -> str | None:
 
 
 def moment(journal: Journal, text: str | None, texts: Catalogue) -> int:
-    """The row that ``text`` names: a row's number or an ISO 8601 time; the newest if it is None."""
+    """The row that ``text`` names: a row's number, an ISO 8601 time, or how long ago it was, as ``10m``; the
+    newest if it is None."""
     if text is None:
         return journal.last_seq()
     last = journal.last_seq()
+    if ago := _AGO.fullmatch(text):
+        return journal.seq_at(max(0, journal.now() - int(ago[1]) * _UNITS[ago[2]] * 10**9))
     if not text.isdecimal():
         return journal.seq_at(nanoseconds(text, texts))
     if int(text) > last:

@@ -1,0 +1,93 @@
+"""The tool with which people revert what agents did (TIME: revert)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from watchroom.toolbox.context import ToolContext
+from watchroom.toolbox.models import FrozenModel, Integer, Message, Name, ParamsModel, ResultModel
+from watchroom.toolbox.tool import Toolset
+from watchroom.zones.revert_planning import RevertSelection
+from watchroom.zones.reverts import RevertOutcome
+
+TOOLS: Final = Toolset("revert", audience="people")
+tool = TOOLS.tool
+
+_RowCount = Annotated[Integer, Field(ge=0, le=2**63 - 1)]
+_MOST_LISTED: Final = 1000
+
+
+class RevertWorkParams(ParamsModel):
+    """Either ``undo``, the id of a revert; or what ``agents`` did (none: all), those of ``task`` if one is
+    named, ``after`` a row and up to row ``until`` (none: now)."""
+
+    agents: Annotated[list[Name] | None, Field(max_length=1000)] = None
+    task: Name | None = None
+    after: _RowCount = 0
+    until: _RowCount | None = None
+    undo: Name | None = None
+    clean_only: bool = False
+    revert_id: Name | None = None
+    message: Message | None = None
+
+
+class RevertedPath(FrozenModel):
+    """What became of a path: its new ``version``, 0 where it has none; ``reason`` says why it could not be
+    reverted."""
+
+    zone: str
+    path: str
+    version: int = 0
+    reason: str = ""
+
+
+class RevertWorkResult(ResultModel):
+    """The first 1,000 paths each that were ``written``, where people have to decide about the rest
+    (``conflicts``), and that could not be reverted (``could_not``); ``written_count`` of them were written.
+    ``not_reverted`` counts by zone what else was done and stays."""
+
+    revert_id: str
+    agents: list[str]
+    written_count: int
+    written: list[RevertedPath]
+    conflicts: list[RevertedPath]
+    could_not: list[RevertedPath]
+    not_reverted: dict[str, int]
+
+
+@tool("revert_work", zone="revert", path=("revert_id",), destroys=True, idempotent=True, may_conflict=True)
+def revert_work(context: ToolContext, params: RevertWorkParams) -> RevertWorkResult:
+    """Revert what ``params`` select, for the person of ``context``: all of it or nothing. Raises
+    `RevertNotFound`, `RevertTooLarge`, `HeadsMoved`, `InvalidName`."""
+    selection = RevertSelection(
+        tuple(params.agents or ()), params.task or "", params.after, params.until, undo=params.undo or ""
+    )
+    outcome = context.zones.reverts.apply(
+        context.actor,
+        selection,
+        revert_id=params.revert_id or "",
+        message=params.message or "",
+        clean_only=params.clean_only,
+    )
+    return _result(outcome)
+
+
+def _result(outcome: RevertOutcome) -> RevertWorkResult:
+    record = outcome.record
+    return RevertWorkResult(
+        revert_id=outcome.id,
+        agents=[*record.agents],
+        written_count=len(record.written),
+        written=[
+            RevertedPath(zone=zone, path=path, version=version)
+            for zone, path, version in record.written[:_MOST_LISTED]
+        ],
+        conflicts=[RevertedPath(zone=zone, path=path) for zone, path in record.conflicts[:_MOST_LISTED]],
+        could_not=[
+            RevertedPath(zone=zone, path=path, reason=reason)
+            for zone, path, reason in record.could_not[:_MOST_LISTED]
+        ],
+        not_reverted=dict(record.not_reverted),
+    )

@@ -1,0 +1,225 @@
+"""What reverting the work of agents does: which versions are selected, and the plan of each path."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from watchroom.journal import Journal, RowFilter
+from watchroom.model import REVERT_WORK, Json, Row, Zone
+from watchroom.rules.reverts import PathPlan, PathVersion, first_needed, plan_path
+from watchroom.zones.revert_errors import RevertNotFound, RevertTooLarge
+from watchroom.zones.tasks import Tasks
+
+ZONE: Final[Zone] = "revert"
+TEXT_ZONES: Final[tuple[Zone, ...]] = ("private", "collab", "board", "file")
+"""What is reverted: versions of texts."""
+LISTED_ZONES: Final[tuple[Zone, ...]] = ("realtime", "handoff", "request", "command", "agent")
+"""What is not, and is counted."""
+MOST_PATHS: Final = 10_000
+MOST_VERSIONS: Final = 20_000
+"""Of a path, since the first selected one."""
+TOO_MANY: Final = "too_many_versions"
+TASK_ELSEWHERE: Final = "task_elsewhere"
+"""Why a path cannot be reverted: its task has ended, or its folder is on another machine."""
+_ENTRY_TOOL: Final = "whiteboard_append"
+_PAGE: Final = 1000
+
+_Place = tuple[Zone, str]
+
+
+class RevertSelection(NamedTuple):
+    """What is to be reverted: what ``agents`` did (none: all agents), those of ``task`` if one is named,
+    after row ``after`` and up to row ``until`` (None: up to now), without the paths ``left_out``; or, with
+    ``undo``, the revert with that id. What people did, or somebody outside, never is."""
+
+    agents: tuple[str, ...] = ()
+    task: str = ""
+    after: int = 0
+    until: int | None = None
+    left_out: tuple[_Place, ...] = ()
+    undo: str = ""
+
+
+class PlannedPath(NamedTuple):
+    """What a revert does to ``path`` in ``zone``: its current version is ``head`` with the text ``current``
+    (None: deleted); ``base`` is the version before the first one that is reverted, 0 if there was none."""
+
+    zone: Zone
+    path: str
+    plan: PathPlan
+    head: Row
+    current: str | None
+    base: int
+
+
+class RevertPlan(NamedTuple):
+    """What a revert does as of row ``until``: to each path, in their order. ``agents`` are those whose work
+    it is; ``not_reverted`` counts by zone what they did besides that cannot be undone."""
+
+    until: int
+    agents: tuple[str, ...]
+    paths: tuple[PlannedPath, ...]
+    not_reverted: Mapping[str, int]
+
+    def of_kind(self, *kinds: str) -> list[PlannedPath]:
+        """The paths whose plans are of these ``kinds``."""
+        return [each for each in self.paths if each.plan.kind in kinds]
+
+
+class _Selected(NamedTuple):
+    """The versions that are selected, by place, whose they are, and what else their authors did."""
+
+    versions: dict[_Place, set[int]]
+    agents: tuple[str, ...]
+    others: Mapping[str, int]
+
+
+class RevertPlanner:
+    """Plans reverts of what ``journal`` says; ``tasks`` says whose folder is here, and ``members`` gives the
+    agents of a task."""
+
+    def __init__(self, journal: Journal, tasks: Tasks, members: Mapping[str, str]) -> None:
+        self._journal = journal
+        self._tasks = tasks
+        self._members = members
+
+    def plan(self, selection: RevertSelection) -> RevertPlan:
+        """What reverting ``selection`` does now. Changes nothing. Raises `RevertNotFound` where it names
+        none, `RevertTooLarge` where it touches more than 10,000 paths, `JournalError`."""
+        until = selection.until or self._journal.last_seq()
+        selected = self.select(selection._replace(until=until))
+        planned = [self._planned(place, numbers) for place, numbers in sorted(selected.versions.items())]
+        return RevertPlan(until, selected.agents, tuple(planned), selected.others)
+
+    def select(self, selection: RevertSelection) -> _Selected:
+        """The versions that ``selection`` means. Raises as `plan` does."""
+        if selection.undo:
+            return self._selected_by_revert(selection.undo)
+        versions: defaultdict[_Place, set[int]] = defaultdict(set)
+        agents: dict[str, None] = {}
+        others: Counter[str] = Counter()
+        left_out = set(selection.left_out)
+        for row in self._rows(selection):
+            if row.kind != "agent" or row.outcome != "ok":
+                continue
+            if row.zone in LISTED_ZONES:
+                others[row.zone] += 1
+            if row.zone not in TEXT_ZONES or row.version is None or (row.zone, row.path) in left_out:
+                continue
+            agents.setdefault(row.actor)
+            versions[row.zone, row.path].add(row.version)
+            if len(versions) > MOST_PATHS:
+                raise RevertTooLarge(most=MOST_PATHS)
+        return _Selected(dict(versions), tuple(sorted(agents)), others)
+
+    def _rows(self, selection: RevertSelection) -> Iterator[Row]:
+        wanted: list[str | None] = [*selection.agents]
+        if selection.task:
+            of_task = {agent for agent, task in self._members.items() if task == selection.task}
+            wanted = [*sorted(of_task & set(selection.agents) if selection.agents else of_task)]
+        elif not wanted:
+            wanted = [None]
+        for actor in wanted:
+            only = RowFilter(actor=actor, after=selection.after, steps=False)
+            before = (selection.until or 0) + 1
+            while rows := self._journal.rows_before(before, limit=_PAGE, only=only):
+                yield from rows
+                before = rows[-1].seq
+
+    def _selected_by_revert(self, revert: str) -> _Selected:
+        record = read_record(self._journal, revert)
+        versions: dict[_Place, set[int]] = {}
+        for zone, path, version in record.written:
+            versions[zone, path] = {version}
+        return _Selected(versions, record.agents, {})
+
+    def _planned(self, place: _Place, selected: set[int]) -> PlannedPath:
+        zone, path = place
+        head = self._journal.head(zone, path)
+        if head is None or head.version is None:
+            raise RuntimeError("a path with versions has no head")
+        first, versions = min(selected), list[PathVersion]()
+        while not versions or first_needed(selected, versions) < first:
+            first = min([first, *([first_needed(selected, versions)] if versions else ())])
+            if head.version - first > MOST_VERSIONS:
+                return PlannedPath(zone, path, PathPlan("cannot", reason=TOO_MANY), head, None, first - 1)
+            versions = self._versions(place, first)
+        current = versions[-1].content
+        before = self._text(place, first - 1) if first > 1 else None
+        plan = plan_path(selected, versions, before)
+        if zone == "file" and plan.kind in ("clean", "conflict") and not self._is_here(path):
+            plan = PathPlan("cannot", reason=TASK_ELSEWHERE)
+        return PlannedPath(zone, path, plan, head, current, first - 1)
+
+    def _is_here(self, path: str) -> bool:
+        """Whether the task's folder of the file at ``path`` is open, and on this machine."""
+        task = path.partition("/")[0]
+        return self._tasks.is_open(task) and self._tasks.is_here(self._tasks.find(task))
+
+    def _versions(self, place: _Place, first: int) -> list[PathVersion]:
+        found: list[PathVersion] = []
+        after = first - 1
+        while pages := self._journal.versions(*place, after=after):
+            found += [_path_version(row, content) for row, content in pages]
+            after = found[-1].number
+        return found
+
+    def _text(self, place: _Place, version: int) -> str | None:
+        ((row, content),) = self._journal.versions(*place, after=version - 1, limit=1)
+        return None if row.deleted else content
+
+
+class RevertRecord(NamedTuple):
+    """A revert as its row says: the versions that it ``written``, each a zone, a path and a number; the paths
+    where people decide about the rest (``conflicts``), and those that it ``could_not`` revert, with the
+    reason; the ``agents`` whose work it was."""
+
+    written: tuple[tuple[Zone, str, int], ...]
+    conflicts: tuple[_Place, ...]
+    could_not: tuple[tuple[Zone, str, str], ...]
+    not_reverted: Mapping[str, int]
+    agents: tuple[str, ...]
+    until: int
+
+    def dump(self) -> str:
+        """As the content of its row."""
+        return json.dumps(self._asdict(), ensure_ascii=False)
+
+
+def read_record(journal: Journal, revert: str) -> RevertRecord:
+    """What the revert with the id ``revert`` did, by ``journal``. Raises `RevertNotFound`, `JournalError`."""
+    head = journal.head(ZONE, revert)
+    if head is None:
+        raise RevertNotFound(revert=revert)
+    told = json.loads(journal.content(head.seq) or "{}")
+    return RevertRecord(
+        tuple((zone, path, version) for zone, path, version in told["written"]),
+        tuple((zone, path) for zone, path in told["conflicts"]),
+        tuple((zone, path, reason) for zone, path, reason in told["could_not"]),
+        told["not_reverted"],
+        tuple(told["agents"]),
+        told["until"],
+    )
+
+
+def _path_version(row: Row, content: str | None) -> PathVersion:
+    detail = row.detail
+    # Whatever an agent may put into a row's detail switches nothing.
+    switched = detail if row.tool == REVERT_WORK and row.kind in ("human", "system") else {}
+    return PathVersion(
+        row.version or 0,
+        None if row.deleted else content,
+        is_text=row.zone != "file" or not {"sha256", "changed"} & detail.keys(),
+        took=_numbers(switched.get("took")),
+        gave=_numbers(switched.get("gave")),
+        is_entry=row.tool == _ENTRY_TOOL,
+    )
+
+
+def _numbers(value: Json) -> frozenset[int]:
+    return (
+        frozenset(each for each in value if isinstance(each, int)) if isinstance(value, list) else frozenset()
+    )

@@ -1,0 +1,55 @@
+"""``watchroom revert``: what it would do, what it did, and taking that back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from calls import ok
+from cli.running import Captured, misuse, printed, printed_json
+from watchroom import Workspace
+
+
+def spoiled(root: Path) -> int:
+    """A team whose alice changed what bob had written; the row before that."""
+    with Workspace.open(root, agents=["alice", "bob"]) as workspace:
+        alice, bob = workspace.tools("alice"), workspace.tools("bob")
+        ok(bob, "collab_write", filepath="a.md", content="1\n2\n3\n", expected_version=0, message="m")
+        since = workspace.journal.last_seq()
+        ok(alice, "collab_write", filepath="a.md", content="one\n2\n3\n", expected_version=1, message="m")
+        return since
+
+
+def content(root: Path) -> str:
+    return (root / "collaborative/current/a.md").read_text()
+
+
+def test_a_dry_run_shows_the_change_and_makes_none(tmp_path: Path, capsys: Captured) -> None:
+    root = tmp_path / "team"
+    since = spoiled(root)
+    told = printed(
+        *(capsys, "revert", str(root), "--agent", "alice", "--since", str(since), "--dry-run", "--diff")
+    )
+    assert "clean\tshared file a.md" in told
+    assert "-one\n+1\n" in told
+    assert content(root) == "one\n2\n3\n"
+
+
+def test_it_is_taken_back_and_so_is_that(tmp_path: Path, capsys: Captured) -> None:
+    root = tmp_path / "team"
+    spoiled(root)
+    done = printed_json(
+        *(capsys, "revert", str(root), "--agent", "alice", "--since", "1h", "--id", "x", "--json")
+    )
+    assert (done["revert_id"], done["written_count"]) == ("x", 1)
+    assert content(root) == "1\n2\n3\n"
+    assert "a.md" in printed(capsys, "revert", str(root), "--undo", "x")
+    assert content(root) == "one\n2\n3\n"
+
+
+def test_it_is_said_whose_work_and_since_when(tmp_path: Path, capsys: Captured) -> None:
+    root = str(tmp_path / "team")
+    spoiled(tmp_path / "team")
+    for arguments in ((), ("--agent", "alice"), ("--all", "--undo", "x"), ("--all", "--since", "then")):
+        assert misuse(capsys, "revert", root, *arguments)
+    told = printed(capsys, "revert", root, "--agent", "nobody", "--since", "0")
+    assert told == "There is nothing to take back.\n"

@@ -1,0 +1,144 @@
+"""The command revert: take back what agents did since a moment, or show what that would do."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from watchroom.merge import unified_diff
+from watchroom.model import REVERT_WORK, Json
+from watchroom.texts import Catalogue
+from watchroom.workspace import Workspace
+from watchroom.zones.revert_planning import PlannedPath, RevertPlan, RevertSelection
+
+from watchroom_tui.commands.command import print_json
+from watchroom_tui.commands.person import act_as_person, name_of_this_person
+from watchroom_tui.commands.time_argument import moment
+from watchroom_tui.sanitize import sanitize, sanitize_lines
+from watchroom_tui.services.person_calls import PersonCall
+from watchroom_tui.usage import WrongUsage
+
+
+def declare_revert(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    parser.add_argument("--agent", action="append", default=[], help=texts("cli.revert.agent"))
+    parser.add_argument("--task", help=texts("cli.revert.task"))
+    parser.add_argument("--all", action="store_true", help=texts("cli.revert.all"))
+    parser.add_argument("--since", metavar="MOMENT", help=texts("cli.revert.since"))
+    parser.add_argument("--until", metavar="MOMENT", help=texts("cli.revert.until"))
+    parser.add_argument("--undo", metavar="ID", help=texts("cli.revert.undo"))
+    parser.add_argument("--dry-run", action="store_true", help=texts("cli.revert.dry_run"))
+    parser.add_argument("--diff", action="store_true", help=texts("cli.revert.diff"))
+    parser.add_argument("--clean-only", action="store_true", help=texts("cli.revert.clean_only"))
+    parser.add_argument("--id", help=texts("cli.revert.id"))
+    parser.add_argument("--message", default="", help=texts("cli.revert.message"))
+    parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
+    parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
+
+
+def run_revert(args: Namespace, texts: Catalogue) -> int:
+    """Status 1 where nothing could be reverted."""
+    if bool(args.agent) + bool(args.task) + args.all + bool(args.undo) != 1:
+        raise WrongUsage(texts("cli.revert.which"))
+    if bool(args.undo) == bool(args.since):
+        raise WrongUsage(texts("cli.revert.since_when"))
+    with Workspace.open(args.dir, create=False, scan=False) as workspace:
+        selection = RevertSelection(
+            tuple(args.agent),
+            args.task or "",
+            0 if args.undo else moment(workspace.journal, args.since, texts),
+            moment(workspace.journal, args.until, texts),
+            undo=args.undo or "",
+        )
+        if args.dry_run:
+            _print_plan(workspace.reverts.plan(selection), args, texts)
+            return 0
+        return _apply(workspace, selection, args, texts)
+
+
+def _apply(workspace: Workspace, selection: RevertSelection, args: Namespace, texts: Catalogue) -> int:
+    arguments: dict[str, Json] = {
+        "agents": list(selection.agents),
+        "task": selection.task or None,
+        "after": selection.after,
+        "until": selection.until,
+        "undo": selection.undo or None,
+        "clean_only": args.clean_only,
+        "revert_id": args.id,
+        "message": args.message or None,
+    }
+    person = args.person or name_of_this_person()
+    result = act_as_person(workspace, person, PersonCall(REVERT_WORK, arguments), language=args.language)
+    if args.json:
+        print_json(result)
+    elif not result["success"]:
+        print(f"{result['message']} {result['suggestion']}", file=sys.stderr)
+    else:
+        for line in _result_lines(dict(result), texts):
+            print(line)
+    return 0 if result["success"] else 1
+
+
+def _result_lines(result: Mapping[str, Any], texts: Catalogue) -> Iterator[str]:
+    for kind in ("written", "conflicts", "could_not"):
+        for each in result[kind]:
+            yield _line(kind, each["zone"], each["path"], each["reason"], texts)
+    yield from _list_not_reverted(result["not_reverted"], texts)
+    if result["written"] or result["conflicts"]:
+        yield texts("cli.revert.done", count=result["written_count"], id=result["revert_id"])
+    else:
+        yield texts("cli.revert.nothing")
+
+
+def _print_plan(plan: RevertPlan, args: Namespace, texts: Catalogue) -> None:
+    if args.json:
+        print_json(
+            {
+                "until": plan.until,
+                "agents": list(plan.agents),
+                "paths": [_path_as_json(each, with_texts=args.diff) for each in plan.paths],
+                "not_reverted": dict(plan.not_reverted),
+            }
+        )
+        return
+    for each in plan.paths:
+        print(_line(each.plan.kind, each.zone, each.path, each.plan.reason, texts))
+        if args.diff and each.plan.kind in ("clean", "conflict"):
+            print("\n".join(sanitize_lines(describe_change(each))))
+    for line in _list_not_reverted(plan.not_reverted, texts):
+        print(line)
+    if not plan.of_kind("clean", "conflict"):
+        print(texts("cli.revert.nothing"))
+
+
+def _line(kind: str, zone: str, path: str, reason: str, texts: Catalogue) -> str:
+    told = texts(f"revert.reason.{reason}") if reason else ""
+    place = sanitize(f"{texts(f'zone.{zone}')} {path}")
+    return "\t".join(part for part in (texts(f"revert.kind.{kind}"), place, told) if part)
+
+
+def describe_change(planned: PlannedPath) -> str:
+    """The change that a revert makes to a path, as a unified difference: where people have to decide, the one
+    that is proposed."""
+    return unified_diff(planned.current or "", planned.plan.proposal or "", planned.path, planned.path)
+
+
+def _path_as_json(planned: PlannedPath, *, with_texts: bool) -> dict[str, Json]:
+    told: dict[str, Json] = {
+        "zone": planned.zone,
+        "path": planned.path,
+        "kind": planned.plan.kind,
+        "version": planned.head.version,
+        "took": list(planned.plan.took),
+        "gave": list(planned.plan.gave),
+        "reason": planned.plan.reason,
+    }
+    return {**told, "diff": describe_change(planned)} if with_texts else told
+
+
+def _list_not_reverted(counts: Mapping[str, int], texts: Catalogue) -> Iterator[str]:
+    if counts:
+        listed = ", ".join(f"{count} × {texts(f'zone.{zone}')}" for zone, count in sorted(counts.items()))
+        yield texts("revert.not_reverted", listed=listed)
