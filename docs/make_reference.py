@@ -49,6 +49,13 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
         "watchroom.queries.span_records.SpanRecord",
         "watchroom.rules.details.StepDetail",
     ),
+    "Searching": (
+        "watchroom.search.query.SearchQuery",
+        "watchroom.search.result.SearchResult",
+        "watchroom.search.result.Hit",
+        "watchroom.search.index.SearchIndex",
+        "watchroom.search.index.open_index",
+    ),
     "What a journal must answer": ("watchroom.journal.protocol.Journal",),
     "What a buffer can be bound to": ("watchroom.editing.source.DataSource",),
 }

@@ -385,6 +385,12 @@ class InvalidAnswer(WatchroomError):
     code = "invalid_answer"
 
 
+class InvalidSearch(WatchroomError):
+    """A search that names no words, or too many; ``rule`` identifies why."""
+
+    code = "invalid_search"
+
+
 class RequestNotFound(WatchroomError):
     """No request of that number. Values: request."""
 

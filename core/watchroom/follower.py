@@ -87,7 +87,7 @@ class Repeater:
     """Does ``work`` every so many ``seconds`` on one thread of its own, which is called ``name``, from now on
     until it is closed. ``work`` is given what is set when it is to end; what it raises is logged."""
 
-    def __init__(self, name: str, seconds: float, work: Callable[[Event], None]) -> None:
+    def __init__(self, name: str, seconds: float, work: Callable[[Event], object]) -> None:
         self._seconds = seconds
         self._work = work
         self._closing = Event()

@@ -46,11 +46,14 @@ from watchroom.zones.presence import record_lost_processes
 if TYPE_CHECKING:
     from watchroom.runtime.sessions import Sessions
     from watchroom.sandbox.probe import SandboxProbe
+    from watchroom.search import SearchIndex, SearchQuery, SearchResult
     from watchroom.toolbox import Toolbox
     from watchroom.zones.realtime import RealtimeZone
 
 _SNAPSHOT_SECONDS: Final = 10.0
 """So often it is asked whether a snapshot is missing."""
+_INDEX_SECONDS: Final = 2.0
+"""So often it is asked whether there are rows that the index of searches does not have."""
 
 
 class Workspace(Zones):
@@ -99,6 +102,10 @@ class Workspace(Zones):
         self._snapshot_row = 0
         """Up to where no snapshot is missing, as far as is known here."""
         self._snapshots = Repeater("snapshots", _SNAPSHOT_SECONDS, self._keep_snapshots)
+        self._search_index: SearchIndex | None = None
+        self._indexing = Repeater(
+            "search", _INDEX_SECONDS, lambda closing: self.search_index.update(self.journal, closing)
+        )
 
     @classmethod
     def open(
@@ -327,6 +334,21 @@ class Workspace(Zones):
         self._snapshot_row = last
         self._snapshot_row = keep_missing(self.journal, closing)
 
+    @property
+    def search_index(self) -> SearchIndex:
+        """The index of all texts of the journal, which a thread keeps up while the workspace is open."""
+        if self._search_index is None:
+            # Most calls are over before anything is indexed.
+            from watchroom.search import SearchIndex
+
+            self._search_index = SearchIndex(os.path.join(self.root, CONTROL))
+        return self._search_index
+
+    def search(self, query: SearchQuery) -> SearchResult:
+        """What ``query`` finds in all that the journal holds, as far as it is indexed: the result says up to
+        which row. Raises `InvalidSearch`, `JournalError`."""
+        return self.search_index.search(self.journal, query)
+
     def close(self) -> None:
         """Write what waits, and let go of everything. May be called again."""
         if self._is_closed:
@@ -334,6 +356,7 @@ class Workspace(Zones):
         self._is_closed = True
         self.dispatcher.close()
         self._snapshots.close()
+        self._indexing.close()
         if self._sessions is not None:
             self._sessions.close()
         super().close()
