@@ -14,7 +14,7 @@ from watchroom.projections.model import (
 from watchroom.projections.presence import PRESENCE_SECONDS, absent_work, with_presences
 from watchroom.projections.processes import OpenWork
 from watchroom.projections.sessions import RequestView, SessionView
-from watchroom.projections.snapshots import keep_missing, keep_snapshot, open_fold
+from watchroom.projections.snapshots import keep_missing, keep_snapshot, open_fold, read_model
 from watchroom.projections.tasks import CommandView, MessageView, TaskView
 from watchroom.projections.usage import UsageView
 from watchroom.rules.conflicts import ConflictKind, ConflictView
@@ -52,5 +52,6 @@ __all__ = [
     "keep_snapshot",
     "open_fold",
     "order_agents",
+    "read_model",
     "with_presences",
 ]

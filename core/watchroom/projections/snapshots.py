@@ -19,6 +19,7 @@ from watchroom.journal import Journal, Snapshot
 from watchroom.journal.snapshots import SNAPSHOT_ROWS
 from watchroom.model import Json
 from watchroom.projections.fold import FORMAT, Fold
+from watchroom.projections.model import Model
 
 CLAIM: Final = "snapshots"
 """Whoever has claimed this keeps snapshots."""
@@ -26,6 +27,7 @@ _NAME: Final = f"model/{FORMAT}"
 _MOST_BYTES: Final = 512 * 1024 * 1024
 """Of a snapshot, unpacked."""
 _CHUNK: Final = 1000
+_BATCH: Final = 5000
 _REST: Final = 3
 """So many times as long as reading and folding some rows took it rests before the next ones."""
 _log = logging.getLogger("watchroom")
@@ -40,6 +42,15 @@ def open_fold(journal: Journal, until: int | None = None) -> Fold:
             return fold
         until = kept.seq - 1
     return Fold(journal.content)
+
+
+def read_model(journal: Journal, until: int) -> Model:
+    """The model of ``journal`` as of row ``until``: what the dashboard shows of that moment. Raises
+    `JournalError`."""
+    fold = open_fold(journal, until)
+    while rows := journal.rows(fold.seq, until=until, limit=_BATCH):
+        fold.apply(rows)
+    return fold.model()
 
 
 def keep_snapshot(journal: Journal, fold: Fold) -> None:

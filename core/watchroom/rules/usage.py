@@ -56,6 +56,18 @@ class UsageTotal(NamedTuple):
             _priced_by(self.priced_by, other.priced_by),
         )
 
+    def minus(self, earlier: UsageTotal) -> UsageTotal:
+        """What came since ``earlier``, a total of the same steps up to some moment."""
+        return UsageTotal(
+            self.input - earlier.input,
+            self.output - earlier.output,
+            self.cache_read - earlier.cache_read,
+            self.cache_write - earlier.cache_write,
+            max(0.0, self.cost - earlier.cost),
+            self.unpriced - earlier.unpriced,
+            self.priced_by,
+        )
+
 
 def _priced_by(
     one: PricedBy | Literal["both"], other: PricedBy | Literal["both"]

@@ -37,6 +37,7 @@ COMMANDS: Final = (
     Command("server", "server"),
     Command("export", "inspect"),
     Command("diff", "diff"),
+    Command("report", "report"),
     Command("keys", "dashboard"),
 )
 

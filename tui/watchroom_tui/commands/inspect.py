@@ -13,7 +13,7 @@ from typing import Final, get_args
 from watchroom.errors import ConfigInvalid, UnknownAgent
 from watchroom.journal import Journal, RowFilter
 from watchroom.model import OUTCOMES, Row, Zone, row_as_json, timestamp
-from watchroom.projections import Model, open_fold, with_presences
+from watchroom.projections import read_model, with_presences
 from watchroom.registry import Registry
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
@@ -117,7 +117,7 @@ def declare_show(parser: ArgumentParser, texts: Catalogue) -> None:
 def run_show(args: Namespace, texts: Catalogue) -> int:
     journal = open_journal(args.dir)
     try:
-        model = model_at(journal, moment(journal, args.at, texts))
+        model = read_model(journal, moment(journal, args.at, texts))
         if args.at is None:
             # As of now, as the dashboard shows it: things become urgent without a row.
             model = with_presences(model, journal.presences)._replace(time=time_ns())
@@ -133,17 +133,6 @@ def run_show(args: Namespace, texts: Catalogue) -> int:
         for line in format_table(lines, texts):
             print(line)
     return 0
-
-
-def model_at(journal: Journal, until: int) -> Model:
-    """What the dashboard shows as of row ``until``."""
-    fold = open_fold(journal, until)
-    while fold.seq < until:
-        rows = journal.rows(fold.seq, until=until, limit=5000)
-        if not rows:
-            break
-        fold.apply(rows)
-    return fold.model()
 
 
 def declare_export(parser: ArgumentParser, texts: Catalogue) -> None:

@@ -13,13 +13,12 @@ from rich.console import Console
 from rich.text import Text
 from watchroom.journal import Journal
 from watchroom.model import OUTSIDE, SYSTEM, Row, row_as_json
-from watchroom.projections import Need
+from watchroom.projections import Need, read_model
 from watchroom.texts import Catalogue
 from watchroom.verify import Problem
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
-from watchroom_tui.commands.inspect import model_at
 from watchroom_tui.commands.time_argument import open_journal
 from watchroom_tui.formatters import labels
 from watchroom_tui.sanitize import sanitize
@@ -72,7 +71,7 @@ def _repair(journal: Journal, before: int, found: list[Problem], remaining: list
         seq = rows[-1].seq
         recorded += [row for row in rows if row.actor in (OUTSIDE, SYSTEM)]
     numbers = {row.seq for row in recorded}
-    needs = [need for need in model_at(journal, seq).needs if need.row.seq in numbers] if recorded else []
+    needs = [need for need in read_model(journal, seq).needs if need.row.seq in numbers] if recorded else []
     return Repair([each for each in found if each not in remaining], recorded, needs)
 
 

@@ -1,0 +1,172 @@
+"""What happened between two moments, for those who were not there: who did what, who decided, what is open.
+
+Made from what changed (`Journal.changed_paths`) and from the models of both moments; what is listed row by
+row is bounded, and says how much was left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from watchroom.journal import ChangedPath, Journal, RowFilter
+from watchroom.journal.topics import SETTLED
+from watchroom.model import Outcome, Row
+from watchroom.projections import Model, Need, RequestView, TaskView, read_model
+from watchroom.projections.model import order_needs
+from watchroom.queries.comparison import COMPARED, PathDifference, read_differences
+from watchroom.rules.usage import UsageTotal
+
+MOST_PATHS: Final = 500
+"""So many paths are compared, those with the most versions."""
+MOST_ROWS: Final = 200
+"""So many decisions and refusals are listed, the newest."""
+_REFUSALS: Final[tuple[Outcome, ...]] = ("conflict", "denied", "failed")
+
+
+class ActorReport(NamedTuple):
+    """What ``actor`` did: so many ``versions`` of so many ``paths``; how often it was ``refused``, asked
+    people (``requests``) and ran ``commands``; what it ``used``."""
+
+    actor: str
+    versions: int = 0
+    paths: int = 0
+    refused: int = 0
+    requests: int = 0
+    commands: int = 0
+    used: UsageTotal = UsageTotal()
+
+
+class Decision(NamedTuple):
+    """That a person settled a conflict, or answered a ``request``: by ``row``."""
+
+    row: Row
+    request: RequestView | None = None
+
+
+class Report(NamedTuple):
+    """What happened after row ``after`` up to row ``until``; ``since`` and ``ended`` are the times of the
+    first and the last row between (nanoseconds since the epoch).
+
+    ``actors`` are in the order of how much they did. ``paths`` are compared, those with the most versions
+    first, ``more_paths`` were left out. Of ``decisions`` and what was ``refused`` the newest come first, and
+    older ones are left out. ``needs`` and ``tasks`` are those that are open at the end, the first
+    `MOST_ROWS` of ``open_needs``.
+    """
+
+    after: int
+    until: int
+    since: int
+    ended: int
+    actors: tuple[ActorReport, ...]
+    paths: tuple[PathDifference, ...]
+    more_paths: int
+    decisions: tuple[Decision, ...]
+    refused: tuple[Row, ...]
+    needs: tuple[Need, ...]
+    open_needs: int
+    tasks: tuple[TaskView, ...]
+    used: UsageTotal
+
+    @property
+    def versions(self) -> int:
+        """How many versions of paths there are."""
+        return sum(each.versions for each in self.actors)
+
+    @property
+    def refusals(self) -> int:
+        """How often somebody was refused."""
+        return sum(each.refused for each in self.actors)
+
+
+def read_report(journal: Journal, after: int, until: int) -> Report:
+    """What happened in ``journal`` after row ``after`` up to row ``until``. Raises `JournalError`."""
+    changed = journal.changed_paths(after, until, zones=(*COMPARED, "request", "command"))
+    work = [each for each in changed if each.zone in COMPARED]
+    most_changed = sorted(work, key=lambda each: -each.versions)[:MOST_PATHS]
+    earlier, later = read_model(journal, after), read_model(journal, until)
+    refused = _read_refused(journal, after, until)
+    first = journal.rows(after, until=until, limit=1)
+    needs = order_needs(later.needs)
+    return Report(
+        after,
+        until,
+        first[0].time if first else later.time,
+        later.time,
+        _count_by_actor(changed, earlier, later, refused),
+        tuple(read_differences(journal, most_changed)),
+        len(work) - len(most_changed),
+        _read_decisions(journal, after, until, changed),
+        refused,
+        needs[:MOST_ROWS],
+        len(needs),
+        tuple(task for task in later.tasks if task.ended is None),
+        later.usage.team.minus(earlier.usage.team),
+    )
+
+
+def _count_by_actor(
+    changed: Iterable[ChangedPath], earlier: Model, later: Model, listed: Sequence[Row]
+) -> tuple[ActorReport, ...]:
+    """What each actor did, the most first. Of one who is no agent the refusals that are ``listed`` count."""
+    versions, paths, requests, commands = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    for each in changed:
+        if each.zone in COMPARED:
+            versions.update(dict(each.actors))
+            paths.update(actor for actor, _ in each.actors)
+        elif each.first == 1:
+            (requests if each.zone == "request" else commands)[each.actors[0][0]] += 1
+    known = {view.agent.id: view.refused for view in earlier.agents}
+    refused = Counter(row.actor for row in listed)
+    for view in later.agents:
+        refused[view.agent.id] = max(0, view.refused - known.get(view.agent.id, 0))
+    used = _used_by_agent(earlier, later)
+    counted = {*versions, *requests, *commands, *(name for name in refused if refused[name]), *used}
+    found = [
+        ActorReport(
+            name,
+            versions[name],
+            paths[name],
+            refused[name],
+            requests[name],
+            commands[name],
+            used.get(name, UsageTotal()),
+        )
+        for name in counted
+    ]
+    return tuple(sorted(found, key=lambda each: (-each.versions, -each.commands, -each.refused, each.actor)))
+
+
+def _used_by_agent(earlier: Model, later: Model) -> Mapping[str, UsageTotal]:
+    """What each agent used that used anything meanwhile."""
+    before = earlier.usage.agents
+    found = {name: used.minus(before.get(name, UsageTotal())) for name, used in later.usage.agents.items()}
+    return {name: used for name, used in found.items() if used.tokens or used.cost}
+
+
+def _read_refused(journal: Journal, after: int, until: int) -> tuple[Row, ...]:
+    found = [
+        row
+        for outcome in _REFUSALS
+        for row in journal.rows_before(
+            until + 1, limit=MOST_ROWS, only=RowFilter(outcome=outcome, after=after)
+        )
+    ]
+    return tuple(sorted(found, key=lambda row: -row.seq)[:MOST_ROWS])
+
+
+def _read_decisions(
+    journal: Journal, after: int, until: int, changed: Iterable[ChangedPath]
+) -> tuple[Decision, ...]:
+    settled = [Decision(row) for row in journal.topic(SETTLED, after=after, until=until, limit=MOST_ROWS)]
+    closed = sorted((each for each in changed if each.zone == "request" and each.last > 1), key=_newest_first)
+    for each in closed[:MOST_ROWS]:
+        asked, *_, ended = journal.history("request", each.path, limit=each.last)
+        if ended.kind == "human":
+            settled.append(Decision(ended, RequestView(asked, ended)))
+    return tuple(sorted(settled, key=lambda each: -each.row.seq)[:MOST_ROWS])
+
+
+def _newest_first(changed: ChangedPath) -> int:
+    return -changed.seq

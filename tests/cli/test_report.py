@@ -1,0 +1,90 @@
+"""``watchroom report``: who did what between two moments, who decided, what is open; agents' text is no markup."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from calls import ok, refused
+from cli.running import Captured, printed, printed_json, row_of
+from markdown_it import MarkdownIt
+from watchroom import Workspace
+
+HOSTILE = '<img src=x onerror=a()>|`**b**`|\\| [x](http://e.example) & "q" \x1b[31m'
+
+
+@pytest.fixture
+def reported(root: Path, workspace: Workspace) -> tuple[str, int]:
+    """A workspace, and the row after which alice wrote twice and bob once and too late, which a person settled,
+    and alice left a file for bob."""
+    alice, bob, eve = workspace.tools("alice"), workspace.tools("bob"), workspace.tools_for_human("eve")
+    ok(alice, "collab_write", filepath="plan.md", content="a\n", message="m")
+    since = workspace.journal.last_seq()
+    ok(alice, "collab_write", filepath="plan.md", content="b\n", message="m", expected_version=1)
+    late = refused(bob, "collab_write", filepath="plan.md", content="c", message=HOSTILE, expected_version=1)
+    ok(alice, "save_to_my_workspace", filename="x_(1)_`*.md", content="x\n")
+    ok(eve, "dismiss_conflict", conflict=late["conflict_id"], message=HOSTILE)
+    ok(alice, "handoff_file", to_agent="bob", filename="raw.md", content="data", message=HOSTILE)
+    workspace.close()
+    return str(root), since
+
+
+def test_a_report_says_who_did_what_who_decided_and_what_is_open(
+    capsys: Captured, reported: tuple[str, int]
+) -> None:
+    team, since = reported
+    found = printed_json(capsys, "report", team, "--from", str(since), "--format", "json")
+    counted = {each["actor"]: (each["versions"], each["paths"], each["refused"]) for each in found["actors"]}
+    assert counted == {"alice": (3, 3, 0), "bob": (0, 0, 1)}
+    assert {(each["path"], each["added"], each["removed"]) for each in found["paths"]} == {
+        ("plan.md", 1, 1),
+        ("alice/x_(1)_`*.md", 1, 0),
+        ("alice_to_bob/raw.md", 1, 0),
+    }
+    assert [(each["row"]["actor"], each["row"]["tool"]) for each in found["decisions"]] == [
+        ("human:eve", "dismiss_conflict")
+    ]
+    assert [row["actor"] for row in found["refused"]] == ["bob"]
+    assert [need["kind"] for need in found["open"]] == ["handoff"]
+
+
+def test_what_came_before_and_after_is_not_in_a_report(capsys: Captured, reported: tuple[str, int]) -> None:
+    team, since = reported
+    late = row_of(capsys, team, "collab_write", 2)["seq"]
+    found = printed_json(capsys, "report", team, "--from", str(since), "--to", str(late), "--format", "json")
+    assert [each["path"] for each in found["paths"]] == ["plan.md"]
+    assert (found["decisions"], [need["kind"] for need in found["open"]]) == ([], ["conflict"])
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_what_agents_wrote_is_no_markup_in_html(capsys: Captured, reported: tuple[str, int]) -> None:
+    team, _ = reported
+    page = _Tags()
+    page.feed(printed(capsys, "report", team, "--format", "html"))
+    assert not page.seen & {"img", "a", "script", "b", "link", "iframe"}
+    assert HOSTILE.replace("\x1b", "␛") in page.text
+
+
+def test_what_agents_wrote_is_no_markup_in_markdown(capsys: Captured, reported: tuple[str, int]) -> None:
+    team, _ = reported
+    text = printed(capsys, "report", team)
+    page = _Tags()
+    page.feed(MarkdownIt("commonmark").enable("table").render(text))
+    assert not page.seen & {"img", "a", "em", "strong"}
+    assert HOSTILE.replace("\x1b", "␛").replace("\\|", "\\ |") in page.text
+    assert "alice/x_(1)_`*.md" in page.text
+    tables = [line.replace("\\|", "").count("|") for line in text.splitlines() if line.startswith("|")]
+    assert set(tables) == {5, 6, 7, 9}, "no cell is split"
