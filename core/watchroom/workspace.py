@@ -104,7 +104,7 @@ class Workspace(Zones):
         self._snapshots = Repeater("snapshots", _SNAPSHOT_SECONDS, self._keep_snapshots)
         self._search_index: SearchIndex | None = None
         self._indexing = Repeater(
-            "search", _INDEX_SECONDS, lambda closing: self.search_index.update(self.journal, closing)
+            "search", _INDEX_SECONDS, lambda closing: self.search_index.index_missing(self.journal, closing)
         )
 
     @classmethod

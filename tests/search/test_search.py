@@ -39,7 +39,7 @@ def write(text: str, actor: str = "alice", path: str = PLAN, *, expected: int = 
 
 
 def update(index: SearchIndex, journal: Journal) -> int:
-    return index.update(journal, Event(), share=1.0)
+    return index.index_missing(journal, Event(), share=1.0)
 
 
 def found(index: SearchIndex, journal: Journal, words: str, **filters: object) -> list[int]:

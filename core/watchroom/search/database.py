@@ -88,6 +88,11 @@ class IndexDatabase:
     def writing(self) -> Iterator[IndexWriter]:
         """What adds to the index, which is made where there is none, or one of another format. Raises
         `JournalError`, `DamagedIndexError`."""
+        try:
+            # Of a workspace on a server nobody may have opened the files here.
+            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise JournalError(reason=f"{INDEX_NAME}: {error.strerror}") from error
         with self._connect("mode=rwc") as connection:
             if not _is_usable(connection) and connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
                 connection.close()

@@ -88,7 +88,7 @@ class SearchIndex:
             Hit(row, each.text, each.matches, each.line) for row, each in zip(rows, excerpts, strict=True)
         )
 
-    def update(
+    def index_missing(
         self, journal: Journal, closing: Event, *, share: float = SHARE, seconds: float | None = None
     ) -> int:
         """Index what is missing of ``journal``, if nobody else does: with ``share`` of a core, until

@@ -38,6 +38,7 @@ COMMANDS: Final = (
     Command("export", "inspect"),
     Command("diff", "diff"),
     Command("report", "report"),
+    Command("search", "search"),
     Command("keys", "dashboard"),
 )
 
