@@ -18,6 +18,8 @@ from psycopg.conninfo import conninfo_to_dict
 from watchroom.journal import Journal, open_journal
 from watchroom.journal.errors import JournalUnreachable, OutcomeUnknown
 from watchroom.model import Draft, Note, Write
+from watchroom.projections import Model
+from watchroom_tui.services.feed import Feed
 
 PATIENCE: Final = 60.0
 _ANSWER_TO_APPEND: Final = b"row_seq\0"
@@ -119,6 +121,33 @@ def opened(*urls: str) -> Iterator[list[Journal]]:
     """The journals at ``urls``, each opened as another process would."""
     with ExitStack() as stack:
         yield [stack.enter_context(closing(open_journal(url))) for url in urls]
+
+
+class Reader:
+    """The feed of a dashboard that is open on ``journal``, and up to which row it has shown."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._changed = Condition()
+        self._shown = 0
+        self._feed = Feed(journal, self._show)
+
+    def _show(self, model: Model, _: float) -> None:
+        with self._changed:
+            self._shown = model.seq
+            self._changed.notify_all()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        self._feed.start()
+        try:
+            yield
+        finally:
+            self._feed.stop()
+
+    def wait_until(self, seq: int, seconds: float = PATIENCE) -> None:
+        """Wait until row ``seq`` is shown."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._shown >= seq, seconds), (self._shown, seq)
 
 
 class Proxy:

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,22 +40,39 @@ class Server(LocalServer):
         """End all of its processes at once, as when their machine fails."""
         # The first would tell the others that one of them ended.
         self.freeze()
-        self._signal(signal.SIGKILL)
+        # Once the first is gone, nothing says which were its own: frozen, they would keep clients waiting.
+        for process in self._processes():
+            os.kill(process, signal.SIGKILL)
         # It counts as running for as long as nobody has asked how it ended.
         (self.folder / "data/postmaster.pid").unlink()
 
     def freeze(self) -> None:
         """Stop all of its processes where they are, until `thaw`."""
-        self._signal(signal.SIGSTOP)
+        first = self._first()
+        os.kill(first, signal.SIGSTOP)
+        while _state(first) != "T":
+            # It may be making one more process.
+            time.sleep(0.001)
+        for process in self._processes():
+            os.kill(process, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        self._signal(signal.SIGCONT)
+        for process in self._processes():
+            os.kill(process, signal.SIGCONT)
 
-    def _signal(self, sent: signal.Signals) -> None:
-        first = int((self.folder / "data/postmaster.pid").read_text().split()[0])
-        os.kill(first, sent)
-        for process in Path(f"/proc/{first}/task/{first}/children").read_text().split():
-            os.kill(int(process), sent)
+    def _first(self) -> int:
+        return int((self.folder / "data/postmaster.pid").read_text().split()[0])
+
+    def _processes(self) -> list[int]:
+        """The server's processes, the first of which made the others."""
+        first = self._first()
+        others = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        return [first, *map(int, others)]
+
+
+def _state(process: int) -> str:
+    """What it does, as the kernel puts it: T where it is stopped."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 class Standby(Server):

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import psycopg
 import pytest
-from journal.faults import PATIENCE, Writers, opened, proxy
+from journal.faults import PATIENCE, Reader, Writers, opened, proxy
 from journal.server import Server, running_server
 from psycopg.conninfo import conninfo_to_dict
 from watchroom.commit import GroupCommit
@@ -88,13 +88,20 @@ def test_a_standby_that_is_promoted_has_all_that_was_acknowledged() -> None:
                 time.sleep(0.02)
         both = ",".join(quote(str(each.folder), safe="") for each in (primary, standby))
         url = url.replace(quote(str(primary.folder), safe=""), both) + "&target_session_attrs=read-write"
-        with opened(url, url) as journals:
+        with opened(url, url) as journals, opened(url, url) as (first, second):
             writers = Writers(journals)
-            with writers.writing():
+            dashboards = Reader(first), Reader(second)
+            with dashboards[0].reading(), dashboards[1].reading(), writers.writing():
                 writers.wait_for(200)
+                before = first.last_seq()
+                for dashboard in dashboards:
+                    dashboard.wait_until(before)
                 primary.kill()
                 heir.execute("SELECT pg_promote()")
                 writers.wait_for(200)
+                # Open all the while, they show what is written now.
+                for dashboard in dashboards:
+                    dashboard.wait_until(before + 200)
             writers.check(journals[0])
 
 

@@ -28,14 +28,15 @@ SILENCE_SECONDS: Final = 30.0
 LOCK_SECONDS: Final = 10
 """How long an append waits for its turn (as the server's function says)."""
 _SETTINGS: Final = {
-    # A machine that vanished must not hold a lock for hours.
-    "keepalives_idle": 5,
-    "keepalives_interval": 3,
+    # A server's machine that vanished says nothing: its heir is looked for after 5 s.
+    "keepalives_idle": 2,
+    "keepalives_interval": 1,
     "keepalives_count": 3,
-    "tcp_user_timeout": 15_000,
+    "tcp_user_timeout": 5_000,
     "connect_timeout": CONNECT_SECONDS,
     "application_name": "watchroom",
 }
+# A client's machine that vanished must not hold a lock for hours.
 _ON_SERVER: Final = """
 SELECT pg_backend_pid();
 SET client_connection_check_interval = '1s';
