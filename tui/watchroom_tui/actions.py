@@ -30,6 +30,7 @@ Scope: TypeAlias = Literal[
     "board_versions",
     "board_writing",
     "merge",
+    "compare",
     "editor",
     "handoffs",
     "requests",

@@ -59,7 +59,14 @@ class TaskTarget(NamedTuple):
     id: str
 
 
-Target: TypeAlias = RowTarget | VersionTarget | AgentTarget | SessionTarget | TaskTarget
+class RangeTarget(NamedTuple):
+    """What differs between two moments: after row ``after``, up to row ``until``."""
+
+    after: int
+    until: int
+
+
+Target: TypeAlias = RowTarget | VersionTarget | AgentTarget | SessionTarget | TaskTarget | RangeTarget
 """What a screen can be asked to put the cursor on."""
 
 
@@ -114,7 +121,8 @@ class Navigation(Protocol):
         """Go to the screen that deals with ``need``, and to what it is about."""
 
     async def go_to(self, screen: str, target: Target) -> None:
-        """Go to this screen and put the cursor on ``target``."""
+        """Go to this screen and put the cursor on ``target``; ``compare`` lies over the screen that is shown
+        and takes a `RangeTarget`."""
 
     async def open_merge(self, row: Row) -> None:
         """Settle what ``row``, a refused write or an edit made by hand, is in conflict with."""

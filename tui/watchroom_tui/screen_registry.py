@@ -14,8 +14,9 @@ from textual.screen import Screen
 
 from watchroom_tui.actions import SCREENS
 
-FOLDERS: Final = (*(name for _, name in SCREENS), "merge")
-"""All screens: those with a number key, and the merge, which a conflict leads to."""
+FOLDERS: Final = (*(name for _, name in SCREENS), "merge", "compare")
+"""All screens: those with a number key, the merge, which a conflict leads to, and the comparison of two
+moments."""
 
 STYLESHEETS: Final = tuple(f"screens/{name}/{name}.tcss" for name in FOLDERS)
 

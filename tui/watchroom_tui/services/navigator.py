@@ -9,7 +9,15 @@ from watchroom.model import SHARED, Row, Zone
 from watchroom.projections import Need, NeedKind
 from watchroom.projections.model import urgent_needs
 
-from watchroom_tui.context import AgentTarget, Dashboard, RowTarget, SessionTarget, Target, VersionTarget
+from watchroom_tui.context import (
+    AgentTarget,
+    Dashboard,
+    RangeTarget,
+    RowTarget,
+    SessionTarget,
+    Target,
+    VersionTarget,
+)
 from watchroom_tui.screen_registry import load_screen_class
 
 NEED_SCREENS: Final = {
@@ -71,7 +79,11 @@ class Navigator:
             await self.open_merge(need.row)
 
     async def go_to(self, screen: str, target: Target) -> None:
-        """Go to this screen and put the cursor on ``target``."""
+        """Go to this screen and put the cursor on ``target``; ``compare`` lies over the screen that is shown
+        and takes a `RangeTarget`."""
+        if isinstance(target, RangeTarget):
+            await self._app.push_screen(load_screen_class(screen)(target))
+            return
         await self._app.show_screen(screen)
         if self._app.base_screen:
             self._app.base_screen.go_to(target)

@@ -1,0 +1,44 @@
+"""What differs between two moments: the paths, and what changed in one of them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple
+
+from watchroom.journal import ChangedPath
+from watchroom.merge import split_lines
+from watchroom.queries.comparison import PathDifference, find_versions, read_changed_paths, read_sides
+from watchroom.queries.versions import UnreadableVersionError
+
+from watchroom_tui.context import Dashboard, RangeTarget
+from watchroom_tui.formatters.diff_drawing import DiffInput
+
+
+class PathComparison(NamedTuple):
+    """How much changed in a path, and what: ``diff`` is None where a version is no text or cannot be read."""
+
+    difference: PathDifference
+    diff: DiffInput | None
+
+
+async def read_changes(app: Dashboard, target: RangeTarget) -> list[ChangedPath]:
+    """The paths that differ between the two rows of ``target``. The journal is read in a thread. Raises
+    `JournalError`."""
+    return await asyncio.to_thread(read_changed_paths, app.journal, target.after, target.until)
+
+
+async def compare_path(app: Dashboard, changed: ChangedPath) -> PathComparison | None:
+    """What became of ``changed``, worked out in the worker process; None where the journal has lost its
+    newest version. Raises `JournalError`."""
+    pair = await asyncio.to_thread(find_versions, app.journal, changed)
+    if pair is None:
+        return None
+    try:
+        texts = await asyncio.to_thread(read_sides, app.journal, pair)
+    except UnreadableVersionError:
+        return PathComparison(PathDifference(changed, pair, None, None), None)
+    lines = await app.worker_process.changes(texts.old, texts.new)
+    added = sum(each.new_end - each.new_start for each in lines)
+    removed = sum(each.old_end - each.old_start for each in lines)
+    old, new = await asyncio.to_thread(lambda: [split_lines(text) for text in texts])
+    return PathComparison(PathDifference(changed, pair, added, removed), DiffInput(old, new, lines))
