@@ -22,7 +22,7 @@ from watchroom.errors import WorkspaceLocked
 from watchroom.journal.changed_paths import ChangedPath, VersionGroup, join_groups
 from watchroom.journal.changes import LocalChanges
 from watchroom.journal.protocol import Changes, Damage, NoteKey, Presence, RowFilter
-from watchroom.journal.snapshots import Snapshot, thin_out
+from watchroom.journal.snapshots import Snapshot, most_snapshots, thin_out
 from watchroom.journal.topics import holder_of, is_open_item, topic_of
 from watchroom.model import SETTLING_TOOLS, Appended, Draft, Row, Zone
 from watchroom.process_lock import LOCK_SECONDS
@@ -310,7 +310,7 @@ class MemoryJournal:
         with self._lock:
             kept = self._snapshots[form]
             kept[seq] = data
-            for each in thin_out(sorted(kept)):
+            for each in thin_out(sorted(kept), most_snapshots(len(data))):
                 del kept[each]
 
     def problems(self) -> list[Damage]:

@@ -6,10 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-SNAPSHOT_ROWS: Final = 50_000
+SNAPSHOT_ROWS: Final = 2_000
 """After so many rows a snapshot is kept."""
-MOST_SNAPSHOTS: Final = 64
-"""So many snapshots of one format are kept; of old ones fewer than of new ones."""
+MOST_SNAPSHOTS: Final = 512
+"""So many snapshots of one format are kept at most; of old ones fewer than of new ones."""
+MOST_BYTES: Final = 64 * 1024 * 1024
+"""So many bytes they have at most, if all are as large as the newest: then there are fewer."""
+FEWEST_SNAPSHOTS: Final = 8
+"""So many are kept however large they are."""
 
 
 class Snapshot(NamedTuple):
@@ -17,6 +21,11 @@ class Snapshot(NamedTuple):
 
     seq: int
     data: bytes
+
+
+def most_snapshots(size: int) -> int:
+    """How many snapshots are kept when the newest one has ``size`` bytes."""
+    return max(FEWEST_SNAPSHOTS, min(MOST_SNAPSHOTS, MOST_BYTES // max(1, size)))
 
 
 def thin_out(seqs: Sequence[int], most: int = MOST_SNAPSHOTS) -> list[int]:

@@ -16,6 +16,7 @@ from watchroom.projections.processes import OpenWork
 from watchroom.projections.sessions import RequestView, SessionView
 from watchroom.projections.snapshots import keep_missing, keep_snapshot, open_fold, read_model
 from watchroom.projections.tasks import CommandView, MessageView, TaskView
+from watchroom.projections.timeline import TimelineColumn, TimelineView
 from watchroom.projections.usage import UsageView
 from watchroom.rules.conflicts import ConflictKind, ConflictView
 from watchroom.rules.handoffs import Delivery
@@ -46,6 +47,8 @@ __all__ = [
     "SharedFile",
     "Status",
     "TaskView",
+    "TimelineColumn",
+    "TimelineView",
     "UsageView",
     "absent_work",
     "keep_missing",

@@ -25,6 +25,7 @@ from watchroom.projections.needs import NeedProjection
 from watchroom.projections.processes import ProcessProjection, is_loss
 from watchroom.projections.sessions import RequestProjection, RequestView, SessionProjection
 from watchroom.projections.tasks import TaskProjection
+from watchroom.projections.timeline import TimelineProjection
 from watchroom.projections.usage import UsageProjection
 from watchroom.rules.config import Agent, parse_recorded_config
 from watchroom.rules.conflicts import ConflictTracker, ConflictView
@@ -38,7 +39,7 @@ RECENT: Final = 400
 
 KEPT_DELIVERIES: Final = 500
 """So many acknowledged deliveries the model carries: those that were acknowledged last."""
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Of what `Fold.dump` gives. Another one whenever what is kept, or what rows come to mean, changes: what was
 dumped before is folded anew."""
 _OWN: Final = "fold"
@@ -82,6 +83,7 @@ class Fold:
         self._processes = ProcessProjection()
         self._usage = UsageProjection()
         self._budgets = BudgetProjection()
+        self._timeline = TimelineProjection()
         self._stopped: Mapping[str, int] = {}
         self._invalid_config = 0
         """The newest version of the config that does not count, by its row."""
@@ -150,6 +152,7 @@ class Fold:
             self._time = row.time
             self._outcomes[row.outcome] = self._outcomes.get(row.outcome, 0) + 1
             self._newest.append(row)
+            self._timeline.apply(row)
             if is_step(row):
                 self._tasks.apply_step(row)
                 self._usage.apply_step(row)
@@ -219,6 +222,7 @@ class Fold:
             buffers=self._buffers.current(),
             outcomes=dict(self._outcomes),
             activity=dict(self._activity),
+            timeline=self._timeline.current(),
         )
         self._changed.clear()
         return self._model

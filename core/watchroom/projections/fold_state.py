@@ -18,6 +18,7 @@ from watchroom.projections.model import ActivityEntry, BoardView, DocumentView, 
 from watchroom.projections.processes import OpenWork, Step
 from watchroom.projections.sessions import RequestView, SessionView
 from watchroom.projections.tasks import CommandView, MessageView
+from watchroom.projections.timeline import TimelineColumn
 from watchroom.rules.budgets import Budgets, Used
 from watchroom.rules.buffers import BufferRecord
 from watchroom.rules.config import Agent
@@ -45,6 +46,7 @@ _RECORDS: Final[tuple[Any, ...]] = (
     SessionView,
     SharedFile,
     Step,
+    TimelineColumn,
     UsageTotal,
     Used,
 )

@@ -12,6 +12,7 @@ from watchroom.projections.buffers import BufferView
 from watchroom.projections.processes import OpenWork
 from watchroom.projections.sessions import RequestView
 from watchroom.projections.tasks import CommandView, MessageView, TaskView
+from watchroom.projections.timeline import TimelineView
 from watchroom.projections.usage import UsageView
 from watchroom.rules.budgets import BudgetUse
 from watchroom.rules.conflicts import ConflictView
@@ -167,6 +168,8 @@ class Model(NamedTuple):
     """The newest lease on each board that was not released, by the board's name. It may have run out."""
     stopped: Mapping[str, int] = MappingProxyType({})
     """The agents that a person paused together and nobody resumed since, each with the row that told it."""
+    timeline: TimelineView = TimelineView()
+    """How busy it was, and where something happened that people look for, since the first row."""
     outcomes: Mapping[Outcome, int] = MappingProxyType({})
     activity: Mapping[int, int] = MappingProxyType({})
 

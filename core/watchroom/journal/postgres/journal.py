@@ -58,7 +58,7 @@ from watchroom.journal.postgres.queries import (
 from watchroom.journal.postgres.schema import migrate
 from watchroom.journal.postgres.writer import Writer
 from watchroom.journal.protocol import Changes, Damage, NoteKey, Presence, RowFilter
-from watchroom.journal.snapshots import Snapshot, thin_out
+from watchroom.journal.snapshots import Snapshot, most_snapshots, thin_out
 from watchroom.model import Appended, Draft, Row, Zone
 
 _MOST_HEADS: Final = 256
@@ -275,7 +275,7 @@ class PostgresJournal:
         """As `Journal.keep_snapshot`; nothing where an agent asks, by whose word nobody else should go."""
         own = self._own_form(form)
         kept = sorted({int(found[0]) for found in self._ask(SNAPSHOTS, own)} | {seq})
-        self._ask(KEEP_SNAPSHOT, own, seq, data, thin_out(kept))
+        self._ask(KEEP_SNAPSHOT, own, seq, data, thin_out(kept, most_snapshots(len(data))))
 
     def _own_form(self, form: str) -> str:
         """The format of what is made of the rows that this login sees: the owner sees more."""

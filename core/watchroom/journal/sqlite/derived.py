@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import quote
 
 from watchroom.errors import JournalError
-from watchroom.journal.snapshots import Snapshot, thin_out
+from watchroom.journal.snapshots import Snapshot, most_snapshots, thin_out
 
 DERIVED_NAME: Final = "derived.db"
 _BUSY_SECONDS: Final = 2
@@ -69,7 +69,7 @@ class DerivedDatabase:
             with connection:
                 connection.execute("INSERT OR REPLACE INTO snapshots VALUES(?,?,?)", (form, *snapshot))
                 kept = connection.execute("SELECT seq FROM snapshots WHERE format=? ORDER BY seq", (form,))
-                dropped = thin_out([seq for (seq,) in kept])
+                dropped = thin_out([seq for (seq,) in kept], most_snapshots(len(snapshot.data)))
                 connection.executemany(
                     "DELETE FROM snapshots WHERE format=? AND seq=?", [(form, seq) for seq in dropped]
                 )
