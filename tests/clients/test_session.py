@@ -91,6 +91,19 @@ def test_it_ends_and_may_go_on_after_that(workspace: Workspace, outcome: str) ->
     assert session.status == "paused"
 
 
+@pytest.mark.parametrize("outcome", ["done", "cancelled", "error"])
+def test_what_was_used_is_told_after_the_end_which_stands(workspace: Workspace, outcome: str) -> None:
+    session = ClientSession(workspace, "alice", "s-1", CLAUDE)
+    session.record(SessionEnded(outcome, "killed"))  # type: ignore[arg-type]  # each of the three
+    ended = StepDetail.of(session.last)
+    session.record(UsageTold(UsageTotal(5), key="turn"))
+    after = StepDetail.of(session.last)
+    assert (after.status, after.error, after.input_tokens) == (outcome, ended.error, 5)
+    assert workspace.sessions.state("alice", "s-1").status == outcome
+    session.record(PlanUpdated((("Go on", "pending"),)))
+    assert session.status == "running"
+
+
 def test_a_subagent_is_a_session_of_its_own_below_its_parents(workspace: Workspace) -> None:
     parent = ClientSession(workspace, "alice", "s-1", CLAUDE)
     parent.record(PromptSubmitted("Do it"))

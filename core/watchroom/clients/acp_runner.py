@@ -107,7 +107,9 @@ async def run_acp(
         await run.work(prompt)
     finally:
         await run.end()
-        await connection.close()
+        # Whoever has ended takes nothing any more: what was on its way then is no error of this run.
+        with suppress(ConnectionError):
+            await connection.close()
 
 
 class _AcpRun:

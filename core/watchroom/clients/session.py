@@ -260,11 +260,12 @@ class ClientSession:
         message: str = "",
         key: str = "",
     ) -> Row:
-        """The next step. A session that has ended goes on where its client does."""
+        """The next step. A session that has ended goes on where its client does; what was used may be told
+        after the end, which stands."""
         for attempt in range(_TRIES):
             last = self.last
             before = _state_of(self.path, last)
-            if status is None and before.status in ENDED:
+            if status is None and used is None and before.status in ENDED:
                 status = "running"
             after = before.with_changes(
                 status=status or before.status,
@@ -280,6 +281,8 @@ class ClientSession:
             detail = self._with_parent(step_detail(after))
             if used is not None:
                 detail[USED] = usage_detail(used)
+            if after.status == "error" and error is None:
+                detail["error"] = StepDetail.of(last).error
             if not self.is_supervised:
                 detail[UNSUPERVISED] = True
             if not self._is_owner:
