@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 from watchroom import Workspace
-from watchroom.zones.revert_planning import RevertSelection
+from watchroom.rules.reverts import RevertSelection
 
 _TOUCHING = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate", "os.chmod")
 

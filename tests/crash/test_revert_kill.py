@@ -12,7 +12,7 @@ from calls import ok
 from crash import reverter
 from tasking import on_disk
 from watchroom import Agent, Workspace
-from watchroom.zones.revert_planning import RevertSelection
+from watchroom.rules.reverts import RevertSelection
 
 ONCE = RevertSelection(("alice",))
 

@@ -10,8 +10,8 @@ from calls import ok, refused
 from tasking import machine_sandbox
 from watchroom import Agent, Toolbox, Workspace
 from watchroom.projections import Fold
+from watchroom.rules.reverts import RevertSelection
 from watchroom.zones.revert_errors import RevertNotFound
-from watchroom.zones.revert_planning import RevertSelection
 from watchroom.zones.reverts import RevertOutcome
 
 ANN = "human:ann"

@@ -6,15 +6,18 @@ is reverted as any other version is, and the lines are their authors' again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.merge import Region
+from watchroom.model import Row, Zone
 from watchroom.rules.weave import Weave, join_lines
 
 PlanKind: TypeAlias = Literal["clean", "conflict", "nothing", "cannot"]
 """What a revert does to a path: all of it, a part that people have to decide about the rest of, nothing
 since it makes no difference any more, or nothing since it cannot."""
+
+Place: TypeAlias = tuple[Zone, str]
 
 NOT_KEPT: Final = "not_kept"
 """Why a path cannot be reverted: of files that are no texts only the checksums are kept."""
@@ -47,6 +50,45 @@ class PathPlan(NamedTuple):
     took: tuple[int, ...] = ()
     gave: tuple[int, ...] = ()
     reason: str = ""
+
+
+class RevertSelection(NamedTuple):
+    """What is to be reverted: what ``agents`` did (none: all agents), those of ``task`` if one is named,
+    after row ``after`` and up to row ``until`` (None: up to now), without the paths ``left_out``; or, with
+    ``undo``, the revert with that id. What people did, or somebody outside, never is."""
+
+    agents: tuple[str, ...] = ()
+    task: str = ""
+    after: int = 0
+    until: int | None = None
+    left_out: tuple[Place, ...] = ()
+    undo: str = ""
+
+
+class PlannedPath(NamedTuple):
+    """What a revert does to ``path`` in ``zone``: its current version is ``head`` with the text ``current``
+    (None: deleted); ``base`` is the version before the first one that is reverted, 0 if there was none."""
+
+    zone: Zone
+    path: str
+    plan: PathPlan
+    head: Row
+    current: str | None
+    base: int
+
+
+class RevertPlan(NamedTuple):
+    """What a revert does as of row ``until``: to each path, in their order. ``agents`` are those whose work
+    it is; ``not_reverted`` counts by zone what they did besides that cannot be undone."""
+
+    until: int
+    agents: tuple[str, ...]
+    paths: tuple[PlannedPath, ...]
+    not_reverted: Mapping[str, int]
+
+    def of_kind(self, *kinds: str) -> list[PlannedPath]:
+        """The paths whose plans are of these ``kinds``."""
+        return [each for each in self.paths if each.plan.kind in kinds]
 
 
 def first_needed(selected: Collection[int], versions: Sequence[PathVersion]) -> int:

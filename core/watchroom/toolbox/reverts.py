@@ -6,10 +6,10 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from watchroom.rules.reverts import RevertSelection
 from watchroom.toolbox.context import ToolContext
 from watchroom.toolbox.models import FrozenModel, Integer, Message, Name, ParamsModel, ResultModel
 from watchroom.toolbox.tool import Toolset
-from watchroom.zones.revert_planning import RevertSelection
 from watchroom.zones.reverts import RevertOutcome
 
 TOOLS: Final = Toolset("revert", audience="people")

@@ -9,7 +9,16 @@ from typing import Final, NamedTuple
 
 from watchroom.journal import Journal, RowFilter
 from watchroom.model import REVERT_WORK, Json, Row, Zone
-from watchroom.rules.reverts import PathPlan, PathVersion, first_needed, plan_path
+from watchroom.rules.reverts import (
+    PathPlan,
+    PathVersion,
+    Place,
+    PlannedPath,
+    RevertPlan,
+    RevertSelection,
+    first_needed,
+    plan_path,
+)
 from watchroom.zones.revert_errors import RevertNotFound, RevertTooLarge
 from watchroom.zones.tasks import Tasks
 
@@ -27,52 +36,11 @@ TASK_ELSEWHERE: Final = "task_elsewhere"
 _ENTRY_TOOL: Final = "whiteboard_append"
 _PAGE: Final = 1000
 
-_Place = tuple[Zone, str]
-
-
-class RevertSelection(NamedTuple):
-    """What is to be reverted: what ``agents`` did (none: all agents), those of ``task`` if one is named,
-    after row ``after`` and up to row ``until`` (None: up to now), without the paths ``left_out``; or, with
-    ``undo``, the revert with that id. What people did, or somebody outside, never is."""
-
-    agents: tuple[str, ...] = ()
-    task: str = ""
-    after: int = 0
-    until: int | None = None
-    left_out: tuple[_Place, ...] = ()
-    undo: str = ""
-
-
-class PlannedPath(NamedTuple):
-    """What a revert does to ``path`` in ``zone``: its current version is ``head`` with the text ``current``
-    (None: deleted); ``base`` is the version before the first one that is reverted, 0 if there was none."""
-
-    zone: Zone
-    path: str
-    plan: PathPlan
-    head: Row
-    current: str | None
-    base: int
-
-
-class RevertPlan(NamedTuple):
-    """What a revert does as of row ``until``: to each path, in their order. ``agents`` are those whose work
-    it is; ``not_reverted`` counts by zone what they did besides that cannot be undone."""
-
-    until: int
-    agents: tuple[str, ...]
-    paths: tuple[PlannedPath, ...]
-    not_reverted: Mapping[str, int]
-
-    def of_kind(self, *kinds: str) -> list[PlannedPath]:
-        """The paths whose plans are of these ``kinds``."""
-        return [each for each in self.paths if each.plan.kind in kinds]
-
 
 class _Selected(NamedTuple):
     """The versions that are selected, by place, whose they are, and what else their authors did."""
 
-    versions: dict[_Place, set[int]]
+    versions: dict[Place, set[int]]
     agents: tuple[str, ...]
     others: Mapping[str, int]
 
@@ -98,7 +66,7 @@ class RevertPlanner:
         """The versions that ``selection`` means. Raises as `plan` does."""
         if selection.undo:
             return self._selected_by_revert(selection.undo)
-        versions: defaultdict[_Place, set[int]] = defaultdict(set)
+        versions: defaultdict[Place, set[int]] = defaultdict(set)
         agents: dict[str, None] = {}
         others: Counter[str] = Counter()
         left_out = set(selection.left_out)
@@ -131,12 +99,12 @@ class RevertPlanner:
 
     def _selected_by_revert(self, revert: str) -> _Selected:
         record = read_record(self._journal, revert)
-        versions: dict[_Place, set[int]] = {}
+        versions: dict[Place, set[int]] = {}
         for zone, path, version in record.written:
             versions[zone, path] = {version}
         return _Selected(versions, record.agents, {})
 
-    def _planned(self, place: _Place, selected: set[int]) -> PlannedPath:
+    def _planned(self, place: Place, selected: set[int]) -> PlannedPath:
         zone, path = place
         head = self._journal.head(zone, path)
         if head is None or head.version is None:
@@ -159,7 +127,7 @@ class RevertPlanner:
         task = path.partition("/")[0]
         return self._tasks.is_open(task) and self._tasks.is_here(self._tasks.find(task))
 
-    def _versions(self, place: _Place, first: int) -> list[PathVersion]:
+    def _versions(self, place: Place, first: int) -> list[PathVersion]:
         found: list[PathVersion] = []
         after = first - 1
         while pages := self._journal.versions(*place, after=after):
@@ -167,7 +135,7 @@ class RevertPlanner:
             after = found[-1].number
         return found
 
-    def _text(self, place: _Place, version: int) -> str | None:
+    def _text(self, place: Place, version: int) -> str | None:
         ((row, content),) = self._journal.versions(*place, after=version - 1, limit=1)
         return None if row.deleted else content
 
@@ -178,7 +146,7 @@ class RevertRecord(NamedTuple):
     reason; the ``agents`` whose work it was."""
 
     written: tuple[tuple[Zone, str, int], ...]
-    conflicts: tuple[_Place, ...]
+    conflicts: tuple[Place, ...]
     could_not: tuple[tuple[Zone, str, str], ...]
     not_reverted: Mapping[str, int]
     agents: tuple[str, ...]

@@ -16,17 +16,10 @@ from watchroom import validation
 from watchroom.checkout.reconciler import Reconciler
 from watchroom.errors import ConflictSettled, HeadsMoved, WatchroomError
 from watchroom.model import MESSAGE, REVERT_WORK, SHARED, SYSTEM, Draft, Json, Note, Row, Write, Zone
+from watchroom.rules.reverts import PlannedPath, RevertPlan, RevertSelection
 from watchroom.texts import catalogue
 from watchroom.zones.conflict_settlement import ConflictSettlement
-from watchroom.zones.revert_planning import (
-    ZONE,
-    PlannedPath,
-    RevertPlan,
-    RevertPlanner,
-    RevertRecord,
-    RevertSelection,
-    read_record,
-)
+from watchroom.zones.revert_planning import ZONE, RevertPlanner, RevertRecord, read_record
 from watchroom.zones.stops import StopZone
 from watchroom.zones.store import Store
 from watchroom.zones.task_files import TaskFiles

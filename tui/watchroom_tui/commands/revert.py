@@ -9,9 +9,9 @@ from typing import Any
 
 from watchroom.merge import unified_diff
 from watchroom.model import REVERT_WORK, Json
+from watchroom.rules.reverts import PlannedPath, RevertPlan, RevertSelection
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
-from watchroom.zones.revert_planning import PlannedPath, RevertPlan, RevertSelection
 
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.person import act_as_person, name_of_this_person

@@ -10,6 +10,7 @@ from watchroom.projections import AgentView, Member, TaskView
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog
+from watchroom_tui.dialogs.revert import RevertSubject, ask_to_revert
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.labels import MOST_NAMED, SUBJECT_WIDTH
@@ -41,6 +42,11 @@ class AgentActions:
             self._start(partial(self._act, RESUME, {"agent_id": agent}, texts("session.resumed", agent=name)))
         else:
             self._start(partial(self._act, PAUSE, {"agent_id": agent}, texts("session.paused", agent=name)))
+
+    def revert_work(self, agent: str) -> None:
+        """Show what taking the work of ``agent`` back would change, since when the person chooses."""
+        if agent:
+            ask_to_revert(self._app, RevertSubject(agent))
 
     def end_session(self, agent: str) -> None:
         """End the session of ``agent`` for good, after the person confirms it; says why not."""

@@ -14,6 +14,7 @@ from watchroom.queries.rows import read_page
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.dialogs.revert import ask_to_revert_row
 from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.paged_row_list import PagedRowList
@@ -67,6 +68,12 @@ class ActivityScreen(BaseScreen):
         newest = before if app.is_live else min(before, app.model.seq + 1)
         page = await asyncio.to_thread(read_page, app.journal, newest, only=only, limit=PagedRowList.PAGE)
         self.query_one("#rows", PagedRowList).add_older(before, page.rows)
+
+    def action_revert_work(self) -> None:
+        """Take back what the agent of the row did from then on, or a revert."""
+        row = self.query_one("#rows", PagedRowList).item
+        if row is not None:
+            ask_to_revert_row(self.dashboard, row)
 
     @on(LineList.Opened, "#rows")
     def open_row(self) -> None:

@@ -123,6 +123,9 @@ class AgentsScreen(BaseScreen):
     def action_pause(self) -> None:
         self._act_on_agent(AgentActions.toggle_pause)
 
+    def action_revert_work(self) -> None:
+        self._act_on_agent(AgentActions.revert_work)
+
     def action_end_session(self) -> None:
         self._act_on_agent(AgentActions.end_session)
 

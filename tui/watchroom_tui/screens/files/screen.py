@@ -27,6 +27,7 @@ from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import Target, VersionTarget
 from watchroom_tui.dialogs.restore import ask_to_restore
+from watchroom_tui.dialogs.revert import ask_to_revert_row
 from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.formatters.columns import fit_path
 from watchroom_tui.formatters.diff_drawing import DiffDrawing
@@ -350,6 +351,11 @@ class FilesScreen(BaseScreen):
             await app.navigator.open_merge((chosen or mine[0]).row)
         else:
             app.show_message(app.texts("files.no_conflict"))
+
+    def action_revert_work(self) -> None:
+        """Take back what the agent of the version did from then on, or a revert."""
+        if self.timeline.item is not None:
+            ask_to_revert_row(self.dashboard, self.timeline.item)
 
     def action_rollback(self) -> None:
         """Bring the chosen version back, after showing what that changes."""

@@ -89,6 +89,9 @@ class OverviewScreen(BaseScreen):
     def action_end_session(self) -> None:
         self._agent_actions.end_session(self._agent)
 
+    def action_revert_work(self) -> None:
+        self._agent_actions.revert_work(self._agent)
+
     @property
     def _agent(self) -> str:
         view = self.query_one("#agents", AgentList).item

@@ -288,6 +288,9 @@ class TasksScreen(BaseScreen):
     def action_pause(self) -> None:
         self._act_on_agent(AgentActions.toggle_pause)
 
+    def action_revert_work(self) -> None:
+        self._act_on_agent(AgentActions.revert_work)
+
     def _act_on_agent(self, action: Callable[[AgentActions, str], None]) -> None:
         actions, agent = AgentActions(self.dashboard), self._addressee()
         if agent:

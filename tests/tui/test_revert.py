@@ -1,0 +1,62 @@
+"""What an agent did is taken back in the dashboard: seen first, then done with one key."""
+
+from __future__ import annotations
+
+from tui.driver import dashboard
+from tui.team import write
+from watchroom import Toolbox, Workspace
+
+
+def content(workspace: Workspace, path: str) -> str | None:
+    head = workspace.journal.head("collab", path)
+    assert head is not None
+    return workspace.journal.content(head.seq)
+
+
+async def test_the_work_of_an_agent_is_shown_and_taken_back_and_that_is_undone(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    write(bob, "1\n2\n3\n", 0)
+    write(alice, "one\n2\n3\n", 1)
+    write(alice, "junk\n", 0, "junk.md")
+    write(bob, "1\nx\n3\n", 0, "both.md")
+    write(alice, "1\nalice\n3\n", 1, "both.md")
+    write(bob, "1\nalice and bob\n3\n", 2, "both.md")
+    async with dashboard(workspace) as user:
+        await user.goes_to("2", "agents")
+        await user.until(lambda: user.cursor("agents").agent.id == "alice", "alice")
+        await user.press("V")
+        await user.until(lambda: "Take back 3 files?" in user.words_in("#question"), "what it changes")
+        assert "+1" in user.words_in("#changes")
+        assert "In 1 of them" in user.words_in("#question")
+        await user.press("enter")
+        await user.until(lambda: content(workspace, "plan.md") == "1\n2\n3\n", "the text of bob")
+        await user.until(lambda: user.place == "agents", "the screen beneath")
+        assert content(workspace, "junk.md") is None
+        assert content(workspace, "both.md") == "1\nalice and bob\n3\n"
+        await user.press("exclamation_mark")
+        await user.until(lambda: user.place == "merge", "the merge of what both wrote")
+        await user.press("escape")
+        await user.goes_to("8", "activity")
+        row = workspace.journal.version("revert", next(workspace.journal.heads("revert")).path, 2)
+        assert row is not None
+        await user.until(lambda: row in user.list("rows").items, "the row of the revert")
+        user.list("rows").move_to(row.seq)
+        await user.press("V")
+        await user.until(lambda: "Take back 2 files?" in user.words_in("#question"), "the way back")
+        await user.press("enter")
+        await user.until(lambda: content(workspace, "plan.md") == "one\n2\n3\n", "the text of alice")
+
+
+async def test_what_is_in_doubt_can_be_left_out(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
+    write(bob, "1\nx\n3\n", 0, "both.md")
+    write(alice, "1\nalice\n3\n", 1, "both.md")
+    write(bob, "1\nalice and bob\n3\n", 2, "both.md")
+    async with dashboard(workspace) as user:
+        await user.goes_to("2", "agents")
+        await user.press("V")
+        await user.until(lambda: "Take back 1 files?" in user.words_in("#question"), "what it changes")
+        await user.press("z")
+        await user.until(lambda: "nothing to take back" in user.words_in("#question"), "that nothing is left")
+        await user.press("escape")
+        await user.until(lambda: user.place == "agents", "the screen beneath")

@@ -1,0 +1,237 @@
+"""Take back what an agent did since a moment: shows what that changes, and asks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, Final, NamedTuple, TypeAlias
+
+from textual import work
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from watchroom.errors import WatchroomError
+from watchroom.merge import diff_hunks
+from watchroom.model import REVERT_WORK, Json, Row
+from watchroom.rules.reverts import PlanKind, PlannedPath, RevertPlan, RevertSelection
+from watchroom.texts import Catalogue
+
+from watchroom_tui.actions import Scope, bindings
+from watchroom_tui.context import Dashboard
+from watchroom_tui.dialogs.confirm import ConfirmDialog
+from watchroom_tui.formatters.local_time import local_time
+from watchroom_tui.formatters.styled_text import Line, Span
+from watchroom_tui.sanitize import sanitize, sanitize_lines
+from watchroom_tui.widgets.line_view import LineView
+
+_SECONDS: Final = (60, 300, 900, 3600, 6 * 3600, 24 * 3600, None)
+"""How far back it goes, by steps; None: to the beginning."""
+_MARKS: Final[Mapping[PlanKind, tuple[str, str]]] = {
+    "clean": ("✓", "ok"),
+    "conflict": ("!", "warning"),
+    "nothing": ("·", "dim"),
+    "cannot": ("✖", "error"),
+}
+PlanRevert: TypeAlias = Callable[[RevertSelection], RevertPlan]
+_MOST_PATHS: Final = 200
+_MOST_LINES: Final = 200
+"""Of one difference."""
+
+
+class RevertSubject(NamedTuple):
+    """What is to be taken back: what ``agent`` did since row ``after`` (None: the person chooses), or the
+    revert with the id ``undo``."""
+
+    agent: str = ""
+    after: int | None = None
+    undo: str = ""
+
+
+class RevertDialog(ConfirmDialog):
+    """Reverts in the person's name what it shows; ends with whether it did."""
+
+    BINDINGS = bindings("revert")
+    SCOPES: ClassVar[tuple[Scope, ...]] = ("revert", "confirm")
+
+    def __init__(self, subject: RevertSubject, texts: Catalogue) -> None:
+        super().__init__(texts("revert.title"), texts("revert.planning"))
+        self._subject = subject
+        self._step: int | None = None
+        """Which of the steps back is shown; None: the first with anything in it."""
+        self._clean_only = False
+        self._shown: RevertSelection | None = None
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="sheet"):
+            yield LineView(title="revert.title", empty="revert.planning", id="changes", classes="pane")
+            yield from super().compose()
+
+    def on_mount(self) -> None:
+        self.load()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        has_steps = self._subject.after is None and not self._subject.undo
+        return has_steps or action != "go_back"
+
+    @work(exclusive=True, group="plan")
+    async def load(self) -> None:
+        """Plan, show what would change, and ask."""
+        self._shown = None
+        app = self.dashboard
+        workspace = await app.wait_for_workspace()
+        if workspace is None:
+            self.dismiss(False)
+            return
+        try:
+            self._step, selection, plan = await asyncio.to_thread(self._plan, workspace.reverts.plan)
+        except WatchroomError as error:
+            app.show_message(f"{error.message(app.language)} {error.suggestion(app.language)}", "error")
+            self.dismiss(False)
+            return
+        await self._show(selection, plan)
+
+    def _plan(self, plan_revert: PlanRevert) -> tuple[int, RevertSelection, RevertPlan]:
+        """What is to be shown: of the step that was chosen, or of the first with anything in it."""
+        last = len(_SECONDS) - 1
+        step = 0 if self._step is None else self._step
+        while True:
+            selection = self._select(step)
+            plan = plan_revert(selection)
+            is_given = self._step is not None or selection.undo or self._subject.after is not None
+            if plan.paths or is_given or step == last:
+                return step, selection, plan
+            step += 1
+
+    def _select(self, step: int) -> RevertSelection:
+        subject, journal = self._subject, self.dashboard.journal
+        if subject.undo:
+            return RevertSelection(undo=subject.undo)
+        if subject.after is not None:
+            return RevertSelection((subject.agent,), after=subject.after)
+        seconds = _SECONDS[step]
+        after = 0 if seconds is None else journal.seq_at(max(0, journal.now() - seconds * 10**9))
+        return RevertSelection((subject.agent,), after=after)
+
+    async def _show(self, selection: RevertSelection, plan: RevertPlan) -> None:
+        texts = self.dashboard.texts
+        moment = await asyncio.to_thread(self._moment, selection)
+        chosen = _chosen(plan, self._clean_only)
+        view = self.query_one("#changes", LineView)
+        who = sanitize(self._subject.agent or ", ".join(plan.agents))
+        title = texts("revert.undo_title" if selection.undo else "revert.since", agent=who, moment=moment)
+        lines = await asyncio.to_thread(plan_lines, plan, texts)
+        view.show_notice(("revert", selection, self._clean_only), lines, title=title)
+        conflicts = 0 if self._clean_only else len(plan.of_kind("conflict"))
+        if chosen:
+            question = texts(
+                "revert.question_conflicts" if conflicts else "revert.question",
+                count=len(chosen),
+                conflicts=conflicts,
+            )
+            self._shown = selection
+        else:
+            question = texts("cli.revert.nothing")
+        self.ask(question)
+
+    def _moment(self, selection: RevertSelection) -> str:
+        """Since when, as people read it."""
+        row = self.dashboard.journal.row(selection.after + 1) if selection.after else None
+        return local_time(row.time) if row is not None else self.dashboard.texts("revert.beginning")
+
+    def action_go_back(self, further: int) -> None:
+        """Begin ``further`` back, or later."""
+        if self._step is None:
+            return
+        step = min(max(0, self._step + further), len(_SECONDS) - 1)
+        if step != self._step:
+            self._step = step
+            self.load()
+
+    def action_flip_clean(self) -> None:
+        """Leave out what people would have to decide about, or not."""
+        self._clean_only = not self._clean_only
+        self.load()
+
+    def action_answer(self, answer: bool) -> None:
+        if not answer:
+            self.dismiss(False)
+        elif self._shown is not None:
+            shown, self._shown = self._shown, None
+            self.commit(shown)
+
+    @work(group="commit")
+    async def commit(self, selection: RevertSelection) -> None:
+        """Revert what was shown, and what came since."""
+        app, texts = self.dashboard, self.dashboard.texts
+        arguments: dict[str, Json] = {
+            "agents": list(selection.agents),
+            "after": selection.after,
+            "undo": selection.undo or None,
+            "clean_only": self._clean_only,
+        }
+        result = await app.act(REVERT_WORK, arguments)
+        if result is not None and not result["success"]:
+            app.show_message(f"{result['message']} {result['suggestion']}", "error")
+        elif result is not None:
+            conflicts = result["conflicts"]
+            count = len(conflicts) if isinstance(conflicts, Sequence) else 0
+            key = "revert.done_conflicts" if count else "revert.done"
+            app.show_message(texts(key, count=result["written_count"], conflicts=count))
+        self.dismiss(bool(result and result["success"]))
+
+
+def plan_lines(plan: RevertPlan, texts: Catalogue) -> list[Line]:
+    """``plan`` as people read it: the paths, those first that need them, then how each changes."""
+    kinds = list(_MARKS)
+    order = {"conflict": 0, "clean": 1, "cannot": 2, "nothing": 3}
+    paths = sorted(plan.paths, key=lambda each: order[each.plan.kind])[:_MOST_PATHS]
+    lines: list[Line] = [[], *(_path_line(each, texts) for each in paths)]
+    if len(plan.paths) > len(paths):
+        lines.append([Span(f"   {texts('revert.more', count=len(plan.paths) - len(paths))}", "dim")])
+    if plan.not_reverted:
+        listed = ", ".join(
+            f"{count} × {texts(f'zone.{zone}')}" for zone, count in sorted(plan.not_reverted.items())
+        )
+        lines += [[], [Span(f" {texts('revert.not_reverted', listed=listed)}", "dim")]]
+    for each in paths:
+        if each.plan.kind in kinds[:2]:
+            lines += [[], _path_line(each, texts), *_difference(each)]
+    return lines
+
+
+def _path_line(planned: PlannedPath, texts: Catalogue) -> Line:
+    mark, style = _MARKS[planned.plan.kind]
+    reason = planned.plan.reason
+    said = texts(f"revert.reason.{reason}") if reason else texts(f"revert.kind.{planned.plan.kind}")
+    place = sanitize(f"{texts(f'zone.{planned.zone}')} {planned.path}")
+    return [Span(f" {mark} ", style), Span(place), Span(f"  {said}", "dim")]
+
+
+def _difference(planned: PlannedPath) -> list[Line]:
+    """How the path changes; where people decide, the text that is proposed."""
+    styles = {"+": "added", "-": "removed", "@": "header-line"}
+    told = sanitize_lines(diff_hunks(planned.current or "", planned.plan.proposal or ""))
+    lines: list[Line] = [[Span(f"   {line}", styles.get(line[:1], ""))] for line in told[:_MOST_LINES]]
+    return [*lines, [Span("   …", "dim")]] if len(told) > _MOST_LINES else lines
+
+
+def _chosen(plan: RevertPlan, clean_only: bool) -> list[PlannedPath]:
+    return plan.of_kind("clean") if clean_only else plan.of_kind("clean", "conflict")
+
+
+def ask_to_revert(app: Dashboard, subject: RevertSubject) -> None:
+    """Show what taking ``subject`` back would change, and ask; or say why it cannot be."""
+    if not app.can_act:
+        app.explain_read_only()
+    else:
+        app.push_screen(RevertDialog(subject, app.texts))
+
+
+def ask_to_revert_row(app: Dashboard, row: Row) -> None:
+    """Ask to take back what the agent of ``row`` did from that row on; of a revert's row, the revert."""
+    if row.tool == REVERT_WORK and (row.zone == "revert" or "revert" in row.detail):
+        revert = row.path if row.zone == "revert" else str(row.detail["revert"])
+        ask_to_revert(app, RevertSubject(undo=revert))
+    elif row.kind == "agent":
+        ask_to_revert(app, RevertSubject(row.actor, after=row.seq - 1))
+    else:
+        app.show_message(app.texts("revert.agents_only"), "warning")
