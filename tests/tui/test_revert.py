@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tui.driver import dashboard
 from tui.team import write
+from calls import ok
 from watchroom import Toolbox, Workspace
 
 
@@ -19,6 +20,7 @@ async def test_the_work_of_an_agent_is_shown_and_taken_back_and_that_is_undone(
     write(bob, "1\n2\n3\n", 0)
     write(alice, "one\n2\n3\n", 1)
     write(alice, "junk\n", 0, "junk.md")
+    ok(alice, "save_to_my_workspace", filename="own.md", content="own\n")
     write(bob, "1\nx\n3\n", 0, "both.md")
     write(alice, "1\nalice\n3\n", 1, "both.md")
     write(bob, "1\nalice and bob\n3\n", 2, "both.md")
@@ -26,13 +28,14 @@ async def test_the_work_of_an_agent_is_shown_and_taken_back_and_that_is_undone(
         await user.goes_to("2", "agents")
         await user.until(lambda: user.cursor("agents").agent.id == "alice", "alice")
         await user.press("V")
-        await user.until(lambda: "Take back 3 files?" in user.words_in("#question"), "what it changes")
+        await user.until(lambda: "Take back 4 files?" in user.words_in("#question"), "what it changes")
         assert "+1" in user.words_in("#changes")
         assert "In 1 of them" in user.words_in("#question")
         await user.press("enter")
         await user.until(lambda: content(workspace, "plan.md") == "1\n2\n3\n", "the text of bob")
         await user.until(lambda: user.place == "agents", "the screen beneath")
         assert content(workspace, "junk.md") is None
+        await user.until(lambda: not user.list("files").items, "that her file is gone")
         assert content(workspace, "both.md") == "1\nalice and bob\n3\n"
         await user.press("exclamation_mark")
         await user.until(lambda: user.place == "merge", "the merge of what both wrote")
@@ -43,7 +46,7 @@ async def test_the_work_of_an_agent_is_shown_and_taken_back_and_that_is_undone(
         await user.until(lambda: row in user.list("rows").items, "the row of the revert")
         user.list("rows").move_to(row.seq)
         await user.press("V")
-        await user.until(lambda: "Take back 2 files?" in user.words_in("#question"), "the way back")
+        await user.until(lambda: "Take back 3 files?" in user.words_in("#question"), "the way back")
         await user.press("enter")
         await user.until(lambda: content(workspace, "plan.md") == "one\n2\n3\n", "the text of alice")
 

@@ -97,7 +97,7 @@ class RevertDialog(ConfirmDialog):
             selection = self._select(step)
             plan = plan_revert(selection)
             is_given = self._step is not None or selection.undo or self._subject.after is not None
-            if plan.paths or is_given or step == last:
+            if plan.of_kind("clean", "conflict", "cannot") or is_given or step == last:
                 return step, selection, plan
             step += 1
 

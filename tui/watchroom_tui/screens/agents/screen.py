@@ -37,8 +37,8 @@ class AgentsScreen(BaseScreen):
     def __init__(self) -> None:
         super().__init__()
         self._session: SessionPane | None = None
-        self._loaded: tuple[str, Row | None] | None = None
-        """The agent whose files and rows are shown, and its newest row then."""
+        self._loaded: tuple[str, Row | None, Row | None] | None = None
+        """The agent whose files and rows are shown, and its newest row then, and that of its files."""
         self._previewed: Row | BufferView | None = None
         self._looks_at_files = False
         """Whether the preview is of a file, though there are buffers."""
@@ -65,9 +65,15 @@ class AgentsScreen(BaseScreen):
         self.session.show(view, model.seq)
         self.set_class(view is None or view.session is None, "-without-session")
         self._show_buffers(model.buffers_of(view.agent.id) if view else [])
-        if view is None or (view.agent.id, view.last) == self._loaded:
+        if view is None:
             return
-        self._loaded = view.agent.id, view.last
+        prefix = f"{view.agent.id}/"
+        # People take files back, too.
+        of_files = (row for row in model.recent if row.zone == "private" and row.path.startswith(prefix))
+        shown = view.agent.id, view.last, next(of_files, None)
+        if shown == self._loaded:
+            return
+        self._loaded = shown
         self.load_agent(view.agent.id, model.seq)
 
     def _show_buffers(self, open_now: list[BufferView]) -> None:
