@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from calls import ok
 from tui.driver import dashboard
 from tui.team import write
-from calls import ok
 from watchroom import Toolbox, Workspace
 
 
