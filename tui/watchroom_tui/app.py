@@ -68,7 +68,8 @@ class WatchroomApp(NoticeApp):
     after the first paint, and its caller closes what it gave. Without it, or in the past, nothing can be
     changed. ``end_after``: seconds after which the dashboard closes by itself. ``alerts``: how it says that
     something new needs a person. ``initial_screen`` is the one that it opens in. ``watch`` knows whether
-    the terminal is still there; without it the dashboard has none.
+    the terminal is still there; without it the dashboard has none. ``root`` is the workspace's folder, or its
+    address on a server, with which it can be searched before it is open.
     """
 
     # All at once: a stylesheet that comes later has Textual parse every one again.
@@ -92,6 +93,7 @@ class WatchroomApp(NoticeApp):
         initial_screen: str | None = None,
         watch: TerminalWatch | None = None,
         settings: Settings | None = None,
+        root: str | None = None,
     ) -> None:
         if initial_screen is not None:
             # Before Textual names the first screen after it.
@@ -107,6 +109,7 @@ class WatchroomApp(NoticeApp):
         self.workspace: Workspace | None = None
         self._is_open = asyncio.Event()
         self._open_workspace = open_workspace
+        self.root = root
         self._end_after = end_after
         self._file_watcher: FileWatcher | None = None
         self._agent_stop: AgentStop | None = None
@@ -336,6 +339,11 @@ class WatchroomApp(NoticeApp):
         from watchroom_tui.services.new_task import begin_task
 
         self.run_worker(begin_task(self), group="new-task", exclusive=True)
+
+    def action_search_everything(self) -> None:
+        from watchroom_tui.services.searching import search_everything
+
+        self.run_worker(search_everything(self), group="search", exclusive=True)
 
     def action_set_budget(self) -> None:
         from watchroom_tui.services.budget_setting import set_budget

@@ -48,9 +48,10 @@ class AgentTarget(NamedTuple):
 
 
 class SessionTarget(NamedTuple):
-    """A session of an agent, by its path."""
+    """A session of an agent, by its path, and the number of a step in it; 0: what was said last."""
 
     path: str
+    step: int = 0
 
 
 class TaskTarget(NamedTuple):
@@ -150,6 +151,8 @@ class Dashboard(Protocol):
     language: Language
     journal: Journal
     place: str
+    root: str | None
+    """The folder of the workspace, or its address on a server; None where that is not known."""
     person: str
     model: Model
     progress: float

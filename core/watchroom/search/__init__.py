@@ -9,7 +9,7 @@ it, off the way of commits, so a search may be behind, and says up to which row 
 """
 
 from watchroom.search.index import CLAIM, SearchIndex, open_index
-from watchroom.search.query import SearchQuery
+from watchroom.search.query import SearchQuery, parse_query
 from watchroom.search.result import Hit, SearchResult
 
-__all__ = ["CLAIM", "Hit", "SearchIndex", "SearchQuery", "SearchResult", "open_index"]
+__all__ = ["CLAIM", "Hit", "SearchIndex", "SearchQuery", "SearchResult", "open_index", "parse_query"]

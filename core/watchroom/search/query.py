@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from watchroom.errors import InvalidSearch
 from watchroom.model import Zone
@@ -31,6 +31,7 @@ _CJK: Final = re.compile(
 )
 """Chinese, Japanese and Korean characters: nothing tells where their words begin and end."""
 _HAS_CONTROLS: Final = re.compile("[\x00-\x08\x0e-\x1f\ue000]")
+_ZONES: Final = frozenset(get_args(Zone))
 _QUOTED: Final = re.compile(r'"([^"]*)"?|(\S+)')
 
 
@@ -47,6 +48,22 @@ class SearchQuery(NamedTuple):
     until: int | None = None
     limit: int = 50
     order: Order = "newest"
+
+
+def parse_query(typed: str) -> SearchQuery:
+    """What a person ``typed`` in one line: the words, and ``agent:NAME`` or ``zone:NAME`` for what is not to
+    be found elsewhere. In double quotes these are words, too, and so is a zone that there is not."""
+    agent, zone = None, None
+    words = []
+    for match in _QUOTED.finditer(typed):
+        kind, _, name = match[0].partition(":")
+        if kind == "agent" and name:
+            agent = name
+        elif kind == "zone" and name in _ZONES:
+            zone = cast("Zone", name)
+        else:
+            words.append(match[0])
+    return SearchQuery(" ".join(words), agent, zone)
 
 
 def separate(text: str) -> str:

@@ -210,6 +210,7 @@ def run_dashboard(
         alerts=args.alerts or settings.alerts or "bell",
         initial_screen=initial_screen or settings.screen,
         watch=watch,
+        root=getattr(args, "checkout", None) or root,
     )
     with watch.hangups():
         app.run()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from watchroom.search.result import Hit
 
 from watchroom_tui.formatters.labels import path_of
+from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.sanitize import sanitize
 
 
@@ -15,6 +16,34 @@ def place_of(hit: Hit) -> str:
     if row.version is not None and hit.line:
         place += f" v{row.version}"
     return f"{place}:{hit.line}" if hit.line else place
+
+
+def marked_line(hit: Hit, before: int) -> Line:
+    """The excerpt of ``hit`` as one line with what matches marked, from at most ``before`` characters before
+    the first match on."""
+    text, matches = excerpt_line(hit)
+    start = max(0, matches[0][0] - before) if matches else 0
+    spans = [Span("…", "dim")] if start else []
+    for first, last in matches:
+        spans += [Span(text[start:first]), Span(text[first:last], "match")]
+        start = last
+    return [*spans, Span(text[start:])]
+
+
+def marked_lines(hit: Hit) -> list[Line]:
+    """The excerpt of ``hit``, line by line, with what matches marked."""
+    lines: list[Line] = []
+    at = 0
+    for text in hit.excerpt.rstrip().split("\n"):
+        spans, done = [Span(" ")], 0
+        for start, end in hit.matches:
+            first, last = (max(0, min(len(text), edge - at)) for edge in (start, end))
+            if first < last:
+                spans += [Span(sanitize(text[done:first])), Span(sanitize(text[first:last]), "match")]
+                done = last
+        lines.append([*spans, Span(sanitize(text[done:]))])
+        at += len(text) + 1
+    return lines
 
 
 def excerpt_line(hit: Hit) -> tuple[str, tuple[tuple[int, int], ...]]:

@@ -63,6 +63,18 @@ def cut(line: Line, start: int, end: int) -> Line:
     return found
 
 
+def fit_line(line: Line, width: int) -> Line:
+    """The line in at most ``width`` cells."""
+    spans: list[Span] = []
+    for span in line:
+        used = width_of([span])
+        if used > width:
+            return [*spans, Span(fit(span.text, max(0, width)), span.style)]
+        spans.append(span)
+        width -= used
+    return spans
+
+
 def mark(line: Line, pattern: re.Pattern[str], style: str) -> Line:
     """The line with ``style`` above what ``pattern`` finds in it."""
     found = [match.span() for match in pattern.finditer("".join(span.text for span in line))]

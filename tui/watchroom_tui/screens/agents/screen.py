@@ -114,7 +114,7 @@ class AgentsScreen(BaseScreen):
                 self.front(self.query_one("#rows", OwnRowList))
         elif isinstance(target, SessionTarget):
             self._go_to_agent(target.path.partition("/")[0])
-            self.session.choose(target.path)
+            self.session.choose(target.path, target.step)
             self.front(self.query_one("#session", TranscriptView))
             self.clear_trail()
         elif isinstance(target, RowTarget):
@@ -157,7 +157,8 @@ class AgentsScreen(BaseScreen):
     def choose_agent(self) -> None:
         self._loaded = None
         self._looks_at_files = False
-        self.session.choose(None)
+        agent = self.query_one("#agents", AgentList).item
+        self.session.leave_others(agent.agent.id if agent is not None else "")
         self.show_model(self.dashboard.model)
 
     @on(LineList.Highlighted, "#buffers")

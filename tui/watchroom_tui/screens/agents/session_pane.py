@@ -44,6 +44,7 @@ class SessionPane:
         self._agent: AgentView | None = None
         self._as_of = 0
         self._chosen: str | None = None
+        self._wanted_step = 0
         self._steps_asked = 0
         self._shown: _Shown | None = None
         self._entries: tuple[object, list[TranscriptEntry]] = (None, [])
@@ -51,9 +52,15 @@ class SessionPane:
     def _start(self, work: Callable[[], Awaitable[None]], group: str, *, exclusive: bool = False) -> None:
         self._screen.run_worker(work, group=group, exclusive=exclusive)
 
-    def choose(self, path: str | None) -> None:
-        """Show the session at ``path``; None shows the newest."""
-        self._chosen, self._shown = path, None
+    def choose(self, path: str | None, step: int = 0) -> None:
+        """Show the session at ``path``, with the cursor on the ``step`` of this number (0: at its end); None
+        shows the newest."""
+        self._chosen, self._shown, self._wanted_step = path, None, step
+
+    def leave_others(self, agent: str) -> None:
+        """Show the newest session, unless one of ``agent`` was chosen: who is led to one meets its agent."""
+        if self._chosen is None or self._chosen.partition("/")[0] != agent:
+            self.choose(None)
 
     def show(self, agent: AgentView | None, as_of: int) -> None:
         """Bring the pane up to the model as of row ``as_of``."""
@@ -102,6 +109,9 @@ class SessionPane:
             self._view.clear()
             return
         self._view.show_session(path, entries, (agent, reading.saying), title=self._title(reading))
+        if self._wanted_step and path == self._chosen:
+            self._view.move_to_step(self._wanted_step)
+            self._wanted_step = 0
 
     def _read(self, path: str, as_of: int) -> tuple[SessionSnapshot, list[TranscriptEntry]]:
         reading = self._reader.read(path, as_of)

@@ -62,6 +62,13 @@ class TranscriptView(LineView):
             if row is not None:
                 self._move_cursor(row)
 
+    def move_to_step(self, step: int) -> None:
+        """Put the cursor on the first entry of the ``step`` of this number, if it has any."""
+        entry = next((each for each in self._entries if each.key.startswith(f"{step - 1}.")), None)
+        row = self._folded.row_of(entry.key) if self._folded is not None and entry is not None else None
+        if row is not None:
+            self._move_cursor(row)
+
     def action_fold(self) -> None:
         """Show what a call was given and gave, or hide it."""
         key = self._key()

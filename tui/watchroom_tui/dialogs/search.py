@@ -1,0 +1,221 @@
+"""Search all that was ever written, said or called, as one types."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Hashable
+from threading import Event
+from typing import ClassVar, Final
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widgets import Input
+from watchroom.errors import InvalidSearch, JournalError
+from watchroom.search import Hit, SearchIndex, SearchQuery, SearchResult, parse_query
+
+from watchroom_tui.actions import Scope, bindings
+from watchroom_tui.dialogs.base import ModalDialog
+from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.columns import fit, fit_path
+from watchroom_tui.formatters.local_time import local_time
+from watchroom_tui.formatters.search_hit import marked_line, marked_lines
+from watchroom_tui.formatters.styled_text import Line, Span, fit_line
+from watchroom_tui.localization import texts_of
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.theme import agent_class
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.line_widget import content
+
+WORDS: Final = "search.words"
+"""Under this name the dashboard remembers what was searched for."""
+_HITS: Final = 200
+_BEFORE: Final = 16
+"""Characters before the first match in a line of the list."""
+_OF_PATHS: Final = frozenset({"collab", "private", "handoff", "file"})
+"""Zones whose paths speak for themselves."""
+_WIDE: Final = 100
+_AGAIN_SECONDS: Final = 1.0
+"""So often it is searched again while the index is behind."""
+_SHARE: Final = 0.5
+"""Of a core is used to index what is missing while somebody waits for it."""
+
+
+class HitList(LineList[Hit]):
+    """What was found: when, who, where, and the words in the midst of their text."""
+
+    def item_key(self, item: Hit) -> Hashable:
+        return item.row.seq
+
+    def render_key(self, item: Hit) -> Hashable:
+        return item
+
+    def line(self, item: Hit, width: int) -> Line:
+        row = item.row
+        texts = texts_of(self)
+        place = f"{labels.shown_path(row, texts)}{_version(item)}"
+        if row.zone not in _OF_PATHS:
+            place = f"{texts(f'zone.{row.zone}')} {place}"
+        actor_width, place_width = (16, 36) if width >= _WIDE else (10, 24)
+        return [
+            Span(f"{self.age_of(row):>5} ", "dim"),
+            Span(f"{fit(sanitize(row.actor), actor_width)} ", agent_class(row.actor)),
+            Span(f"{fit_path(place, place_width)} "),
+            *fit_line(marked_line(item, _BEFORE), width - actor_width - place_width - 8),
+        ]
+
+    def copy_text(self, item: Hit) -> str:
+        return item.excerpt
+
+
+class SearchDialog(ModalDialog[Hit | None]):
+    """Ends with the hit to go to; with None if the person goes back. ``until`` is the row up to which there
+    is something to be found, None where that is the present."""
+
+    BINDINGS = bindings("finding")
+    SCOPES: ClassVar[tuple[Scope, ...]] = ("finding",)
+
+    def __init__(self, index: SearchIndex, until: int | None) -> None:
+        super().__init__()
+        self._index = index
+        self._until = until
+        self._left = Event()
+        self._asked = 0
+        self._answered = 0
+        self._opens = False
+        """Whether the first hit is to be opened as soon as it is found."""
+        self._result = SearchResult()
+
+    def compose(self) -> ComposeResult:
+        texts = self.dashboard.texts
+        with Vertical(id="searching"):
+            words = Input(self.dashboard.filters.get(WORDS, ""), id="words", placeholder=texts("search.hint"))
+            words.border_title = content(texts("search.title"))
+            words.border_subtitle = content(self.key_hints())
+            yield words
+            yield HitList(title="pane.hits", empty="empty.hits", id="hits", classes="pane")
+            yield LineView(title="pane.excerpt", empty="empty.excerpt", id="excerpt", classes="pane")
+
+    @property
+    def hits(self) -> HitList:
+        return self.query_one(HitList)
+
+    def on_mount(self) -> None:
+        self.query_one("#words", Input).focus()
+        self.set_interval(_AGAIN_SECONDS, self._search_while_behind)
+        self.index_missing()
+        self._search()
+
+    def on_unmount(self) -> None:
+        self._left.set()
+
+    @work(group="indexing")
+    async def index_missing(self) -> None:
+        """Index what nobody has indexed yet: where the dashboard only looks, nobody else does."""
+        try:
+            await asyncio.to_thread(
+                self._index.index_missing, self.dashboard.journal, self._left, share=_SHARE
+            )
+        except JournalError as error:
+            # What is indexed can be searched all the same.
+            self._entitle(error.message(self.dashboard.language))
+            return
+        self._search()
+
+    def _search_while_behind(self) -> None:
+        if self._result.is_behind and self._asked == self._answered:
+            self.index_missing()
+
+    @on(Input.Changed, "#words")
+    def keep(self, event: Input.Changed) -> None:
+        """What is typed is searched for at once, and remembered."""
+        self.dashboard.filters[WORDS] = event.value
+        self._search()
+
+    def _search(self) -> None:
+        self._asked += 1
+        if self._asked == self._answered + 1:
+            self.search_newest()
+
+    @work(group="searching")
+    async def search_newest(self) -> None:
+        """Search for what is typed by now, until nothing else has been typed meanwhile: never two at once."""
+        while self._answered != self._asked:
+            asked = self._asked
+            typed = self.query_one("#words", Input).value
+            query = parse_query(typed)._replace(until=self._until, limit=_HITS)
+            try:
+                found = await asyncio.to_thread(self._index.search, self.dashboard.journal, query)
+            except (InvalidSearch, JournalError) as error:
+                told = error.message(self.dashboard.language) if typed.strip() else ""
+                self._show(query, SearchResult(), told)
+            else:
+                self._show(query, found, self._note(found))
+            self._answered = asked
+        if self._opens:
+            self._opens = False
+            self._open()
+
+    def _show(self, query: SearchQuery, found: SearchResult, note: str) -> None:
+        self._result = found
+        self.hits.show_of(query, found.hits)
+        self._entitle(note)
+        self._show_excerpt()
+
+    def _entitle(self, note: str) -> None:
+        self.hits.border_subtitle = content(sanitize(note)) if note else None
+
+    def _note(self, found: SearchResult) -> str:
+        """How far was searched, where that is not everything."""
+        texts, notes = self.dashboard.texts, []
+        if found.is_behind:
+            notes.append(texts("search.behind", indexed=found.indexed, last=found.last))
+        if found.is_cut_off:
+            notes.append(texts("search.cut_off"))
+        elif found.has_more:
+            notes.append(texts("search.more", count=len(found.hits)))
+        elif not found.hits:
+            notes.append(texts("search.none"))
+        if found.oldest > 1 and found.indexed:
+            notes.append(texts("search.oldest", oldest=found.oldest))
+        return " ".join(notes)
+
+    @on(LineList.Highlighted, "#hits")
+    def _show_excerpt(self) -> None:
+        hit, view = self.hits.item, self.query_one("#excerpt", LineView)
+        if hit is None:
+            view.clear()
+            return
+        row, texts = hit.row, self.dashboard.texts
+        parts = [
+            f"{texts(f'zone.{row.zone}')} {labels.shown_path(row, texts)}{_version(hit)}",
+            texts("search.line", line=hit.line) if hit.line else "",
+            sanitize(row.actor),
+            local_time(row.time),
+            f"#{row.seq}",
+        ]
+        view.show_notice(hit, marked_lines(hit), title=" · ".join(filter(None, parts)))
+
+    @on(Input.Submitted, "#words")
+    def action_open_hit(self) -> None:
+        """Go to the hit under the cursor, as soon as it is found."""
+        self._opens = self._asked != self._answered
+        if not self._opens:
+            self._open()
+
+    @on(LineList.Opened, "#hits")
+    def _open(self) -> None:
+        if self.hits.item is not None:
+            self.dismiss(self.hits.item)
+
+    def action_hit(self, step: int) -> None:
+        self.hits.action_move(step)
+
+    def action_hit_page(self, pages: int) -> None:
+        self.hits.action_page(pages)
+
+
+def _version(hit: Hit) -> str:
+    """The version that was found, where it is one of a text."""
+    return f" v{hit.row.version}" if hit.row.version is not None and hit.line else ""
