@@ -36,6 +36,7 @@ COMMANDS: Final = (
     Command("member", "member"),
     Command("server", "server"),
     Command("export", "inspect"),
+    Command("fork", "fork"),
     Command("diff", "diff"),
     Command("report", "report"),
     Command("search", "search"),

@@ -1,0 +1,178 @@
+"""A new workspace that begins at a past moment of another one, agents and tasks included.
+
+Rows are copied, with their numbers and contents, not referred to: a journal is whole by itself. It can be
+verified, moved to another machine and backed up without the one that it came from, which may go on or be
+deleted, and no later row of which can be taken for one of the fork. What it costs is disk, once.
+
+Not everything is as it was. Logins and tokens stay behind. Nothing runs in a fork: leases of processes are no
+rows, those on boards are over, and commands that had no end are interrupted; sessions can be resumed. Tasks
+have folders of their own, so that nobody works in those of the original; files there that the journal does
+not keep, for they are no text, are gone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple
+
+from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
+from watchroom.disk import Folder
+from watchroom.journal import Journal, open_journal
+from watchroom.journal.moving import open_move_side
+from watchroom.model import SYSTEM, Draft, Json, Note, Row, Write, Zone
+from watchroom.rules.details import size_without_text
+from watchroom.validation import encode_text, sha256
+from watchroom.workspace import Workspace
+from watchroom.zones.commands import END
+from watchroom.zones.leases import EXPIRED
+
+FORK: Final = "fork_workspace"
+"""The tool of the rows by which a fork begins."""
+TASKS_SUFFIX: Final = "-tasks"
+"""Of the folder beside a fork in which its tasks have theirs."""
+_NOT_COPIED: Final[frozenset[Zone]] = frozenset({"token"})
+_BATCH_ROWS: Final = 500
+_BATCH_BYTES: Final = 8 * 1024 * 1024
+"""So many rows, or contents of so many bytes, are copied in one transaction."""
+_INTERRUPTED: Final = '{"interrupted": true}'
+_PLACES: Final = ("workspacePath", "checkout", "machine")
+"""What a task's content says of where its folder is."""
+
+
+class Fork(NamedTuple):
+    """A fork: its folder, the row of the original that it begins after, how many rows were copied, and the
+    folder of its tasks, empty where no task has files."""
+
+    root: str
+    row: int
+    rows: int
+    tasks: str
+
+
+def fork_workspace(
+    journal: Journal,
+    until: int,
+    out: str | os.PathLike[str],
+    told: Callable[[int, int], None] = lambda _, __: None,
+) -> Fork:
+    """Begin a workspace in the folder ``out``, which must not exist yet, with the rows of ``journal`` up to
+    row ``until``; the folders of its tasks are in ``out`` + `TASKS_SUFFIX`. ``told`` is called with the last
+    row that was copied and with ``until``, by their numbers. ``out`` appears when it is whole, or not at all.
+
+    Raises FileExistsError where something stands there, `JournalError`, `WorkspaceLocked`, OSError.
+    """
+    root = os.path.abspath(out)
+    tasks = root + TASKS_SUFFIX
+    for place in (root, tasks):
+        if os.path.lexists(place):
+            raise FileExistsError(place)
+    above, name = os.path.split(root)
+    os.makedirs(above, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{name}.", dir=above) as scratch:
+        built, built_tasks = os.path.join(scratch, "workspace"), os.path.join(scratch, "tasks")
+        path = os.path.join(built, CONTROL, JOURNAL_NAME)
+        os.makedirs(os.path.dirname(path), mode=0o700)
+        rows = _copy_rows(journal, until, path, tasks, told)
+        with closing(open_journal(path)) as fork:
+            fork.append([*_endings(fork), _fork_note(until)])
+            _lay_out_tasks(fork, built_tasks, os.path.join(scratch, "writing"))
+        with Workspace.open(built, create=False) as workspace:
+            workspace.flush()
+        has_tasks = os.path.isdir(built_tasks)
+        if has_tasks:
+            os.rename(built_tasks, tasks)
+        os.rename(built, root)
+    return Fork(root, until, rows, tasks if has_tasks else "")
+
+
+def _copy_rows(journal: Journal, until: int, path: str, tasks: str, told: Callable[[int, int], None]) -> int:
+    """Copy the rows into the file at ``path``; returns how many."""
+    count = 0
+    with closing(open_move_side(path)) as target:
+        for batch in _batches(journal, until, tasks):
+            target.write(batch)
+            count += len(batch)
+            told(batch[-1][0].seq, until)
+    return count
+
+
+def _batches(journal: Journal, until: int, tasks: str) -> Iterator[list[tuple[Row, str | None]]]:
+    batch: list[tuple[Row, str | None]] = []
+    size = after = 0
+    while rows := journal.rows(after, until=until, limit=_BATCH_ROWS):
+        after = rows[-1].seq
+        for row in rows:
+            if row.zone in _NOT_COPIED:
+                continue
+            content = journal.content(row.seq) if row.sha256 is not None else None
+            batch.append(_moved_task(row, content, tasks) if row.zone == "task" else (row, content))
+            size += row.size or 0
+            if len(batch) >= _BATCH_ROWS or size >= _BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _moved_task(row: Row, content: str | None, tasks: str) -> tuple[Row, str | None]:
+    """The row that began a task, with a folder of its own in ``tasks``, where it has one; any other as it is.
+    Of all rows only these say something else in a fork."""
+    begun = _parse_object(content) if row.version == 1 else {}
+    if not begun.get("workspacePath"):
+        return row, content
+    folder = os.path.join(tasks, row.path)
+    kept = {name: value for name, value in begun.items() if name not in _PLACES}
+    text = json.dumps({**kept, "workspacePath": folder}, ensure_ascii=False, indent=2) + "\n"
+    data = encode_text(text)
+    detail = json.dumps({**row.detail, "folder": folder}, ensure_ascii=False)
+    return row._replace(sha256=sha256(data), size=len(data), detail_json=detail), text
+
+
+def _parse_object(content: str | None) -> Mapping[str, Json]:
+    try:
+        found = json.loads(content or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _endings(fork: Journal) -> list[Draft]:
+    """The rows by which what cannot go on in a fork ends there."""
+    return [
+        *(
+            Write(SYSTEM, EXPIRED, "lease", head.path, None, expected=head.version or 0)
+            for head in fork.heads("lease")
+            if not head.deleted
+        ),
+        *(
+            Write(SYSTEM, END, "command", begun.path, _INTERRUPTED, begun.message, 1, {"interrupted": True})
+            for task in fork.heads("task")
+            for begun in fork.open_items("command", task.path)
+        ),
+        *(
+            Write(SYSTEM, FORK, "file", head.path, None, expected=head.version or 0)
+            for head in fork.heads("file")
+            if not head.deleted and size_without_text(head) is not None
+        ),
+    ]
+
+
+def _fork_note(until: int) -> Note:
+    return Note(SYSTEM, FORK, "workspace", "", detail={"row": until})
+
+
+def _lay_out_tasks(fork: Journal, target: str, scratch: str) -> None:
+    """Make a folder in ``target`` for each task that has one, with its files as ``fork`` has them."""
+    for task in fork.heads("task"):
+        begun = fork.version("task", task.path, 1)
+        if begun is None or "folder" not in begun.detail:
+            continue
+        with closing(Folder(os.path.join(target, task.path), scratch)) as folder:
+            for head in fork.heads("file", f"{task.path}/"):
+                content = None if head.deleted else fork.content(head.seq)
+                if content is not None:
+                    folder.write(tuple(head.path.split("/")[1:]), content.encode())

@@ -1,0 +1,51 @@
+"""The command fork: a new workspace from a past moment of another one."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from contextlib import closing
+
+from rich.console import Console
+from rich.progress import Progress
+from watchroom.fork import fork_workspace
+from watchroom.texts import Catalogue
+
+from watchroom_tui.commands.command import print_json
+from watchroom_tui.commands.time_argument import moment, open_journal
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.usage import WrongUsage
+
+
+def declare_fork(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    parser.add_argument("out", help=texts("cli.argument.fork_out"))
+    parser.add_argument("--at", metavar="SEQ | TIME", help=texts("cli.argument.at"))
+    parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
+
+
+def run_fork(args: Namespace, texts: Catalogue) -> int:
+    # Its bar is drawn with escapes.
+    with (
+        closing(open_journal(args.dir)) as journal,
+        Progress(console=Console(file=sys.__stderr__), transient=True) as progress,
+    ):
+        until = moment(journal, args.at, texts)
+        task = progress.add_task(texts("cli.fork.copying"), total=until)
+        bar = progress.tasks[task]
+
+        def show(done: int, _: int) -> None:
+            progress.advance(task, done - bar.completed)
+
+        try:
+            fork = fork_workspace(journal, until, args.out, show)
+        except FileExistsError as error:
+            raise WrongUsage(texts("cli.fork.exists", out=sanitize(str(error)))) from error
+    if args.json:
+        print_json(fork._asdict())
+        return 0
+    out = sanitize(args.out)
+    print(texts("cli.fork.done", rows=fork.rows, row=fork.row, out=out))
+    if fork.tasks:
+        print(texts("cli.fork.tasks", folder=sanitize(fork.tasks)))
+    return 0
