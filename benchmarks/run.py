@@ -19,6 +19,7 @@ import offloading
 import opening
 import realtime
 import replacing
+import reverting
 import sandboxing
 import sessions
 import sharing
@@ -43,6 +44,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "sessions": sessions.measure,
     "conversations": conversations.measure,
     "growth": growth.measure,
+    "reverts": reverting.measure,
     "snapshots": snapshots.measure,
     "stalls": stalls.measure,
     "offloading": offloading.measure,

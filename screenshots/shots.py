@@ -134,6 +134,61 @@ def editors_at_work() -> Iterator[Workspace]:
         yield workspace
 
 
+DISPUTED = "release-notes.md"
+"""What two agents of the team could not agree on."""
+NOTES = """# Release notes
+
+## 1.0
+
+- Sums, products and powers
+- Errors name the column
+- `calculator.evaluate` returns whole numbers where it can
+"""
+USAGE = """# Usage
+
+    calculator "2 * (3 + 4)"
+
+It prints 14.
+
+## Errors
+
+An error names the column that it was found at.
+
+## Limits
+
+Numbers have at most 1,000 digits.
+"""
+
+
+@contextmanager
+def team_in_dispute() -> Iterator[Workspace]:
+    """Three agents: two could not agree on the release notes, and the third spoils what others wrote."""
+    with (
+        TemporaryDirectory(prefix="calculator-") as root,
+        Workspace.open(os.path.join(root, "calculator"), ["coder", "tester", "writer"]) as workspace,
+    ):
+        coder, tester, writer = (
+            workspace.tools(name).dispatch_tool_call for name in ("coder", "tester", "writer")
+        )
+
+        def write(call: Callable[..., object], path: str, text: str, expected: int, message: str) -> None:
+            given = {"filepath": path, "content": text, "message": message, "expected_version": expected}
+            call("collab_write", given)
+
+        write(writer, DISPUTED, NOTES, 0, "Begin the release notes")
+        powers = NOTES.replace("powers", "powers; powers group from the right")
+        write(coder, DISPUTED, powers, 1, "Say how powers group")
+        write(writer, DISPUTED, NOTES.replace("products", "quotients"), 1, "Quotients work by now")
+        write(writer, "docs/usage.md", USAGE, 0, "Show how it is called")
+        broken = USAGE.replace("prints 14", "prints 42").replace("An error names", "No error names")
+        write(tester, "docs/usage.md", broken, 1, "Simplify")
+        more = broken.replace("1,000 digits", "10,000 digits").replace("it was found at", "it was found in")
+        write(writer, "docs/usage.md", more, 2, "Longer numbers work")
+        write(tester, "docs/faq.md", "It never fails.\n", 0, "Answer questions")
+        tester("save_to_my_workspace", {"filename": "done.md", "content": "- all tests pass\n"})
+        yield workspace
+
+
 @dataclass(frozen=True, slots=True)
 class Shot:
     """``build`` makes the app over the workspace of a team at work.
@@ -186,8 +241,6 @@ async def _settled(pilot: Pilot[Any]) -> None:
 
 NEWS = 6
 """So many edits come before one looks again."""
-DISPUTED = "release-notes.md"
-"""What two agents of the team could not agree on."""
 
 
 def _at_the_dispute(
@@ -305,6 +358,17 @@ async def _at_an_agent(pilot: Pilot[Any]) -> None:
     await _settled(pilot)
 
 
+async def _taking_back(pilot: Pilot[Any]) -> None:
+    """Have shown what taking the tester's work back changes."""
+    app = pilot.app
+    assert isinstance(app, WatchroomApp)
+    await _settled(pilot)
+    await app.navigator.go_to("agents", AgentTarget("tester"))
+    await _settled(pilot)
+    await pilot.press("V")
+    await _settled(pilot)
+
+
 async def _merging(app: WatchroomApp, row: Row) -> None:
     await app.navigator.open_merge(row)
 
@@ -326,12 +390,15 @@ SHOTS: tuple[Shot, ...] = (
     Shot("boards", MIDDLE, _rooms(), ("6",), act=_settled),
     Shot("boards-wide", WIDE, _rooms(), ("6",), act=_settled),
     Shot("board-edit", MIDDLE, _rooms(), act=_writing_on_a_board),
-    Shot("merge", MIDDLE, _rooms(), act=_at_the_dispute(_merging)),
-    Shot("merge-narrow", NARROW, _rooms(), act=_at_the_dispute(_merging, "c")),
-    Shot("commit", MIDDLE, _rooms(), act=_at_the_dispute(_merging, "c", "i", "w")),
-    Shot("conflict", MIDDLE, _rooms(), act=_at_the_dispute(_in_its_file)),
-    Shot("sides", WIDE, _rooms(), act=_at_the_dispute(_in_its_file, "s")),
-    Shot("blame", MIDDLE, _rooms(), act=_at_the_dispute(_in_its_file, "L")),
+    Shot("merge", MIDDLE, _dashboard, act=_at_the_dispute(_merging), team=team_in_dispute),
+    Shot("merge-narrow", NARROW, _dashboard, act=_at_the_dispute(_merging, "c"), team=team_in_dispute),
+    Shot("commit", MIDDLE, _dashboard, act=_at_the_dispute(_merging, "c", "i", "w"), team=team_in_dispute),
+    Shot("conflict", MIDDLE, _dashboard, act=_at_the_dispute(_in_its_file), team=team_in_dispute),
+    Shot("sides", WIDE, _dashboard, act=_at_the_dispute(_in_its_file, "s"), team=team_in_dispute),
+    Shot("blame", MIDDLE, _dashboard, act=_at_the_dispute(_in_its_file, "L"), team=team_in_dispute),
+    Shot("revert", MIDDLE, _dashboard, act=_taking_back, team=team_in_dispute),
+    Shot("revert-narrow", NARROW, _dashboard, act=_taking_back, team=team_in_dispute),
+    Shot("revert-wide", WIDE, _dashboard, act=_taking_back, team=team_in_dispute),
     Shot("activity", MIDDLE, _rooms(), ("8", "down", "down"), act=_settled),
     Shot("tasks", MIDDLE, _dashboard, act=_at_an_agent, team=society_at_work),
     Shot("tasks-narrow", NARROW, _dashboard, ("9", "tab"), act=_settled, team=society_at_work),
