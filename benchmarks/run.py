@@ -21,6 +21,7 @@ import realtime
 import replacing
 import reverting
 import sandboxing
+import searching
 import sessions
 import sharing
 import snapshots
@@ -46,6 +47,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "growth": growth.measure,
     "reverts": reverting.measure,
     "snapshots": snapshots.measure,
+    "search": searching.measure,
     "stalls": stalls.measure,
     "offloading": offloading.measure,
     "attached": attached.measure,

@@ -18,7 +18,7 @@ from watchroom.errors import JournalError
 from watchroom.search.deadline import Deadline
 
 INDEX_NAME: Final = "search.db"
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Counted up by whoever changes what is indexed, or how: an index of another format is made anew."""
 MOST_BYTES: Final = 2 * 1024**3
 """Of the file: after that the oldest rows go."""

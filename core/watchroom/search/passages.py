@@ -15,15 +15,17 @@ from watchroom.model import PRINTED, STREAM, Json, Row, Zone
 _TEXT_ZONES: Final[frozenset[Zone]] = frozenset({"private", "handoff", "collab", "board", "file", "config"})
 """Whose rows carry texts as people and agents wrote them, version after version."""
 _SILENT_ZONES: Final[frozenset[Zone]] = frozenset({"token", "lease"})
+_RECORD_ZONES: Final[frozenset[Zone]] = frozenset({"revert"})
+"""Whose contents are numbers and checksums: their messages say what there is to be found."""
 _SILENT_TOOLS: Final = frozenset({STREAM, PRINTED})
 """Pieces: the whole comes with the step, and with the command's end."""
 _SAID: Final = ("assistant", "user")
 """Whose messages are said. What tools answered was read, and the prompt of the system is nobody's word."""
 _DEEPEST: Final = 20
 _MOST_PIECES: Final = 2000
-_MOST_CACHED: Final = 64
+_MOST_CACHED: Final = 4_000_000
+"""Characters of all versions that are kept together, and of the largest one."""
 _LARGEST_CACHED: Final = 100_000
-"""Characters."""
 
 
 class Passage(NamedTuple):
@@ -41,13 +43,15 @@ class PassageReader:
         self._journal = journal
         self._texts: dict[tuple[Zone, str, int], str] = {}
         """Of versions that were read last: the next rows often follow them."""
+        self._cached = 0
+        """Their characters."""
 
     def read(self, row: Row) -> tuple[Passage, ...]:
         """What ``row`` says; nothing where its text is damaged. Raises `JournalError`."""
         if row.zone in _SILENT_ZONES or row.tool in _SILENT_TOOLS:
             return ()
         try:
-            content = self._journal.content(row.seq) if row.size else None
+            content = self._journal.content(row.seq) if row.size and row.zone not in _RECORD_ZONES else None
             said = () if content is None else tuple(self._passages(row, content))
         except JournalDamaged:
             said = ()
@@ -71,15 +75,15 @@ class PassageReader:
     def _base_text(self, row: Row, content: str) -> str:
         """What ``row`` was made from, so that what it has in common with that is not new."""
         base = row.version - 1 if row.version is not None else row.base or 0
-        if row.version is not None and len(content) <= _LARGEST_CACHED:
-            if len(self._texts) >= _MOST_CACHED:
-                del self._texts[next(iter(self._texts))]
-            self._texts[row.zone, row.path, row.version] = content
-        if base <= 0:
-            return ""
         known = self._texts.pop((row.zone, row.path, base), None)
-        if known is not None:
-            return known
+        self._cached -= len(known or "")
+        if row.version is not None and len(content) <= _LARGEST_CACHED:
+            self._texts[row.zone, row.path, row.version] = content
+            self._cached += len(content)
+            while self._cached > _MOST_CACHED:
+                self._cached -= len(self._texts.pop(next(iter(self._texts))))
+        if known is not None or base <= 0:
+            return known or ""
         before = self._journal.versions(row.zone, row.path, after=base - 1, until=base)
         return (before[0][1] or "") if before else ""
 

@@ -30,7 +30,7 @@ from watchroom_tui.widgets.line_widget import content
 
 WORDS: Final = "search.words"
 """Under this name the dashboard remembers what was searched for."""
-_HITS: Final = 200
+_HITS: Final = 100
 _BEFORE: Final = 16
 """Characters before the first match in a line of the list."""
 _OF_PATHS: Final = frozenset({"collab", "private", "handoff", "file"})
