@@ -37,6 +37,7 @@ COMMANDS: Final = (
     Command("server", "server"),
     Command("export", "inspect"),
     Command("fork", "fork"),
+    Command("git", "git"),
     Command("diff", "diff"),
     Command("report", "report"),
     Command("search", "search"),
