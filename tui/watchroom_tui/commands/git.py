@@ -53,10 +53,11 @@ def _bar(texts: Catalogue) -> Iterator[Progress]:
     """A bar on the terminal, gone when it is done."""
     # It is drawn with escapes.
     with Bar(console=Console(file=sys.__stderr__), transient=True) as bar:
-        task = bar.add_task(texts("cli.git.reading"), total=None)
+        known = bar.tasks[bar.add_task(texts("cli.git.reading"), total=None)]
 
         def show(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
+            known.total = total
+            bar.advance(known.id, done - known.completed)
 
         yield show
 
