@@ -21,6 +21,9 @@ from watchroom.rules.config import Agent, Config, add_agents, check_role, parse_
 CONFIG_HEAD: Final[tuple[Zone, str]] = ("config", CONFIG_PATH)
 """Of what a question for several heads asks for the newest version of the config."""
 
+REGISTER: Final = "register"
+"""The tool of the rows by which agents are registered."""
+
 
 class _Version(NamedTuple):
     """A version of the config file, and what holds by it."""

@@ -32,7 +32,7 @@ from watchroom.journal import Journal, is_server_address, open_journal
 from watchroom.journal.errors import JournalDenied
 from watchroom.journal.snapshots import SNAPSHOT_ROWS
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
-from watchroom.registry import Registry
+from watchroom.registry import REGISTER, Registry
 from watchroom.row_dispatcher import RowDispatcher
 from watchroom.rules.addresses import row_address
 from watchroom.rules.config import Agent, Config, add_agents, render_config
@@ -213,7 +213,7 @@ class Workspace(Zones):
         self._checkout.make_folders(self.config.agents)
 
     def _write_config(self, text: str, expected: int) -> Row:
-        draft = Write(SYSTEM, "register", "config", CONFIG_PATH, text, expected=expected)
+        draft = Write(SYSTEM, REGISTER, "config", CONFIG_PATH, text, expected=expected)
         row, head = self._store.write(draft)
         if row.outcome == "conflict" and expected:
             raise VersionConflict(row, head, None, text)

@@ -59,7 +59,8 @@ class Machine:
     def end(self) -> None:
         assert self.process.stdin is not None
         self.process.stdin.close()
-        assert self.process.wait(PATIENCE) == 0
+        # It lays out what all the machines have written meanwhile, and has fallen behind where they were many.
+        assert self.process.wait(PATIENCE + SECONDS) == 0
         self._close()
 
     def kill(self) -> None:

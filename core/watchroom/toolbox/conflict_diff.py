@@ -17,11 +17,14 @@ def conflict_diff(journal: Journal, conflict: VersionConflict, texts: Catalogue)
     """Return a unified diff from the base of the write that ``conflict`` refused to the current version,
     empty if both are the same text, cut in the words of ``texts`` if it is long. None if the base is not in
     ``journal``, or nothing is current."""
-    row, current = conflict.row, conflict.current
-    base = journal.version(row.zone, row.path, row.base) if row.base and row.base > 0 else None
-    if base is None or current is None:
+    row, current, number = conflict.row, conflict.current, conflict.row.base or 0
+    if number <= 0 or current is None:
         return None
-    before, after = journal.content(base.seq) or "", conflict.current_content or ""
+    found = journal.versions(row.zone, row.path, after=number - 1, until=number)
+    if not found:
+        return None
+    base, text = found[0]
+    before, after = text or "", conflict.current_content or ""
     names = (f"{each.path} (v{each.version}, {each.actor})" for each in (base, current))
     return truncate_diff(unified_diff(before, after, *names), texts)
 

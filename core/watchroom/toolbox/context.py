@@ -9,7 +9,6 @@ from watchroom.model import Zone
 from watchroom.texts import Catalogue, Language, catalogue
 from watchroom.zones import Zones
 from watchroom.zones.realtime import ReplicaView
-from watchroom.zones.task_errors import AgentEnded
 
 
 class ToolContext:
@@ -31,11 +30,6 @@ class ToolContext:
     def texts(self) -> Catalogue:
         """The core's texts in the caller's language."""
         return catalogue(self.language)
-
-    def check_not_ended(self) -> None:
-        """Raise `AgentEnded` if the actor worked on a task and was ended."""
-        if self.zones.members.has_ended(self.actor):
-            raise AgentEnded(agent=self.actor)
 
     def record_seen(self, zone: Zone, path: str, version: int) -> None:
         """Remember that the actor read or wrote the whole of ``version`` of the file or board ``path`` of

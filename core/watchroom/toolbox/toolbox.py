@@ -195,8 +195,7 @@ class Toolbox:
             earlier = self._earlier_row(tool, repeated) if repeated else None
             if earlier:
                 return self._replay(tool, params, earlier).to_dict()
-            with self._store.registry.hold():
-                self._context.check_not_ended()
+            with self._context.zones.members.hold(self.actor):
                 self._policy.check(tool.name, parsed, is_approved=bool(approved))
                 with self._approval_scope(tool.name, parsed, approved, repeated):
                     result: ResultModel = tool.run(self._context, params)

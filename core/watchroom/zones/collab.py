@@ -71,11 +71,14 @@ class CollabZone:
     def read(self, actor: str, path: str, version: int | None = None) -> FileVersion:
         """The current version of ``path``, or an earlier ``version``, as ``actor`` reads it. Raises
         `InvalidPath`, `NotFound`, `VersionNotFound`."""
-        head, row = self._version(validation.check_path(path), version)
-        self._store.note_reading(
-            actor, READ_TOOL if row is head else READ_OLD_TOOL, "collab", path, row.version
-        )
-        return FileVersion(row, self._store.content(row), head.version or 0)
+        head, text = self._store.live_text("collab", validation.check_path(path))
+        row = head
+        if version is not None and version != head.version:
+            row = self._earlier(head, version)
+            text = self._store.content(row)
+        tool = READ_TOOL if row is head else READ_OLD_TOOL
+        self._store.note_reading(actor, tool, "collab", path, row.version)
+        return FileVersion(row, text, head.version or 0)
 
     def files(self, actor: str, *, tool: str) -> list[Row]:
         """The newest row of every file that is not deleted, by path. A reading by ``actor`` with ``tool``."""
@@ -96,7 +99,8 @@ class CollabZone:
         """Make a new version of ``path`` with the content of ``version``, by ``actor`` with ``tool`` and
         ``message``. Returns its row. Raises `NotFound`, `VersionNotFound`, and `VersionConflict` if the file
         moves meanwhile, or if ``expected`` is given and is not the current version any more."""
-        head, target = self._version(validation.check_path(path), version)
+        head = self._store.live_head("collab", validation.check_path(path))
+        target = head if version == head.version else self._earlier(head, version)
         content = self._store.content(target)
         base = (head.version or 0) if expected is None else expected
         return self.write(actor, path, content, base, tool=tool, message=message)
@@ -106,12 +110,9 @@ class CollabZone:
         self._store.commits.flush()
         return self._store.last_seen(actor, "collab", path, READ_TOOL)
 
-    def _version(self, path: str, version: int | None) -> tuple[Row, Row]:
-        """The current version, and the wanted one."""
-        head = self._store.live_head("collab", path)
-        if version is None or version == head.version:
-            return head, head
-        row = self._store.journal.version("collab", path, version)
+    def _earlier(self, head: Row, version: int) -> Row:
+        """The row of ``version`` of the path whose current one is ``head``. Raises `VersionNotFound`."""
+        row = self._store.journal.version("collab", head.path, version)
         if row is None:
-            raise VersionNotFound(path=path, version=version, current=head.version)
-        return head, row
+            raise VersionNotFound(path=head.path, version=version, current=head.version)
+        return row

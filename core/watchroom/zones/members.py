@@ -8,11 +8,13 @@ all.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import Final, NamedTuple, TypeAlias
 
 from watchroom import validation
-from watchroom.errors import InvalidAgentId, UnknownAgent
+from watchroom.errors import InvalidAgentId, UnknownAgent, VersionConflict
 from watchroom.model import (
     HUMAN_PREFIX,
     MESSAGE,
@@ -26,7 +28,7 @@ from watchroom.model import (
     Write,
     Zone,
 )
-from watchroom.registry import CONFIG_HEAD
+from watchroom.registry import CONFIG_HEAD, REGISTER
 from watchroom.rules.config import Agent, Config, Layer, find_role_collision
 from watchroom.rules.members import (
     Member,
@@ -64,6 +66,18 @@ class _TaskRows(NamedTuple):
         return list_members(*self)
 
 
+class _Caller(NamedTuple):
+    """Who calls a tool: ``member`` of these ``members``, None where ``agent`` works on no task."""
+
+    members: Members
+    agent: str
+    member: Member | None
+
+
+_caller: Final[ContextVar[_Caller | None]] = ContextVar("watchroom_caller", default=None)
+"""Whom a tool call of this thread is made by."""
+
+
 class Members:
     """The agents of tasks, in ``store``; ``tasks`` are theirs, and ``register`` adds agents to the config.
     May be used from any thread."""
@@ -76,6 +90,20 @@ class Members:
         """The rows that made agents, by their ids: these never change."""
         self._asked: dict[str, set[tuple[Zone, str]]] = {}
         """By agent, of which paths the heads told last time what it is."""
+
+    @contextmanager
+    def hold(self, agent: str) -> Iterator[None]:
+        """Within, on this thread, who is registered and what ``agent`` is, which calls a tool, is asked for
+        once. Raises `AgentEnded` if it worked on a task and does no more."""
+        with self._store.registry.hold():
+            found = self._find(agent)
+            if found is not None and found.ended is not None:
+                raise AgentEnded(agent=agent)
+            token = _caller.set(_Caller(self, agent, found))
+            try:
+                yield
+            finally:
+                _caller.reset(token)
 
     def start(self, task: Task) -> Member:
         """Make the first agent of ``task``, whose instructions are what was asked for; once, however often it
@@ -93,7 +121,7 @@ class Members:
         validation.encode_text(instructions)
         role = _normalize_role(role)
         validation.check_agent_id(name or _slugify(role))
-        limits = self._tasks.find(parent.task).limits
+        limits = self._tasks.limits_of(parent.task)
 
         def check(members: Iterable[Member]) -> Member | None:
             if parent.depth + 1 > limits.depth:
@@ -190,7 +218,9 @@ class Members:
 
     def find_active(self, agent: str) -> Member:
         """The member that ``agent`` is. Raises `NotInTask`, and `AgentEnded` where it works no more."""
-        found = self._find(agent)
+        caller = _caller.get()
+        is_held = caller is not None and caller.members is self and caller.agent == agent
+        found = caller.member if caller is not None and is_held else self._find(agent)
         if found is None:
             raise NotInTask(agent=agent)
         if found.ended is not None:
@@ -250,16 +280,18 @@ class Members:
 
     def of_task(self, task: str) -> list[Member]:
         """All agents that work on ``task`` or did, those that spawned others before these."""
-        return self._rows_of(task).members()
+        return self._rows_of(task)[0].members()
 
-    def _rows_of(self, task: str) -> _TaskRows:
+    def _rows_of(self, task: str, agent: str = "") -> tuple[_TaskRows, Row | None]:
+        """What says who works on ``task``, and the newest row of ``agent``, whose ever it is."""
         journal = self._store.journal
         heads = journal.open_items(ZONE, task)
-        config, end = journal.heads_of([CONFIG_HEAD, ("task", task)])
+        config, end, of_agent = journal.heads_of([CONFIG_HEAD, ("task", task), (ZONE, agent)])
         agents = self._store.registry.apply_head(config).agents.values()
         spawned = {head.path: row for head in heads if (row := self._spawn_row(head.path, head)) is not None}
         ended = {head.path: head for head in heads if is_termination(head)}
-        return _TaskRows(task, tuple(agents), spawned, ended, end if end and end.version != 1 else None)
+        ended_task = end if end and end.version != 1 else None
+        return _TaskRows(task, tuple(agents), spawned, ended, ended_task), of_agent
 
     def instructions_of(self, member: Member) -> str:
         """What ``member`` was told when it was spawned, empty where nobody spawned it."""
@@ -275,12 +307,12 @@ class Members:
     ) -> Member:
         """A new agent, or the one that ``check`` finds in its place. Raises `InvalidRole`."""
         with self._store.journal.exclusive("members"):
-            rows = self._rows_of(agent.task)
+            rows, of_wanted = self._rows_of(agent.task, wanted)
             known = check(rows.members())
             if known is not None:
                 return known
             self._store.registry.check_role(agent)
-            path = self._find_free_id(wanted, agent)
+            path = self._find_free_id(wanted, agent, of_wanted)
             detail: dict[str, Json] = {
                 "task": agent.task,
                 "parent": agent.supervisor,
@@ -289,18 +321,38 @@ class Members:
             }
             line = validation.extract_first_line(instructions, _LONGEST_LINE)
             draft = Write(actor, SPAWN, ZONE, path, instructions, line, 0, detail)
-            rows.spawned[path] = self._spawned[path] = self._store.write(draft).row
+            rows.spawned[path] = self._spawned[path] = self._write(draft, agent._replace(id=path))
         return next(each for each in rows.members() if each.id == path)
 
-    def _find_free_id(self, wanted: str, agent: Agent) -> str:
-        """An id that nobody has or had, and that is no other agent's role, as near to ``wanted`` as there
-        is."""
+    def _write(self, draft: Write, agent: Agent) -> Row:
+        """The row of ``draft``, which spawns ``agent``; in the same commit that is registered, unless others
+        change the config just now."""
+        made: list[Row] = []
+
+        def write(text: str, expected: int) -> Row:
+            registered = Write(SYSTEM, REGISTER, *CONFIG_HEAD, text, expected=expected)
+            (spawned, _), (row, head) = self._store.write_all([draft, registered])
+            made.append(spawned)
+            if row.outcome == "conflict":
+                raise VersionConflict(row, head, None, text)
+            return row
+
+        # `ensure_registered` comes afterwards.
+        with suppress(VersionConflict):
+            self._store.registry.add([agent], write)
+        self._store.checkout.make_folders([agent.id])
+        return made[0]
+
+    def _find_free_id(self, wanted: str, agent: Agent, of_wanted: Row | None) -> str:
+        """An id that nobody has or had, and that is no other agent's role, as near to ``wanted`` as there is;
+        ``of_wanted`` is the newest row of who is called so."""
         known = self._store.registry.current().agents.values()
         registered = self._store.registry.ever_known()
 
         def is_taken(number: int) -> bool:
             found = _numbered_id(wanted, number)
-            if found in registered or self._store.journal.head(ZONE, found) is not None:
+            head = of_wanted if found == wanted else self._store.journal.head(ZONE, found)
+            if found in registered or head is not None:
                 return True
             return find_role_collision(agent._replace(id=found), known) is not None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -36,12 +37,14 @@ class Store:
         without a row, where the disk has no place for its file, `InvalidPath` and `NotText`.
         """
         self.check_place(draft)
-        appended = self.commits.commit(draft)
-        if appended.row.error == ApprovalOutdated.code:
-            raise ApprovalOutdated(tool=draft.tool, has_row=True)
-        if appended.row.error == "path_blocked":
-            raise PathBlocked(path=draft.path, by=appended.row.detail["by"])
-        return appended
+        return _checked(draft, self.commits.commit(draft))
+
+    def write_all(self, drafts: Sequence[Write]) -> list[Appended]:
+        """Commit ``drafts`` at once; returns what became of each, in their order. Raises as `write` does."""
+        for draft in drafts:
+            self.check_place(draft)
+        appended = self.commits.commit_all(drafts)
+        return [_checked(*each) for each in zip(drafts, appended, strict=True)]
 
     def check_conditions(self, draft: Write) -> None:
         """Raise `ApprovalOutdated` if a condition of the approval of the call that ``draft`` is made for no
@@ -90,6 +93,14 @@ class Store:
             raise NotFound(path=path, zone=zone)
         return head
 
+    def live_text(self, zone: Zone, path: str) -> tuple[Row, str]:
+        """As `live_head` of ``path`` in ``zone``, with its content: one question. Raises `NotFound`,
+        `JournalError`."""
+        (found,) = self.journal.heads_with_content([(zone, path)])
+        if found is None or found[0].deleted:
+            raise NotFound(path=path, zone=zone)
+        return found[0], found[1] or ""
+
     def content(self, row: Row) -> str:
         """The text that ``row`` carries, empty where it carries none. Raises `JournalError`."""
         return self.journal.content(row.seq) or ""
@@ -113,3 +124,12 @@ class Store:
         # If the current version is not the actor's own, an older one of its own would be refused as well.
         wrote = (head.version or 0) if head and head.actor == actor else 0
         return max(read, wrote)
+
+
+def _checked(draft: Write, appended: Appended) -> Appended:
+    """What became of ``draft``, unless it was refused for what its caller does not look at."""
+    if appended.row.error == ApprovalOutdated.code:
+        raise ApprovalOutdated(tool=draft.tool, has_row=True)
+    if appended.row.error == "path_blocked":
+        raise PathBlocked(path=draft.path, by=appended.row.detail["by"])
+    return appended

@@ -138,6 +138,10 @@ class Tasks:
             raise TaskNotFound(task=validation.escape_unstorable(task, 100))
         return self._read(head)
 
+    def limits_of(self, task: str) -> TaskLimits:
+        """What the agents of ``task`` keep to, which never changes. Raises as `find` does."""
+        return (self._known.get(task) or self.find(task)).limits
+
     def list(self) -> Iterator[Task]:
         """All tasks that can be read, in order of id."""
         for head in self._store.journal.heads(ZONE):

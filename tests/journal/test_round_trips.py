@@ -1,0 +1,46 @@
+"""A call of a tool asks a server few questions: each is a round trip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from watchroom import Json, Toolbox, Workspace
+from watchroom.journal.postgres import PostgresJournal
+
+pytestmark = pytest.mark.postgres
+
+FILE: dict[str, Json] = {"filepath": "plan.md", "content": "x", "message": "m"}
+
+
+def test_a_call_asks_few_questions(new_database: Callable[[], str], tmp_path: Path) -> None:
+    with Workspace.open(new_database(), ["alice", "bob"], checkout=tmp_path / "team") as workspace:
+        journal = workspace.journal
+        assert isinstance(journal, PostgresJournal)
+        task = workspace.tasks.submit("human:dana", "Build it.", tmp_path / "app")
+        lead = workspace.tools(workspace.members.start(task).id)
+        alice = workspace.tools("alice")
+
+        def asked(toolbox: Toolbox, tool: str, *calls: dict[str, Json], succeeds: bool = True) -> int:
+            """How many questions the last of ``calls`` asks: what a process asks once is no call's."""
+            count = 0
+            for arguments in calls:
+                workspace.flush()
+                before = journal.statements
+                assert toolbox.dispatch_tool_call(tool, arguments)["success"] is succeeds
+                count = journal.statements - before
+            return count
+
+        assert asked(alice, "collab_write", *(FILE | {"expected_version": n} for n in range(3))) <= 2
+        assert asked(alice, "collab_write", FILE, FILE) <= 2
+        stale = FILE | {"expected_version": 1}
+        assert asked(alice, "collab_write", stale, stale, succeeds=False) <= 4
+        reads: list[dict[str, Json]] = [{"filepath": "plan.md"}] * 2
+        assert asked(alice, "collab_read", *reads) <= 3
+        # What the actor has seen of a path is asked for once.
+        assert asked(alice, "collab_write", FILE | {"filepath": "a.md"}, FILE | {"filepath": "b.md"}) <= 4
+        roles: list[dict[str, Json]] = [{"role": f"tester{n}", "instructions": "Test."} for n in range(2)]
+        assert asked(lead, "spawn_agent", *roles) <= 6
+        messages: list[dict[str, Json]] = [{"to": "user", "payload": {"text": "Hello."}}] * 2
+        assert asked(lead, "send_message", *messages) <= 2
