@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import attached
 import boards
+import compare
 import conversations
 import dashboard
 import growth
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "reverts": reverting.measure,
     "snapshots": snapshots.measure,
     "search": searching.measure,
+    "compare": compare.measure,
     "stalls": stalls.measure,
     "offloading": offloading.measure,
     "attached": attached.measure,
