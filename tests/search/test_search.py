@@ -269,6 +269,23 @@ def test_an_index_that_is_gone_or_damaged_is_made_anew(
     assert found(fresh, journal, "last") == [51]
 
 
+def test_an_index_that_is_deleted_while_it_is_made_is_begun_again(
+    journal: Journal, index: SearchIndex, tmp_path: Path
+) -> None:
+    class Deleting(Event):
+        """Has the file deleted between two batches."""
+
+        def wait(self, timeout: float | None = None) -> bool:
+            (tmp_path / INDEX_NAME).unlink(missing_ok=True)
+            return False
+
+    journal.append([write(f"text {number}\n", path=str(number)) for number in range(500)])
+    assert index.index_missing(journal, Deleting(), share=1.0) < 500
+    assert found(index, journal, "text") == []
+    assert update(index, journal) == 500
+    assert len(found(index, journal, "text", limit=1000)) == 500
+
+
 def test_the_index_of_another_journal_is_not_used(journal: Journal, index: SearchIndex) -> None:
     journal.append([write("mine\n")])
     update(index, journal)

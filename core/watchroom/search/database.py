@@ -36,7 +36,7 @@ _log = logging.getLogger("watchroom")
 
 
 class DamagedIndexError(Exception):
-    """The index cannot be read, and was deleted."""
+    """The index was deleted just now: by somebody, or because it could not be read."""
 
 
 class IndexState(NamedTuple):
@@ -122,6 +122,9 @@ class IndexDatabase:
             with closing(opened) as connection:
                 yield connection
         except sqlite3.OperationalError as error:
+            if not self.exists:
+                # Somebody deleted it just now.
+                raise DamagedIndexError from error
             raise JournalError(reason=f"{INDEX_NAME}: {error}") from error
         except sqlite3.DatabaseError as error:
             _log.warning("%s is made anew: %s", self._path, error)
