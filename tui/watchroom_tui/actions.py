@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Scope: TypeAlias = Literal[
     "app",
+    "timeline",
     "list",
     "view",
     "overview",
@@ -72,7 +73,7 @@ class Action(NamedTuple):
     @property
     def target(self) -> str:
         """The action as Textual's ``run_action`` takes it: with what should do it."""
-        whose = "app" if self.scope == "app" else "focused" if self.scope in OF_THE_FOCUSED else "screen"
+        whose = "app" if self.scope in OF_THE_APP else "focused" if self.scope in OF_THE_FOCUSED else "screen"
         return f"{whose}.{self.name}"
 
     def keys_in(self, keymap: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
@@ -86,6 +87,8 @@ class Action(NamedTuple):
         return tuple(KEY_NAMES.get(key, key) for key in self.keys_in(keymap))
 
 
+OF_THE_APP: Final = frozenset({"app", "timeline"})
+"""What these keys do is done by the app, wherever one is."""
 OF_THE_FOCUSED: Final = frozenset(
     {"list", "view", "search", "board_writing", "editor", "session", "choices", "review"}
 )
@@ -115,6 +118,10 @@ KEY_NAMES: Final = {
     "colon": ":",
     "slash": "/",
     "semicolon": ";",
+    "comma": ",",
+    "full_stop": ".",
+    "minus": "-",
+    "plus": "+",
     "escape": "esc",
     "shift+tab": "⇧tab",
     "shift+enter": "⇧enter",
@@ -126,13 +133,7 @@ KEY_NAMES: Final = {
     "right": "→",
     "pageup": "pgup",
     "pagedown": "pgdn",
-    "ctrl+p": "^p",
-    "ctrl+c": "^c",
-    "ctrl+f": "^f",
-    "ctrl+j": "^j",
-    "ctrl+r": "^r",
-    "ctrl+s": "^s",
-    "ctrl+x": "^x",
+    **{f"ctrl+{letter}": f"^{letter}" for letter in "pcfjrsx"},
 }
 
 SCREENS: Final[tuple[tuple[str, str], ...]] = (
@@ -170,6 +171,15 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("alerts", "app", "cycle_alerts"),
     Action("theme", "app", "flip_theme"),
     Action("quit", "app", "quit", ("q", "ctrl+c")),
+    Action("timeline", "timeline", "toggle_timeline", ("T",)),
+    Action("previous_row", "timeline", "step_row(-1)", ("comma",), footer=True),
+    Action("next_row", "timeline", "step_row(1)", ("full_stop",), footer=True),
+    Action("previous_marker", "timeline", "step_marker(-1)", PREVIOUS, footer=True, meaning="previous"),
+    Action("next_marker", "timeline", "step_marker(1)", NEXT, meaning="next"),
+    Action("play_rows", "timeline", "toggle_playing", ("space",), footer=True, meaning="mark"),
+    Action("slower", "timeline", "change_speed(-1)", ("minus",)),
+    Action("quicker", "timeline", "change_speed(1)", ("plus",), footer=True),
+    Action("compare_moments", "timeline", "mark_moment", ("B",), footer=True, meaning="both"),
     Action("up", "list", "move(-1)", ("up", "k"), meaning="up"),
     Action("down", "list", "move(1)", ("down", "j"), meaning="down"),
     Action("page_up", "list", "page(-1)", ("pageup",), meaning="page up"),
@@ -233,7 +243,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("take_current", "merge", "take('current')", ("c",), footer=True, acts=True),
     Action("take_incoming", "merge", "take('incoming')", ("i",), footer=True, acts=True),
     Action("take_both", "merge", "take('both')", ("b",), footer=True, acts=True),
-    Action("take_both_incoming_first", "merge", "take('both_incoming_first')", ("B",), acts=True),
+    Action(
+        "take_both_incoming_first", "merge", "take('both_incoming_first')", ("B",), acts=True, meaning="both"
+    ),
     Action("take_neither", "merge", "take('neither')", ("x",), footer=True, acts=True),
     Action("whole_file", "merge", "whole_file", ("A",), footer=True, acts=True),
     Action("commit", "merge", "commit", ("w",), footer=True, acts=True),
@@ -341,7 +353,7 @@ def offered(is_live: bool, *scopes: str) -> list[Action]:
 
 def is_possible(action: Action, screen: Screen[Any]) -> bool:
     """Whether ``action`` makes sense for what the cursor of ``screen`` is on: Textual's ``check_action``."""
-    node: DOMNode = screen.app if action.scope == "app" else screen
+    node: DOMNode = screen.app if action.scope in OF_THE_APP else screen
     if action.scope in OF_THE_FOCUSED and screen.focused is not None:
         node = screen.focused
     _, name, parameters = parse(action.name)

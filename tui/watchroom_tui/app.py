@@ -23,6 +23,7 @@ from watchroom.texts import Language
 
 from watchroom_tui.actions import (
     ACTIONS,
+    OF_THE_APP,
     SCREEN_OF_SCOPE,
     SCREENS,
     Action,
@@ -37,12 +38,12 @@ from watchroom_tui.alerts.policy import AlertMode
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import DraftStore
 from watchroom_tui.localization import load_texts
-from watchroom_tui.notice import NoticeApp
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screen_registry import STYLESHEETS, load_screen_class
 from watchroom_tui.services.feed import Feed
 from watchroom_tui.services.feed_messages import ModelChanged, OutageChanged
 from watchroom_tui.services.navigator import Navigator
+from watchroom_tui.services.replay import ReplayApp
 from watchroom_tui.theme import DARK, LIGHT, THEMES
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.scrollable import ScrollableWidget
@@ -61,7 +62,7 @@ WATCH_SECONDS: Final = 0.5
 """How often it is looked whether the terminal is still there."""
 
 
-class WatchroomApp(NoticeApp):
+class WatchroomApp(ReplayApp):
     """The dashboard over ``journal``, live or as of row ``until``.
 
     ``open_workspace`` gives the workspace that acts go through; it is called once, off the event loop,
@@ -140,7 +141,8 @@ class WatchroomApp(NoticeApp):
         self.set_reactive(WatchroomApp.theme, chosen)
         self.add_class(f"-theme-{chosen}", "-light-mode" if chosen == LIGHT else "-dark-mode")
         self.stylesheet.set_variables(self.get_css_variables())
-        self.model, self.progress = self.feed.read_initial_model()
+        self.newest_model, self.progress = self.feed.read_initial_model()
+        self.model = self.newest_model
 
     def get_default_screen(self) -> Screen[None]:
         return _make_screen(self.DEFAULT_MODE)
@@ -181,17 +183,17 @@ class WatchroomApp(NoticeApp):
     @property
     def can_act(self) -> bool:
         """Whether a person can change anything here: not in the past, and not where one may only look."""
-        return self.feed.is_live and self._open_workspace is not None
+        return self.is_live and self._open_workspace is not None
 
     def explain_read_only(self) -> None:
         """Say why nothing can be changed."""
-        key = "only_looking" if self.feed.is_live else "in_the_past"
+        key = "only_looking" if self.is_live else "in_the_past"
         self.show_message(self.texts(f"files.{key}"), "warning")
 
     @property
     def is_live(self) -> bool:
         """Whether the present is shown, and not an earlier moment."""
-        return self.feed.is_live
+        return self.feed.is_live and self._replayed is None
 
     def act(self, tool: str, arguments: Mapping[str, Json]) -> Task[Mapping[str, Json] | None]:
         """Call a tool as the person, off the event loop, as soon as the workspace is open.
@@ -205,7 +207,7 @@ class WatchroomApp(NoticeApp):
         return task
 
     async def _act(self, tool: str, arguments: Mapping[str, Json]) -> Mapping[str, Json] | None:
-        workspace = self.workspace or await self.wait_for_workspace()
+        workspace = await self.wait_for_workspace()
         if workspace is None:
             self.explain_read_only()
             return None
@@ -224,7 +226,9 @@ class WatchroomApp(NoticeApp):
         self.post_message(message)
 
     def on_model_changed(self, message: ModelChanged) -> None:
-        self.model = message.model
+        self.newest_model = message.model
+        if self._replayed is None:
+            self.model = message.model
         self.progress = message.progress
         self.alert_monitor.record_current_needs()
         if self.model.conflicts and self._worker_process is None and self.is_running:
@@ -263,7 +267,7 @@ class WatchroomApp(NoticeApp):
 
     def now(self) -> int:
         """The moment that is shown: nanoseconds since the epoch."""
-        return time_ns() if self.feed.is_live else self.model.time
+        return time_ns() if self.is_live else self.model.time
 
     def send_to_terminal(self, sequence: str) -> None:
         """Write what is not for the screen, between two frames: the driver keeps the order."""
@@ -316,7 +320,7 @@ class WatchroomApp(NoticeApp):
 
     async def action_quit(self) -> None:
         """Leave; but what was begun and is neither committed nor sent would go with it, so ask first."""
-        unsaved = self.drafts.unsaved(self.model)
+        unsaved = self.drafts.unsaved(self.newest_model)
         if not unsaved:
             self.exit()
             return
@@ -361,7 +365,7 @@ class WatchroomApp(NoticeApp):
             return
         if len(self.screen_stack) > 1:
             await self._leave_screen()
-        elif self.base_screen and self.base_screen.return_to_pane():
+        elif self.leave_timeline() or (self.base_screen and self.base_screen.return_to_pane()):
             return
         elif self._visited:
             await self._switch_to(self._visited.pop())
@@ -395,7 +399,7 @@ class WatchroomApp(NoticeApp):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Every action of every screen, those of here first, each with its keys."""
         here = {
-            "app",
+            *OF_THE_APP,
             *([self.base_screen.SCREEN_NAME] if self.base_screen else []),
             *scopes_of(screen.focused),
         }
@@ -430,6 +434,7 @@ class WatchroomApp(NoticeApp):
 
     async def _stop_threads(self) -> None:
         await asyncio.to_thread(self.feed.stop)
+        await asyncio.to_thread(self.stop_timeline)
         if self._file_watcher is not None:
             await asyncio.to_thread(self._file_watcher.stop)
 

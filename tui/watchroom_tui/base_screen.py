@@ -22,6 +22,7 @@ from watchroom_tui.widgets.frame import Footer, Header, PaneTabs
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_widget import StyleRegistry
 from watchroom_tui.widgets.search import close_search
+from watchroom_tui.widgets.timeline_bar import TimelineBar
 from watchroom_tui.worker_screen import WorkerScreen
 
 
@@ -45,6 +46,7 @@ class BaseScreen(WorkerScreen[None]):
         super().__init__()
         self._trail: list[Widget] = []
         self._needs: tuple[Need, ...] = ()
+        self._timeline_bar: TimelineBar | None = None
         self._lists: dict[str, LineList[Any]] = {}
         # What is new is styled as it is mounted; Textual would parse every stylesheet twice more for it.
         self._css_update_count = self.app._css_update_count
@@ -64,7 +66,7 @@ class BaseScreen(WorkerScreen[None]):
         yield Header(self.dashboard.place)
         yield PaneTabs()
         yield from self.compose_panes()
-        yield Footer(self.SCREEN_NAME, can_act=self.dashboard.can_act)
+        yield Footer(self.SCREEN_NAME)
 
     @abstractmethod
     def compose_panes(self) -> ComposeResult:
@@ -108,6 +110,7 @@ class BaseScreen(WorkerScreen[None]):
         app = self.dashboard
         self._needs = urgent_needs(model, app.now())
         self._show_header()
+        self.show_timeline()
         self.show_model(model)
         self._show_tabs()
 
@@ -122,6 +125,22 @@ class BaseScreen(WorkerScreen[None]):
             progress=app.progress,
             outage=app.outage,
         )
+
+    def show_timeline(self) -> None:
+        """Bring the time line up to date; open or close it."""
+        state = self.dashboard.timeline
+        bar = self._timeline_bar
+        if (state is None) is not (bar is None):
+            if bar is None:
+                self._timeline_bar = bar = TimelineBar()
+                self.mount(bar, before=self.query_one(Footer))
+            else:
+                self._timeline_bar = None
+                bar.remove()
+            self.query_one(Footer).refresh()
+        if state is not None and bar is not None:
+            bar.show(state)
+        self.set_class(state is not None and state.seq is not None, "-replay")
 
     def _show_tabs(self) -> None:
         panes = self.panes_in_use

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from watchroom import Workspace
     from watchroom.journal import Journal
     from watchroom.model import Json, Row
-    from watchroom.projections import Model, Need
+    from watchroom.projections import Model, Need, TimelineView
     from watchroom.texts import Catalogue, Language
 
     from watchroom_tui.actions import Scope
@@ -69,6 +69,18 @@ class RangeTarget(NamedTuple):
 
 Target: TypeAlias = RowTarget | VersionTarget | AgentTarget | SessionTarget | TaskTarget | RangeTarget
 """What a screen can be asked to put the cursor on."""
+
+
+class TimelineState(NamedTuple):
+    """The time line as it is shown: ``timeline`` is all time, ``seq`` the row whose moment is shown, None for
+    the newest; ``speed`` how many times as quick as it was it is played, ``marked`` the row of the moment to
+    compare with."""
+
+    timeline: TimelineView
+    seq: int | None
+    is_playing: bool
+    speed: int
+    marked: int | None
 
 
 class Draft(Protocol):
@@ -155,6 +167,8 @@ class Dashboard(Protocol):
     """The folder of the workspace, or its address on a server; None where that is not known."""
     person: str
     model: Model
+    newest_model: Model
+    """What ``model`` is while no earlier moment is shown."""
     progress: float
     """The share of the journal that ``model`` holds, 0 to 1."""
     outage: int | None
@@ -187,6 +201,10 @@ class Dashboard(Protocol):
 
     @property
     def base_screen(self) -> ScreenInFront | None: ...
+
+    @property
+    def timeline(self) -> TimelineState | None:
+        """The time line, None where it is not open."""
 
     def now(self) -> int:
         """The moment that is shown: nanoseconds since the epoch."""

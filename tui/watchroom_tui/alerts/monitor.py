@@ -46,7 +46,9 @@ class AlertMonitor:
         app = self._app
         if self._watch is None:
             return
-        self._watch, told = next_alerts(self._watch, urgent_needs(app.model, app.now()), time.monotonic())
+        self._watch, told = next_alerts(
+            self._watch, urgent_needs(app.newest_model, time.time_ns()), time.monotonic()
+        )
         if told:
             title = f"Watchroom {app.place}"
             app.send_to_terminal(alert_sequence(self.mode, title, alert_text(told, app.texts), os.environ))

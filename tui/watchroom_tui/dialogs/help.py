@@ -19,7 +19,14 @@ class HelpDialog(Dialog):
     def on_mount(self) -> None:
         app = self.dashboard
         name = app.base_screen.SCREEN_NAME if app.base_screen else ""
-        here = {"app", "list", "view", name, *(app.base_screen.EXTRA_SCOPES if app.base_screen else ())}
+        here = {
+            "app",
+            "timeline",
+            "list",
+            "view",
+            name,
+            *(app.base_screen.EXTRA_SCOPES if app.base_screen else ()),
+        }
         lines: list[Line] = []
         # What only works here comes first: that is what people open the help for.
         for scope in sorted(SCOPES, key=lambda each: (each != name, SCOPES.index(each))):

@@ -72,6 +72,15 @@ NEED_MARKS: Final[dict[str, Span]] = {
 }
 
 
+MARKER_SIGNS: Final[dict[str, Span]] = {
+    "conflict": Span("⚔", "error"),
+    "failure": Span("✖", "error"),
+    "request": Span("◐", "accent"),
+    "person": Span("☺", "human"),
+    "revert": Span("↶", "warning"),
+    "task": Span("⚑", "ok"),
+}
+"""What happened at a moment, on the time line."""
 MOST_NAMED: Final = 3
 BOARD_MARK: Final = "▤"
 """Before the name of a board, which a shared file may have as well."""

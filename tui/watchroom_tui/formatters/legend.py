@@ -24,11 +24,12 @@ _MESSAGE_SIGNS: Final[Sequence[tuple[str, Span]]] = (
 
 
 def legend_lines(texts: Catalogue) -> list[Line]:
-    """What each sign stands for: of agents and tasks, needs, rows, and messages."""
+    """What each sign stands for: of agents and tasks, needs, rows, the time line, and messages."""
     return [
         *_group("agents", labels.STATUS_MARKS.items(), texts),
         *_group("needs", labels.NEED_MARKS.items(), texts),
         *_group("rows", _VERSION_SIGNS, texts),
+        *_group("timeline", labels.MARKER_SIGNS.items(), texts),
         *_group("messages", _MESSAGE_SIGNS, texts),
     ]
 

@@ -13,6 +13,7 @@ from watchroom.projections import Model, Need
 from watchroom.projections.model import BUCKET_SECONDS, sparkline_counts
 
 from watchroom_tui.actions import SCREENS, Action, is_possible, of_scope, offered, scopes_of
+from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters.columns import fit_path, sparkline
 from watchroom_tui.formatters.labels import cost_text, need_kind
 from watchroom_tui.formatters.local_time import local_clock, local_time, start_of_day, utc_offset, zoned_time
@@ -217,10 +218,9 @@ class _Entry(NamedTuple):
 class Footer(LineWidget):
     """The screens with their number keys, and the keys that matter here. All can be clicked."""
 
-    def __init__(self, screen_name: str, *, can_act: bool) -> None:
+    def __init__(self, screen_name: str) -> None:
         super().__init__()
         self._screen_name = screen_name
-        self._may_act = can_act
         self._is_main_screen = any(name == screen_name for _, name in SCREENS)
         self._targets: list[tuple[int, int, str]] = []
 
@@ -290,7 +290,7 @@ class Footer(LineWidget):
         the way back."""
         actions = [
             action
-            for action in offered(self._may_act, *self._scopes())
+            for action in offered(dashboard_of(self).can_act, *self._scopes())
             if action.footer and is_possible(action, self.screen)
         ]
         ours = [action for action in actions if action.scope not in ("list", "view")]
@@ -305,7 +305,8 @@ class Footer(LineWidget):
     def _scopes(self) -> list[str]:
         """What the keys mean where the focus is."""
         mine = [] if self._is_written_in() else [self._screen_name]
-        return [*mine, *scopes_of(self.screen.focused)]
+        replay = ["timeline"] if dashboard_of(self).timeline is not None else []
+        return [*replay, *mine, *scopes_of(self.screen.focused)]
 
     def _is_written_in(self) -> bool:
         """Whether the keys that have no other meaning write."""

@@ -19,6 +19,7 @@ from textual.widget import Widget
 from watchroom.model import Row
 
 from watchroom_tui.actions import Scope, bindings
+from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters.columns import format_age, wrap
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.localization import now_of, texts_of
@@ -104,11 +105,14 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         """Show these items, keeping the cursor on its item and everything where the eye has it."""
         if items is not self._all:
             before, self._all = self._all, items
-            if self.GROWS_AT_TOP and self._is_being_read() and self._has_grown(before):
+            is_held = self.GROWS_AT_TOP and self._is_being_read() and self._has_grown(before)
+            # An earlier moment has its own rows: none of another one stays in sight.
+            if is_held and dashboard_of(self).is_live:
                 self._held = items
                 self._retitle()
                 self._renew()
             else:
+                self._held = None
                 self._take(items)
         self._redraw_changed()
 

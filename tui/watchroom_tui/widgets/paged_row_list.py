@@ -10,6 +10,7 @@ from textual.message import Message
 from watchroom.journal import RowFilter
 from watchroom.model import Row
 
+from watchroom_tui.context import dashboard_of
 from watchroom_tui.widgets.lists import RowList
 
 NEAR: Final = 100
@@ -39,6 +40,13 @@ class PagedRowList(RowList):
 
     def show_newest(self, recent: Sequence[Row]) -> None:
         """Take in new rows at the top. ``recent``: the newest rows, newest first."""
+        if self._newest > (recent[0].seq if recent else 0) and not dashboard_of(self).is_live:
+            # An earlier moment is shown than before. Live, what was read may be newer than what is shown.
+            self._newest = 0
+            self._loaded = ()
+            self.show(())
+            self._start_over()
+            return
         if not recent or recent[0].seq <= self._newest:
             self._redraw_changed()
             return

@@ -66,6 +66,7 @@ class AgentsScreen(BaseScreen):
         self.set_class(view is None or view.session is None, "-without-session")
         self._show_buffers(model.buffers_of(view.agent.id) if view else [])
         if view is None:
+            self._clear_details()
             return
         prefix = f"{view.agent.id}/"
         # People take files back, too.
@@ -75,6 +76,15 @@ class AgentsScreen(BaseScreen):
             return
         self._loaded = shown
         self.load_agent(view.agent.id, model.seq)
+
+    def _clear_details(self) -> None:
+        """Show no files and rows: nobody is registered at this moment."""
+        if self._loaded is not None:
+            self._loaded = None
+            self.workers.cancel_group(self, "agent")
+            self.query_one("#files", FileList).show_of("", ())
+            self.query_one("#rows", OwnRowList).show_of("", ())
+            self._preview()
 
     def _show_buffers(self, open_now: list[BufferView]) -> None:
         buffers = self.query_one("#buffers", OwnBufferList)

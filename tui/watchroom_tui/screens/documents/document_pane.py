@@ -67,7 +67,7 @@ class DocumentPane:
         """How many versions of each document have come since a person last looked at it."""
         shown = self._document.name if self._document else None
         return {
-            each.name: each.version - self._looked[each.name].version
+            each.name: max(0, each.version - self._looked[each.name].version)
             for each in documents
             if each.name in self._looked and each.name != shown
         }

@@ -140,7 +140,8 @@ class TasksScreen(BaseScreen):
         newest = next(mine, 0)
         oldest = model.recent[-1].seq if model.recent else 0
         # What came before all of the rows that the model has at hand may be a file, too.
-        if task != self._files_of or max(newest, oldest) > self._seen:
+        is_earlier = model.seq < self._seen
+        if task != self._files_of or is_earlier or max(newest, oldest) > self._seen:
             self._files_of, self._seen = task, model.seq
             self.load_files(task, model.seq)
 
