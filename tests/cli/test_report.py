@@ -10,6 +10,7 @@ from calls import ok, refused
 from cli.running import Captured, printed, printed_json, row_of
 from markdown_it import MarkdownIt
 from watchroom import Workspace
+from watchroom.rules.reverts import RevertSelection
 
 HOSTILE = '<img src=x onerror=a()>|`**b**`|\\| [x](http://e.example) & "q" \x1b[31m'
 
@@ -55,6 +56,19 @@ def test_what_came_before_and_after_is_not_in_a_report(capsys: Captured, reporte
     found = printed_json(capsys, "report", team, "--from", str(since), "--to", str(late), "--format", "json")
     assert [each["path"] for each in found["paths"]] == ["plan.md"]
     assert (found["decisions"], [need["kind"] for need in found["open"]]) == ([], ["conflict"])
+
+
+def test_what_was_taken_back_is_in_a_report(capsys: Captured, reported: tuple[str, int]) -> None:
+    team, since = reported
+    with Workspace.open(team, create=False, scan=False) as workspace:
+        last = workspace.journal.last_seq()
+        workspace.reverts.apply("human:eve", RevertSelection(("alice",), after=since), message=HOSTILE)
+    (revert,) = printed_json(capsys, "report", team, "--from", str(last), "--format", "json")["reverts"]
+    assert (revert["row"]["actor"], revert["agents"]) == ("human:eve", ["alice"])
+    assert ["collab", "plan.md", 3] in revert["written"]
+    page = printed(capsys, "report", team, "--from", str(last), "--format", "html")
+    assert "human:eve" in page
+    assert "<img" not in page
 
 
 class _Tags(HTMLParser):

@@ -17,6 +17,7 @@ from watchroom.projections import Model, Need, RequestView, TaskView, read_model
 from watchroom.projections.model import order_needs
 from watchroom.queries.comparison import COMPARED, PathDifference, read_differences
 from watchroom.rules.usage import UsageTotal
+from watchroom.zones.revert_planning import RevertRecord, read_record
 
 MOST_PATHS: Final = 500
 """So many paths are compared, those with the most versions."""
@@ -45,14 +46,21 @@ class Decision(NamedTuple):
     request: RequestView | None = None
 
 
+class RevertReport(NamedTuple):
+    """That the person of ``row`` took back what agents had done: what is in ``record``."""
+
+    row: Row
+    record: RevertRecord
+
+
 class Report(NamedTuple):
     """What happened after row ``after`` up to row ``until``; ``since`` and ``ended`` are the times of the
     first and the last row between (nanoseconds since the epoch).
 
     ``actors`` are in the order of how much they did. ``paths`` are compared, those with the most versions
-    first, ``more_paths`` were left out. Of ``decisions`` and what was ``refused`` the newest come first, and
-    older ones are left out. ``needs`` and ``tasks`` are those that are open at the end, the first
-    `MOST_ROWS` of ``open_needs``.
+    first, ``more_paths`` were left out. Of ``decisions``, ``reverts`` and what was ``refused`` the newest
+    come first, and older ones are left out. ``needs`` and ``tasks`` are those that are open at the end, the
+    first `MOST_ROWS` of ``open_needs``.
     """
 
     after: int
@@ -63,6 +71,7 @@ class Report(NamedTuple):
     paths: tuple[PathDifference, ...]
     more_paths: int
     decisions: tuple[Decision, ...]
+    reverts: tuple[RevertReport, ...]
     refused: tuple[Row, ...]
     needs: tuple[Need, ...]
     open_needs: int
@@ -82,7 +91,7 @@ class Report(NamedTuple):
 
 def read_report(journal: Journal, after: int, until: int) -> Report:
     """What happened in ``journal`` after row ``after`` up to row ``until``. Raises `JournalError`."""
-    changed = journal.changed_paths(after, until, zones=(*COMPARED, "request", "command"))
+    changed = journal.changed_paths(after, until, zones=(*COMPARED, "request", "command", "revert"))
     work = [each for each in changed if each.zone in COMPARED]
     most_changed = sorted(work, key=lambda each: -each.versions)[:MOST_PATHS]
     earlier, later = read_model(journal, after), read_model(journal, until)
@@ -98,6 +107,7 @@ def read_report(journal: Journal, after: int, until: int) -> Report:
         tuple(read_differences(journal, most_changed)),
         len(work) - len(most_changed),
         _read_decisions(journal, after, until, changed),
+        _read_reverts(journal, changed),
         refused,
         needs[:MOST_ROWS],
         len(needs),
@@ -115,7 +125,7 @@ def _count_by_actor(
         if each.zone in COMPARED:
             versions.update(dict(each.actors))
             paths.update(actor for actor, _ in each.actors)
-        elif each.first == 1:
+        elif each.first == 1 and each.zone != "revert":
             (requests if each.zone == "request" else commands)[each.actors[0][0]] += 1
     known = {view.agent.id: view.refused for view in earlier.agents}
     refused = Counter(row.actor for row in listed)
@@ -166,6 +176,12 @@ def _read_decisions(
         if ended.kind == "human":
             settled.append(Decision(ended, RequestView(asked, ended)))
     return tuple(sorted(settled, key=lambda each: -each.row.seq)[:MOST_ROWS])
+
+
+def _read_reverts(journal: Journal, changed: Iterable[ChangedPath]) -> tuple[RevertReport, ...]:
+    begun = sorted((each for each in changed if each.zone == "revert" and each.first == 1), key=_newest_first)
+    rows = [journal.version("revert", each.path, 1) for each in begun[:MOST_ROWS]]
+    return tuple(RevertReport(row, read_record(journal, row.path)) for row in rows if row is not None)
 
 
 def _newest_first(changed: ChangedPath) -> int:

@@ -7,7 +7,7 @@ from html import escape
 from typing import Final
 
 from watchroom.model import Json, row_as_json, timestamp
-from watchroom.queries.report import Decision, Report
+from watchroom.queries.report import Decision, Report, RevertReport
 from watchroom.rules.usage import UsageTotal
 
 from watchroom_tui.formatters.report_page import Cell, PageTable, Quoted, ReportPage
@@ -125,6 +125,7 @@ def as_json(report: Report) -> dict[str, Json]:
         ],
         "more_paths": report.more_paths,
         "decisions": [_decision(each) for each in report.decisions],
+        "reverts": [_revert(each) for each in report.reverts],
         "refused": [row_as_json(row) for row in report.refused],
         "used": _usage(report.used),
         "open": [
@@ -144,6 +145,17 @@ def _decision(each: Decision) -> dict[str, Json]:
     if asked is not None:
         about = {"request": asked.id, "agent": asked.agent, "kind": asked.kind, "outcome": asked.outcome}
     return {**about, "row": row_as_json(each.row)}
+
+
+def _revert(each: RevertReport) -> dict[str, Json]:
+    record = each.record
+    return {
+        "row": row_as_json(each.row),
+        "agents": record.agents,
+        "written": record.written,
+        "conflicts": record.conflicts,
+        "could_not": record.could_not,
+    }
 
 
 def _usage(used: UsageTotal) -> dict[str, Json]:

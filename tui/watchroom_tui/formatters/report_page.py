@@ -65,6 +65,7 @@ def lay_out_report(report: Report, texts: Catalogue) -> ReportPage:
         _actor_table(report, texts),
         _path_table(report, texts),
         _decision_table(report, texts),
+        _revert_table(report, texts),
         _refusal_table(report, texts),
         _need_table(report, texts),
         _task_table(report, texts),
@@ -118,6 +119,15 @@ def _decision_cells(each: Decision, texts: Catalogue) -> tuple[Cell, ...]:
     what = texts("report.request", number=asked.id, kind=texts(f"request.kind.{asked.kind}"))
     subject = f"{asked.agent}: {labels.request_text(asked, texts)}"
     return (*began, what, _quoted(subject), labels.request_outcome(asked, texts))
+
+
+def _revert_table(report: Report, texts: Catalogue) -> PageTable:
+    rows: list[tuple[Cell, ...]] = []
+    for row, record in report.reverts:
+        began = (zoned_time(row.time), _quoted(row.actor), _quoted(", ".join(record.agents)))
+        rows.append((*began, len(record.written), len(record.conflicts), _quoted(row.message)))
+    head = ("time", "by", "agents", "files", "conflicts", "message")
+    return _table("reverts", head, rows, texts)
 
 
 def _refusal_table(report: Report, texts: Catalogue) -> PageTable:
