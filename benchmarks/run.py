@@ -11,6 +11,7 @@ import boards
 import compare
 import conversations
 import dashboard
+import git_exporting
 import growth
 import joining
 import journals
@@ -45,6 +46,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "models": models.measure,
     "sessions": sessions.measure,
     "conversations": conversations.measure,
+    "git": git_exporting.measure,
     "growth": growth.measure,
     "reverts": reverting.measure,
     "snapshots": snapshots.measure,

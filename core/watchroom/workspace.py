@@ -44,6 +44,7 @@ from watchroom.zones.edit_rules import edit_rules
 from watchroom.zones.presence import record_lost_processes
 
 if TYPE_CHECKING:
+    from watchroom.git import Imported
     from watchroom.runtime.sessions import Sessions
     from watchroom.sandbox.probe import SandboxProbe
     from watchroom.search import SearchIndex, SearchQuery, SearchResult
@@ -322,6 +323,16 @@ class Workspace(Zones):
         """Lay the files out under the folder ``target`` as they stood at row ``as_of``; returns their number.
         Raises `JournalError`, and OSError where ``target`` cannot be written."""
         return export(self.journal, as_of, os.fspath(target))
+
+    def import_git(self, path: str, actor: str, *, task: str = "", revision: str = "HEAD") -> Imported:
+        """Bring the texts of the commit ``revision`` of the repository at ``path`` in, as ``actor``: into the
+        shared files, or into the folder of ``task``. Raises `InvalidRepository`, `GitError`, `JournalError`,
+        `TaskNotFound`, `OtherMachine`, `TaskQuotaExceeded`."""
+        from watchroom.git import import_into_task, import_shared
+
+        if task:
+            return import_into_task(self.task_files, self.tasks.find_here(task).id, path, actor, revision)
+        return import_shared(self._store, path, actor, revision)
 
     def _keep_snapshots(self, closing: Event) -> None:
         last = self.journal.last_seq()

@@ -173,7 +173,7 @@ class _Export:
         """Export the rows that are new, up to ``until``."""
         self._restore()
         begin = self._state.until
-        for rows in _chunks(self._journal, begin, until):
+        for rows in read_chunks(self._journal, begin, until):
             self._approvals = self._read_approvals(rows)
             for row in rows:
                 self._take(row)
@@ -186,7 +186,7 @@ class _Export:
         begun: set[str] = set()
         if not opened:
             return
-        for rows in _chunks(self._journal, opened[0] - 1, self._state.until):
+        for rows in read_chunks(self._journal, opened[0] - 1, self._state.until):
             self._approvals = self._read_approvals(rows)
             for row in rows:
                 session = session_of(row)
@@ -338,7 +338,8 @@ def is_kept(row: Row) -> bool:
     return "sha256" not in detail and "changed" not in detail
 
 
-def _chunks(journal: Journal, after: int, until: int) -> Iterator[list[Row]]:
+def read_chunks(journal: Journal, after: int, until: int) -> Iterator[list[Row]]:
+    """The rows of ``journal`` with ``after`` < seq ≤ ``until``, in chunks. Raises `JournalError`."""
     while rows := journal.rows(after, until=until, limit=_CHUNK):
         yield rows
         after = rows[-1].seq

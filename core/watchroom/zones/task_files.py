@@ -6,14 +6,14 @@ and in no row yet becomes one: nothing that anyone wrote is lost, and a command'
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from threading import Lock
 from typing import NamedTuple
 
 from watchroom import validation
 from watchroom.disk import Found, Parts
-from watchroom.errors import JournalDamaged, NotFound, VersionConflict
+from watchroom.errors import DeniedError, JournalDamaged, NotFound, VersionConflict
 from watchroom.model import UNCHECKED, Row, Write
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound, TaskQuotaExceeded, WorkspaceNotBound
 from watchroom.sandbox.system_folders import is_system_folder
@@ -194,6 +194,26 @@ class TaskFiles:
         """As `record_changes`, with the same ``author`` and ``until``, in the folder of ``task``, which may
         have ended since."""
         return self._record(self._recorder(task), author, until)
+
+    def add_files(
+        self, task: str, files: Mapping[str, bytes], author: ChangeAuthor
+    ) -> tuple[list[Row], list[str]]:
+        """Lay ``files`` (contents by their paths) into the folder of ``task``, and make rows of them as made
+        by ``author``. Returns the rows, and the paths where something else is, which stays. Raises
+        `TaskNotFound`, `OtherMachine`, `TaskQuotaExceeded`."""
+        folder = self._recorder(task).folder
+        before = self.record_task_changes(task, OUTSIDERS).usage
+        self.quota.check(_sum(before, DiskUsage(len(files), sum(map(len, files.values())))))
+        taken = []
+        for path, data in files.items():
+            try:
+                if folder.stamp(_parts(path)) is None:
+                    folder.write(path, data)
+                else:
+                    taken.append(path)
+            except DeniedError:
+                taken.append(path)
+        return self.record_task_changes(task, author).rows, taken
 
     def lay_out_revert(self, task: str, path: str) -> None:
         """Put the newest version of the file at ``path`` in the folder of ``task`` on disk, if a revert made

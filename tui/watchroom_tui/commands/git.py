@@ -1,7 +1,8 @@
-"""The command git: the history of the workspace's files as a repository."""
+"""The command git: the workspace's files as a repository's history or a branch, and back."""
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
@@ -10,14 +11,20 @@ from typing import Final
 
 from rich.console import Console
 from rich.progress import Progress as Bar
-from watchroom.git import LeftOut, export_history
+from watchroom.clients.errors import AgentCannotAnswer
+from watchroom.clients.parent_agent import find_parent_agent
+from watchroom.git import LeftOut, export_history, write_branch
 from watchroom.git.export import Progress
-from watchroom.model import Json
+from watchroom.model import HUMAN_PREFIX, Json
 from watchroom.texts import Catalogue
+from watchroom.validation import check_human_name
+from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
+from watchroom_tui.commands.person import name_of_this_person
 from watchroom_tui.commands.time_argument import moment, open_journal
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.usage import WrongUsage
 
 _MOST_SHOWN: Final = 20
 
@@ -26,14 +33,26 @@ def declare_git(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("dir", help=texts("cli.argument.dir"))
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--export", metavar="REPO", help=texts("cli.argument.git_export"))
+    what.add_argument("--branch", metavar="NAME", help=texts("cli.argument.git_branch"))
+    what.add_argument("--import", dest="source", metavar="REPO", help=texts("cli.argument.git_import"))
     parser.add_argument(
         "--per", choices=("version", "session"), default="version", help=texts("cli.argument.git_per")
     )
     parser.add_argument("--at", metavar="SEQ | TIME", help=texts("cli.argument.at"))
+    parser.add_argument("--task", metavar="ID", default="", help=texts("cli.argument.git_task"))
+    parser.add_argument("--repository", metavar="REPO", default="", help=texts("cli.argument.git_repository"))
+    parser.add_argument("--base", metavar="COMMIT", default="", help=texts("cli.argument.git_base"))
+    parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
 
 
 def run_git(args: Namespace, texts: Catalogue) -> int:
+    if args.source is not None:
+        return _import(args, texts)
+    return _export(args, texts) if args.export is not None else _branch(args, texts)
+
+
+def _export(args: Namespace, texts: Catalogue) -> int:
     with closing(open_journal(args.dir)) as journal:
         until = moment(journal, args.at, texts)
         with _bar(texts) as show:
@@ -45,6 +64,41 @@ def run_git(args: Namespace, texts: Catalogue) -> int:
     counts = {"commits": done.commits, "versions": done.versions, "refused": done.refused}
     print(texts("cli.git.exported", **counts, until=done.until, path=sanitize(args.export)))
     _print_left_out(done.left_out, done.skipped, texts)
+    return 0
+
+
+def _branch(args: Namespace, texts: Catalogue) -> int:
+    if not args.task:
+        raise WrongUsage(texts("cli.git.task"))
+    with closing(open_journal(args.dir)) as journal:
+        done = write_branch(journal, args.task, args.branch, path=args.repository, base=args.base)
+    if args.json:
+        left_out = [_as_json(each) for each in done.left_out]
+        print_json({**done._asdict(), "left_out": left_out}, indent=2)
+        return 0
+    where = {"name": sanitize(args.branch), "path": sanitize(done.repository)}
+    print(texts("cli.git.branched", commits=done.commits, **where))
+    _print_left_out(done.left_out, done.skipped, texts)
+    return 0
+
+
+def _import(args: Namespace, texts: Catalogue) -> int:
+    person = HUMAN_PREFIX + check_human_name(args.person or name_of_this_person())
+    with Workspace.open(args.dir, create=False, scan=False) as workspace:
+        if agent := find_parent_agent(workspace.root, os.environ):
+            raise AgentCannotAnswer(agent=agent)
+        done = workspace.import_git(args.source, person, task=args.task)
+    if args.json:
+        print_json({**done._asdict(), "omitted": [each._asdict() for each in done.omitted]}, indent=2)
+        return 0
+    counts = {"versions": done.versions, "conflicts": done.conflicts, "unchanged": done.unchanged}
+    print(texts("cli.git.imported", commit=done.commit[:12], **counts))
+    if done.omitted:
+        print(texts("cli.git.omitted", count=len(done.omitted)))
+    for each in done.omitted[:_MOST_SHOWN]:
+        print(f"  {sanitize(each.path)}: {texts(f'cli.git.reason.{each.reason}')}")
+    if len(done.omitted) > _MOST_SHOWN:
+        print("  " + texts("cli.git.more", count=len(done.omitted) - _MOST_SHOWN))
     return 0
 
 

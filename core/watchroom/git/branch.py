@@ -1,0 +1,220 @@
+"""A branch for a pull request: what was done to a task's files, as commits upon a base.
+
+Only objects and one ref are written; no work tree, no index, and no branch that somebody has checked out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final, NamedTuple
+
+from watchroom.checkout.rendering import verified_content
+from watchroom.git.errors import InvalidRepository
+from watchroom.git.export import LeftOut, Reason, is_kept, read_chunks
+from watchroom.git.grouping import session_of
+from watchroom.git.names import is_safe_path, one_line, subject
+from watchroom.git.process import FastImport, Repository
+from watchroom.git.stream import (
+    ROW,
+    UNTIL,
+    CommitText,
+    FileChange,
+    render_commit,
+    render_rows,
+    trailers_of,
+)
+from watchroom.journal import Journal
+from watchroom.model import Row
+from watchroom.sandbox.errors import TaskNotFound
+from watchroom.validation import escape_unstorable
+
+TASK: Final = "Watchroom-Task"
+"""The trailer that names the task of a commit."""
+COMMIT: Final = "commit"
+"""The name in the detail of the row of an imported file: the commit that it is from."""
+_INCOMING: Final = "refs/watchroom/incoming-branch"
+_MAX_NAME: Final = 500
+_MOST_LISTED: Final = 1000
+_MOST_ASKED: Final = 100
+_MOST_ROWS: Final = 500
+_MODES: Final = ("100644", "100755")
+
+
+class Branched(NamedTuple):
+    """What became of a branch: ``commits`` were added upon ``base`` (empty: none); ``head`` is its commit
+    then, empty where there is nothing to tell. ``left_out`` are the first thousand of ``skipped``
+    versions."""
+
+    commits: int
+    base: str
+    head: str
+    repository: str
+    skipped: int
+    left_out: Sequence[LeftOut]
+
+
+def write_branch(journal: Journal, task: str, name: str, *, path: str = "", base: str = "") -> Branched:
+    """Make the branch ``name`` of what was done to the files of ``task``, or add to it what is new, in the
+    repository at ``path`` (default: the one in the task's folder).
+
+    A new branch begins at ``base``, by default the commit that was imported, else the HEAD of the task's own
+    repository, else at nothing. Raises `TaskNotFound`; `InvalidRepository` where there is none, the branch is
+    another one or checked out, or the name or the base is none; `GitError`, `JournalError`.
+    """
+    first = journal.version("task", task, 1)
+    if first is None:
+        raise TaskNotFound(task=escape_unstorable(task, 100))
+    folder = json.loads(journal.content(first.seq) or "{}").get("workspacePath", "")
+    repository = Repository.find(path or folder)
+    ref = _checked_ref(repository, name)
+    head = repository.head(ref) or ""
+    after = first.seq
+    begin = head
+    if head:
+        trailers = trailers_of(repository.message(head))
+        if trailers.get(TASK) != task or not trailers.get(UNTIL, "").isdecimal():
+            raise _unfit(name, "branch_exists")
+        after = int(trailers[UNTIL])
+    else:
+        begin = _find_base(journal, repository, task, base, is_own=not path)
+    if repository.head(_INCOMING):
+        repository.update_refs([f"delete {_INCOMING}"])
+    with FastImport(repository) as stream:
+        branch = _Branch(journal, stream, task, begin, _read_tree(repository, begin))
+        branch.run(after)
+    new = repository.head(_INCOMING)
+    if new:
+        old = head or "0" * len(new)
+        repository.update_refs([f"update {ref} {new} {old}", f"delete {_INCOMING}"])
+    return Branched(branch.commits, begin, new or head, repository.path, branch.skipped, branch.left_out)
+
+
+def _checked_ref(repository: Repository, name: str) -> str:
+    """The ref of the branch ``name``. Raises `InvalidRepository`."""
+    ref = f"refs/heads/{name}"
+    if name.startswith("-") or repository.ask("check-ref-format", ref, absent=None) is None:
+        raise _unfit(name, "branch_name")
+    is_bare = repository.ask("rev-parse", "--is-bare-repository") == "true"
+    unborn = "" if is_bare else repository.ask("symbolic-ref", "--quiet", "HEAD", absent=None)
+    if ref == unborn or repository.ask("for-each-ref", "--format=%(worktreepath)", ref):
+        raise _unfit(name, "checked_out")
+    return ref
+
+
+def _find_base(journal: Journal, repository: Repository, task: str, given: str, *, is_own: bool) -> str:
+    """The commit that the branch begins at, empty for none."""
+    if given:
+        base = repository.head(given)
+        if base is None:
+            raise _unfit(given, "no_commit")
+        return base
+    for head in islice(journal.heads("file", f"{task}/"), _MOST_ASKED):
+        row = journal.version("file", head.path, 1)
+        commit = row.detail.get(COMMIT) if row is not None else None
+        if isinstance(commit, str) and commit.isalnum() and (found := repository.head(commit)):
+            return found
+    return (repository.head("HEAD") or "") if is_own else ""
+
+
+def _read_tree(repository: Repository, commit: str) -> dict[str, tuple[str, str]]:
+    """The mode and the id of each file of ``commit``, by its path."""
+    if not commit:
+        return {}
+    tree = {}
+    for entry in repository.read("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0"):
+        what, tab, path = entry.partition(b"\t")
+        if tab:
+            mode, _, identity = what.decode().split()
+            tree[path.decode("utf-8", "surrogateescape")] = (mode, identity)
+    return tree
+
+
+class _Branch:
+    """Commits of what was done to the files of ``task``, upon ``begin``, which has the files of ``tree``."""
+
+    def __init__(
+        self, journal: Journal, stream: FastImport, task: str, begin: str, tree: dict[str, tuple[str, str]]
+    ) -> None:
+        self._journal = journal
+        self._stream = stream
+        self._task = task
+        self._parent = begin
+        self._tree = tree
+        self._hash = "sha256" if len(begin) > 40 else "sha1"
+        self.commits = 0
+        self.skipped = 0
+        self.left_out: list[LeftOut] = []
+
+    def run(self, after: int) -> None:
+        """Make commits of what was done after row ``after``."""
+        for rows in self._runs(after):
+            self._commit(rows)
+
+    def _runs(self, after: int) -> Iterator[list[Row]]:
+        """The versions of the task's files, those together that follow each other of one session, or of one
+        author without any."""
+        run: list[Row] = []
+        prefix = f"{self._task}/"
+        for rows in read_chunks(self._journal, after, self._journal.last_seq()):
+            for row in rows:
+                if row.zone != "file" or row.version is None or not row.path.startswith(prefix):
+                    continue
+                is_same = run and (row.actor, session_of(row)) == (run[-1].actor, session_of(run[-1]))
+                if run and (not is_same or len(run) >= _MOST_ROWS):
+                    yield run
+                    run = []
+                run.append(row)
+        if run:
+            yield run
+
+    def _commit(self, rows: Sequence[Row]) -> None:
+        heads = {row.path.partition("/")[2]: row for row in rows}
+        changes = [change for path, row in heads.items() if (change := self._change(path, row)) is not None]
+        if not changes:
+            return
+        changed = {change.path for change in changes}
+        lines = [f"- {subject(row, path)}" for path, row in heads.items() if path in changed]
+        trailers = [(ROW, render_rows([row.seq for row in rows]))]
+        if session := session_of(rows[0]):
+            trailers.append(("Watchroom-Session", session))
+        trailers += [(TASK, self._task), (UNTIL, str(rows[-1].seq))]
+        said = subject(rows[-1], rows[-1].path.partition("/")[2])
+        body = "\n".join(lines) if len(lines) > 1 else ""
+        text = CommitText(rows[0].actor, rows[-1].time, said, body, trailers)
+        self._stream.write(render_commit(_INCOMING, text, changes, parent=self._parent))
+        self._parent = ""
+        self.commits += 1
+
+    def _change(self, path: str, row: Row) -> FileChange | None:
+        """What ``row`` changes in the tree, None if nothing."""
+        if not is_safe_path(path):
+            self._leave_out(row, "unsafe_path")
+            return None
+        if row.deleted:
+            return FileChange(path, None) if self._tree.pop(path, None) else None
+        if not is_kept(row):
+            self._leave_out(row, "not_kept")
+            return None
+        data = verified_content(self._journal, row)
+        if data is None:
+            self._leave_out(row, "damaged")
+            return None
+        known, identity = self._tree.get(path, ("", ""))
+        mode = known if known in _MODES else _MODES[0]
+        new = hashlib.new(self._hash, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+        if (known, identity) == (mode, new):
+            return None
+        self._tree[path] = (mode, new)
+        return FileChange(path, data, mode)
+
+    def _leave_out(self, row: Row, reason: Reason) -> None:
+        self.skipped += 1
+        if len(self.left_out) < _MOST_LISTED:
+            self.left_out.append(LeftOut(row, reason))
+
+
+def _unfit(what: str, rule: str) -> InvalidRepository:
+    return InvalidRepository(path=one_line(what, _MAX_NAME), rule=rule)

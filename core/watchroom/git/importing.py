@@ -1,0 +1,169 @@
+"""The files of a commit as versions: into the shared files in one batch, or into a task's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+from watchroom import validation
+from watchroom.errors import InvalidPath, NotText, TooLarge
+from watchroom.git.branch import COMMIT
+from watchroom.git.errors import GitError, InvalidRepository
+from watchroom.git.names import is_safe_path, one_line
+from watchroom.git.process import Repository
+from watchroom.model import MAX_TEXT_BYTES, Json, Write
+from watchroom.zones.task_recording import ChangeAuthor
+
+if TYPE_CHECKING:
+    from watchroom.zones import Store
+    from watchroom.zones.task_files import TaskFiles
+
+IMPORT: Final = "import_git"
+"""The tool by which people import files; the detail of a row names the ``commit`` and the ``blob``."""
+MOST_FILES: Final = 10_000
+MOST_BYTES: Final = 200 * 1024 * 1024
+_CHUNK: Final = 500
+_MAX_NAME: Final = 500
+_MAX_LISTING: Final = 100_000
+_FILES: Final = (b"100644", b"100755")
+
+ImportReason: TypeAlias = Literal["link", "submodule", "name", "bytes", "size", "too_many", "exists"]
+"""Why a file is not imported: it is a link, or a submodule; its name cannot be a path here; it is no text, or
+too large a one; there are too many, by number or size; or something else is there already."""
+_KINDS: Final[Mapping[bytes, ImportReason]] = {b"120000": "link", b"160000": "submodule"}
+
+
+class Omitted(NamedTuple):
+    """A file that is not imported, and why."""
+
+    path: str
+    reason: ImportReason
+
+
+class TextFile(NamedTuple):
+    """A file of a commit: its path, the id of its content, and the text."""
+
+    path: str
+    blob: str
+    text: str
+
+
+class Imported(NamedTuple):
+    """What became of the files of ``commit``: ``versions`` were made, ``conflicts`` wait for people, since
+    others are there, ``unchanged`` were there as they are; the others are ``omitted``."""
+
+    commit: str
+    versions: int
+    conflicts: int
+    unchanged: int
+    omitted: Sequence[Omitted]
+
+
+def import_shared(store: Store, path: str, actor: str, revision: str = "HEAD") -> Imported:
+    """Bring the files of the commit ``revision`` of the repository at ``path`` into the shared files of
+    ``store``, as ``actor``, in one batch. What is there already with another text becomes a conflict. Raises
+    `InvalidRepository`, `GitError`, `JournalError`."""
+    repository, commit = _find_commit(path, revision)
+    omitted: list[Omitted] = []
+    files = list(_read_files(repository, commit, omitted))
+    heads = store.journal.heads_of([("collab", each.path) for each in files])
+    message = _message(repository, commit)
+    drafts = []
+    unchanged = 0
+    for each, head in zip(files, heads, strict=True):
+        if head is not None and head.sha256 == validation.sha256(each.text.encode()):
+            unchanged += 1
+            continue
+        detail: dict[str, Json] = {COMMIT: commit, "blob": each.blob}
+        draft = Write(actor, IMPORT, "collab", each.path, each.text, message, 0, detail)
+        try:
+            store.check_place(draft)
+        except InvalidPath:
+            omitted.append(Omitted(each.path, "name"))
+        else:
+            drafts.append(draft)
+    rows = [each.row for each in store.commits.commit_all(drafts)]
+    made = sum(row.version is not None for row in rows)
+    conflicts = sum(row.outcome == "conflict" for row in rows)
+    omitted += [Omitted(row.path, "exists") for row in rows if row.outcome == "failed"]
+    return Imported(commit, made, conflicts, unchanged, omitted)
+
+
+def import_into_task(files: TaskFiles, task: str, path: str, actor: str, revision: str = "HEAD") -> Imported:
+    """Lay the files of the commit ``revision`` of the repository at ``path`` into the folder of ``task``,
+    whose ``files`` become versions by ``actor``. What is there already stays as it is. Raises as
+    `import_shared`, and `TaskNotFound`, `OtherMachine`, `TaskQuotaExceeded`."""
+    repository, commit = _find_commit(path, revision)
+    omitted: list[Omitted] = []
+    texts = {each.path: each.text.encode() for each in _read_files(repository, commit, omitted)}
+    author = ChangeAuthor(actor, IMPORT, _message(repository, commit), {COMMIT: commit})
+    rows, taken = files.add_files(task, texts, author)
+    omitted += [Omitted(each, "exists") for each in taken]
+    return Imported(commit, len(rows), 0, 0, omitted)
+
+
+def _find_commit(path: str, revision: str) -> tuple[Repository, str]:
+    repository = Repository.find(path)
+    commit = repository.head(revision)
+    if commit is None:
+        raise InvalidRepository(path=one_line(revision, _MAX_NAME), rule="no_commit")
+    return repository, commit
+
+
+def _message(repository: Repository, commit: str) -> str:
+    return f"{one_line(repository.path, _MAX_NAME)} {commit[:12]}"
+
+
+def _read_files(repository: Repository, commit: str, omitted: list[Omitted]) -> Iterator[TextFile]:
+    """The texts of ``commit``; ``omitted`` is told of the others."""
+    wanted: list[tuple[str, str]] = []
+    total = 0
+    for entry in repository.read("ls-tree", "-r", "-z", "-l", "--full-tree", commit).split(b"\0"):
+        what, tab, name = entry.partition(b"\t")
+        if not tab:
+            continue
+        mode, _, identity, size = what.split()
+        path = name.decode("utf-8", "backslashreplace")
+        reason = _reason_against(mode, size, path)
+        if reason is None and (len(wanted) >= MOST_FILES or total + int(size) > MOST_BYTES):
+            reason = "too_many"
+        if reason is None:
+            total += int(size)
+            wanted.append((path, identity.decode()))
+        elif len(omitted) < _MAX_LISTING:
+            omitted.append(Omitted(path, reason))
+    for first in range(0, len(wanted), _CHUNK):
+        chunk = wanted[first : first + _CHUNK]
+        given = "".join(f"{identity}\n" for _, identity in chunk).encode()
+        contents = _split(repository.read("cat-file", "--batch", given=given))
+        for (path, blob), data in zip(chunk, contents, strict=True):
+            try:
+                yield TextFile(path, blob, validation.decode_text(data))
+            except (NotText, TooLarge):
+                omitted.append(Omitted(path, "bytes"))
+
+
+def _reason_against(mode: bytes, size: bytes, path: str) -> ImportReason | None:
+    if mode not in _FILES:
+        return _KINDS.get(mode, "link")
+    if int(size) > MAX_TEXT_BYTES:
+        return "size"
+    try:
+        validation.check_path(path)
+    except InvalidPath:
+        return "name"
+    return None if is_safe_path(path) else "name"
+
+
+def _split(printed: bytes) -> Iterator[bytes]:
+    """The contents in what ``git cat-file --batch`` printed. Raises `GitError` where one is missing."""
+    at = 0
+    while at < len(printed):
+        end = printed.index(b"\n", at)
+        head = printed[at:end].split()
+        if len(head) < 3:
+            # A clone may have been made without all contents.
+            raise GitError(reason=printed[at:end].decode("ascii", "replace"))
+        size = int(head[2])
+        yield printed[end + 1 : end + 1 + size]
+        at = end + 2 + size
