@@ -110,7 +110,7 @@ class TimelineBar(LineWidget):
         timeline, space = self._state.timeline, max(1, self.size.width - LABEL_WIDTH - 1)
         cell = event.x - LABEL_WIDTH
         if timeline.columns and (cell >= 0 or is_dragging):
-            seq = timeline.row_at(1.0 if cell >= space - 1 else max(0.0, (cell + 0.5) / space))
+            seq = timeline.row_at(1.0 if cell >= space - 1 else max(0.0, cell / space))
             self.post_message(self.SeekRequested(seq, is_dragging=is_dragging))
 
 
