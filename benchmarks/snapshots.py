@@ -1,6 +1,7 @@
 """Folding a long journal from its first row and from a snapshot: ``python benchmarks/snapshots.py [ROWS]``.
 
-Each in a fresh process: until the model is usable, and the memory that the process has then.
+Each in a fresh process: until the model is usable, and the memory that the process has then. And jumps to any
+of its rows, as the time line makes them: until the model of that row is there, and what the processor takes.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from big_workspace import Team
 from measure import Measure, scratch, table
 from watchroom import Workspace
 from watchroom.journal import SqliteJournal
+from watchroom.journal.snapshots import SNAPSHOT_ROWS
 from watchroom.projections import keep_missing
 
 _BATCH = 2_000
@@ -23,6 +25,7 @@ _FOLD = """
 import json, sys, time
 import psutil
 from watchroom.journal import SqliteJournal
+from watchroom.journal.snapshots import SNAPSHOT_ROWS
 from watchroom.projections import Fold, open_fold
 journal = SqliteJournal(sys.argv[1])
 begin = time.perf_counter()
@@ -32,6 +35,22 @@ while rows := journal.rows(fold.seq, limit=5000):
 fold.model()
 seconds = time.perf_counter() - begin
 print(json.dumps([seconds, psutil.Process().memory_info().rss / 2**20]))
+"""
+
+_JUMP = """
+import json, random, sys, time
+from watchroom.journal import SqliteJournal
+from watchroom.journal.snapshots import SNAPSHOT_ROWS
+from watchroom.projections import read_model
+journal = SqliteJournal(sys.argv[1])
+chance, last, taken, worked = random.Random(1), journal.last_seq(), [], []
+for _ in range(200):
+    until = chance.randrange(1, last + 1)
+    begin, begin_work = time.perf_counter(), time.thread_time()
+    read_model(journal, until)
+    taken.append(time.perf_counter() - begin)
+    worked.append(time.thread_time() - begin_work)
+print(json.dumps([sorted(taken), sorted(worked)]))
 """
 
 
@@ -45,7 +64,7 @@ def measure(rows: int = 1_000_000) -> list[Measure]:
                 workspace.journal.append([team.draft(n) for n in range(first, first + _BATCH)])
         with closing(SqliteJournal(path)) as journal:
             keep_missing(journal, Event())
-            journal.append([team.draft(n) for n in range(rows, rows + 25_000)])
+            journal.append([team.draft(n) for n in range(rows, rows + SNAPSHOT_ROWS // 2)])
         measures = []
         for begin, goal in (("row 1", None), ("snapshot", 0.5)):
             done = subprocess.run(
@@ -54,7 +73,15 @@ def measure(rows: int = 1_000_000) -> list[Measure]:
             seconds, memory = json.loads(done.stdout)
             name = f"folding {rows:,} rows from {'a snapshot' if goal else begin}"
             measures.append(Measure(name, seconds, "s", goal, remark=f"{memory:.0f} MB"))
-        return measures
+        return [*measures, measure_jumps(path, rows)]
+
+
+def measure_jumps(path: str, rows: int) -> Measure:
+    """Jumps in the journal at ``path``, which has ``rows`` rows and their snapshots: the 95th percentile."""
+    done = subprocess.run([sys.executable, "-c", _JUMP, path], capture_output=True, check=True, text=True)
+    taken, worked = ([each * 1000 for each in times] for times in json.loads(done.stdout))
+    remark = f"median {taken[100]:.0f}, worst {taken[-1]:.0f}; of the processor p95 {worked[190]:.0f} ms"
+    return Measure(f"a jump among {rows:,} rows, p95", taken[190], "ms", 60.0, remark=remark)
 
 
 if __name__ == "__main__":
