@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from calls import ok
-from tui.driver import dashboard
+from tui.driver import User, dashboard
 from tui.team import write
 from watchroom import Toolbox, Workspace
 
@@ -12,6 +14,10 @@ def content(workspace: Workspace, path: str) -> str | None:
     head = workspace.journal.head("collab", path)
     assert head is not None
     return workspace.journal.content(head.seq)
+
+
+def _is_at(user: User, seq: int) -> bool:
+    return user.model.seq == seq
 
 
 async def test_the_work_of_an_agent_is_shown_and_taken_back_and_that_is_undone(
@@ -63,3 +69,25 @@ async def test_what_is_in_doubt_can_be_left_out(workspace: Workspace, alice: Too
         await user.until(lambda: "nothing to take back" in user.words_in("#question"), "that nothing is left")
         await user.press("escape")
         await user.until(lambda: user.place == "agents", "the screen beneath")
+
+
+async def test_what_came_after_a_moment_of_the_time_line_is_taken_back(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    write(bob, "1\n2\n3\n", 0)
+    write(alice, "one\n2\n3\n", 1)
+    write(bob, "one\n2\nthree\n", 2)
+    async with dashboard(workspace) as user:
+        await user.goes_to("7", "requests")
+        await user.press("T")
+        await user.until(lambda: user.app.timeline is not None, "the time line")
+        row = workspace.journal.version("collab", "plan.md", 1)
+        assert row is not None
+        while user.model.seq > row.seq:
+            before = user.model.seq
+            await user.press("comma")
+            await user.until(partial(_is_at, user, before - 1), "the row before")
+        await user.press("V")
+        await user.until(lambda: "Take back 1 files?" in user.words_in("#question"), "what it changes")
+        await user.press("enter")
+        await user.until(lambda: content(workspace, "plan.md") == "1\n2\n3\n", "the text of that moment")

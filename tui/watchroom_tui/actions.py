@@ -179,6 +179,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("play_rows", "timeline", "toggle_playing", ("space",), footer=True, meaning="mark"),
     Action("slower", "timeline", "change_speed(-1)", ("minus",)),
     Action("quicker", "timeline", "change_speed(1)", ("plus",), footer=True),
+    Action("revert_since", "timeline", "revert_since", ("V",), footer=True, meaning="revert work"),
     Action("compare_moments", "timeline", "mark_moment", ("B",), footer=True, meaning="both"),
     Action("up", "list", "move(-1)", ("up", "k"), meaning="up"),
     Action("down", "list", "move(1)", ("down", "j"), meaning="down"),

@@ -206,6 +206,9 @@ class Dashboard(Protocol):
     def timeline(self) -> TimelineState | None:
         """The time line, None where it is not open."""
 
+    def leave_timeline(self) -> bool:
+        """Close the time line, and show the newest moment; False if it is not open."""
+
     def now(self) -> int:
         """The moment that is shown: nanoseconds since the epoch."""
 

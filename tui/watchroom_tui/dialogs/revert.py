@@ -38,8 +38,8 @@ _MOST_LINES: Final = 200
 
 
 class RevertSubject(NamedTuple):
-    """What is to be taken back: what ``agent`` did since row ``after`` (None: the person chooses), or the
-    revert with the id ``undo``."""
+    """What is to be taken back: what ``agent`` (empty: all agents) did since row ``after`` (None: the person
+    chooses), or the revert with the id ``undo``."""
 
     agent: str = ""
     after: int | None = None
@@ -103,20 +103,22 @@ class RevertDialog(ConfirmDialog):
 
     def _select(self, step: int) -> RevertSelection:
         subject, journal = self._subject, self.dashboard.journal
+        agents = (subject.agent,) if subject.agent else ()
         if subject.undo:
             return RevertSelection(undo=subject.undo)
         if subject.after is not None:
-            return RevertSelection((subject.agent,), after=subject.after)
+            return RevertSelection(agents, after=subject.after)
         seconds = _SECONDS[step]
         after = 0 if seconds is None else journal.seq_at(max(0, journal.now() - seconds * 10**9))
-        return RevertSelection((subject.agent,), after=after)
+        return RevertSelection(agents, after=after)
 
     async def _show(self, selection: RevertSelection, plan: RevertPlan) -> None:
         texts = self.dashboard.texts
         moment = await asyncio.to_thread(self._moment, selection)
         chosen = _chosen(plan, self._clean_only)
         view = self.query_one("#changes", LineView)
-        who = sanitize(self._subject.agent or ", ".join(plan.agents))
+        who = ", ".join(plan.agents[:10]) if selection.undo else self._subject.agent
+        who = sanitize(who) or texts("revert.everybody")
         title = texts("revert.undo_title" if selection.undo else "revert.since", agent=who, moment=moment)
         lines = await asyncio.to_thread(plan_lines, plan, texts)
         view.show_notice(("revert", selection, self._clean_only), lines, title=title)
@@ -219,7 +221,12 @@ def _chosen(plan: RevertPlan, clean_only: bool) -> list[PlannedPath]:
 
 
 def ask_to_revert(app: Dashboard, subject: RevertSubject) -> None:
-    """Show what taking ``subject`` back would change, and ask; or say why it cannot be."""
+    """Show what taking ``subject`` back would change, and ask; or say why it cannot be. Where the time line
+    shows an earlier moment, it is what was done since that one, and the present is shown."""
+    if app.timeline is not None:
+        if app.timeline.seq is not None and subject.after is None and not subject.undo:
+            subject = subject._replace(after=app.timeline.seq)
+        app.leave_timeline()
     if not app.can_act:
         app.explain_read_only()
     else:

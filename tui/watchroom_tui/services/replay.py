@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from watchroom_tui.services.timeline_feed import Moment, TimelineFeed, Wish
 
 SPEEDS: Final = (1, 2, 5, 10, 30, 60, 120, 300, 600)
-_WHILE_OPEN: Final = frozenset({"step_row", "step_marker", "toggle_playing", "change_speed", "mark_moment"})
+_WHILE_OPEN: Final = frozenset(
+    {"step_row", "step_marker", "toggle_playing", "change_speed", "mark_moment", "revert_since"}
+)
 
 
 class MomentChanged(Message):
@@ -178,6 +180,13 @@ class ReplayApp(NoticeApp):
             target = RangeTarget(min(marked, seq), max(marked, seq))
             await self._dashboard.navigator.go_to("compare", target)
         self._dashboard.show_model()
+
+    def action_revert_since(self) -> None:
+        """Back to the present, and show what taking back changes that all agents did since the moment."""
+        # The dialog is loaded with its first use.
+        from watchroom_tui.dialogs.revert import RevertSubject, ask_to_revert
+
+        ask_to_revert(self._dashboard, RevertSubject())
 
     @on(TimelineBar.SeekRequested)
     def seek_moment(self, event: TimelineBar.SeekRequested) -> None:
