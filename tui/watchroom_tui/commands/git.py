@@ -107,11 +107,12 @@ def _bar(texts: Catalogue) -> Iterator[Progress]:
     """A bar on the terminal, gone when it is done."""
     # It is drawn with escapes.
     with Bar(console=Console(file=sys.__stderr__), transient=True) as bar:
-        known = bar.tasks[bar.add_task(texts("cli.git.reading"), total=None)]
+        task = bar.add_task(texts("cli.git.reading"), total=None)
+        known = bar.tasks[task]
 
         def show(done: int, total: int) -> None:
             known.total = total
-            bar.advance(known.id, done - known.completed)
+            bar.advance(task, done - known.completed)
 
         yield show
 
