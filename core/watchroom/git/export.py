@@ -6,7 +6,7 @@ a commit depends on when, where or by whom the export was made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.checkout.rendering import verified_content
@@ -46,9 +46,7 @@ _INCOMING: Final = "refs/watchroom/incoming"
 _INCOMING_NOTES: Final = "refs/watchroom/incoming-notes"
 _CHUNK: Final = 1000
 _MOST_LISTED: Final = 1000
-_MOST_REQUESTS: Final = 20
 _MOST_LINES: Final = 40
-_APPROVED: Final = ("approved", "edited", "mixed")
 
 
 class LeftOut(NamedTuple):
@@ -167,14 +165,12 @@ class _Export:
         self.refused = 0
         self.skipped = 0
         self.left_out: list[LeftOut] = []
-        self._approvals: Mapping[str, Row] = {}
 
     def run(self, until: int, progress: Progress | None) -> None:
         """Export the rows that are new, up to ``until``."""
         self._restore()
         begin = self._state.until
         for rows in read_chunks(self._journal, begin, until):
-            self._approvals = self._read_approvals(rows)
             for row in rows:
                 self._take(row)
             if progress is not None:
@@ -187,14 +183,13 @@ class _Export:
         if not opened:
             return
         for rows in read_chunks(self._journal, opened[0] - 1, self._state.until):
-            self._approvals = self._read_approvals(rows)
             for row in rows:
                 session = session_of(row)
                 if row.seq in opened:
                     begun.add(session)
                 path = _place(row)
                 if session in begun and row.version is not None and path is not None and is_safe_path(path):
-                    self._groups.restore(session, path, row, self._request_of(row))
+                    self._groups.restore(session, path, row)
 
     def _take(self, row: Row) -> None:
         if row.version is not None:
@@ -211,7 +206,7 @@ class _Export:
             session = session_of(row) if self._per == "session" else ""
             for group in self._groups.close_before(session, path):
                 self._commit(group, row.seq - 1)
-            for group in self._groups.add(session, path, row, self._request_of(row)):
+            for group in self._groups.add(session, path, row):
                 self._commit(group, row.seq)
             if row.tool == REVERT_WORK:
                 self._note_revert(row)
@@ -257,7 +252,6 @@ class _Export:
         trailers = [
             (ROW, render_rows([row.seq for row in rows])),
             ("Watchroom-Session", group.session),
-            *(("Watchroom-Request", request) for request in sorted(group.requests)[:_MOST_REQUESTS]),
         ]
         said = subject(rows[-1], next(reversed(group.heads)))
         body = "\n".join(lines) if len(rows) > 1 else _body(rows[0])
@@ -274,24 +268,9 @@ class _Export:
             trailers.append(("Watchroom-Session", session))
         if row.zone == "file":
             trailers.append(("Watchroom-Task", row.path.partition("/")[0]))
-        if request := self._request_of(row):
-            trailers.append(("Watchroom-Request", request))
-            trailers.append(("Watchroom-Approved-By", self._approvals[request].actor))
         if row.tool == REVERT_WORK:
             trailers.append(("Watchroom-Revert", str(row.detail.get("revert"))))
         return trailers
-
-    def _read_approvals(self, rows: Sequence[Row]) -> Mapping[str, Row]:
-        """The answers by which people approved of calls that made ``rows``, by the paths of the requests."""
-        asked = {path for row in rows if _place(row) is not None and (path := _request_path(row))}
-        found = self._journal.heads_of([("request", path) for path in sorted(asked)])
-        return {row.path: row for row in found if row and row.detail.get("outcome") in _APPROVED}
-
-    def _request_of(self, row: Row) -> str:
-        """The path of the request by which people approved of the call that made ``row``; empty for none."""
-        path = _request_path(row)
-        answer = self._approvals.get(path)
-        return path if answer is not None and answer.seq < row.seq else ""
 
     def _refuse(self, row: Row, path: str) -> None:
         """Keep a refused write upon the commit that has the version that it was made from."""
@@ -353,9 +332,3 @@ def _place(row: Row) -> str | None:
 def _body(row: Row) -> str:
     """What a message says beyond its first line."""
     return row.message.strip().partition("\n")[2]
-
-
-def _request_path(row: Row) -> str:
-    """Where the request is by which people would have approved of the call that made ``row``."""
-    call = row.detail.get("call")
-    return f"{row.actor}/{call.rpartition('/')[0]}" if isinstance(call, str) else ""

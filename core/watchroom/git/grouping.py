@@ -24,14 +24,12 @@ def session_of(row: Row) -> str:
 
 
 class Group:
-    """Versions of one session: their ``rows``, the newest one of each path in the tree, and the
-    ``requests`` by which people approved of them."""
+    """Versions of one session: their ``rows``, and the newest one of each path in the tree."""
 
     def __init__(self, session: str) -> None:
         self.session = session
         self.rows: list[Row] = []
         self.heads: dict[str, Row] = {}
-        self.requests: set[str] = set()
         self._folders: set[str] = set()
 
     @property
@@ -39,11 +37,9 @@ class Group:
         """The number of its first row."""
         return self.rows[0].seq
 
-    def add(self, path: str, row: Row, request: str) -> None:
+    def add(self, path: str, row: Row) -> None:
         self.rows.append(row)
         self.heads[path] = row
-        if request:
-            self.requests.add(request)
         self._folders.update(_folders_of(path))
 
     def collides_with(self, path: str) -> bool:
@@ -66,9 +62,9 @@ class Groups:
         """The first rows of all, in order."""
         return sorted(group.first for group in self._open.values())
 
-    def restore(self, session: str, path: str, row: Row, request: str) -> None:
+    def restore(self, session: str, path: str, row: Row) -> None:
         """Add ``row`` to the group of its ``session``, which was open."""
-        self._open.setdefault(session, Group(session)).add(path, row, request)
+        self._open.setdefault(session, Group(session)).add(path, row)
 
     def close_before(self, session: str, path: str) -> list[Group]:
         """Take the groups out that have to be commits before ``session`` writes ``path``, oldest first."""
@@ -80,14 +76,14 @@ class Groups:
             found.append(next(group for group in self._in_order() if group not in found))
         return self._take(found)
 
-    def add(self, session: str, path: str, row: Row, request: str = "") -> list[Group]:
-        """Add ``row``, of which people approved by ``request`` (empty: by none); gives the groups that it
-        completes, which are taken out. Without a session it is a group of its own."""
+    def add(self, session: str, path: str, row: Row) -> list[Group]:
+        """Add ``row``; gives the groups that it completes, which are taken out. Without a session it is a
+        group of its own."""
         if not session:
             alone = Group("")
-            alone.add(path, row, request)
+            alone.add(path, row)
             return [alone]
-        self.restore(session, path, row, request)
+        self.restore(session, path, row)
         group = self._open[session]
         return self._take([group]) if len(group.rows) >= MOST_ROWS else []
 
