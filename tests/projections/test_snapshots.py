@@ -15,6 +15,7 @@ import pytest
 from projections.folding import folded
 from watchroom.journal import Journal, Snapshot, SqliteJournal
 from watchroom.journal.memory import MemoryJournal
+from watchroom.journal.snapshots import FEWEST_SNAPSHOTS, MOST_BYTES, MOST_SNAPSHOTS, most_snapshots
 from watchroom.model import Draft, Note, Write
 from watchroom.projections import Fold, keep_missing, open_fold
 from watchroom.projections.snapshots import CLAIM
@@ -141,3 +142,9 @@ def test_a_snapshot_of_another_journal_is_passed_over() -> None:
 def name_of(journal: MemoryJournal) -> str:
     (name,) = journal._snapshots
     return name
+
+
+def test_large_snapshots_are_fewer() -> None:
+    assert most_snapshots(1) == MOST_SNAPSHOTS
+    assert most_snapshots(MOST_BYTES // 20) == 20
+    assert most_snapshots(MOST_BYTES) == FEWEST_SNAPSHOTS
