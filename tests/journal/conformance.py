@@ -176,7 +176,8 @@ class JournalMachine(RuleBasedStateMachine):
         actor, tool = data.draw(st.sampled_from(ACTORS)), data.draw(st.sampled_from(TOOLS))
         zone, path = data.draw(st.sampled_from(CHOSEN_ZONES)), data.draw(st.sampled_from(PATHS))
         content = data.draw(st.none() | contents)
-        message = data.draw(st.text(st.characters(codec="utf-8"), max_size=5))
+        # Not every journal keeps NUL, and no draft comes with one: commits leave it out of messages.
+        message = data.draw(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=5))
         if data.draw(st.booleans()):
             outcome: Outcome = data.draw(st.sampled_from(("ok", "denied", "failed")))
             return Note(
