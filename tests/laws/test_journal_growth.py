@@ -29,7 +29,7 @@ MORE: Final = 1.05
 FEW: Final = 400
 TEAM: Final = tuple(Agent(each, "strategy", "top") for each in ("alice", "bob", "carol"))
 FLUSH: Final = {"message": "m"}
-_BEHIND: Final = ("watchroom-rows", "watchroom-presence")
+_BEHIND: Final = ("watchroom-rows", "watchroom-presence", "watchroom-snapshots", "watchroom-search")
 """Threads that work when it suits them, and that `Workspace.flush` does not wait for."""
 
 Work = Callable[[], object]

@@ -7,11 +7,13 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from projections.folding import folded
-from watchroom import Json, Workspace
+from watchroom import Json, Row, Workspace, Zone
+from watchroom.journal.sqlite import SqliteJournal
 from watchroom.zones import TaskLimits
 
 DEPTH, MOST = 2, 4
@@ -154,3 +156,21 @@ def test_who_is_there_is_the_same_to_all() -> None:
     run_state_machine_as_test(
         Members, settings=settings(max_examples=15, stateful_step_count=20, deadline=None)
     )
+
+
+def test_who_is_spawned_while_the_members_are_asked_for_has_its_instructions(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    task = workspace.tasks.submit("human:dana", "Build it.", tmp_path / "work")
+    first = workspace.members.start(task)
+    open_items, wanted = SqliteJournal.open_items, ["ada"]
+
+    def open_items_before_a_spawn(journal: SqliteJournal, zone: Zone, holder: str = "") -> list[Row]:
+        found = open_items(journal, zone, holder)
+        if wanted and holder == task.id:
+            workspace.members.spawn(first.id, "programmer", "Write it.", wanted.pop())
+        return found
+
+    monkeypatch.setattr(SqliteJournal, "open_items", open_items_before_a_spawn)
+    assert all(each.spawned for each in workspace.members.of_task(task.id))
+    assert [each.id for each in workspace.members.of_task(task.id)] == ["root", "ada"]

@@ -145,10 +145,12 @@ def test_nothing_slips_in_between_the_check_and_the_write(
     shown = alice.approval_checksum("collab_write", arguments)
     append, theirs = SqliteJournal.append, [Write("bob", "collab_write", "collab", "plan.md", "theirs\n")]
 
-    def append_after_theirs(journal: SqliteJournal, drafts: Sequence[Draft]) -> list[Appended]:
+    def append_after_theirs(
+        journal: SqliteJournal, drafts: Sequence[Draft], *, all_or_nothing: bool = False
+    ) -> list[Appended]:
         if theirs:
             append(journal, [theirs.pop()])
-        return append(journal, drafts)
+        return append(journal, drafts, all_or_nothing=all_or_nothing)
 
     monkeypatch.setattr(SqliteJournal, "append", append_after_theirs)
     made = alice.dispatch_tool_call("collab_write", arguments, approved=shown)

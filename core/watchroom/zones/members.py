@@ -285,8 +285,9 @@ class Members:
     def _rows_of(self, task: str, agent: str = "") -> tuple[_TaskRows, Row | None]:
         """What says who works on ``task``, and the newest row of ``agent``, whose ever it is."""
         journal = self._store.journal
-        heads = journal.open_items(ZONE, task)
+        # The config first: who is registered in it has been spawned, and is among the open items then.
         config, end, of_agent = journal.heads_of([CONFIG_HEAD, ("task", task), (ZONE, agent)])
+        heads = journal.open_items(ZONE, task)
         agents = self._store.registry.apply_head(config).agents.values()
         spawned = {head.path: row for head in heads if (row := self._spawn_row(head.path, head)) is not None}
         ended = {head.path: head for head in heads if is_termination(head)}
