@@ -358,6 +358,15 @@ async def _at_an_agent(pilot: Pilot[Any]) -> None:
     await _settled(pilot)
 
 
+async def _at_an_earlier_moment(pilot: Pilot[Any]) -> None:
+    """Have shown on the overview how it was three marks ago."""
+    await _settled(pilot)
+    await pilot.press("T")
+    for _ in range(3):
+        await pilot.press("left_square_bracket")
+        await _settled(pilot)
+
+
 async def _taking_back(pilot: Pilot[Any]) -> None:
     """Have shown what taking the tester's work back changes."""
     app = pilot.app
@@ -399,6 +408,7 @@ SHOTS: tuple[Shot, ...] = (
     Shot("revert", MIDDLE, _dashboard, act=_taking_back, team=team_in_dispute),
     Shot("revert-narrow", NARROW, _dashboard, act=_taking_back, team=team_in_dispute),
     Shot("revert-wide", WIDE, _dashboard, act=_taking_back, team=team_in_dispute),
+    Shot("timeline", MIDDLE, _rooms(), act=_at_an_earlier_moment),
     Shot("activity", MIDDLE, _rooms(), ("8", "down", "down"), act=_settled),
     Shot("tasks", MIDDLE, _dashboard, act=_at_an_agent, team=society_at_work),
     Shot("tasks-narrow", NARROW, _dashboard, ("9", "tab"), act=_settled, team=society_at_work),
