@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.merge import Region
-from watchroom.model import Row, Zone
+from watchroom.model import Draft, Row, Zone
 from watchroom.rules.weave import Weave, join_lines
 
 PlanKind: TypeAlias = Literal["clean", "conflict", "nothing", "cannot"]
@@ -77,18 +77,41 @@ class PlannedPath(NamedTuple):
     base: int
 
 
+class PlannedItem(NamedTuple):
+    """What a revert does to something that is no text with versions, at ``path`` in ``zone``: a document, a
+    handoff, a request.
+
+    ``plan`` has its ``kind``, a ``reason`` that says what becomes of it, and the texts by which it is shown
+    (``current`` now, ``plan.proposal`` afterwards). ``drafts`` are the rows that do it; who reverts, and
+    which revert it is, is put in when they are committed.
+    """
+
+    zone: Zone
+    path: str
+    plan: PathPlan
+    current: str | None = None
+    drafts: tuple[Draft, ...] = ()
+
+
 class RevertPlan(NamedTuple):
-    """What a revert does as of row ``until``: to each path, in their order. ``agents`` are those whose work
-    it is; ``not_reverted`` counts by zone what they did besides that cannot be undone."""
+    """What a revert does as of row ``until``: to each path and each of the ``items``, in their order.
+    ``agents`` are those whose work it is; ``not_reverted`` counts by zone what they did besides that cannot
+    be undone."""
 
     until: int
     agents: tuple[str, ...]
     paths: tuple[PlannedPath, ...]
     not_reverted: Mapping[str, int]
+    items: tuple[PlannedItem, ...] = ()
 
     def of_kind(self, *kinds: str) -> list[PlannedPath]:
         """The paths whose plans are of these ``kinds``."""
         return [each for each in self.paths if each.plan.kind in kinds]
+
+    def changes(self, *kinds: str) -> list[PlannedPath | PlannedItem]:
+        """The paths and items whose plans are of these ``kinds``."""
+        planned: list[PlannedPath | PlannedItem] = [*self.paths, *self.items]
+        return [each for each in planned if each.plan.kind in kinds]
 
 
 def first_needed(selected: Collection[int], versions: Sequence[PathVersion]) -> int:

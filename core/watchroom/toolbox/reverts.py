@@ -46,6 +46,7 @@ class RevertedPath(FrozenModel):
 class RevertWorkResult(ResultModel):
     """The first 1,000 paths each that were ``written``, where people have to decide about the rest
     (``conflicts``), and that could not be reverted (``could_not``); ``written_count`` of them were written.
+    ``items`` are the first 1,000 that are no texts and were changed: documents, handoffs, requests.
     ``not_reverted`` counts by zone what else was done and stays."""
 
     revert_id: str
@@ -54,6 +55,7 @@ class RevertWorkResult(ResultModel):
     written: list[RevertedPath]
     conflicts: list[RevertedPath]
     could_not: list[RevertedPath]
+    items: list[RevertedPath]
     not_reverted: dict[str, int]
 
 
@@ -89,5 +91,6 @@ def _result(outcome: RevertOutcome) -> RevertWorkResult:
             RevertedPath(zone=zone, path=path, reason=reason)
             for zone, path, reason in record.could_not[:_MOST_LISTED]
         ],
+        items=[RevertedPath(zone=zone, path=path) for zone, path in record.items[:_MOST_LISTED]],
         not_reverted=dict(record.not_reverted),
     )

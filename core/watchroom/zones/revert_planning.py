@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol
 
 from watchroom.journal import Journal, RowFilter
 from watchroom.model import REVERT_WORK, Json, Row, Zone
@@ -13,6 +13,7 @@ from watchroom.rules.reverts import (
     PathPlan,
     PathVersion,
     Place,
+    PlannedItem,
     PlannedPath,
     RevertPlan,
     RevertSelection,
@@ -26,8 +27,10 @@ ZONE: Final[Zone] = "revert"
 TEXT_ZONES: Final[tuple[Zone, ...]] = ("private", "collab", "board", "file")
 """What is reverted: versions of texts."""
 LISTED_ZONES: Final[tuple[Zone, ...]] = ("realtime", "handoff", "request", "command", "agent")
-"""What is not, and is counted."""
+"""What is counted, where no part reverts it."""
 MOST_PATHS: Final = 10_000
+MOST_ITEM_ROWS: Final = 20_000
+"""Of what is no text."""
 MOST_VERSIONS: Final = 20_000
 """Of a path, since the first selected one."""
 TOO_MANY: Final = "too_many_versions"
@@ -37,22 +40,43 @@ _ENTRY_TOOL: Final = "whiteboard_append"
 _PAGE: Final = 1000
 
 
+class RevertPart(Protocol):
+    """Plans what a revert does to one kind of thing that is no text with versions, in ``zones``."""
+
+    zones: Collection[Zone]
+
+    def plan(self, rows: Sequence[Row]) -> Sequence[PlannedItem]:
+        """What reverting ``rows`` does: accepted rows of agents in ``zones``, oldest first. Raises
+        `JournalError`."""
+        ...
+
+    def plan_undo(self, revert: str, paths: Sequence[str]) -> Sequence[PlannedItem]:
+        """What undoing the ``revert`` with that id does to the items at ``paths`` that it changed. Raises
+        `JournalError`."""
+        ...
+
+
 class _Selected(NamedTuple):
-    """The versions that are selected, by place, whose they are, and what else their authors did."""
+    """The versions that are selected, by place, whose they are, what else their authors did, and the
+    ``rows`` of what is no text, newest first."""
 
     versions: dict[Place, set[int]]
     agents: tuple[str, ...]
     others: Mapping[str, int]
+    rows: Sequence[Row] = ()
 
 
 class RevertPlanner:
     """Plans reverts of what ``journal`` says; ``tasks`` says whose folder is here, and ``members`` gives the
-    agents of a task."""
+    agents of a task. ``parts`` plan what is no text."""
 
-    def __init__(self, journal: Journal, tasks: Tasks, members: Mapping[str, str]) -> None:
+    def __init__(
+        self, journal: Journal, tasks: Tasks, members: Mapping[str, str], parts: Sequence[RevertPart] = ()
+    ) -> None:
         self._journal = journal
         self._tasks = tasks
         self._members = members
+        self._parts = parts
 
     def plan(self, selection: RevertSelection) -> RevertPlan:
         """What reverting ``selection`` does now. Changes nothing. Raises `RevertNotFound` where it names
@@ -60,7 +84,18 @@ class RevertPlanner:
         until = selection.until or self._journal.last_seq()
         selected = self.select(selection._replace(until=until))
         planned = [self._planned(place, numbers) for place, numbers in sorted(selected.versions.items())]
-        return RevertPlan(until, selected.agents, tuple(planned), selected.others)
+        items = self._plan_items(selection.undo, selected.rows)
+        return RevertPlan(until, selected.agents, tuple(planned), selected.others, tuple(items))
+
+    def _plan_items(self, undone: str, rows: Sequence[Row]) -> Iterator[PlannedItem]:
+        changed = read_record(self._journal, undone).items if undone else ()
+        for part in self._parts:
+            if undone:
+                paths = [path for zone, path in changed if zone in part.zones]
+                yield from part.plan_undo(undone, paths) if paths else ()
+            else:
+                of_part = [row for row in reversed(rows) if row.zone in part.zones]
+                yield from part.plan(of_part) if of_part else ()
 
     def select(self, selection: RevertSelection) -> _Selected:
         """The versions that ``selection`` means. Raises as `plan` does."""
@@ -69,11 +104,18 @@ class RevertPlanner:
         versions: defaultdict[Place, set[int]] = defaultdict(set)
         agents: dict[str, None] = {}
         others: Counter[str] = Counter()
+        rows: list[Row] = []
+        of_parts = {zone for part in self._parts for zone in part.zones}
         left_out = set(selection.left_out)
         for row in self._rows(selection):
             if row.kind != "agent" or row.outcome != "ok":
                 continue
-            if row.zone in LISTED_ZONES:
+            if row.zone in of_parts and (row.zone, row.path) not in left_out:
+                agents.setdefault(row.actor)
+                rows.append(row)
+                if len(rows) > MOST_ITEM_ROWS:
+                    raise RevertTooLarge(most=MOST_ITEM_ROWS)
+            elif row.zone in LISTED_ZONES:
                 others[row.zone] += 1
             if row.zone not in TEXT_ZONES or row.version is None or (row.zone, row.path) in left_out:
                 continue
@@ -81,7 +123,7 @@ class RevertPlanner:
             versions[row.zone, row.path].add(row.version)
             if len(versions) > MOST_PATHS:
                 raise RevertTooLarge(most=MOST_PATHS)
-        return _Selected(dict(versions), tuple(sorted(agents)), others)
+        return _Selected(dict(versions), tuple(sorted(agents)), others, rows)
 
     def _rows(self, selection: RevertSelection) -> Iterator[Row]:
         wanted: list[str | None] = [*selection.agents]
@@ -143,7 +185,7 @@ class RevertPlanner:
 class RevertRecord(NamedTuple):
     """A revert as its row says: the versions that it ``written``, each a zone, a path and a number; the paths
     where people decide about the rest (``conflicts``), and those that it ``could_not`` revert, with the
-    reason; the ``agents`` whose work it was."""
+    reason; the ``agents`` whose work it was; the ``items`` that are no texts and were changed."""
 
     written: tuple[tuple[Zone, str, int], ...]
     conflicts: tuple[Place, ...]
@@ -151,6 +193,7 @@ class RevertRecord(NamedTuple):
     not_reverted: Mapping[str, int]
     agents: tuple[str, ...]
     until: int
+    items: tuple[Place, ...] = ()
 
     def dump(self) -> str:
         """As the content of its row."""
@@ -170,6 +213,7 @@ def read_record(journal: Journal, revert: str) -> RevertRecord:
         told["not_reverted"],
         tuple(told["agents"]),
         told["until"],
+        tuple((zone, path) for zone, path in told.get("items", ())),
     )
 
 

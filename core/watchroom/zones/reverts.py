@@ -16,10 +16,10 @@ from watchroom import validation
 from watchroom.checkout.reconciler import Reconciler
 from watchroom.errors import ConflictSettled, HeadsMoved, WatchroomError
 from watchroom.model import MESSAGE, REVERT_WORK, SHARED, SYSTEM, Draft, Json, Note, Row, Write, Zone
-from watchroom.rules.reverts import PlannedPath, RevertPlan, RevertSelection
+from watchroom.rules.reverts import PlannedItem, PlannedPath, RevertPlan, RevertSelection
 from watchroom.texts import catalogue
 from watchroom.zones.conflict_settlement import ConflictSettlement
-from watchroom.zones.revert_planning import ZONE, RevertPlanner, RevertRecord, read_record
+from watchroom.zones.revert_planning import ZONE, RevertPart, RevertPlanner, RevertRecord, read_record
 from watchroom.zones.stops import StopZone
 from watchroom.zones.store import Store
 from watchroom.zones.task_files import TaskFiles
@@ -43,7 +43,7 @@ class RevertOutcome(NamedTuple):
 class RevertZone:
     """Reverts what agents did, in ``store``. ``tasks`` and ``task_files`` have the folders of tasks,
     ``conflicts`` and ``stops`` what people say of conflicts and agents; ``reconciler`` records edits by hand
-    before anything is planned."""
+    before anything is planned. ``parts`` revert what is no text with versions."""
 
     def __init__(
         self,
@@ -53,6 +53,7 @@ class RevertZone:
         task_files: TaskFiles,
         conflicts: ConflictSettlement,
         stops: StopZone,
+        parts: Sequence[RevertPart] = (),
     ) -> None:
         self._store = store
         self._reconciler = reconciler
@@ -60,6 +61,7 @@ class RevertZone:
         self._task_files = task_files
         self._conflicts = conflicts
         self._stops = stops
+        self._parts = parts
 
     def plan(self, selection: RevertSelection) -> RevertPlan:
         """What reverting ``selection`` would do now: nothing is changed. Raises `RevertNotFound`,
@@ -116,9 +118,8 @@ class RevertZone:
 
     def _planner(self) -> RevertPlanner:
         agents = self._store.registry.current().agents
-        return RevertPlanner(
-            self._store.journal, self._tasks, {agent.id: agent.task for agent in agents.values()}
-        )
+        members = {agent.id: agent.task for agent in agents.values()}
+        return RevertPlanner(self._store.journal, self._tasks, members, self._parts)
 
     def _begin(
         self,
@@ -169,21 +170,24 @@ class RevertZone:
         chosen = plan.of_kind("clean") if clean_only else plan.of_kind("clean", "conflict")
         written = [each for each in chosen if each.plan.content != each.current]
         waiting = [] if clean_only else plan.of_kind("conflict")
+        items = [each for each in plan.items if each.plan.kind == "clean"]
         record = RevertRecord(
             tuple((each.zone, each.path, (each.head.version or 0) + 1) for each in written),
             tuple((each.zone, each.path) for each in waiting),
-            tuple((each.zone, each.path, each.plan.reason) for each in plan.of_kind("cannot")),
+            tuple((each.zone, each.path, each.plan.reason) for each in plan.changes("cannot")),
             plan.not_reverted,
             plan.agents,
             plan.until,
+            tuple((each.zone, each.path) for each in items),
         )
-        detail: dict[str, Json] = {"written": len(written), "conflicts": len(waiting)}
+        detail: dict[str, Json] = {"written": len(written), "conflicts": len(waiting), "items": len(items)}
         drafts: list[Draft] = [
             Write(actor, REVERT_WORK, ZONE, revert, record.dump(), message, expected=0, detail=detail),
             *(_version(actor, revert, each, message) for each in written),
             *(_conflict(revert, each, each in written) for each in waiting if each.zone in SHARED),
+            *(draft for each in items for draft in _item_drafts(actor, revert, each)),
             *self._dismissals(actor, selection.undo),
-            *self._messages(actor, plan, chosen, message),
+            *self._messages(actor, plan, [*chosen, *items], message),
         ]
         self._store.commits.commit_all(drafts, all_or_nothing=True)
 
@@ -200,7 +204,7 @@ class RevertZone:
                         yield self._conflicts.draft_dismissal(actor, row.seq, "")
 
     def _messages(
-        self, actor: str, plan: RevertPlan, changed: Sequence[PlannedPath], message: str
+        self, actor: str, plan: RevertPlan, changed: Sequence[PlannedPath | PlannedItem], message: str
     ) -> Iterator[Note]:
         """What tells the agents whose work it was, and those who wrote the same paths last."""
         known = self._store.registry.current()
@@ -208,7 +212,8 @@ class RevertZone:
             "revert.told", who=actor, agents=", ".join(plan.agents[:10]), paths=_listed(changed)
         )
         text = f"{text}\n{message}" if message else text
-        agents = [*plan.agents, *(each.head.actor for each in changed if each.head.kind == "agent")]
+        heads = [each.head for each in changed if isinstance(each, PlannedPath)]
+        agents = [*plan.agents, *(head.actor for head in heads if head.kind == "agent")]
         told = [agent for agent in dict.fromkeys(agents) if agent in known.agents][:_MOST_TOLD]
         for agent in told if changed else ():
             yield Note(actor, MESSAGE, "agent", agent, message=text[:200], content=text)
@@ -238,6 +243,12 @@ def _conflict(revert: str, planned: PlannedPath, is_written: bool) -> Note:
     )
 
 
-def _listed(planned: Sequence[PlannedPath]) -> str:
+def _item_drafts(actor: str, revert: str, item: PlannedItem) -> Iterator[Draft]:
+    """The rows that revert ``item``, in the name of ``actor``."""
+    for draft in item.drafts:
+        yield draft._replace(actor=actor, detail={**(draft.detail or {}), "revert": revert})
+
+
+def _listed(planned: Sequence[PlannedPath | PlannedItem]) -> str:
     shown = ", ".join(f"{each.zone} {each.path}" for each in planned[:20])
     return f"{shown} …" if len(planned) > len(planned[:20]) else shown or "-"

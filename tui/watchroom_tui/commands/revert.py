@@ -9,7 +9,7 @@ from typing import Any
 
 from watchroom.merge import unified_diff
 from watchroom.model import REVERT_WORK, Json
-from watchroom.rules.reverts import PlannedPath, RevertPlan, RevertSelection
+from watchroom.rules.reverts import PlannedItem, PlannedPath, RevertPlan, RevertSelection
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
@@ -82,12 +82,13 @@ def _apply(workspace: Workspace, selection: RevertSelection, args: Namespace, te
 
 
 def _result_lines(result: Mapping[str, Any], texts: Catalogue) -> Iterator[str]:
-    for kind in ("written", "conflicts", "could_not"):
+    for kind in ("written", "items", "conflicts", "could_not"):
         for each in result[kind]:
             yield _line(kind, each["zone"], each["path"], each["reason"], texts)
     yield from _list_not_reverted(result["not_reverted"], texts)
-    if result["written"] or result["conflicts"]:
-        yield texts("cli.revert.done", count=result["written_count"], id=result["revert_id"])
+    if result["written"] or result["conflicts"] or result["items"]:
+        count = result["written_count"] + len(result["items"])
+        yield texts("cli.revert.done", count=count, id=result["revert_id"])
     else:
         yield texts("cli.revert.nothing")
 
@@ -99,17 +100,19 @@ def _print_plan(plan: RevertPlan, args: Namespace, texts: Catalogue) -> None:
                 "until": plan.until,
                 "agents": list(plan.agents),
                 "paths": [_path_as_json(each, with_texts=args.diff) for each in plan.paths],
+                "items": [_item_as_json(each, with_texts=args.diff) for each in plan.items],
                 "not_reverted": dict(plan.not_reverted),
             }
         )
         return
-    for each in plan.paths:
+    planned: list[PlannedPath | PlannedItem] = [*plan.paths, *plan.items]
+    for each in planned:
         print(_line(each.plan.kind, each.zone, each.path, each.plan.reason, texts))
         if args.diff and each.plan.kind in ("clean", "conflict"):
             print("\n".join(sanitize_lines(describe_change(each))))
     for line in _list_not_reverted(plan.not_reverted, texts):
         print(line)
-    if not plan.of_kind("clean", "conflict"):
+    if not plan.changes("clean", "conflict"):
         print(texts("cli.revert.nothing"))
 
 
@@ -119,7 +122,7 @@ def _line(kind: str, zone: str, path: str, reason: str, texts: Catalogue) -> str
     return "\t".join(part for part in (texts(f"revert.kind.{kind}"), place, told) if part)
 
 
-def describe_change(planned: PlannedPath) -> str:
+def describe_change(planned: PlannedPath | PlannedItem) -> str:
     """The change that a revert makes to a path, as a unified difference: where people have to decide, the one
     that is proposed."""
     return unified_diff(planned.current or "", planned.plan.proposal or "", planned.path, planned.path)
@@ -133,6 +136,16 @@ def _path_as_json(planned: PlannedPath, *, with_texts: bool) -> dict[str, Json]:
         "version": planned.head.version,
         "took": list(planned.plan.took),
         "gave": list(planned.plan.gave),
+        "reason": planned.plan.reason,
+    }
+    return {**told, "diff": describe_change(planned)} if with_texts else told
+
+
+def _item_as_json(planned: PlannedItem, *, with_texts: bool) -> dict[str, Json]:
+    told: dict[str, Json] = {
+        "zone": planned.zone,
+        "path": planned.path,
+        "kind": planned.plan.kind,
         "reason": planned.plan.reason,
     }
     return {**told, "diff": describe_change(planned)} if with_texts else told

@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from watchroom.errors import WatchroomError
 from watchroom.merge import diff_hunks
 from watchroom.model import REVERT_WORK, Json, Row
-from watchroom.rules.reverts import PlanKind, PlannedPath, RevertPlan, RevertSelection
+from watchroom.rules.reverts import PlanKind, PlannedItem, PlannedPath, RevertPlan, RevertSelection
 from watchroom.texts import Catalogue
 
 from watchroom_tui.actions import Scope, bindings
@@ -97,7 +97,7 @@ class RevertDialog(ConfirmDialog):
             selection = self._select(step)
             plan = plan_revert(selection)
             is_given = self._step is not None or selection.undo or self._subject.after is not None
-            if plan.of_kind("clean", "conflict", "cannot") or is_given or step == last:
+            if plan.changes("clean", "conflict", "cannot") or is_given or step == last:
                 return step, selection, plan
             step += 1
 
@@ -177,7 +177,9 @@ class RevertDialog(ConfirmDialog):
             conflicts = result["conflicts"]
             count = len(conflicts) if isinstance(conflicts, Sequence) else 0
             key = "revert.done_conflicts" if count else "revert.done"
-            app.show_message(texts(key, count=result["written_count"], conflicts=count))
+            items = result["items"]
+            written = int(str(result["written_count"])) + (len(items) if isinstance(items, Sequence) else 0)
+            app.show_message(texts(key, count=written, conflicts=count))
         self.dismiss(bool(result and result["success"]))
 
 
@@ -185,10 +187,11 @@ def plan_lines(plan: RevertPlan, texts: Catalogue) -> list[Line]:
     """``plan`` as people read it: the paths, those first that need them, then how each changes."""
     kinds = list(_MARKS)
     order = {"conflict": 0, "clean": 1, "cannot": 2, "nothing": 3}
-    paths = sorted(plan.paths, key=lambda each: order[each.plan.kind])[:_MOST_PATHS]
+    planned: list[PlannedPath | PlannedItem] = [*plan.paths, *plan.items]
+    paths = sorted(planned, key=lambda each: order[each.plan.kind])[:_MOST_PATHS]
     lines: list[Line] = [[], *(_path_line(each, texts) for each in paths)]
-    if len(plan.paths) > len(paths):
-        lines.append([Span(f"   {texts('revert.more', count=len(plan.paths) - len(paths))}", "dim")])
+    if len(planned) > len(paths):
+        lines.append([Span(f"   {texts('revert.more', count=len(planned) - len(paths))}", "dim")])
     if plan.not_reverted:
         listed = ", ".join(
             f"{count} × {texts(f'zone.{zone}')}" for zone, count in sorted(plan.not_reverted.items())
@@ -200,7 +203,7 @@ def plan_lines(plan: RevertPlan, texts: Catalogue) -> list[Line]:
     return lines
 
 
-def _path_line(planned: PlannedPath, texts: Catalogue) -> Line:
+def _path_line(planned: PlannedPath | PlannedItem, texts: Catalogue) -> Line:
     mark, style = _MARKS[planned.plan.kind]
     reason = planned.plan.reason
     said = texts(f"revert.reason.{reason}") if reason else texts(f"revert.kind.{planned.plan.kind}")
@@ -208,7 +211,7 @@ def _path_line(planned: PlannedPath, texts: Catalogue) -> Line:
     return [Span(f" {mark} ", style), Span(place), Span(f"  {said}", "dim")]
 
 
-def _difference(planned: PlannedPath) -> list[Line]:
+def _difference(planned: PlannedPath | PlannedItem) -> list[Line]:
     """How the path changes; where people decide, the text that is proposed."""
     styles = {"+": "added", "-": "removed", "@": "header-line"}
     told = sanitize_lines(diff_hunks(planned.current or "", planned.plan.proposal or ""))
@@ -216,8 +219,8 @@ def _difference(planned: PlannedPath) -> list[Line]:
     return [*lines, [Span("   …", "dim")]] if len(told) > _MOST_LINES else lines
 
 
-def _chosen(plan: RevertPlan, clean_only: bool) -> list[PlannedPath]:
-    return plan.of_kind("clean") if clean_only else plan.of_kind("clean", "conflict")
+def _chosen(plan: RevertPlan, clean_only: bool) -> list[PlannedPath | PlannedItem]:
+    return plan.changes("clean") if clean_only else plan.changes("clean", "conflict")
 
 
 def ask_to_revert(app: Dashboard, subject: RevertSubject) -> None:
