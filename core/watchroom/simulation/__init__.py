@@ -9,7 +9,17 @@ from watchroom.simulation.developers import developer
 from watchroom.simulation.errors import InvalidScenario
 from watchroom.simulation.runner import Simulation
 from watchroom.simulation.scenario import Scenario
-from watchroom.simulation.scenario_file import demo, load, roster
+from watchroom.simulation.scenario_file import BUILT_IN_NAMES, demo, load, roster
 from watchroom.simulation.statistics import Summary
 
-__all__ = ["InvalidScenario", "Scenario", "Simulation", "Summary", "demo", "developer", "load", "roster"]
+__all__ = [
+    "BUILT_IN_NAMES",
+    "InvalidScenario",
+    "Scenario",
+    "Simulation",
+    "Summary",
+    "demo",
+    "developer",
+    "load",
+    "roster",
+]

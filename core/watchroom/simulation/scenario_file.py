@@ -20,6 +20,8 @@ from watchroom.simulation.toml_lines import line_numbers
 
 BUILT_IN: Final = Path(__file__).parent / "scenarios"
 """The folder of the scenarios that come with Watchroom."""
+BUILT_IN_NAMES: Final = ("software-team", "rogue-agent")
+"""Those that `watchroom demo` plays by name."""
 
 _LARGEST: Final = 4_000_000
 
@@ -51,9 +53,12 @@ def load(path: str | os.PathLike[str]) -> Scenario:
 
 
 @cache
-def demo() -> Scenario:
-    """The built-in scenario, read once: a small software team."""
-    return load(BUILT_IN / "software_team.toml")
+def demo(name: str = "software-team") -> Scenario:
+    """The built-in scenario of that ``name``, read once; without one a small software team. Raises ValueError
+    where there is none."""
+    if name not in BUILT_IN_NAMES:
+        raise ValueError(f"there is no built-in scenario {name!r}")
+    return load(BUILT_IN / f"{name.replace('-', '_')}.toml")
 
 
 def roster(count: int) -> list[Agent]:

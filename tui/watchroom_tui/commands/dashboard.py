@@ -155,12 +155,14 @@ def run_demo(args: Namespace, texts: Catalogue) -> int:
 
 
 def _read_scenario(path: str | None, texts: Catalogue) -> Scenario:
-    """The scenario in the file at ``path``, the built-in one where that is None. Raises `InvalidScenario`,
-    and `WrongUsage` where the file cannot be read."""
-    from watchroom.simulation import demo, load
+    """The built-in scenario of the name ``path``, the first one where that is None; else the one in the file
+    at ``path``. Raises `InvalidScenario`, and `WrongUsage` where the file cannot be read."""
+    from watchroom.simulation import BUILT_IN_NAMES, demo, load
 
+    if path is None:
+        return demo()
     try:
-        return demo() if path is None else load(path)
+        return demo(path) if path in BUILT_IN_NAMES else load(path)
     except OSError as error:
         reason = error.strerror or str(error)
         raise WrongUsage(texts("cli.demo.unreadable", path=path, reason=reason)) from error

@@ -166,8 +166,9 @@ class ConflictResolution:
 
     async def _confirm(self, what: str) -> bool:
         sides, texts = self._draft.sides, self._texts
+        is_of_revert = what == "dismiss" and "revert" in sides.incoming.detail
         question = texts(
-            f"merge.{what}_question",
+            "merge.dismiss_reverted_question" if is_of_revert else f"merge.{what}_question",
             path=sanitize(sides.incoming.path),
             author=sanitize(sides.incoming.actor),
             version=sides.version,
