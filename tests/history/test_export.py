@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from calls import ok, refused
 from cli.running import Captured, printed, printed_json, refusal
+from documents import create, edit
 from history.repositories import check, files_at, git, needs_git, refs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,7 +22,7 @@ from watchroom.model import Draft, Note, Write, Zone
 
 pytestmark = needs_git
 
-_DERIVED = ("collaborative/.versions/", "whiteboard-history/", "realtime/")
+_DERIVED = ("collaborative/.versions/", "whiteboard-history/", "realtime/.crdt_state/")
 
 
 @pytest.fixture
@@ -43,6 +45,9 @@ def team(root: Path, workspace: Workspace) -> Path:
     ok(bob, "delete_from_my_workspace", filename="notes/a.md")
     ok(alice, "handoff_file", to_agent="bob", filename="raw.md", content="data", message="for you")
     ok(alice, "whiteboard_append", board="bottom-layer-alice", content="hello")
+    create(alice, body="rga", done="lww_register")
+    edit(alice, "insert", position=0, text="first\n第二\n")
+    edit(bob, "insert", position=0, text="zero\n")
     workspace.close()
     return root
 
@@ -60,8 +65,10 @@ def test_the_tree_is_what_export_lays_out_and_git_finds_nothing_wrong(
         for name, path in laid_out.items()
         if not name.startswith((*_DERIVED, ".watchroom/tmp")) and not name.endswith(".meta.json")
     }
-    assert len(kept) > 4
+    assert len(kept) > 5
     assert files_at(repository) == kept
+    assert json.loads(kept["realtime/doc1.json"])["body"] == ["zero", "first", "第二", ""]
+    assert "bob" in git(repository, "log", "-1", "--format=%an", "--", "realtime/doc1.json")
 
 
 def test_an_agents_work_is_found_by_its_author_and_a_refused_write_stands_upon_its_base(
@@ -93,8 +100,9 @@ def test_a_second_export_goes_on_where_the_first_ended_and_another_workspace_is_
     printed(capsys, "git", str(team), "--export", str(first))
     with Workspace.open(team) as workspace:
         ok(workspace.tools("bob"), "save_to_my_workspace", filename="c.md", content="more")
+        edit(workspace.tools("bob"), "insert", position=5, text="a half\n")
     done = printed_json(capsys, "git", str(team), "--export", str(first), "--json")
-    assert done["commits"] == 1
+    assert done["commits"] == 2
     printed(capsys, "git", str(team), "--export", str(whole))
     assert refs(first) == refs(whole)
     with Workspace.open(tmp_path / "other", agents=["eve"]) as workspace:

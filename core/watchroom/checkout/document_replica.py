@@ -84,6 +84,15 @@ class DocumentReplica:
         """The document's file."""
         return encode_checkpoint(self.capture())
 
+    def render_values(self) -> bytes:
+        """The values of all fields as people read them, in JSON: texts by their lines. The same version has
+        the same bytes, whoever built it."""
+        values = {
+            name: value.split("\n") if isinstance(value, str) and "\n" in value else value
+            for name, value in self.document.values().items()
+        }
+        return (json.dumps(values, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
+
     def capture(self) -> Mapping[str, Json]:
         """The document as it is now, for `encode_checkpoint` to make its file of."""
         checkpoint = Checkpoint(self.name, self.version, self.replicas, self.document)

@@ -8,6 +8,7 @@ from watchroom.checkout.layout import (
     CONTROL,
     ROOTS,
     checkpoint_place,
+    document_place,
     history_line,
     history_place,
     history_text,
@@ -43,6 +44,7 @@ def export(journal: Journal, as_of: int, target: str) -> int:
         for head in journal.heads(ZONE, as_of=as_of):
             document = DocumentReplica(head.path, journal, until=head.version)
             folder.write(checkpoint_place(head.path), document.checkpoint())
+            folder.write(document_place(head.path), document.render_values())
             count += 1
     finally:
         folder.close()

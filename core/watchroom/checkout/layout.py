@@ -94,6 +94,11 @@ def checkpoint_place(document: str) -> Parts:
     return (*REALTIME, document + CHECKPOINT_SUFFIX)
 
 
+def document_place(document: str) -> Parts:
+    """Where an export lays out the values of ``document``, by its parts."""
+    return (*REALTIME[:1], document + ".json")
+
+
 def document_at(parts: Parts) -> str | None:
     """The document whose checkpoint is at ``parts``, None for other files. The reverse of
     `checkpoint_place`."""

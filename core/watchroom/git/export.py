@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.checkout.rendering import verified_content
 from watchroom.git.commit_index import CommitIndex
+from watchroom.git.documents import DocumentTexts
 from watchroom.git.errors import InvalidRepository
 from watchroom.git.grouping import Group, Groups, session_of
 from watchroom.git.names import date, is_safe_path, one_line, subject, tree_path
@@ -153,6 +154,7 @@ class _Export:
         state: _State,
     ) -> None:
         self._journal = journal
+        self._documents = DocumentTexts(journal)
         self._stream = stream
         self._index = index
         self._per = per
@@ -235,7 +237,8 @@ class _Export:
         if row.zone == "file" and not is_kept(row):
             self._leave_out(row, "not_kept")
             return FileChange(path, None)
-        data = verified_content(self._journal, row)
+        is_document = row.zone == "realtime"
+        data = self._documents.render(row) if is_document else verified_content(self._journal, row)
         if data is None:
             self._leave_out(row, "damaged")
         return FileChange(path, data)

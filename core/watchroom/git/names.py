@@ -11,7 +11,7 @@ import unicodedata
 from functools import lru_cache
 from typing import Final
 
-from watchroom.checkout.layout import has_files, place
+from watchroom.checkout.layout import document_place, has_files, place
 from watchroom.model import Row, Zone
 
 DOMAIN: Final = "watchroom.invalid"
@@ -33,6 +33,8 @@ def tree_path(zone: Zone, path: str) -> str | None:
     """Where the file of ``path`` in ``zone`` lies in the tree, None where such paths have no files."""
     if zone == "file":
         return f"{TASKS}/{path}"
+    if zone == "realtime":
+        return "/".join(document_place(path))
     return "/".join(place(zone, path)) if has_files(zone) else None
 
 
