@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 from time import monotonic
 
 import pytest
 from calls import ok
+from documents import create, edit, put
 from watchroom import Workspace
 from watchroom.checkout.layout import CONTROL
 from watchroom.search import SearchQuery, open_index
@@ -45,3 +47,24 @@ def test_an_open_workspace_indexes_what_comes_and_begins_anew_where_the_file_is_
         (hit,) = open_index(tmp_path).search(workspace.journal, SearchQuery("thought")).hits
         assert (hit.row.path, hit.row.version, hit.row.actor) == ("b.md", 1, "alice")
         assert workspace.verify() == []
+
+
+def test_what_was_written_into_a_document_is_found_as_the_line_that_it_became(tmp_path: Path) -> None:
+    with Workspace.open(tmp_path, agents=["alice", "bob"]) as workspace:
+        alice, bob = workspace.tools("alice"), workspace.tools("bob")
+        create(alice, body="rga", title="lww_register")
+        edit(alice, "insert", position=0, text="minutes\nthe zeb dances\n")
+        edit(bob, "insert", position=15, text="ra")
+        put(alice, "title", "第二次会议")
+        edit(bob, "delete", **{"from": 0, "to": 8})
+        index = open_index(tmp_path)
+        index.index_missing(workspace.journal, Event(), share=1.0)
+
+        def search(words: str) -> list[tuple[str, int | None, str]]:
+            hits = index.search(workspace.journal, SearchQuery(words)).hits
+            return [(hit.row.actor, hit.row.version, hit.excerpt) for hit in hits]
+
+        assert search("zebra") == [("bob", 3, "the zebra dances\n")]
+        assert [each[:2] for each in search("dances")] == [("bob", 3), ("alice", 2)]
+        assert [each[:2] for each in search("会议")] == [("alice", 4)]
+        assert [each[:2] for each in search("minutes")] == [("alice", 2)]

@@ -9,8 +9,7 @@ from typing import Final
 
 from watchroom.crdt import Document, check_schema
 from watchroom.crdt.checkpoint import Checkpoint, capture_state, encode_checkpoint
-from watchroom.crdt.errors import FieldNotFound, InvalidSchema, InvalidState
-from watchroom.errors import JournalError
+from watchroom.crdt.errors import DocumentDamaged, FieldNotFound, InvalidSchema, InvalidState
 from watchroom.journal import Journal
 from watchroom.model import Json, Row
 
@@ -100,7 +99,7 @@ class DocumentReplica:
 
 
 def parse_object(row: Row, content: str | None) -> Mapping[str, Json]:
-    """The JSON object in ``content``, that of ``row``. Raises `JournalError`."""
+    """The JSON object in ``content``, that of ``row``. Raises `DocumentDamaged`."""
     try:
         found = json.loads(content or "")
     except ValueError as error:
@@ -110,6 +109,6 @@ def parse_object(row: Row, content: str | None) -> Mapping[str, Json]:
     return found
 
 
-def unreadable_version(row: Row) -> JournalError:
+def unreadable_version(row: Row) -> DocumentDamaged:
     """The error for a ``row`` that cannot be read."""
-    return JournalError(reason=f"version {row.version} of the document {row.path} cannot be read")
+    return DocumentDamaged(version=row.version, document=row.path)

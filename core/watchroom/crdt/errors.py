@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from watchroom.errors import DeniedError, WatchroomError
+from watchroom.errors import DeniedError, JournalDamaged, WatchroomError
 
 
 class DocumentNotFound(WatchroomError):
@@ -64,3 +64,9 @@ class CounterOverflow(DeniedError):
     """A counter cannot take that much more from one replica. Values: limit."""
 
     code = "counter_overflow"
+
+
+class DocumentDamaged(JournalDamaged):
+    """A version of a realtime document cannot be read. Values: document, version."""
+
+    code = "document_damaged"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from watchroom.errors import JournalError
+from watchroom.errors import JournalDamaged
 from watchroom.journal import Journal
 from watchroom.model import Row
 
@@ -33,7 +33,7 @@ class DocumentTexts:
             if document is None or document.version > (row.version or 0):
                 document = DocumentReplica(row.path, self._journal, until=row.version)
             document.catch_up(row.version)
-        except JournalError:
+        except JournalDamaged:
             return None
         self._open[row.path] = document
         if len(self._open) > _MOST_OPEN:

@@ -18,7 +18,7 @@ from watchroom.errors import JournalError
 from watchroom.search.deadline import Deadline
 
 INDEX_NAME: Final = "search.db"
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Counted up by whoever changes what is indexed, or how: an index of another format is made anew."""
 MOST_BYTES: Final = 2 * 1024**3
 """Of the file: after that the oldest rows go."""
@@ -30,6 +30,7 @@ _CHECK_EVERY: Final = 1000
 _TABLES: Final = (
     "CREATE TABLE state(seq INTEGER NOT NULL, digest TEXT NOT NULL)",
     "CREATE TABLE parts(number INTEGER PRIMARY KEY, first INTEGER NOT NULL, bytes INTEGER NOT NULL)",
+    "CREATE TABLE kept(seq INTEGER PRIMARY KEY, part INTEGER NOT NULL, text TEXT NOT NULL)",
     "INSERT INTO state VALUES(0, '')",
 )
 _log = logging.getLogger("watchroom")
@@ -48,11 +49,13 @@ class IndexState(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What is indexed of row ``seq``: its text, and the words of who made it and which zone it concerns."""
+    """What is indexed of row ``seq``: its text, and the words of who made it and which zone it concerns.
+    ``kept`` is what its excerpts are made from, where the journal cannot tell it at once."""
 
     seq: int
     text: str
     who: str
+    kept: str = ""
 
 
 class Found(NamedTuple):
@@ -181,6 +184,11 @@ class IndexReader:
             ranked += self._connection.execute(sql, (expression, newest.rows[-1], newest.rows[0]))
         return Found([-seq for _, seq in sorted(ranked)[:limit]], newest.is_cut_off)
 
+    def kept(self, rows: Sequence[int]) -> dict[int, str]:
+        """What was kept of those of ``rows`` whose text the journal cannot tell at once, by row."""
+        sql = f"SELECT seq, text FROM kept WHERE seq IN ({','.join('?' * len(rows))})"  # marks
+        return dict(self._connection.execute(sql, rows))
+
     def _parts(self, until: int) -> list[tuple[int, int]]:
         """The tables with rows up to ``until``, newest first: number and first row of each."""
         sql = "SELECT number, first FROM parts WHERE first<=? ORDER BY number DESC"
@@ -214,7 +222,12 @@ class IndexWriter:
             if entries:
                 number = self._part_for(entries[0].seq)
                 self._connection.executemany(
-                    f"INSERT INTO part_{number}(rowid, body, who) VALUES(?,?,?)", entries
+                    f"INSERT INTO part_{number}(rowid, body, who) VALUES(?,?,?)",
+                    [each[:3] for each in entries],
+                )
+                self._connection.executemany(
+                    "INSERT INTO kept VALUES(?,?,?)",
+                    [(each.seq, number, each.kept) for each in entries if each.kept],
                 )
                 size = sum(len(each.text.encode()) for each in entries)
                 self._connection.execute("UPDATE parts SET bytes=bytes+? WHERE number=?", (size, number))
@@ -244,6 +257,7 @@ class IndexWriter:
             with self._connection:
                 self._connection.execute(f"DROP TABLE part_{parts[0][0]}")
                 self._connection.execute("DELETE FROM parts WHERE number=?", parts[0])
+                self._connection.execute("DELETE FROM kept WHERE part=?", parts[0])
 
 
 def _is_usable(connection: sqlite3.Connection) -> bool:

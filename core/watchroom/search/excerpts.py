@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Final, NamedTuple
 
-from watchroom.search.passages import Passage
+from watchroom.search.added_lines import Passage
 from watchroom.search.query import SEPARATOR, separate
 
 _LENGTH: Final = 160

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import time
+from collections.abc import Mapping
 from hashlib import sha256
 from threading import Event
 from typing import Final
@@ -14,6 +16,7 @@ from watchroom.checkout.location import cached_checkout
 from watchroom.errors import InvalidSearch
 from watchroom.journal import Journal, is_server_address
 from watchroom.model import Row
+from watchroom.search.added_lines import Passage
 from watchroom.search.database import DamagedIndexError, Entry, IndexDatabase, IndexState, IndexWriter
 from watchroom.search.deadline import Deadline
 from watchroom.search.excerpts import make_excerpts
@@ -71,18 +74,21 @@ class SearchIndex:
                     found = reader.best(expression, after, until, RANKED_HITS, wanted, deadline)
                 else:
                     found = reader.newest(expression, after, until, wanted, deadline)
+                kept = reader.kept(found.rows)
         except DamagedIndexError:
             return SearchResult(last=last)
-        hits = self._hits(journal, query, found.rows[: query.limit])
+        hits = self._hits(journal, query, found.rows[: query.limit], kept)
         has_more = len(found.rows) > query.limit
         # Rows that came since may be indexed already.
         return SearchResult(hits, state.seq, max(last, state.seq), state.oldest, has_more, found.is_cut_off)
 
-    def _hits(self, journal: Journal, query: SearchQuery, numbers: list[int]) -> tuple[Hit, ...]:
+    def _hits(
+        self, journal: Journal, query: SearchQuery, numbers: list[int], kept: Mapping[int, str]
+    ) -> tuple[Hit, ...]:
         # What this person may not read any more is no hit.
         rows = [row for row in map(journal.row, numbers) if row is not None]
         reader = PassageReader(journal)
-        passages = [reader.read(row) for row in rows]
+        passages = [_load_passages(kept[row.seq]) if row.seq in kept else reader.read(row) for row in rows]
         excerpts = make_excerpts(match_any(query), passages)
         return tuple(
             Hit(row, each.text, each.matches, each.line) for row, each in zip(rows, excerpts, strict=True)
@@ -160,15 +166,22 @@ def _add_rows(journal: Journal, passages: PassageReader, writer: IndexWriter) ->
     last: Row | None = None
     size = 0
     for row in journal.rows(writer.state().seq, limit=_BATCH_ROWS):
-        text = f" {GAP} ".join(separate(each.text) for each in passages.read(row))
+        said = passages.read(row)
+        text = f" {GAP} ".join(separate(each.text) for each in said)
         if text:
-            entries.append(Entry(row.seq, text, f"{actor_token(row.actor)} {zone_token(row.zone)}"))
+            # A document at an earlier version takes its whole history.
+            kept = json.dumps(said, ensure_ascii=False) if row.zone == "realtime" else ""
+            entries.append(Entry(row.seq, text, f"{actor_token(row.actor)} {zone_token(row.zone)}", kept))
         last, size = row, size + len(text)
         if size > _BATCH_CHARACTERS:
             break
     if last is not None:
         writer.add(entries, last.seq, _digest(last))
     return last is not None
+
+
+def _load_passages(kept: str) -> tuple[Passage, ...]:
+    return tuple(Passage(text, line) for text, line in json.loads(kept))
 
 
 def _digest(row: Row) -> str:

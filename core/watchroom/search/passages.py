@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from watchroom.errors import JournalDamaged
 from watchroom.journal import Journal
-from watchroom.merge.line_diff import diff_lines, split_lines
 from watchroom.model import PRINTED, STREAM, Json, Row, Zone
+from watchroom.search.added_lines import Passage, added_passages
+from watchroom.search.document_passages import DocumentPassages
 
 _TEXT_ZONES: Final[frozenset[Zone]] = frozenset({"private", "handoff", "collab", "board", "file", "config"})
 """Whose rows carry texts as people and agents wrote them, version after version."""
@@ -28,19 +29,12 @@ _MOST_CACHED: Final = 4_000_000
 _LARGEST_CACHED: Final = 100_000
 
 
-class Passage(NamedTuple):
-    """A piece of text that a row says; ``line`` is that of the row's text in which it begins (from 1), 0
-    where it is no part of a text with lines: the message of a row, or what somebody said."""
-
-    text: str
-    line: int = 0
-
-
 class PassageReader:
     """Reads the passages of the rows of ``journal``. Not for several threads at once."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
+        self._documents = DocumentPassages(journal)
         self._texts: dict[tuple[Zone, str, int], str] = {}
         """Of versions that were read last: the next rows often follow them."""
         self._cached = 0
@@ -61,11 +55,12 @@ class PassageReader:
 
     def _passages(self, row: Row, content: str) -> Iterator[Passage]:
         if row.zone in _TEXT_ZONES and row.outcome in ("ok", "conflict"):
-            yield from _added(self._base_text(row, content), content)
+            yield from added_passages(self._base_text(row, content), content)
         elif row.zone == "session" and row.version is not None:
             yield from map(Passage, _said(_parsed(content)))
         elif row.zone == "realtime" and row.version is not None:
             yield from map(Passage, _edited(_parsed(content)))
+            yield from self._documents.read(row)
         elif row.zone == "command" and row.version == 2:
             yield from map(Passage, self._output(row, _parsed(content)))
         else:
@@ -108,28 +103,6 @@ class PassageReader:
                 yield text
 
 
-def _added(before: str, after: str) -> Iterator[Passage]:
-    """The lines of ``after`` that are not those of ``before``, neighbours together."""
-    if not before:
-        yield from [Passage(after, 1)] if after else ()
-        return
-    old, new = split_lines(before), split_lines(after)
-    start, shortest = 0, min(len(old), len(new))
-    while start < shortest and old[start] == new[start]:
-        start += 1
-    end = 0
-    while end < shortest - start and old[-1 - end] == new[-1 - end]:
-        end += 1
-    left, right = old[start : len(old) - end], new[start : len(new) - end]
-    if not left or {*left}.isdisjoint(right):
-        # Most versions only add, or rewrite: no difference needs to be made.
-        yield from [Passage("".join(right), start + 1)] if right else ()
-        return
-    for change in diff_lines("".join(left), "".join(right)) if right else ():
-        if change.new_end > change.new_start:
-            yield Passage("".join(right[change.new_start : change.new_end]), start + change.new_start + 1)
-
-
 def _said(step: Json) -> Iterator[str]:
     """What was said and called in a step of a session."""
     messages = step.get("messages") if isinstance(step, Mapping) else None
@@ -147,7 +120,7 @@ def _said(step: Json) -> Iterator[str]:
 
 def _edited(edit: Json) -> Iterator[str]:
     """What an edit of a realtime document put into a set, a register or a map. Texts are kept as operations,
-    which alone say nothing."""
+    which say something only as a part of their document."""
     for delta in edit.values() if isinstance(edit, Mapping) else ():
         if not isinstance(delta, Mapping):
             continue
