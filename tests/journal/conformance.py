@@ -328,7 +328,11 @@ class JournalMachine(RuleBasedStateMachine):
         keys: list[NoteKey] = [
             ("collab", path, actor, tool) for path in ("a", "ab") for actor in ACTORS for tool in TOOLS
         ]
-        assert self.journal.last_notes(keys) == [self.journal.last_note(*key) for key in keys]
+        notes = [self.journal.last_note(*key) for key in keys]
+        assert self.journal.last_notes(keys) == notes
+        assert self.journal.heads_and_notes(places, keys) == (heads, notes)
+        assert self.journal.heads_and_notes(places[-1:], ()) == (heads[-1:], [])
+        assert self.journal.heads_and_notes((), keys[:1]) == ([], notes[:1])
         for kept in self.model.rows:
             assert told(self.journal.row(kept.seq)) == meant(kept)
         assert self.journal.row(self.model.last + 1) is None

@@ -38,8 +38,8 @@ def test_a_call_asks_few_questions(new_database: Callable[[], str], tmp_path: Pa
         assert asked(alice, "collab_write", stale, stale, succeeds=False) <= 4
         reads: list[dict[str, Json]] = [{"filepath": "plan.md"}] * 2
         assert asked(alice, "collab_read", *reads) <= 3
-        # What the actor has seen of a path is asked for once.
-        assert asked(alice, "collab_write", FILE | {"filepath": "a.md"}, FILE | {"filepath": "b.md"}) <= 4
+        # What the actor has seen of a path is asked for together with who it is.
+        assert asked(alice, "collab_write", FILE | {"filepath": "a.md"}, FILE | {"filepath": "b.md"}) <= 2
         roles: list[dict[str, Json]] = [{"role": f"tester{n}", "instructions": "Test."} for n in range(2)]
         assert asked(lead, "spawn_agent", *roles) <= 6
         messages: list[dict[str, Json]] = [{"to": "user", "payload": {"text": "Hello."}}] * 2

@@ -267,6 +267,12 @@ class MemoryJournal:
         with self._lock:
             return [self.last_note(*key) for key in keys]
 
+    def heads_and_notes(
+        self, paths: Sequence[tuple[Zone, str]], keys: Sequence[NoteKey]
+    ) -> tuple[list[Row | None], list[Row | None]]:
+        with self._lock:
+            return self.heads_of(paths), self.last_notes(keys)
+
     def notes(
         self,
         zone: Zone,

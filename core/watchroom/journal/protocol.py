@@ -263,6 +263,13 @@ class Journal(Protocol):
         """As `last_note`, for each of ``keys`` (zone, path, actor, tool), in their order. One question."""
         ...
 
+    def heads_and_notes(
+        self, paths: Sequence[tuple[Zone, str]], keys: Sequence[NoteKey]
+    ) -> tuple[list[Row | None], list[Row | None]]:
+        """As `heads_of` of ``paths`` and `last_notes` of ``keys``, as they stand at one moment. One
+        question."""
+        ...
+
     def notes(
         self,
         zone: Zone,

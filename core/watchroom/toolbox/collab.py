@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from watchroom.journal import NoteKey
 from watchroom.model import Row, Zone
 from watchroom.toolbox.context import ToolContext
 from watchroom.toolbox.models import (
@@ -41,7 +42,14 @@ class CollabWriteResult(ResultModel):
     overwrote_author: str | None = None
 
 
-@tool("collab_write", path=("filepath",), destroys=True, may_conflict=True)
+def _seen_key(context: ToolContext, params: CollabWriteParams) -> NoteKey | None:
+    """Of what a write asks which version its actor last saw."""
+    if params.expected_version is not None or context.has_seen("collab", params.filepath):
+        return None
+    return context.zones.collab.seen_key(context.actor, params.filepath)
+
+
+@tool("collab_write", path=("filepath",), destroys=True, may_conflict=True, seen=_seen_key)
 def collab_write(context: ToolContext, params: CollabWriteParams) -> CollabWriteResult:
     """Write a shared file as ``params`` say; without an expected version, the one that the actor of
     ``context`` last saw is expected. Raises `VersionConflict`, `PathBlocked`."""

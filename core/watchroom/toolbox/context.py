@@ -37,6 +37,11 @@ class ToolContext:
         with self._lock:
             self._seen[zone, path] = max(version, self._seen.get((zone, path), 0))
 
+    def has_seen(self, zone: Zone, path: str) -> bool:
+        """Return whether the actor saw a version of ``path`` in ``zone`` in this process."""
+        with self._lock:
+            return (zone, path) in self._seen
+
     def last_seen(self, zone: Zone, path: str) -> int:
         """Return the newest version of ``path`` in ``zone`` that the actor saw, in this process or before;
         0 if none."""

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
+from watchroom.journal import NoteKey
 from watchroom.model import Row, Zone
 from watchroom.texts import Language, catalogue
 from watchroom.toolbox.context import ToolContext
@@ -71,6 +72,9 @@ class Tool(Generic[P, R]):
     text_values: Mapping[str, str] = field(default_factory=dict)
     row_path: str = ""
     """The path of a refused call's row, where it does not depend on the parameters."""
+    seen_key: Callable[[ToolContext, P], NoteKey | None] | None = None
+    """Returns of what the call asks which version its actor last saw, so that it is asked for together with
+    who calls; None where the call asks for none."""
     replay_result: Replay[P, R] | None = None
     """Returns the result once more, from the row that the call made; None where calls are simply repeated."""
 
@@ -132,12 +136,14 @@ class Toolset:
         may_conflict: bool = False,
         audience: Audience | None = None,
         zone: Zone | None = None,
+        seen: Callable[[ToolContext, Any], NoteKey | None] | None = None,
     ) -> Callable[[Callable[[ToolContext, P], R]], Tool[P, R]]:
         """Decorate a function as the tool ``name``, which the catalogue describes under that name.
 
         ``path`` are the parameters that make up the path of a refused call's row, ``zone`` is that row's
         where it is not the toolset's. ``reads_only`` implies ``idempotent``; for these, ``destroys`` and
-        ``may_conflict`` see `ToolAnnotations`. ``audience`` overrides the toolset's. Returns the decorator,
+        ``may_conflict`` see `ToolAnnotations`. ``audience`` overrides the toolset's; ``seen`` is the tool's
+        `Tool.seen_key`. Returns the decorator,
         which returns the `Tool`; the types of the function's second parameter and of what it returns are the
         tool's models.
         """
@@ -157,6 +163,7 @@ class Toolset:
                 self._needs_task,
                 zone,
                 self._texts,
+                seen_key=seen,
             )
             self._tools.append(defined)
             return defined

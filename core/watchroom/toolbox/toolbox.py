@@ -195,7 +195,8 @@ class Toolbox:
             earlier = self._earlier_row(tool, repeated) if repeated else None
             if earlier:
                 return self._replay(tool, params, earlier).to_dict()
-            with self._context.zones.members.hold(self.actor):
+            seen = tool.seen_key(self._context, params) if tool.seen_key else None
+            with self._context.zones.members.hold(self.actor, seen):
                 self._policy.check(tool.name, parsed, is_approved=bool(approved))
                 with self._approval_scope(tool.name, parsed, approved, repeated):
                     result: ResultModel = tool.run(self._context, params)

@@ -70,12 +70,7 @@ class BoardZone:
     def last_seen(self, actor: str, board: str) -> int:
         """The version of ``board`` that ``actor`` last read, or wrote whole, 0 if it never did: whoever adds
         an entry or rewrites a section has not seen what else there is."""
-        self._store.commits.flush()
-        head = self._store.journal.head("board", board)
-        if head is not None and head.tool in PARTIAL:
-            note = self._store.journal.last_note("board", board, actor, READ_TOOL)
-            return (note.base or 0) if note else 0
-        return self._store.last_seen(actor, "board", board, READ_TOOL)
+        return self._store.last_seen(actor, "board", board, READ_TOOL, partial=PARTIAL)
 
     def flush_readings(self) -> None:
         """Bring all readings into the journal."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from watchroom import validation
 from watchroom.errors import VersionConflict, VersionNotFound
+from watchroom.journal import NoteKey
 from watchroom.model import Json, Row, Write
 from watchroom.zones.store import Store
 
@@ -105,10 +106,15 @@ class CollabZone:
         base = (head.version or 0) if expected is None else expected
         return self.write(actor, path, content, base, tool=tool, message=message)
 
+    def seen_key(self, actor: str, path: str) -> NoteKey:
+        """What `last_seen` of ``actor`` and ``path`` asks for, for whoever asks together with more. Raises
+        `InvalidPath`."""
+        return "collab", validation.check_path(path), actor, READ_TOOL
+
     def last_seen(self, actor: str, path: str) -> int:
-        """The version of ``path`` that ``actor`` last read or wrote, 0 if it never did."""
-        self._store.commits.flush()
-        return self._store.last_seen(actor, "collab", path, READ_TOOL)
+        """The version of ``path`` that ``actor`` last read or wrote, 0 if it never did. Raises
+        `InvalidPath`."""
+        return self._store.last_seen(actor, "collab", validation.check_path(path), READ_TOOL)
 
     def _earlier(self, head: Row, version: int) -> Row:
         """The row of ``version`` of the path whose current one is ``head``. Raises `VersionNotFound`."""

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from watchroom import validation
 from watchroom.errors import InvalidAgentId, UnknownAgent, VersionConflict
+from watchroom.journal import NoteKey
 from watchroom.model import (
     HUMAN_PREFIX,
     MESSAGE,
@@ -39,7 +40,7 @@ from watchroom.rules.members import (
     list_members,
     spawned_agent,
 )
-from watchroom.zones.store import Store
+from watchroom.zones.store import Seen, Store
 from watchroom.zones.task_errors import AgentEnded, AgentLimitExceeded, AgentNotOwned, NotInTask, TaskNotOwned
 from watchroom.zones.tasks import Task, Tasks, TaskStatus
 
@@ -92,16 +93,20 @@ class Members:
         """By agent, of which paths the heads told last time what it is."""
 
     @contextmanager
-    def hold(self, agent: str) -> Iterator[None]:
+    def hold(self, agent: str, seen: NoteKey | None = None) -> Iterator[None]:
         """Within, on this thread, who is registered and what ``agent`` is, which calls a tool, is asked for
-        once. Raises `AgentEnded` if it worked on a task and does no more."""
+        once; with the same question what `Store.last_seen` asks of ``seen`` (zone, path, actor, and the tool
+        that reads), if that is given. Raises `AgentEnded` if it worked on a task and does no more."""
+        if seen is not None:
+            self._store.commits.flush()
         with self._store.registry.hold():
-            found = self._find(agent)
+            found, known = self._look_up(agent, seen=seen)
             if found is not None and found.ended is not None:
                 raise AgentEnded(agent=agent)
             token = _caller.set(_Caller(self, agent, found))
             try:
-                yield
+                with self._store.hold_seen(known):
+                    yield
             finally:
                 _caller.reset(token)
 
@@ -235,22 +240,31 @@ class Members:
 
     def _find(self, agent: str, task: str = "") -> Member | None:
         """One agent of ``task`` (default: of its own), as `of_task` has it, at the cost of those above it."""
+        return self._look_up(agent, task)[0]
+
+    def _look_up(
+        self, agent: str, task: str = "", *, seen: NoteKey | None = None
+    ) -> tuple[Member | None, Seen | None]:
+        """As `_find`, and what tells which version the actor of ``seen`` last saw of its path."""
         asked = self._asked.get(agent, {CONFIG_HEAD, (ZONE, agent)})
+        also = [] if seen is None else [seen]
         while True:
-            heads = dict(zip(asked, self._store.journal.heads_of([*asked]), strict=True))
+            found, notes = self._store.journal.heads_and_notes([*asked, *(key[:2] for key in also)], also)
+            heads = dict(zip(asked, found, strict=False))
+            known = None if seen is None else Seen(seen, found[-1], notes[0])
             config = self._store.registry.apply_head(heads[CONFIG_HEAD])
             chain, spawned, needed = self._ancestry(agent, task, config, heads)
             if needed <= asked:
                 break
             asked = needed
         if not chain:
-            return None
+            return None, known
         self._asked[agent] = needed
         own = chain[0].task
         ended = {each.id: head for each in chain if (head := heads[ZONE, each.id]) and is_termination(head)}
         end = heads["task", own]
         members = list_members(own, chain, spawned, ended, end if end and end.version != 1 else None)
-        return next((each for each in members if each.id == agent), None)
+        return next((each for each in members if each.id == agent), None), known
 
     def _ancestry(
         self, agent: str, task: str, config: Config, heads: _Heads

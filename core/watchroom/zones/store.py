@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import chain
+from typing import Final, NamedTuple
 
 from watchroom.call_context import conditions_of
 from watchroom.checkout.host import CheckoutHost
@@ -14,9 +17,22 @@ from watchroom.commit import GroupCommit
 from watchroom.errors import ApprovalOutdated, InvalidPath, NotFound, NotText, PathBlocked
 from watchroom.files import NotAFile
 from watchroom.follower import Follower
-from watchroom.journal import Journal
+from watchroom.journal import Journal, NoteKey
 from watchroom.model import UNCHECKED, Appended, Note, Row, Write, Zone
 from watchroom.registry import Registry
+
+
+class Seen(NamedTuple):
+    """What tells which version of a path an actor last saw: its ``head``, and the newest ``note`` with
+    ``key`` (zone, path, actor, and the tool that reads)."""
+
+    key: NoteKey
+    head: Row | None
+    note: Row | None
+
+
+_seen: Final[ContextVar[Seen | None]] = ContextVar("watchroom_seen", default=None)
+"""What was asked for together with who calls a tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +131,33 @@ class Store:
             return None
         return self.journal.version(row.zone, row.path, row.version - 1)
 
-    def last_seen(self, actor: str, zone: Zone, path: str, read_tool: str) -> int:
+    @contextmanager
+    def hold_seen(self, seen: Seen | None) -> Iterator[None]:
+        """Within, on this thread, `last_seen` does not ask for what ``seen`` tells, if that is given."""
+        token = _seen.set(seen)
+        try:
+            yield
+        finally:
+            _seen.reset(token)
+
+    def last_seen(
+        self, actor: str, zone: Zone, path: str, read_tool: str, *, partial: Collection[str] = ()
+    ) -> int:
         """The version of ``path`` in ``zone`` that ``actor`` last read with ``read_tool`` or wrote, 0 if it
-        never did. Readings that wait to be rows do not count: see `GroupCommit.flush`."""
-        note = self.journal.last_note(zone, path, actor, read_tool)
-        read = (note.base or 0) if note else 0
-        head = self.journal.head(zone, path)
-        # If the current version is not the actor's own, an older one of its own would be refused as well.
-        wrote = (head.version or 0) if head and head.actor == actor else 0
-        return max(read, wrote)
+        never did; by a tool that is ``partial`` it did not see the whole. Raises `JournalError`,
+        `WorkspaceLocked`."""
+        key = (zone, path, actor, read_tool)
+        seen = _seen.get()
+        if seen is None or seen.key != key:
+            self.commits.flush()
+            (head,), (note,) = self.journal.heads_and_notes([(zone, path)], [key])
+            seen = Seen(key, head, note)
+        read = (seen.note.base or 0) if seen.note else 0
+        head = seen.head
+        if head is None or head.actor != actor or head.tool in partial:
+            # If the current version is not the actor's own, an older one of its own would be refused as well.
+            return read
+        return max(read, head.version or 0)
 
 
 def _checked(draft: Write, appended: Appended) -> Appended:

@@ -35,6 +35,7 @@ from watchroom.journal.postgres.queries import (
     HEAD,
     HEAD_AS_OF,
     HEADS,
+    HEADS_AND_NOTES,
     HEADS_AS_OF,
     HEADS_OF,
     HEADS_WITH_CONTENT,
@@ -231,6 +232,15 @@ class PostgresJournal:
 
     def last_notes(self, keys: Sequence[NoteKey]) -> list[Row | None]:
         return self._each_of(LAST_NOTES, keys, 4)
+
+    def heads_and_notes(
+        self, paths: Sequence[tuple[Zone, str]], keys: Sequence[NoteKey]
+    ) -> tuple[list[Row | None], list[Row | None]]:
+        found: list[Row | None] = [None] * (len(paths) + len(keys))
+        columns = (*_columns(paths, 2), *_columns(keys, 4))
+        for is_note, number, *row in self._ask(HEADS_AND_NOTES, *columns):
+            found[len(paths) * is_note + number - 1] = Row._make(row)
+        return found[: len(paths)], found[len(paths) :]
 
     def notes(
         self,

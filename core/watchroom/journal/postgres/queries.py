@@ -60,6 +60,9 @@ LAST_NOTES: Final = (
     " WHERE v.zone = asked.zone AND v.path = asked.path AND v.actor = asked.actor AND v.tool = asked.tool"
     " AND v.version IS NULL AND v.outcome = 'ok' ORDER BY v.seq DESC LIMIT 1) AS r"
 )
+HEADS_AND_NOTES: Final = " UNION ALL ".join(
+    sql.replace("SELECT", f"SELECT {is_note},", 1) for is_note, sql in enumerate((HEADS_OF, LAST_NOTES))
+)
 OPEN_ITEMS: Final = (
     f"SELECT {COLUMNS} FROM watchroom.open_items AS h {_OF_HEAD} WHERE h.zone = %s AND h.holder = %s"
     " ORDER BY h.path"

@@ -33,6 +33,7 @@ from watchroom.journal.sqlite.presence import PresenceFolder
 from watchroom.journal.sqlite.queries import (
     CHANGED,
     CONTENT,
+    HEADS_AND_NOTES,
     HEADS_OF,
     HEADS_WITH_CONTENT,
     LARGE_CONTENT,
@@ -268,6 +269,18 @@ class SqliteJournal:
 
     def last_notes(self, keys: Sequence[NoteKey]) -> list[Row | None]:
         return self._each_of(LAST_NOTES, keys)
+
+    @despite_damage
+    def heads_and_notes(
+        self, paths: Sequence[tuple[Zone, str]], keys: Sequence[NoteKey]
+    ) -> tuple[list[Row | None], list[Row | None]]:
+        found: list[Row | None] = [None] * (len(paths) + len(keys))
+        with self._reader(is_brief=True) as reader:
+            for is_note, index, *fields in reader.execute(
+                HEADS_AND_NOTES, (json.dumps(paths), json.dumps(keys))
+            ):
+                found[len(paths) * is_note + index] = Row._make(fields)
+        return found[: len(paths)], found[len(paths) :]
 
     def notes(
         self,

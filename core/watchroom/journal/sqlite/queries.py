@@ -45,6 +45,11 @@ SELECT asked.key,{_OF_HEAD} FROM json_each(?) AS asked CROSS JOIN rows AS head O
     AND version IS NOT NULL ORDER BY version DESC LIMIT 1)
 """
 """For a JSON array of paths (zone, path) the heads, each with its place in the array."""
+HEADS_AND_NOTES: Final = "UNION ALL".join(
+    sql.replace("SELECT", f"SELECT {is_note},", 1) for is_note, sql in enumerate((HEADS_OF, LAST_NOTES))
+)
+"""For two JSON arrays, of `HEADS_OF` and of `LAST_NOTES`, what they give; before each row whether it is a
+note."""
 HEADS_WITH_CONTENT: Final = HEADS_OF.replace(
     " FROM json_each",
     ", CAST(ifnull(head.content, (SELECT contents.content FROM contents WHERE contents.sha256=head.sha256))"
