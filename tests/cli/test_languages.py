@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from cli.running import Captured, misuse, printed, refusal, spawned
 from watchroom.texts import catalogue
-from watchroom_tui.actions import keys_page
 from watchroom_tui.cli import LANGUAGE_VARIABLE, OK
+from watchroom_tui.keymap import keys_page
 from watchroom_tui.localization import load_texts
 
 

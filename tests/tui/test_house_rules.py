@@ -17,7 +17,8 @@ import watchroom
 import watchroom_tui
 import watchroom_whiteboards
 from watchroom.texts import LANGUAGES, Catalogue, catalogue
-from watchroom_tui.actions import ACTIONS, OF_THE_FOCUSED, SCOPES, SCREENS, keys_page
+from watchroom_tui.actions import ACTIONS, OF_THE_FOCUSED, SCOPES, SCREENS
+from watchroom_tui.keymap import keys_page
 from watchroom_tui.localization import load_texts
 
 TUI: Final = Path(watchroom_tui.__file__ or "").parent

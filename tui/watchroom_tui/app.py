@@ -28,15 +28,14 @@ from watchroom_tui.actions import (
     SCREENS,
     Action,
     bindings,
-    changed_actions,
     is_possible,
-    palette_title,
     scopes_of,
 )
 from watchroom_tui.alerts.monitor import AlertMonitor
 from watchroom_tui.alerts.policy import AlertMode
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import DraftStore
+from watchroom_tui.keymap import changed_actions, palette_title
 from watchroom_tui.localization import load_texts
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screen_registry import STYLESHEETS, load_screen_class

@@ -16,8 +16,9 @@ from typing import Any, Final, Literal
 from platformdirs import user_config_path
 from watchroom.texts import LANGUAGES, Catalogue, Language
 
-from watchroom_tui.actions import ACTIONS, SCREENS, find_ambiguous_key, is_key
+from watchroom_tui.actions import ACTIONS, SCREENS
 from watchroom_tui.alerts.policy import MODES, AlertMode
+from watchroom_tui.keymap import find_ambiguous_key, is_key
 from watchroom_tui.usage import WrongUsage
 
 MAX_BYTES: Final = 64 * 1024

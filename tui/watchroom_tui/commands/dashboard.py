@@ -174,7 +174,8 @@ def declare_keys(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_keys(args: Namespace, texts: Catalogue) -> int:
-    from watchroom_tui.actions import ACTIONS, keys_page
+    from watchroom_tui.actions import ACTIONS
+    from watchroom_tui.keymap import keys_page
 
     if args.ids:
         print(*(f"{action.id} = {json.dumps(action.keys)}" for action in ACTIONS), sep="\n")

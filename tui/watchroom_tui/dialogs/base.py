@@ -7,8 +7,9 @@ from typing import ClassVar, TypeVar
 from textual import events
 from textual.screen import ModalScreen
 
-from watchroom_tui.actions import Scope, bindings, key_hints
+from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.context import Dashboard, dashboard_of
+from watchroom_tui.keymap import key_hints
 from watchroom_tui.worker_screen import WorkerScreen
 
 Result = TypeVar("Result")

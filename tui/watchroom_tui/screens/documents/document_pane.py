@@ -12,8 +12,8 @@ from textual.timer import Timer
 from watchroom.errors import WatchroomError
 from watchroom.projections import DocumentView
 
-from watchroom_tui.actions import shown_key
 from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.keymap import shown_key
 from watchroom_tui.readers.document import DocumentReader, DocumentSnapshot
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.documents.document_view import DocumentFieldsView

@@ -19,9 +19,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 from watchroom.merge import Lines, Region, Regions, find_changed_words
 
-from watchroom_tui.actions import shown_key
 from watchroom_tui.formatters.diff_drawing import NO_END
 from watchroom_tui.formatters.styled_text import Line, Span
+from watchroom_tui.keymap import shown_key
 from watchroom_tui.localization import keymap_of, texts_of
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.merge.state import RegionLayout, is_included, result_layout, side_by_side_layout
