@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from queue import Queue
 from typing import Any
 
@@ -227,3 +228,29 @@ async def test_pictures(journal: Journal, picture: SnapshotAssertion, size: tupl
         await user.press("T", "left_square_bracket", "left_square_bracket", "comma")
         await at_row(user, marked[-2] - 1)
         assert await at_rest(user) == picture
+
+
+async def test_a_report_is_written_from_the_marked_moment_to_the_shown_one(
+    workspace: Workspace, alice: Toolbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(alice, "one\n", 0)
+    write(alice, "two\n", 0, "later.md")
+    workspace.flush()
+    rows = rows_of(workspace)
+    async with dashboard(workspace) as user:
+        await user.press("T", "comma")
+        await at_row(user, rows[-2])
+        await user.press("W")
+        await user.until(lambda: user.place == "TextInputDialog", "the file's name")
+        await user.press("enter")
+        name = f"report-0-{rows[-2]}.md"
+        await user.is_told(name)
+        report = (tmp_path / name).read_text("utf-8")
+        assert "plan.md" in report
+        assert "later.md" not in report
+        await user.press("W")
+        await user.until(lambda: user.place == "TextInputDialog", "the file's name")
+        await user.press("enter")
+        await user.is_told("was not written")
+        assert (tmp_path / name).read_text("utf-8") == report

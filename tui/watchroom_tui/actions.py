@@ -180,6 +180,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("quicker", "timeline", "change_speed(1)", ("plus",), footer=True),
     Action("revert_since", "timeline", "revert_since", ("V",), footer=True, meaning="revert work"),
     Action("compare_moments", "timeline", "mark_moment", ("B",), footer=True, meaning="both"),
+    Action("write_report", "timeline", "write_report", ("W",)),
     Action("up", "list", "move(-1)", ("up", "k"), meaning="up"),
     Action("down", "list", "move(1)", ("down", "j"), meaning="down"),
     Action("page_up", "list", "page(-1)", ("pageup",), meaning="page up"),

@@ -109,6 +109,7 @@ class WatchroomApp(ReplayApp):
         self.workspace: Workspace | None = None
         self._is_open = asyncio.Event()
         self._open_workspace = open_workspace
+        self.may_act = open_workspace is not None
         self.root = root
         self._end_after = end_after
         self._file_watcher: FileWatcher | None = None
@@ -182,7 +183,7 @@ class WatchroomApp(ReplayApp):
     @property
     def can_act(self) -> bool:
         """Whether a person can change anything here: not in the past, and not where one may only look."""
-        return self.is_live and self._open_workspace is not None
+        return self.is_live and self.may_act
 
     def explain_read_only(self) -> None:
         """Say why nothing can be changed."""

@@ -191,6 +191,9 @@ class Dashboard(Protocol):
     def is_live(self) -> bool:
         """Whether the present is shown, and not an earlier moment."""
 
+    may_act: bool
+    """Whether this person may change anything, though perhaps not in the moment that is shown."""
+
     @property
     def can_act(self) -> bool:
         """Whether a person can change anything here: not in the past, and not where one may only look."""

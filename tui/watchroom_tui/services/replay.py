@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 
 SPEEDS: Final = (1, 2, 5, 10, 30, 60, 120, 300, 600)
 _WHILE_OPEN: Final = frozenset(
-    {"step_row", "step_marker", "toggle_playing", "change_speed", "mark_moment", "revert_since"}
+    {
+        "step_row",
+        "step_marker",
+        "toggle_playing",
+        "change_speed",
+        "mark_moment",
+        "revert_since",
+        "write_report",
+    }
 )
 
 
@@ -187,6 +195,16 @@ class ReplayApp(NoticeApp):
         from watchroom_tui.dialogs.revert import RevertSubject, ask_to_revert
 
         ask_to_revert(self._dashboard, RevertSubject())
+
+    def action_write_report(self) -> None:
+        """Write down what happened from the marked moment, or the beginning, up to the one that is shown."""
+        from watchroom_tui.services.report_writing import write_report
+
+        app = self._dashboard
+        seq = self.newest_model.seq if self._replayed is None else self._replayed
+        after = min(self._marked or 0, seq)
+        until = max(self._marked or 0, seq)
+        self.run_worker(write_report(app, after, until), group="report", exclusive=True)
 
     @on(TimelineBar.SeekRequested)
     def seek_moment(self, event: TimelineBar.SeekRequested) -> None:
