@@ -184,12 +184,21 @@ class RevertZone:
         drafts: list[Draft] = [
             Write(actor, REVERT_WORK, ZONE, revert, record.dump(), message, expected=0, detail=detail),
             *(_version(actor, revert, each, message) for each in written),
-            *(_conflict(revert, each, each in written) for each in waiting if each.zone in SHARED),
+            *(
+                _conflict(revert, each, each in written, self._describe_rest(plan))
+                for each in waiting
+                if each.zone in SHARED
+            ),
             *(draft for each in items for draft in _item_drafts(actor, revert, each)),
             *self._dismissals(actor, selection.undo),
             *self._messages(actor, plan, [*chosen, *items], message),
         ]
         self._store.commits.commit_all(drafts, all_or_nothing=True)
+
+    def _describe_rest(self, plan: RevertPlan) -> str:
+        """What a conflict of the revert is about, as people read it."""
+        texts = catalogue(self._store.registry.current().language)
+        return texts("revert.rest", agents=", ".join(plan.agents[:10]))[:200]
 
     def _dismissals(self, actor: str, undone: str) -> Iterator[Note]:
         """What settles the conflicts that the revert ``undone`` left for people, if there is one."""
@@ -231,12 +240,13 @@ def _version(actor: str, revert: str, planned: PlannedPath, message: str) -> Wri
     return Write(actor, REVERT_WORK, *place, plan.content, message, expected=head.version or 0, detail=detail)
 
 
-def _conflict(revert: str, planned: PlannedPath, is_written: bool) -> Note:
+def _conflict(revert: str, planned: PlannedPath, is_written: bool, message: str) -> Note:
     """What people have to decide about the rest of a path: the text without all that is reverted, against
     the one that stands until then."""
     current = (planned.head.version or 0) + is_written
     return Note(
         *(SYSTEM, REVERT_WORK, planned.zone, planned.path, "conflict", "revert_conflict"),
+        message=message,
         content=planned.plan.proposal or "",
         base=planned.base,
         detail={"revert": revert, "current": current, "current_author": planned.head.actor},

@@ -9,6 +9,7 @@ from watchroom.model import (
     CONTROLS,
     END_TASK,
     MESSAGE,
+    REVERT_WORK,
     SEEN,
     SETTLING_NOTES,
     SHARED,
@@ -237,6 +238,8 @@ def need_text(need: Need, texts: Catalogue) -> str:
     if need.kind in ("failed", "breaker", "budget"):
         return sanitize(need.row.message)
     who = sanitize(need.row.actor)
+    if need.kind == "conflict" and need.row.tool == REVERT_WORK:
+        return texts("need.conflict_of_revert", message=sanitize(need.row.message))
     if need.kind == "conflict" and not need.against:
         return texts("need.conflict_with_nothing", who=who)
     if need.kind == "conflict" and need.against == need.row.actor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from watchroom.model import USER, Row
+from watchroom.model import REVERT_WORK, USER, Row
 from watchroom.projections import Model, Need, RequestView
 from watchroom.projections.model import urgent_needs
 from watchroom.rules.details import BufferDetail
@@ -41,6 +41,7 @@ def need_sentence(need: Need, texts: Catalogue) -> str:
         against=sanitize(need.against),
         count=need.times,
         resume=shorten(need.hint),
+        message=shorten(need.row.message),
     )
 
 
@@ -55,6 +56,8 @@ def _need_name(need: Need) -> str:
         return "resumable"
     if need.kind == "outside" and row.sha256 is None:
         return "deleted"
+    if need.kind == "conflict" and row.tool == REVERT_WORK:
+        return "conflict_of_revert"
     if need.kind == "conflict" and need.against in ("", row.actor):
         return "conflict_with_own" if need.against else "conflict_with_nothing"
     return need.kind
