@@ -1,4 +1,5 @@
-"""A machine that is frozen in the middle of a call: its session goes on on another one, and is never run twice."""
+"""A process that is frozen in the middle of a call: its session goes on in another one, and is never run
+twice."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -17,8 +19,6 @@ from runtime.working import SAYS, chat
 from watchroom import Workspace
 from watchroom.rules.presence import presence_of
 from watchroom.runtime import AgentState, ToolMessage
-
-pytestmark = pytest.mark.postgres
 
 TESTS: Final = Path(__file__).parent.parent
 PATIENCE: Final = 60.0
@@ -34,8 +34,8 @@ def work(arguments):
     sys.stdin.readline()
     return "finished"
 
-async def main(url, checkout):
-    with Workspace.open(url, create=False, checkout=checkout) as workspace:
+async def main(where, checkout):
+    with Workspace.open(where, create=False, checkout=checkout or None) as workspace:
         agent = chat(calling(call("work")), tools={"work": work})
         async with workspace.sessions.begin("alice", agent, session_id="s1") as session:
             try:
@@ -47,42 +47,85 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-async def go_on(workspace: Workspace, tool: Calls) -> AgentState:
-    """Resume the session with an agent that has ``tool``, and run it to its end."""
-    async with workspace.sessions.resume("alice", "s1", chat(SAYS, tools={"work": tool})) as session:
-        return await session.run()
+class Running:
+    """A process in the middle of a call of a session, and the same ``workspace`` as this one has it."""
+
+    def __init__(self, workspace: Workspace, process: subprocess.Popen[str]) -> None:
+        self.workspace = workspace
+        self.process = process
+
+    def finish(self) -> str:
+        """Have the call end; what the process says then."""
+        return self.process.communicate("go on\n", PATIENCE)[0]
 
 
-def test_a_session_goes_on_elsewhere_and_its_frozen_process_is_refused(
-    new_database: Callable[[], str], tmp_path: Path
-) -> None:
-    url = new_database()
-    with (
-        Workspace.open(url, ["alice"], checkout=tmp_path / "here") as here,
-        subprocess.Popen(
-            [sys.executable, "-c", RUN, url, str(tmp_path / "there")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=TESTS,
-        ) as frozen,
-    ):
-        assert frozen.stdout is not None
-        assert frozen.stdout.readline() == "began\n"
-        frozen.send_signal(signal.SIGSTOP)
-        work = Calls("ran")
+@contextmanager
+def frozen(workspace: Workspace, where: str, checkout: str) -> Iterator[Running]:
+    """A process that has ``workspace`` from ``where``, frozen in a call of its session."""
+    with subprocess.Popen(
+        [sys.executable, "-c", RUN, where, checkout],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=TESTS,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "began\n"
+        process.send_signal(signal.SIGSTOP)
         try:
-            state = asyncio.run(go_on(here, work))
+            yield Running(workspace, process)
         finally:
-            frozen.send_signal(signal.SIGCONT)
-        assert state.status == "done"
-        # Nobody knows what became of the call that was begun: it is not made again.
-        assert work.given == []
-        (told,) = [each for each in state.messages if isinstance(each, ToolMessage)]
-        assert json.loads(told.content)["error"] == "tool_interrupted"
-        steps = [row.seq for row in here.journal.history("session", "alice/s1")]
-        assert frozen.communicate("go on\n", PATIENCE)[0] == "session_taken\n"
-        rows = here.journal.history("session", "alice/s1")
-        assert [row.seq for row in rows] == steps
-        assert presence_of(rows[-1]) == here.journal.present()
-        assert [row.outcome for row in here.journal.refused("session", "alice/s1")] == ["conflict"]
+            process.send_signal(signal.SIGCONT)
+
+
+@pytest.fixture(params=["folder", pytest.param("server", marks=pytest.mark.postgres)])
+def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
+    checkout = ""
+    if request.param == "folder":
+        where = str(tmp_path / "team")
+        opened = Workspace.open(where, ["alice"])
+    else:
+        new_database: Callable[[], str] = request.getfixturevalue("new_database")
+        where, checkout = new_database(), str(tmp_path / "there")
+        opened = Workspace.open(where, ["alice"], checkout=tmp_path / "here")
+    with opened as workspace, frozen(workspace, where, checkout) as running:
+        yield running
+
+
+async def go_on(running: Running, tool: Calls, *, finish_first: bool = False) -> tuple[AgentState, str]:
+    """Resume the session with an agent that has ``tool``, and run it to its end; what the frozen process says
+    when it wakes, at the end, or once the session is taken over, before the first step."""
+    said = ""
+    program = chat(SAYS, tools={"work": tool})
+    async with running.workspace.sessions.resume("alice", "s1", program) as session:
+        if finish_first:
+            running.process.send_signal(signal.SIGCONT)
+            said = await asyncio.to_thread(running.finish)
+        state = await session.run()
+    if not finish_first:
+        running.process.send_signal(signal.SIGCONT)
+        said = await asyncio.to_thread(running.finish)
+    return state, said
+
+
+@pytest.mark.parametrize("finish_first", [False, True], ids=["wakes_late", "wakes_before_the_first_step"])
+def test_a_session_goes_on_elsewhere_and_its_frozen_process_is_refused(
+    running: Running, finish_first: bool
+) -> None:
+    journal, work = running.workspace.journal, Calls("ran")
+    before = journal.history("session", "alice/s1")
+    state, said = asyncio.run(go_on(running, work, finish_first=finish_first))
+    assert said == "session_taken\n"
+    assert state.status == "done"
+    # Nobody knows what became of the call that was begun: it is not made again.
+    assert work.given == []
+    (told,) = [each for each in state.messages if isinstance(each, ToolMessage)]
+    assert json.loads(told.content)["error"] == "tool_interrupted"
+    assert [row.outcome for row in journal.refused("session", "alice/s1")] == ["conflict"]
+    rows = journal.history("session", "alice/s1")
+    assert {presence_of(row) for row in rows[len(before) :]} == {journal.present()}
+    # What took the session over moved its number, and is no step.
+    taken = rows[len(before)]
+    assert taken.tool == "continue_session"
+    counted = [row.detail["step"] for row in rows]
+    assert counted == [*range(len(before)), len(before) - 1, *range(len(before), len(rows) - 1)]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from watchroom.errors import ConfigInvalid
-from watchroom.model import PAUSE, SYSTEM, Row, Zone
+from watchroom.model import CONTINUE, PAUSE, SYSTEM, Row, Zone
 
 TripKind: TypeAlias = Literal["failing", "to_and_fro", "no_progress"]
 """The same call fails again and again; a text changes to and fro; steps bring nothing new."""
@@ -99,7 +99,7 @@ class Breaker:
         return None
 
     def _count_step(self, agent: _Agent, row: Row, settings: BreakerSettings) -> Trip | None:
-        if row.version is None:
+        if row.version is None or row.tool == CONTINUE:
             return None
         if row.message and row.message not in agent.texts:
             agent.texts.append(row.message)

@@ -28,7 +28,8 @@ def presence_of(row: Row) -> str:
 
 
 def takes_over(row: Row) -> bool:
-    """Whether ``row``, one of a session, says that another process goes on with it."""
+    """Whether ``row``, one of a session, is a note that another process goes on with it. Of one that is a
+    version, what says so is its lease, as of every step."""
     return row.version is None and row.tool == CONTINUE
 
 

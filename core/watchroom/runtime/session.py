@@ -165,6 +165,16 @@ class Session:
         self._answers_at_end = self._count_answers()
         self._signal.set()
 
+    async def take_over(self, last: Row) -> Row:
+        """Go on with the session whose newest step is ``last``, so that no other process can; returns the row
+        from which it goes on. Raises `SessionTaken` where another one was first."""
+        heard, waiting = parse_processed_rows(last)
+        detail = step_detail(self._state, last_processed=heard, waiting=waiting)
+        record = encode_step(self._state, self._state)
+        row = await self._in_pool(self._zone.take_over, last, record, detail)
+        self._version = row.version or 0
+        return row
+
     def restore(self, begun: Iterable[str], waiting: Iterable[SessionRecord]) -> None:
         """Continue a session that another process left: ``begun`` are the keys of the calls that were
         started, ``waiting`` the messages that were not delivered."""

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from pydantic import JsonValue
 
 from watchroom import validation
-from watchroom.model import Row, SessionStatus
+from watchroom.model import ENDED, Row, SessionStatus
 from watchroom.row_dispatcher import RowDispatcher
 from watchroom.rules.requests import ends_request
 from watchroom.runtime.agent import AgentProgram, RuntimeConfig
@@ -100,17 +100,24 @@ class Sessions:
         ``agent`` and ``config`` are as for `begin`.
 
         No tool call that has finished runs again. What people sent meanwhile is obeyed, and a session that an
-        error stopped tries again. Raises `SessionNotFound`, `InvalidAgentId`, `InvalidSession`."""
+        error stopped tries again. The next step of a process that has it still is refused, from here on.
+        Raises `SessionNotFound`, `InvalidAgentId`, `InvalidSession`, `SessionTaken` if another process took a
+        step at this moment."""
         path = _path(agent_id, session_id)
         threads = self._threads_of(config)
         rows = await run_to_completion(threads, self._zone.history, path)
         state, since = _replay(rows)
         last = rows[-1].row
         async with self._connected(agent_id, agent, config, state, rows[0].row, last) as session:
-            calls = await run_to_completion(threads, self._zone.started_calls, path, since)
+            until = None
+            if state.status in ENDED:
+                await run_to_completion(threads, self._zone.record_takeover, last)
+            elif (taken := await session.take_over(last)) is not last:
+                # What the process that had it begins later is refused.
+                until = taken.seq
+            calls = await run_to_completion(threads, self._zone.started_calls, path, since, until)
             waiting = await run_to_completion(threads, self._zone.records, parse_processed_rows(last)[1])
             session.restore(calls, waiting)
-            await run_to_completion(threads, self._zone.record_takeover, last)
             if state.status == "error":
                 await session.retry()
             yield session

@@ -1,4 +1,5 @@
 """Sessions as rows: each step is the next version of its session's path, so one process alone can take it.
+The version is the fencing number: a process that takes a session over moves it before anything else.
 
 What a step gave is its row's content. What happens within a step (streamed text, a tool call that begins) are
 notes on the same path. People steer an agent with notes on its id, or on one of its sessions.
@@ -22,6 +23,8 @@ _AGENTS: Final = "agent"
 """The zone in which agents speak to each other."""
 BEGIN: Final = "begin_session"
 TOOL_BEGINS: Final = "tool_begins"
+_STANDS_AT: Final = "version"
+"""In the detail of a call that begins: the number at which the session stood."""
 _LONGEST_LINE: Final = 200
 
 
@@ -79,9 +82,19 @@ class SessionZone:
         """The detail of a step, and which process goes on with it: this one unless it says another."""
         return {**detail, PRESENCE: detail.get(PRESENCE) or self._store.journal.present()}
 
+    def take_over(self, last: Row, text: str, detail: Mapping[str, Json]) -> Row:
+        """Go on in this process with the session whose newest step is ``last``: its number moves by a row
+        with the content ``text`` and the ``detail``, so that the next step of the process that had it is
+        refused, whenever that wakes. Returns the row from which it goes on: ``last`` where this process took
+        that. Raises `SessionTaken` if the session does not stand there any more."""
+        if presence_of(last) == self._store.journal.present():
+            return last
+        return self.step(last.path, last.version or 0, CONTINUE, text, last.message, detail)
+
     def record_takeover(self, last: Row, detail: Mapping[str, Json] | None = None) -> None:
         """Note soon that this process goes on with the session whose newest step is ``last``, if another one
-        took that, with what else ``detail`` says of it."""
+        took that, with what else ``detail`` says of it. It refuses nobody: for a session that has ended, and
+        one of a client, of which any process may write the next step."""
         presence = self._store.journal.present()
         if presence_of(last) != presence:
             agent, _ = split_session(last.path)
@@ -119,20 +132,29 @@ class SessionZone:
         could not be found out later. Raises `SessionTaken` if the session, which stood at ``version``, was
         taken, or the call was begun elsewhere: of several processes one alone may go on to run it."""
         agent, _ = split_session(path)
-        detail = {"key": key, "tool": validation.escape_unstorable(tool, 100)}
+        detail: dict[str, Json] = {"key": key, "tool": validation.escape_unstorable(tool, 100)}
+        detail[_STANDS_AT] = version
         row = self._store.commits.commit(Note(agent, TOOL_BEGINS, ZONE, path, detail=detail)).row
         head = self._store.journal.head(ZONE, path)
-        if head is None or head.version != version or key in self._begun(path, head.seq, row.seq):
+        if head is None or head.version != version or key in self._begun(path, head, row.seq - 1):
             raise SessionTaken(session=path)
 
-    def started_calls(self, path: str, after: int) -> frozenset[str]:
-        """The keys of the calls that began in the session at ``path`` after row ``after``."""
-        return self._begun(path, after, self._store.journal.last_seq() + 1)
+    def _begun(self, path: str, head: Row, until: int) -> frozenset[str]:
+        """The keys of the calls that began since the step ``head``, but those of a process from which the
+        session was taken: it was refused."""
+        rows = self._starts(path, head.seq, until)
+        return frozenset(
+            str(row.detail["key"]) for row in rows if row.detail.get(_STANDS_AT, head.version) == head.version
+        )
 
-    def _begun(self, path: str, after: int, before: int) -> frozenset[str]:
+    def started_calls(self, path: str, after: int, until: int | None = None) -> frozenset[str]:
+        """The keys of the calls that began in the session at ``path`` after row ``after``, up to row
+        ``until`` if that is given."""
+        return frozenset(str(row.detail["key"]) for row in self._starts(path, after, until))
+
+    def _starts(self, path: str, after: int, until: int | None) -> list[Row]:
         agent, _ = split_session(path)
-        rows = self._store.journal.notes(ZONE, path, agent, TOOL_BEGINS, after=after, until=before - 1)
-        return frozenset(str(row.detail["key"]) for row in rows)
+        return self._store.journal.notes(ZONE, path, agent, TOOL_BEGINS, after=after, until=until)
 
     def history(self, path: str) -> list[SessionRecord]:
         """The rows of all steps of the session at ``path``, oldest first. Raises `SessionNotFound`."""
