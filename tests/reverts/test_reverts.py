@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from calls import ok, refused
-from tasking import machine_sandbox
-from watchroom import Agent, Toolbox, Workspace
+from watchroom import Toolbox, Workspace
 from watchroom.projections import Fold
 from watchroom.rules.reverts import RevertSelection
 from watchroom.zones.revert_errors import RevertNotFound
@@ -158,18 +156,6 @@ def test_the_same_id_makes_one_revert(workspace: Workspace, alice: Toolbox) -> N
     last = workspace.journal.last_seq()
     assert revert(workspace, "alice", revert_id="once") == first
     assert workspace.journal.last_seq() == last
-
-
-@pytest.fixture
-def team(tmp_path: Path) -> Iterator[Workspace]:
-    """Two agents on one task."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    (folder / "kept.py").write_text("print(1)\n")
-    with Workspace.open(tmp_path / "team", sandbox=machine_sandbox()) as workspace:
-        task = workspace.tasks.submit(ANN, "Build something.", folder)
-        workspace.register([Agent("alice", task=task.id), Agent("bob", task=task.id)])
-        yield workspace
 
 
 def test_files_of_a_task_are_put_back_on_disk(team: Workspace, tmp_path: Path) -> None:

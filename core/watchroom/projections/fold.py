@@ -355,7 +355,8 @@ class Fold:
             # The order of the dictionary is that of delivery, so a new delivery goes to its end.
             self._deliveries.pop(row.path, None)
             self._acknowledged.pop(row.path, None)
-            self._deliveries[row.path] = Delivery.from_row(row)
+            if not row.deleted:
+                self._deliveries[row.path] = Delivery.from_row(row)
         elif row.path in self._deliveries:
             self._deliveries[row.path] = self._deliveries[row.path].advance(row)
             self._forget_acknowledged(row.path)

@@ -83,7 +83,7 @@ def need_opened_by(row: Row) -> NeedKind | None:
         if row.version == 1:
             return "request"
         return "expired" if row.tool == WITHDRAW and _ENDED_BY_TIME in row.detail_json else None
-    return "handoff" if row.zone == "handoff" else None
+    return "handoff" if row.zone == "handoff" and not row.deleted else None
 
 
 def need_key(kind: NeedKind, actor: str, row: Row) -> str:

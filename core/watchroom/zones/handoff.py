@@ -48,7 +48,10 @@ class HandoffZone:
     def _delivered(self, actor: str) -> list[Row]:
         """The newest version of everything that was ever delivered to the actor."""
         rows = self._store.journal.topic(deliveries_to(actor))
-        return list({row.path: row for row in reversed(rows)}.values())
+        paths = list(dict.fromkeys(row.path for row in rows))
+        heads = self._store.journal.heads_of([("handoff", path) for path in paths])
+        # Those that are deleted were withdrawn.
+        return [head for head in heads if head is not None and not head.deleted]
 
     def read(self, actor: str, sender: str, filename: str) -> tuple[str, Row]:
         """The content and the row of what ``sender`` delivered to ``actor`` as ``filename``. Raises
@@ -68,7 +71,7 @@ class HandoffZone:
     def _delivery(self, actor: str, sender: str, filename: str) -> Row:
         path = handoff_path(validation.check_agent_id(sender), actor, validation.check_handoff_name(filename))
         head = self._store.journal.head("handoff", path)
-        if head is None:
+        if head is None or head.deleted:
             if sender not in self._store.registry.ever_known():
                 self._store.registry.agent(sender)
             raise NotFound(path=filename, zone=path.partition("/")[0])

@@ -29,7 +29,7 @@ TEXT_ZONES: Final[tuple[Zone, ...]] = ("private", "collab", "board", "file")
 LISTED_ZONES: Final[tuple[Zone, ...]] = ("realtime", "handoff", "request", "command", "agent")
 """What is counted, where no part reverts it."""
 MOST_PATHS: Final = 10_000
-MOST_ITEM_ROWS: Final = 20_000
+MOST_ITEM_ROWS: Final = 100_000
 """Of what is no text."""
 MOST_VERSIONS: Final = 20_000
 """Of a path, since the first selected one."""
@@ -41,9 +41,12 @@ _PAGE: Final = 1000
 
 
 class RevertPart(Protocol):
-    """Plans what a revert does to one kind of thing that is no text with versions, in ``zones``."""
+    """Plans what a revert does to one kind of thing that is no text with versions."""
 
-    zones: Collection[Zone]
+    @property
+    def zones(self) -> Collection[Zone]:
+        """Whose rows it plans with."""
+        ...
 
     def plan(self, rows: Sequence[Row]) -> Sequence[PlannedItem]:
         """What reverting ``rows`` does: accepted rows of agents in ``zones``, oldest first. Raises

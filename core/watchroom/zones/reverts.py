@@ -189,7 +189,8 @@ class RevertZone:
                 for each in waiting
                 if each.zone in SHARED
             ),
-            *(draft for each in items for draft in _item_drafts(actor, revert, each)),
+            # Of what cannot be reverted, too: who read something is told.
+            *(draft for each in plan.items for draft in _item_drafts(actor, revert, each)),
             *self._dismissals(actor, selection.undo),
             *self._messages(actor, plan, [*chosen, *items], message),
         ]

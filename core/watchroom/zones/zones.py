@@ -23,6 +23,7 @@ from watchroom.zones.members import Members
 from watchroom.zones.policy_guard import PolicyGuard
 from watchroom.zones.private import PrivateZone
 from watchroom.zones.requests import RequestZone
+from watchroom.zones.revert_withdrawals import make_withdrawals
 from watchroom.zones.reverts import RevertZone
 from watchroom.zones.sessions import SessionZone
 from watchroom.zones.stops import StopZone
@@ -75,7 +76,10 @@ class Zones:
         self.tasks = Tasks(store, root)
         self.members = Members(store, self.tasks, register)
         self.task_files = TaskFiles(store, self.tasks)
-        self.reverts = RevertZone(store, reconciler, self.tasks, self.task_files, self.conflicts, self.stops)
+        self.reverts = RevertZone(
+            *(store, reconciler, self.tasks, self.task_files, self.conflicts, self.stops),
+            make_withdrawals(store),
+        )
         self._loading = Lock()
         self._realtime: RealtimeZone | None = None
         self._buffers: BufferZone | None = None

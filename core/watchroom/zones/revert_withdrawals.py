@@ -1,0 +1,238 @@
+"""What a revert does to what agents sent, asked, held or opened: it is withdrawn where nobody took it yet.
+
+What was read cannot be unsaid: whoever read it is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from watchroom.journal import Journal
+from watchroom.model import (
+    ASK,
+    MESSAGE,
+    REVERT_WORK,
+    SPAWN,
+    SYSTEM,
+    USER,
+    WITHDRAW,
+    Draft,
+    Json,
+    Note,
+    Row,
+    Write,
+    Zone,
+)
+from watchroom.rules.buffers import CLOSE
+from watchroom.rules.handoffs import ACKNOWLEDGE_TOOL, READ_TOOL, Delivery, delivers
+from watchroom.rules.requests import Answer, dump_answer
+from watchroom.rules.reverts import PathPlan, PlannedItem
+from watchroom.texts import Catalogue, catalogue
+from watchroom.zones.leases import HOLD, RELEASE
+from watchroom.zones.revert_planning import RevertPart
+from watchroom.zones.store import Store
+
+WITHDRAWN: Final = "withdrawn"
+RELEASED: Final = "released"
+CLOSED: Final = "closed"
+RETRACTED: Final = "retracted"
+"""What becomes of an item."""
+READ_ALREADY: Final = "read_already"
+ANSWERED: Final = "answered"
+SPAWNED: Final = "spawned"
+NOT_RESTORED: Final = "not_restored"
+"""Why one cannot be reverted."""
+
+
+class HandoffWithdrawal:
+    """Withdraws handoffs that their receivers have not read, by ``journal``: the delivery before that is not
+    selected is in the inbox again. ``texts`` gives those in which receivers of others are told."""
+
+    zones: Final[tuple[Zone, ...]] = ("handoff",)
+
+    def __init__(self, journal: Journal, texts: Callable[[], Catalogue]) -> None:
+        self._journal = journal
+        self._texts = texts
+
+    def plan(self, rows: Sequence[Row]) -> Sequence[PlannedItem]:
+        """As `RevertPart.plan`."""
+        selected: dict[str, set[int]] = {}
+        for row in rows:
+            if delivers(row):
+                selected.setdefault(row.path, set()).add(row.version or 0)
+        return [item for path in selected if (item := self._planned(path, selected[path])) is not None]
+
+    def _planned(self, path: str, selected: set[int]) -> PlannedItem | None:
+        head = self._journal.head("handoff", path)
+        if head is None or head.deleted or head.version not in selected:
+            # Replaced or withdrawn since: nobody sees it any more.
+            return None
+        delivery = self._delivery(head)
+        current = self._journal.content(head.seq)
+        if delivery.read:
+            told = self._texts()("revert.retracted_handoff", sender=delivery.sender, file=delivery.filename)
+            draft = _message(delivery.receiver, told)
+            return PlannedItem(
+                "handoff", path, PathPlan("cannot", reason=READ_ALREADY), current, drafts=(draft,)
+            )
+        earlier = [row for row in self._journal.history("handoff", path) if row.version not in selected]
+        kept = earlier[-1] if earlier and not earlier[-1].deleted else None
+        content = None if kept is None else self._journal.content(kept.seq)
+        plan = PathPlan("clean", content, content, reason=WITHDRAWN)
+        return PlannedItem("handoff", path, plan, current, (_write(head, content),))
+
+    def _delivery(self, head: Row) -> Delivery:
+        """How far the delivery got that is its path's ``head``."""
+        delivery = Delivery.from_row(head)
+        for tool in (READ_TOOL, ACKNOWLEDGE_TOOL):
+            (note,) = self._journal.last_notes([("handoff", head.path, delivery.receiver, tool)])
+            delivery = delivery.advance(note) if note is not None else delivery
+        return delivery
+
+    def plan_undo(self, revert: str, paths: Sequence[str]) -> Sequence[PlannedItem]:
+        """As `RevertPart.plan_undo`: what was withdrawn is delivered again."""
+        return [item for path in paths if (item := self._restored(revert, path)) is not None]
+
+    def _restored(self, revert: str, path: str) -> PlannedItem | None:
+        head = self._journal.head("handoff", path)
+        if head is None or head.detail.get("revert") != revert:
+            return None
+        before = self._journal.version("handoff", path, (head.version or 0) - 1)
+        if before is None or before.deleted:
+            return None
+        content = self._journal.content(before.seq)
+        current = None if head.deleted else self._journal.content(head.seq)
+        return PlannedItem(
+            "handoff", path, PathPlan("clean", content, content), current, (_write(head, content),)
+        )
+
+
+class RequestWithdrawal:
+    """Withdraws what was asked of people and nobody has answered, by ``journal``: whoever waits goes on as
+    if its time were over."""
+
+    zones: Final[tuple[Zone, ...]] = ("request",)
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def plan(self, rows: Sequence[Row]) -> Sequence[PlannedItem]:
+        """As `RevertPart.plan`."""
+        asked = {row.path: row for row in rows if row.tool == ASK and row.version == 1}
+        return [self._planned(row) for row in asked.values()]
+
+    def _planned(self, asked: Row) -> PlannedItem:
+        if self._journal.version("request", asked.path, 2) is not None:
+            return PlannedItem("request", asked.path, PathPlan("cannot", reason=ANSWERED), asked.message)
+        detail: dict[str, Json] = {"request": asked.seq, "outcome": "withdrawn"}
+        answer = dump_answer(Answer(expired=True))
+        draft = Write(SYSTEM, WITHDRAW, "request", asked.path, answer, expected=1, detail=detail)
+        return PlannedItem(
+            "request", asked.path, PathPlan("clean", reason=WITHDRAWN), asked.message, (draft,)
+        )
+
+    def plan_undo(self, revert: str, paths: Sequence[str]) -> Sequence[PlannedItem]:
+        """As `RevertPart.plan_undo`: whoever waited has gone on."""
+        return _not_restored("request", paths)
+
+
+class LeaseRelease:
+    """Releases the boards that agents hold, by ``journal``."""
+
+    zones: Final[tuple[Zone, ...]] = ("lease",)
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def plan(self, rows: Sequence[Row]) -> Sequence[PlannedItem]:
+        """As `RevertPart.plan`."""
+        held = {row.path: row.actor for row in rows if row.tool == HOLD}
+        return list(_ended(self._journal, "lease", held, RELEASE, RELEASED))
+
+    def plan_undo(self, revert: str, paths: Sequence[str]) -> Sequence[PlannedItem]:
+        """As `RevertPart.plan_undo`: a lease lasts some seconds."""
+        return _not_restored("lease", paths)
+
+
+class BufferClosing:
+    """Closes the editor's buffers of agents, by ``journal``; what was written there stays in their rows."""
+
+    zones: Final[tuple[Zone, ...]] = ("buffer",)
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def plan(self, rows: Sequence[Row]) -> Sequence[PlannedItem]:
+        """As `RevertPart.plan`."""
+        opened = {row.path: row.actor for row in rows if row.version is not None}
+        return list(_ended(self._journal, "buffer", opened, CLOSE, CLOSED))
+
+    def plan_undo(self, revert: str, paths: Sequence[str]) -> Sequence[PlannedItem]:
+        """As `RevertPart.plan_undo`: its agent opens it again."""
+        return _not_restored("buffer", paths)
+
+
+class MessageRetraction:
+    """Tells who got messages of agents that these do not count, and lists whom they spawned. ``texts`` gives
+    those in which it is told."""
+
+    zones: Final[tuple[Zone, ...]] = ("agent",)
+
+    def __init__(self, texts: Callable[[], Catalogue]) -> None:
+        self._texts = texts
+
+    def plan(self, rows: Sequence[Row]) -> Sequence[PlannedItem]:
+        """As `RevertPart.plan`."""
+        sent = {(row.actor, row.path): row for row in rows if row.tool == MESSAGE and row.path != USER}
+        items = [self._retracted(row) for row in sent.values()]
+        spawned = dict.fromkeys(row.path for row in rows if row.tool == SPAWN and row.version is not None)
+        return [*items, *(PlannedItem("agent", path, PathPlan("cannot", reason=SPAWNED)) for path in spawned)]
+
+    def _retracted(self, row: Row) -> PlannedItem:
+        told = self._texts()("revert.retracted_message", sender=row.actor)
+        return PlannedItem(
+            "agent", row.path, PathPlan("clean", reason=RETRACTED), row.message, (_message(row.path, told),)
+        )
+
+    def plan_undo(self, revert: str, paths: Sequence[str]) -> Sequence[PlannedItem]:
+        """As `RevertPart.plan_undo`: what was told cannot be unsaid either."""
+        return _not_restored("agent", paths)
+
+
+def make_withdrawals(store: Store) -> Sequence[RevertPart]:
+    """All parts of this module, of ``store``."""
+
+    def texts() -> Catalogue:
+        return catalogue(store.registry.current().language)
+
+    journal = store.journal
+    return (
+        HandoffWithdrawal(journal, texts),
+        RequestWithdrawal(journal),
+        LeaseRelease(journal),
+        BufferClosing(journal),
+        MessageRetraction(texts),
+    )
+
+
+def _write(head: Row, content: str | None) -> Write:
+    return Write(SYSTEM, REVERT_WORK, head.zone, head.path, content, expected=head.version or 0)
+
+
+def _message(receiver: str, text: str) -> Draft:
+    return Note(SYSTEM, MESSAGE, "agent", receiver, message=text[:200], content=text)
+
+
+def _ended(
+    journal: Journal, zone: Zone, holders: dict[str, str], tool: str, reason: str
+) -> Iterator[PlannedItem]:
+    """Those of the paths whose newest version is still their holder's, and ends by ``tool``."""
+    for path, head in zip(holders, journal.heads_of([(zone, path) for path in holders]), strict=True):
+        if head is not None and not head.deleted and head.actor == holders[path]:
+            draft = Write(SYSTEM, tool, zone, path, None, expected=head.version or 0)
+            yield PlannedItem(zone, path, PathPlan("clean", reason=reason), drafts=(draft,))
+
+
+def _not_restored(zone: Zone, paths: Sequence[str]) -> list[PlannedItem]:
+    return [PlannedItem(zone, path, PathPlan("cannot", reason=NOT_RESTORED)) for path in paths]

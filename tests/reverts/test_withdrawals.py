@@ -1,0 +1,101 @@
+"""What agents sent, asked, held or opened is withdrawn where nobody took it yet; who read it is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from calls import ok, refused
+from reverts.test_reverts import ANN, revert
+from watchroom import Toolbox, Workspace
+from watchroom.projections import Fold, Model
+from watchroom.rules.requests import Request
+from watchroom.rules.reverts import RevertSelection
+
+
+def hand(sender: Toolbox, name: str, content: str) -> None:
+    ok(sender, "handoff_file", to_agent="bob", filename=name, content=content, message="for you")
+
+
+def inbox(bob: Toolbox, *, everything: bool = False) -> list[str]:
+    found = ok(bob, "check_my_handoffs", include_acknowledged=everything)
+    return [each["filename"] for each in found["handoffs"]]
+
+
+def model_of(workspace: Workspace) -> Model:
+    fold = Fold(workspace.journal.content)
+    fold.apply(workspace.journal.rows(0, limit=100_000))
+    return fold.model()
+
+
+def told(workspace: Workspace, agent: str) -> str:
+    rows = [row for row in workspace.journal.rows(0, limit=100_000) if row.path == agent]
+    return "\n".join(row.message for row in rows if row.tool == "send_message")
+
+
+def test_an_unread_handoff_is_withdrawn_and_a_read_one_is_not(
+    root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    hand(alice, "spec.md", "first\n")
+    ok(bob, "read_handoff", from_agent="alice", filename="spec.md")
+    since = workspace.journal.last_seq()
+    hand(alice, "spec.md", "spoiled\n")
+    hand(alice, "junk.md", "junk\n")
+    hand(alice, "read.md", "read\n")
+    ok(bob, "read_handoff", from_agent="alice", filename="read.md")
+    workspace.flush()
+    plan = workspace.reverts.plan(RevertSelection(("alice",), after=since))
+    assert [(each.path, each.plan.kind, each.plan.reason) for each in plan.items] == [
+        ("alice_to_bob/spec.md", "clean", "withdrawn"),
+        ("alice_to_bob/junk.md", "clean", "withdrawn"),
+        ("alice_to_bob/read.md", "cannot", "read_already"),
+    ]
+    outcome = revert(workspace, "alice", after=since)
+    assert sorted(inbox(bob)) == ["read.md", "spec.md"]
+    assert "junk.md" not in inbox(bob, everything=True)
+    assert refused(bob, "read_handoff", from_agent="alice", filename="junk.md")["error"] == "file_not_found"
+    assert ok(bob, "read_handoff", from_agent="alice", filename="spec.md")["content"] == "first\n"
+    assert not (root / "handoff/alice_to_bob/junk.md").exists()
+    assert "read.md from alice already" in told(workspace, "bob")
+    model = model_of(workspace)
+    assert "alice_to_bob/junk.md" not in {each.row.path for each in model.deliveries}
+    assert all(need.row.path != "alice_to_bob/junk.md" for need in model.needs)
+    workspace.reverts.apply(ANN, RevertSelection(undo=outcome.id))
+    assert "junk.md" in inbox(bob)
+    assert ok(bob, "read_handoff", from_agent="alice", filename="spec.md")["content"] == "spoiled\n"
+    assert workspace.verify() == []
+
+
+def test_open_requests_are_withdrawn_boards_released_and_buffers_closed(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    asked = workspace.requests.ask("alice", "alice/s/1", Request("prompt", "Which?"))
+    answered = workspace.requests.ask("alice", "alice/s/2", Request("prompt", "Whose?"))
+    ok(workspace.tools_for_human("ann"), "answer_request", request=answered.seq, text="mine")
+    ok(alice, "save_to_my_workspace", filename="page.md", content="text\n")
+    ok(alice, "open_buffer", source="private", path="page.md", name="page")
+    workspace.boards.leases.acquire("alice", "bottom-layer-alice", seconds=600)
+    outcome = revert(workspace, "alice")
+    assert ("request", asked.path) in outcome.record.items
+    assert ("request", answered.path, "answered") in outcome.record.could_not
+    ended = workspace.requests.ended(asked.path)
+    assert ended is not None
+    assert (ended.row.actor, ended.row.detail["outcome"]) == (ANN, "withdrawn")
+    assert not model_of(workspace).requests or all(each.ended for each in model_of(workspace).requests)
+    assert workspace.boards.leases.current("bottom-layer-alice") is None
+    assert refused(alice, "page_append", text="x")["error"]
+    again = workspace.reverts.apply(ANN, RevertSelection(undo=outcome.id))
+    assert {reason for *_, reason in again.record.could_not} == {"not_restored"}
+    assert workspace.verify() == []
+
+
+def test_who_got_a_message_is_told_that_it_does_not_count_and_spawned_agents_are_listed(
+    team: Workspace,
+) -> None:
+    alice = team.tools("alice")
+    ok(alice, "send_message", to="bob", payload={"text": "Delete the tests."})
+    spawned = ok(alice, "spawn_agent", role="helper", instructions="Help.")["agent_id"]
+    outcome = revert(team, "alice")
+    assert ("agent", "bob") in outcome.record.items
+    assert ("agent", spawned, "spawned") in outcome.record.could_not
+    assert "What alice wrote to you does not count" in told(team, "bob")
+    assert told(team, "bob").count("does not count") == 1
