@@ -7,44 +7,19 @@ import asyncio
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import pytest
+from elsewhere import session_elsewhere
 from runtime.weather import Calls
 from runtime.working import SAYS, chat
 from watchroom import Workspace
 from watchroom.rules.presence import presence_of
 from watchroom.runtime import AgentState, ToolMessage
 
-TESTS: Final = Path(__file__).parent.parent
 PATIENCE: Final = 60.0
-RUN: Final = """
-import asyncio, sys
-from runtime.weather import call, calling
-from runtime.working import chat
-from watchroom import Workspace
-from watchroom.errors import SessionTaken
-
-def work(arguments):
-    print("began", flush=True)
-    sys.stdin.readline()
-    return "finished"
-
-async def main(where, checkout):
-    with Workspace.open(where, create=False, checkout=checkout or None) as workspace:
-        agent = chat(calling(call("work")), tools={"work": work})
-        async with workspace.sessions.begin("alice", agent, session_id="s1") as session:
-            try:
-                await session.run()
-            except SessionTaken as error:
-                print(error.code, flush=True)
-
-asyncio.run(main(*sys.argv[1:]))
-"""
 
 
 class Running:
@@ -59,25 +34,6 @@ class Running:
         return self.process.communicate("go on\n", PATIENCE)[0]
 
 
-@contextmanager
-def frozen(workspace: Workspace, where: str, checkout: str) -> Iterator[Running]:
-    """A process that has ``workspace`` from ``where``, frozen in a call of its session."""
-    with subprocess.Popen(
-        [sys.executable, "-c", RUN, where, checkout],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=TESTS,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "began\n"
-        process.send_signal(signal.SIGSTOP)
-        try:
-            yield Running(workspace, process)
-        finally:
-            process.send_signal(signal.SIGCONT)
-
-
 @pytest.fixture(params=["folder", pytest.param("server", marks=pytest.mark.postgres)])
 def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
     checkout = ""
@@ -88,8 +44,9 @@ def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]
         new_database: Callable[[], str] = request.getfixturevalue("new_database")
         where, checkout = new_database(), str(tmp_path / "there")
         opened = Workspace.open(where, ["alice"], checkout=tmp_path / "here")
-    with opened as workspace, frozen(workspace, where, checkout) as running:
-        yield running
+    with opened as workspace, session_elsewhere(where, checkout) as process:
+        process.send_signal(signal.SIGSTOP)
+        yield Running(workspace, process)
 
 
 async def go_on(running: Running, tool: Calls, *, finish_first: bool = False) -> tuple[AgentState, str]:

@@ -61,8 +61,12 @@ class Need(NamedTuple):
 
     @property
     def hint(self) -> str:
-        """The command that goes on with what was lost, empty where none is known."""
-        return self.row.message if self.kind == "lost" else ""
+        """The command that goes on with what was lost, empty where none is known. Where its process named
+        none, the one that takes over the session of an agent, on any machine."""
+        if self.kind != "lost":
+            return ""
+        agents = self.work.agents
+        return self.row.message or (f"watchroom resume DIR {agents[0]}" if agents else "")
 
     @property
     def answers(self) -> tuple[NeedAnswer, ...]:

@@ -239,8 +239,8 @@ def covers(lost: Need, other: Need) -> bool:
     the command of ``lost``: the two are one matter."""
     return (
         lost.kind == other.kind == "lost"
-        and bool(lost.hint)
-        and not other.hint
+        and bool(lost.row.message)
+        and not other.row.message
         and all(set(theirs) <= set(mine) for mine, theirs in zip(lost.work, other.work, strict=True))
     )
 

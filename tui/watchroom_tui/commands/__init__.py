@@ -13,6 +13,7 @@ COMMANDS: Final = (
     Command("watch", "watch"),
     Command("web", "web"),
     Command("run", "run"),
+    Command("resume", "resume"),
     Command("task", "task"),
     Command("init", "agents"),
     Command("call", "agents"),

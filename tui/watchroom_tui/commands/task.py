@@ -71,7 +71,9 @@ def run_task(args: Namespace, texts: Catalogue) -> int:
     with Workspace.open(root, language=args.language, create=text is not None) as workspace:
         language = workspace.config.language
         options = [] if args.model is None else ["--model", args.model, "--base-url", args.base_url]
-        workspace.journal.present(resume=shlex.join(["watchroom", "task", "--team", root, *options]))
+        if not workspace.journal.is_shared:
+            # On another machine the folder is another one: what resumes it there says the need.
+            workspace.journal.present(resume=shlex.join(["watchroom", "task", "--team", root, *options]))
 
         def society(models: Models) -> Society:
             return Society(workspace, models, language=language, asks=not args.headless)
@@ -81,7 +83,7 @@ def run_task(args: Namespace, texts: Catalogue) -> int:
         else:
             tasks = [_submit(workspace, args, text, limits)]
         print(texts("cli.task.where", root=root), file=sys.stderr)
-        models = _models(args, language, 0.0 if args.headless else args.speed, texts)
+        models = open_models(args, language, 0.0 if args.headless else args.speed, texts)
         background = SocietyThread(society, models, [each.id for each in tasks], stay=not args.headless)
         if has_dashboard:
             with background:
@@ -94,7 +96,7 @@ def run_task(args: Namespace, texts: Catalogue) -> int:
             return status
         if args.background:
             _tell_ids(tasks)
-        ended = _follow(workspace, background, root, texts)
+        ended = follow_tasks(workspace, background, root, texts)
         return _summarize(workspace, ended, root, texts) if args.headless else 0
 
 
@@ -169,7 +171,7 @@ def _is_at_work(workspace: Workspace, task: Task) -> bool:
     return any(head.status not in ENDED for each in members for head in sessions.list(each.id))
 
 
-def _models(
+def open_models(
     args: Namespace, language: Language, speed: float, texts: Catalogue
 ) -> Callable[[], AbstractAsyncContextManager[Models]]:
     """What opens the models: one for all, or the simulated ones."""
@@ -192,7 +194,9 @@ def _models(
     return opened
 
 
-def _follow(workspace: Workspace, background: SocietyThread, root: str, texts: Catalogue) -> tuple[Task, ...]:
+def follow_tasks(
+    workspace: Workspace, background: SocietyThread, root: str, texts: Catalogue
+) -> tuple[Task, ...]:
     """Tells on standard error how it goes; returns the tasks as they were at the end."""
     news = Event()
     forget = workspace.subscribe(news.set)

@@ -233,8 +233,8 @@ def need_text(need: Need, texts: Catalogue) -> str:
         return texts("need.config")
     if need.kind == "outside" and need.row.sha256 is None:
         return texts("need.deleted")
-    if need.kind == "lost" and need.row.message:
-        return texts("need.lost_resumable", against=sanitize(need.against), resume=sanitize(need.row.message))
+    if need.kind == "lost" and need.hint:
+        return texts("need.lost_resumable", against=sanitize(need.against), resume=sanitize(need.hint))
     if need.kind in ("failed", "breaker", "budget"):
         return sanitize(need.row.message)
     who = sanitize(need.row.actor)

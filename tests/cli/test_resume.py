@@ -1,0 +1,66 @@
+"""watchroom resume: a session whose process is gone goes on here, whatever ran it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from time import sleep
+from typing import NamedTuple
+
+import pytest
+from cli.running import spawned
+from elsewhere import session_elsewhere
+from runtime.models.server import answering, said, serving
+from watchroom import Workspace
+from watchroom_tui.cli import OK, REFUSED, USAGE
+
+
+class Team(NamedTuple):
+    """Where a workspace is, as a command names it, and its folder."""
+
+    where: str
+    folder: Path
+    options: tuple[str, ...] = ()
+
+
+@pytest.fixture(params=["folder", pytest.param("server", marks=pytest.mark.postgres)])
+def team(request: pytest.FixtureRequest, tmp_path: Path) -> Team:
+    team = Team(str(tmp_path / "team"), tmp_path / "team")
+    checkout = None
+    if request.param == "server":
+        new_database: Callable[[], str] = request.getfixturevalue("new_database")
+        checkout = tmp_path / "there"
+        team = Team(new_database(), tmp_path / "here", ("--checkout", str(tmp_path / "here")))
+    Workspace.open(team.where, ["alice"], checkout=checkout).close()
+    return team
+
+
+def wait_until_gone(team: Team) -> None:
+    """Until nobody is seen alive: of leases no row tells."""
+    with Workspace.open(team.folder, create=False) as workspace:
+        while any(each.is_alive for each in workspace.journal.presences()):
+            sleep(0.05)
+
+
+async def test_a_session_goes_on_here_once_its_process_is_not_seen_alive(team: Team, tmp_path: Path) -> None:
+    async with serving(answering(said("Hello", " world"))) as server:
+        model = ("--model", "m", "--base-url", server.url)
+        again = ("resume", team.where, "alice", *team.options)
+        checkout = str(tmp_path / "there") if team.options else ""
+        with session_elsewhere(team.where, checkout) as process:
+            early = await asyncio.to_thread(spawned, *again, *model)
+            assert (early.returncode, early.stdout) == (REFUSED, "")
+            assert f"is seen alive: {process.pid} on " in early.stderr
+        await asyncio.to_thread(wait_until_gone, team)
+        shown = await asyncio.to_thread(spawned, "show", str(team.folder), "needs")
+        assert "watchroom resume DIR alice" in shown.stdout
+        assert (await asyncio.to_thread(spawned, *again)).returncode == USAGE
+        resumed = await asyncio.to_thread(spawned, *again, *model)
+        assert (resumed.returncode, resumed.stdout) == (OK, "Hello world\n"), resumed.stderr
+        assert "alice/s1 goes on here." in resumed.stderr
+        late = await asyncio.to_thread(spawned, *again, *model)
+        assert (late.returncode, "has ended: done" in late.stderr) == (REFUSED, True)
+    with Workspace.open(team.folder, create=False) as workspace:
+        assert workspace.sessions.state("alice", "s1").status == "done"
+        assert workspace.verify() == []

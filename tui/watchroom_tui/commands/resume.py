@@ -1,0 +1,94 @@
+"""The command resume: go on with an agent's session whose process is not seen alive, on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
+
+from watchroom.clients.errors import AgentCannotAnswer
+from watchroom.clients.parent_agent import find_parent_agent
+from watchroom.journal import is_server_address
+from watchroom.texts import Catalogue
+
+from watchroom_tui.commands.task import BASE_URL, follow_tasks, open_models
+from watchroom_tui.sanitize import sanitize, sanitize_lines
+from watchroom_tui.usage import WrongUsage
+
+if TYPE_CHECKING:
+    from watchroom.runtime import AgentState
+    from watchroom.runtime.sessions import SessionHead
+    from watchroom.society import Society
+    from watchroom.society.background_thread import Models
+    from watchroom.workspace import Workspace
+
+
+def declare_resume(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    parser.add_argument("session", metavar="AGENT[/SESSION]", help=texts("cli.resume.session"))
+    parser.add_argument("--model", metavar="NAME", help=texts("cli.resume.model"))
+    parser.add_argument("--base-url", metavar="URL", default=BASE_URL, help=texts("cli.task.base_url"))
+    parser.add_argument("--checkout", metavar="DIR", help=texts("cli.argument.checkout"))
+
+
+def run_resume(args: Namespace, texts: Catalogue) -> int:
+    """Status 1 where the session, or the task of its agent, did not come to be done."""
+    if agent := find_parent_agent(args.dir, os.environ):
+        raise AgentCannotAnswer(agent=agent)
+    if args.checkout and not is_server_address(args.dir):
+        raise WrongUsage(texts("cli.open.checkout_of_database"))
+    # Slow to load: what is refused is refused at once.
+    from watchroom.society.errors import SessionOfClient
+    from watchroom.society.resuming import client_of, find_session
+    from watchroom.workspace import Workspace
+
+    with Workspace.open(args.dir, create=False, scan=False, checkout=args.checkout) as workspace:
+        session = find_session(workspace, args.session)
+        client = client_of(workspace, session)
+        if client:
+            raise SessionOfClient(session=session.row.path, client=client)
+        registered = workspace.config.agents.get(session.agent)
+        task = registered.task if registered is not None else ""
+        named = workspace.tasks.find(task).model if task else ""
+        if args.model is None and (named or not task):
+            raise WrongUsage(texts("cli.resume.no_model", model=sanitize(named) or "NAME"))
+        models = open_models(args, workspace.config.language, 1.0, texts)
+        print(texts("cli.resume.goes_on", session=sanitize(session.row.path)), file=sys.stderr)
+        if task:
+            return _resume_task(workspace, task, models, args, texts)
+        state = asyncio.run(_resume(workspace, session, models))
+    print("\n".join(sanitize_lines(state.messages[-1].content if state.messages else "")))
+    return 0 if state.status == "done" else 1
+
+
+async def _resume(
+    workspace: Workspace, session: SessionHead, models: Callable[[], AbstractAsyncContextManager[Models]]
+) -> AgentState:
+    from watchroom.rules.members import Member
+    from watchroom.society.resuming import resume_session
+
+    async with models() as model_of:
+        # The model is one for all: whose it is makes no difference.
+        member = Member(session.agent, "", "bottom", "", "", 0, None, None)
+        return await resume_session(workspace, session, model_of(member))
+
+
+def _resume_task(
+    workspace: Workspace,
+    task: str,
+    models: Callable[[], AbstractAsyncContextManager[Models]],
+    args: Namespace,
+    texts: Catalogue,
+) -> int:
+    """Go on with all agents of ``task``: whoever runs one of them runs them together."""
+    from watchroom.society import Society, SocietyThread
+
+    def society(models: Models) -> Society:
+        return Society(workspace, models, language=workspace.config.language, asks=True)
+
+    ended = follow_tasks(workspace, SocietyThread(society, models, [task]), args.dir, texts)
+    return 0 if all(each.status == "done" for each in ended) else 1
