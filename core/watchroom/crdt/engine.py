@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from operator import itemgetter
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from loro import ID, CounterSpan, ExportMode, Frontiers, IdSpan, LoroDoc, LoroText, Side, VersionVector
 
@@ -59,6 +60,15 @@ def _to_invalid_state(error: BaseException) -> InvalidState:
     if type(error).__name__ not in _ENGINE_ERRORS:
         raise error
     return invalid_state("text")
+
+
+class MergedOperations(NamedTuple):
+    """What a merge did to a text: ``inserted`` are positions in the text afterwards, each with a number of
+    characters; ``deleted`` are the first operations of characters that it deleted, each with their number,
+    whether they stood there still or not."""
+
+    inserted: Sequence[tuple[int, int]]
+    deleted: Sequence[tuple[_Operation, int]]
 
 
 class Engine:
@@ -142,6 +152,44 @@ class Engine:
             for batch in _split_batches(updates, self._document.oplog_frontiers):
                 self._document.import_batch(batch)
 
+    def merge_observed(self, update: bytes) -> MergedOperations:
+        """Merge ``update`` as `merge_update`, and tell what it did."""
+        document, events = self._document, list[Any]()
+        before = document.oplog_vv
+        # Loro has no types for what it tells of a change.
+        subscription = self._text.subscribe(events.append)
+        try:
+            self.merge_update(update)
+        finally:
+            if subscription is not None:
+                subscription.unsubscribe()
+        inserted: list[tuple[int, int]] = []
+        for event in events:
+            for change in event.events:
+                inserted += _insertions(change.diff.diff)
+        return MergedOperations(inserted, _deletions(document.export_json_updates(before, document.oplog_vv)))
+
+    def operations_at(self, start: int, count: int) -> list[tuple[_Operation, int]]:
+        """The operations that wrote the ``count`` characters from ``start`` on: the first of each run of
+        neighbours that one peer wrote one after the other, with their number."""
+        runs: list[tuple[_Operation, int]] = []
+        peers = self.editors(range(start, start + count))
+        for position, peer in enumerate(peers, start):
+            number = self.operation_at(position)
+            if runs and runs[-1][0][0] == peer and runs[-1][0][1] + runs[-1][1] == number:
+                runs[-1] = runs[-1][0], runs[-1][1] + 1
+            else:
+                runs.append(((peer or 0, number), 1))
+        return runs
+
+    def edit_all(self, edits: Sequence[tuple[int, int, str]], peer: int) -> bytes:
+        """Replace, one after the other, so many characters at a position by a text, as ``peer``. Returns one
+        update for other replicas."""
+        before = self._document.oplog_vv
+        for position, deleted, inserted in edits:
+            self.edit(position, deleted, inserted, peer)
+        return self._document.export(ExportMode.Updates(before))
+
     def history(self) -> bytes:
         """All operations, as one update."""
         return self._document.export(ExportMode.Updates(VersionVector()))  # type: ignore[no-untyped-call]
@@ -221,6 +269,34 @@ def parse_version_ends(update: bytes) -> dict[int, int]:
     with _translate_errors():
         end = LoroDoc.decode_import_blob_meta(update, check_checksum=True).partial_end_vv
     return {peer: last for peer, (_, last) in end.to_spans().inner().items()}
+
+
+def _insertions(steps: Sequence[Any]) -> Iterator[tuple[int, int]]:
+    """Where the ``steps`` of a change insert, in the text afterwards, and how many characters."""
+    position = 0
+    for step in steps:
+        if hasattr(step, "insert"):
+            yield position, len(step.insert)
+            position += len(step.insert)
+        elif hasattr(step, "retain"):
+            position += step.retain
+
+
+def _deletions(exported: str) -> list[tuple[_Operation, int]]:
+    """What the operations ``exported`` as JSON delete: the first operation of each run of characters, and how
+    many."""
+    found = json.loads(exported)
+    peers = [int(peer) for peer in found["peers"]]
+    deleted: list[tuple[_Operation, int]] = []
+    for change in found["changes"]:
+        for operation in change["ops"]:
+            content = operation["content"]
+            if content["type"] == "delete":
+                number, _, peer = content["start_id"].partition("@")
+                # Backspaces delete towards the beginning, which is told as a negative number; what they begin
+                # with is the smallest operation even so.
+                deleted.append(((peers[int(peer)], int(number)), abs(content["len"])))
+    return deleted
 
 
 def _split_history(update: bytes) -> list[bytes]:

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from watchroom.crdt.clock import SEPARATOR, agent_of
-from watchroom.crdt.engine import Engine
+from watchroom.crdt.engine import Engine, MergedOperations
 from watchroom.crdt.state_checks import (
     check_fields,
     check_mapping,
@@ -144,6 +144,27 @@ class Text:
             for peer, by in replicas.items():
                 # Two names for one peer: a lie, or a mistake. Whichever comes first, all replicas agree.
                 self._replicas[peer] = max(by, self._replicas.get(peer, ""))
+
+    def merge_observed(self, state: Json) -> MergedOperations:
+        """Merge ``state``, another replica's state or delta that was merged elsewhere before, and tell what
+        that did. Raises `InvalidState`."""
+        return self._load_engine().merge_observed(decode_update(state))
+
+    def operations_at(self, start: int, count: int) -> list[tuple[tuple[int, int], int]]:
+        """The operations (peer and number) that wrote the ``count`` characters from ``start`` on, in runs,
+        each with its length."""
+        return self._load_engine().operations_at(start, count)
+
+    def edit_all(self, edits: Sequence[tuple[int, int, str]], replica: str) -> Mapping[str, Json]:
+        """Replace, one after the other, so many characters at a position by a text, as ``replica``; returns
+        one delta of all. Raises `TooLarge`."""
+        engine = self._load_engine()
+        peer = _peer_number(replica)
+        update = engine.edit_all(edits, peer)
+        if engine.size > MAX_TEXT_BYTES:
+            raise TooLarge(size=engine.size, limit=MAX_TEXT_BYTES)
+        self._replicas[peer] = replica
+        return {"ops": binascii.b2a_base64(update, newline=False).decode(), "by": replica}
 
     def merge_all(self, deltas: Sequence[Json]) -> None:
         """Merge ``deltas`` together, which is cheaper than one by one: each concurrent delta costs a walk

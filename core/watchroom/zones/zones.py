@@ -17,6 +17,7 @@ from watchroom.zones.boards import BoardZone
 from watchroom.zones.budgets import BudgetZone
 from watchroom.zones.collab import CollabZone
 from watchroom.zones.conflict_settlement import ConflictSettlement
+from watchroom.zones.document_reverts import DocumentReversal
 from watchroom.zones.handoff import HandoffZone
 from watchroom.zones.leases import Leases
 from watchroom.zones.members import Members
@@ -78,7 +79,7 @@ class Zones:
         self.task_files = TaskFiles(store, self.tasks)
         self.reverts = RevertZone(
             *(store, reconciler, self.tasks, self.task_files, self.conflicts, self.stops),
-            make_withdrawals(store),
+            (*make_withdrawals(store), DocumentReversal(store.journal)),
         )
         self._loading = Lock()
         self._realtime: RealtimeZone | None = None

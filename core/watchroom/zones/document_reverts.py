@@ -1,0 +1,223 @@
+"""What a revert does to realtime documents: each field gets the value that it would have without the selected
+versions, by an ordinary edit, which merges with what others write meanwhile.
+
+Of a text the characters that only they brought go, and those that only they removed come back. A register, a
+set, a map and a counter get what merging all other versions anew makes of them.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from watchroom.errors import JournalDamaged
+from watchroom.journal import Journal
+from watchroom.model import REVERT_WORK, SYSTEM, UNCHECKED, Json, Row, Write, Zone
+from watchroom.rules.reverts import PathPlan, PlannedItem
+from watchroom.zones.revert_planning import TOO_MANY
+
+if TYPE_CHECKING:
+    from watchroom.crdt import Document, Text
+
+MOST_VERSIONS: Final = 20_000
+"""Of a document."""
+MOST_TEXT_VERSIONS: Final = 5_000
+"""Of a document with texts, since the first selected one."""
+DAMAGED: Final = "damaged"
+"""Why a document cannot be reverted: one of its versions cannot be read."""
+_CREATED: Final = 1
+_PEER_BITS: Final = 63
+
+
+class DocumentReversal:
+    """Plans what a revert does to the fields of documents in ``journal``."""
+
+    zones: Final[tuple[Zone, ...]] = ("realtime",)
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def plan(self, rows: Sequence[Row]) -> Sequence[PlannedItem]:
+        """As `RevertPart.plan`."""
+        selected: dict[str, set[int]] = {}
+        for row in rows:
+            # A document that was created stays: others may have written to it.
+            if row.version is not None and row.version > _CREATED:
+                selected.setdefault(row.path, set()).add(row.version)
+        return [item for name, versions in selected.items() for item in self._planned(name, versions)]
+
+    def plan_undo(self, revert: str, paths: Sequence[str]) -> Sequence[PlannedItem]:
+        """As `RevertPart.plan_undo`: the revert's own edit is what is reverted."""
+        items: list[PlannedItem] = []
+        for name in dict.fromkeys(path.rpartition("/")[0] for path in paths):
+            rows = self._journal.history("realtime", name)
+            versions = {row.version or 0 for row in rows if _revert_of(row) == revert}
+            items += self._planned(name, versions) if versions else ()
+        return items
+
+    def _planned(self, name: str, selected: set[int]) -> Iterator[PlannedItem]:
+        head = self._journal.head("realtime", name)
+        last = (head.version or 0) if head else 0
+        if last > MOST_VERSIONS:
+            yield PlannedItem("realtime", name, PathPlan("cannot", reason=TOO_MANY))
+            return
+        try:
+            yield from _DocumentPlan(self._journal, name, selected).items()
+        except JournalDamaged:
+            yield PlannedItem("realtime", name, PathPlan("cannot", reason=DAMAGED))
+
+
+class _DocumentPlan:
+    """The document ``name`` of ``journal`` without its versions ``selected``."""
+
+    def __init__(self, journal: Journal, name: str, selected: set[int]) -> None:
+        # The engine is slow to load, and most reverts concern no documents.
+        from watchroom.checkout.document_replica import DocumentReplica, parse_object
+        from watchroom.crdt import Document, name_replica
+
+        self._journal = journal
+        self._name = name
+        self._rows: list[tuple[Row, Mapping[str, Json]]] = []
+        after = _CREATED
+        while found := journal.versions("realtime", name, after=after):
+            self._rows += [(row, parse_object(row, content)) for row, content in found]
+            after = found[-1][0].version or after
+        self._off = _newly_off(selected, [row for row, _ in self._rows])
+        self._replica = name_replica(SYSTEM, secrets.randbits(_PEER_BITS) or 1)
+        self._current: Document = DocumentReplica(name, journal).document
+        self._without = Document(self._current.schema)
+        self._first = DocumentReplica(name, journal, until=min(self._off, default=_CREATED + 1) - 1).document
+        changed = {field for row, delta in self._rows if row.version in self._off for field in delta}
+        self._fields = [field for field in self._current.schema if field in changed]
+
+    def items(self) -> Iterator[PlannedItem]:
+        """What becomes of each field that the versions changed."""
+        from watchroom.crdt import Text
+
+        for row, delta in self._rows:
+            if row.version not in self._off:
+                kept = {name: state for name, state in delta.items() if self._current.schema[name] != "rga"}
+                self._without.merge(kept)
+        for field in self._fields:
+            found = self._current.field(field)
+            if isinstance(found, Text):
+                yield self._planned_text(field, found)
+            else:
+                yield self._planned_value(field)
+
+    def _planned_text(self, field: str, found: Text) -> PlannedItem:
+        from watchroom.crdt.text_weave import TextWeave
+
+        path = f"{self._name}/{field}"
+        first = min(self._off)
+        since = [(row, delta) for row, delta in self._rows if (row.version or 0) >= first and field in delta]
+        if len(since) > MOST_TEXT_VERSIONS:
+            return PlannedItem("realtime", path, PathPlan("cannot", reason=TOO_MANY))
+        weave = TextWeave(self._first.text(field))
+        for row, delta in since:
+            weave.add(row.version or 0, delta[field])
+        edits = weave.edits(self._off)
+        current = found.value
+        if not edits:
+            return PlannedItem("realtime", path, PathPlan("nothing"), current)
+        if not weave.is_whole:
+            return PlannedItem("realtime", path, PathPlan("cannot", reason=DAMAGED), current)
+        edited = self._current.copy().text(field)
+        written = edited.edit_all(edits, self._replica)
+        return self._item(path, field, current, edited.value, [written])
+
+    def _planned_value(self, field: str) -> PlannedItem:
+        path = f"{self._name}/{field}"
+        current = self._current.field(field).value
+        wanted = self._without.field(field).value
+        if current == wanted:
+            return PlannedItem("realtime", path, PathPlan("nothing"), _shown(current))
+        edited = self._current.copy()
+        written = list(self._edits(edited, field, wanted))
+        return self._item(path, field, _shown(current), _shown(edited.field(field).value), written)
+
+    def _edits(self, edited: Document, field: str, wanted: Json) -> Iterator[Mapping[str, Json]]:
+        """The deltas that give ``field`` of ``edited`` the value ``wanted``."""
+        from watchroom.crdt import LWWMap, LWWRegister, ORSet, PNCounter
+
+        found = edited.field(field)
+        stamp = edited.stamp(self._replica, self._journal.now() // 1_000_000)
+        if isinstance(found, LWWRegister):
+            yield found.set(wanted, stamp)
+        elif isinstance(found, LWWMap) and isinstance(wanted, Mapping):
+            for key in sorted(found.value.keys() - wanted.keys()):
+                yield found.remove(key, edited.stamp(self._replica))
+            for key, value in wanted.items():
+                if key not in found.value or found.value[key] != value:
+                    yield found.set(key, value, edited.stamp(self._replica))
+        elif isinstance(found, ORSet) and isinstance(wanted, list):
+            for element in sorted({*found.value} - {*wanted}):
+                yield found.remove(element)
+            for element in sorted({*wanted} - {*found.value}):
+                yield found.add(element, self._replica)
+        elif isinstance(found, PNCounter) and isinstance(wanted, int):
+            amount = wanted - found.value
+            count = found.increment if amount > 0 else found.decrement
+            yield count(abs(amount), self._replica)
+
+    def _item(
+        self, path: str, field: str, current: str, then: str, written: Sequence[Mapping[str, Json]]
+    ) -> PlannedItem:
+        from watchroom.checkout.document_replica import BY
+
+        detail: dict[str, Json] = {
+            "field": field,
+            "op": "revert",
+            "took": sorted(self._off),
+            BY: self._replica,
+        }
+        drafts = tuple(
+            Write(
+                SYSTEM,
+                REVERT_WORK,
+                "realtime",
+                self._name,
+                json.dumps({field: delta}, ensure_ascii=False),
+                expected=UNCHECKED,
+                detail=detail,
+            )
+            for delta in written
+        )
+        return PlannedItem("realtime", path, PathPlan("clean", then, then), current, drafts)
+
+
+def _revert_of(row: Row) -> Json:
+    """The revert that made ``row``, None where none did."""
+    is_switch = row.tool == REVERT_WORK and row.kind in ("human", "system")
+    return row.detail.get("revert") if is_switch else None
+
+
+def _newly_off(selected: set[int], rows: Sequence[Row]) -> set[int]:
+    """Which versions have to be off so that those ``selected`` are: not those that are off already; and of
+    those that the revert of a revert brought back, that one."""
+    switches = {row.version or 0: _took(row) for row in rows if _revert_of(row) is not None}
+    off: set[int] = set()
+    # Whether a revert still counts, only later ones can say.
+    for version in sorted(switches, reverse=True):
+        if version not in off:
+            off |= switches[version]
+    brought_back: set[int] = set()
+    restoring: set[int] = set()
+    for version, turned in switches.items():
+        found = {each for revert in turned & switches.keys() for each in switches[revert]} & selected
+        if found and version not in off:
+            # Without what brought them back they are as the revert before it had left them.
+            restoring.add(version)
+            brought_back |= found
+    return ((selected - brought_back) | restoring) - off
+
+
+def _took(row: Row) -> set[int]:
+    turned = row.detail.get("took")
+    return {each for each in turned if isinstance(each, int)} if isinstance(turned, list) else set()
+
+
+def _shown(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True) + "\n"

@@ -1,0 +1,145 @@
+"""Reverting what an agent did in realtime documents: each field as if it had not, and others' writes as they are."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from calls import ok
+from documents import create, edit, get, put
+from reverts.test_reverts import ANN, revert
+from watchroom import Toolbox, Workspace
+from watchroom.rules.reverts import RevertSelection
+
+SEEDS = range(300 if "WATCHROOM_HUNT" in os.environ else 6)
+SCHEMA = {
+    "body": "rga",
+    "title": "lww_register",
+    "tags": "or_set",
+    "facts": "lww_map",
+    "score": "pn_counter",
+}
+
+
+def values(toolbox: Toolbox) -> dict[str, Any]:
+    return {name: get(toolbox, name) for name in SCHEMA}
+
+
+def tag(toolbox: Toolbox, operation: str, element: str) -> None:
+    ok(toolbox, "realtime_edit_set", doc_id="doc1", field_name="tags", operation=operation, element=element)
+
+
+def count(toolbox: Toolbox, operation: str, amount: int) -> None:
+    ok(
+        toolbox,
+        "realtime_edit_counter",
+        doc_id="doc1",
+        field_name="score",
+        operation=operation,
+        amount=amount,
+    )
+
+
+def set_key(toolbox: Toolbox, key: str, value: object) -> None:
+    ok(toolbox, "realtime_set_field", doc_id="doc1", field_name="facts", key=key, value=value)
+
+
+def test_each_field_is_as_if_the_agent_had_not_written_and_an_undo_brings_it_back(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    create(bob, **SCHEMA)
+    edit(bob, "insert", position=0, text="one two three\n")
+    put(bob, "title", "Plan")
+    tag(bob, "add", "kept")
+    set_key(bob, "who", "bob")
+    count(bob, "increment", 5)
+    before = values(bob)
+    since = workspace.journal.last_seq()
+    edit(alice, "delete", **{"from": 4, "to": 8})
+    edit(alice, "insert", position=0, text="第二 junk ")
+    put(alice, "title", "Junk")
+    tag(alice, "remove", "kept")
+    tag(alice, "add", "junk")
+    set_key(alice, "who", "alice")
+    set_key(alice, "new", 1)
+    count(alice, "decrement", 9)
+    spoiled = values(bob)
+    edit(bob, "insert", position=len("第二 junk one three\n"), text="four\n")
+    count(bob, "increment", 1)
+    since_then = values(bob)
+    assert spoiled["body"] == "第二 junk one three\n"
+    plan = workspace.reverts.plan(RevertSelection(("alice",), after=since))
+    assert {each.path: each.plan.kind for each in plan.items} == {f"doc1/{name}": "clean" for name in SCHEMA}
+    assert (plan.items[0].current, plan.items[0].plan.proposal) == (
+        "第二 junk one three\nfour\n",
+        "one two three\nfour\n",
+    )
+    outcome = revert(workspace, "alice", after=since)
+    assert values(bob) == {**before, "body": "one two three\nfour\n", "score": 6}
+    again = workspace.reverts.apply(ANN, RevertSelection(undo=outcome.id))
+    assert values(bob) == since_then
+    assert again.record.items == outcome.record.items
+    # What came back is the agent's still: to revert it finds it.
+    revert(workspace, "alice", after=since)
+    assert values(bob) == {**before, "body": "one two three\nfour\n", "score": 6}
+    assert revert(workspace, "alice", after=since).record.items == ()
+    workspace.flush()
+    assert workspace.verify() == []
+
+
+def test_another_process_goes_on_with_what_was_reverted(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    create(alice, body="rga")
+    edit(alice, "insert", position=0, text="kept ")
+    since = workspace.journal.last_seq()
+    edit(alice, "insert", position=5, text="junk")
+    with Workspace.open(root) as other:
+        assert get(other.tools("bob"), "body") == "kept junk"
+        revert(workspace, "alice", after=since)
+        edit(other.tools("bob"), "insert", position=5, text="more")
+        assert get(other.tools("bob"), "body").replace("more", "") == "kept "
+        assert get(alice, "body") == get(other.tools("bob"), "body")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_document_is_as_if_one_agent_had_never_written(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, seed: int
+) -> None:
+    """Each agent has keys, elements and lines of its own, and one counter for all."""
+    chance = random.Random(seed)
+    create(bob, **SCHEMA)
+    edit(bob, "insert", position=0, text="alice:\nbob:\n")
+    since = workspace.journal.last_seq()
+    score = 0
+    for number in range(25):
+        who, name = chance.choice(((alice, "alice"), (bob, "bob")))
+        kind = chance.randrange(4)
+        if kind == 0:
+            # As it sees the text: what the other wrote since is merged.
+            text = get(who, "body")
+            start = text.index(f"{name}:") + len(name) + 1
+            end = text.index("\n", start)
+            at = chance.randint(start, end)
+            if chance.random() < 0.3 and at < end:
+                edit(who, "delete", **{"from": at, "to": end})
+            else:
+                edit(who, "insert", position=at, text=f"{number}二")
+        elif kind == 1:
+            get(who, "tags")
+            tag(who, chance.choice(("add", "add", "remove")), f"{name}{chance.randrange(3)}")
+        elif kind == 2:
+            set_key(who, f"{name}{chance.randrange(3)}", number)
+        else:
+            count(who, "increment", number)
+            score += number if name == "bob" else 0
+    now = values(bob)
+    revert(workspace, "alice", after=since)
+    then = values(bob)
+    assert then["body"].split("\n") == ["alice:", *now["body"].split("\n")[1:]]
+    assert then["tags"] == [each for each in now["tags"] if each.startswith("bob")]
+    assert then["facts"] == {key: value for key, value in now["facts"].items() if key.startswith("bob")}
+    assert then["score"] == score
