@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from watchroom.errors import InvalidPath
 from watchroom.journal import NoteKey
 from watchroom.model import Row, Zone
 from watchroom.toolbox.context import ToolContext
@@ -46,7 +47,11 @@ def _seen_key(context: ToolContext, params: CollabWriteParams) -> NoteKey | None
     """Of what a write asks which version its actor last saw."""
     if params.expected_version is not None or context.has_seen("collab", params.filepath):
         return None
-    return context.zones.collab.seen_key(context.actor, params.filepath)
+    try:
+        return context.zones.collab.seen_key(context.actor, params.filepath)
+    except InvalidPath:
+        # The call refuses it, once the policy has said what it says of it.
+        return None
 
 
 @tool("collab_write", path=("filepath",), destroys=True, may_conflict=True, seen=_seen_key)
