@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Literal, TypeAlias, cast
+from threading import Lock
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from pydantic import BaseModel
 
@@ -20,6 +21,7 @@ from watchroom.toolbox.tool import AnyTool
 Format: TypeAlias = Literal["plain", "openai", "anthropic", "mcp"]
 Definition: TypeAlias = dict[str, Json]
 
+_BUILDING: Final = Lock()
 _LIMITS = ("maxLength", "minLength", "minimum", "maximum", "minItems", "maxItems")
 
 
@@ -73,8 +75,16 @@ def _describe_argument(tool: AnyTool, name: str, texts: Catalogue) -> str:
 
 @cache
 def _plain_schema(params: type[BaseModel]) -> dict[str, Json]:
-    raw = params.model_json_schema()
+    raw = _json_schema(params)
     return _object_schema(raw, raw.get("$defs", {}))
+
+
+def _json_schema(
+    model: type[BaseModel], mode: Literal["validation", "serialization"] = "validation"
+) -> dict[str, Any]:
+    # Two threads that are the first to use a model would take its half-built schema from under each other.
+    with _BUILDING:
+        return model.model_json_schema(by_alias=True, mode=mode)
 
 
 def _object_schema(raw: dict[str, Any], shared: Mapping[str, dict[str, Any]]) -> dict[str, Json]:
@@ -133,7 +143,7 @@ def _build_output(tool: AnyTool) -> dict[str, Json]:
         ConflictFailure if tool.annotations.may_conflict else Failure,
     )
     for shape in shapes:
-        schema = _strip_titles(shape.model_json_schema(by_alias=True, mode="serialization"))
+        schema = _strip_titles(_json_schema(shape, mode="serialization"))
         definitions.update(schema.pop("$defs", {}))
         properties.update({name: each for name, each in schema["properties"].items() if name != "success"})
     output: dict[str, Json] = {"type": "object", "properties": properties, "required": ["success"]}
