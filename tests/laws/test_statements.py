@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from watchroom import Json, Workspace
 from watchroom.journal import SqliteJournal
+from watchroom.model import Write
 
 HANDOFFS = 10
 CALLS: dict[str, tuple[int, list[dict[str, Json]]]] = {
@@ -44,3 +46,17 @@ def test_a_call_asks_few_statements(workspace: Workspace, tmp_path: Path, tool: 
         assert toolbox.dispatch_tool_call(tool, arguments)["success"]
         asked.append(journal.statements - before)
     assert max(asked[1:]) <= most, asked
+
+
+def test_files_of_many_versions_are_made_by_few_statements(root: Path, workspace: Workspace) -> None:
+    """Whoever is behind what others wrote asks for the texts of a path together."""
+    journal = workspace.journal
+    assert isinstance(journal, SqliteJournal)
+    texts = [f"{number}\n" * 1000 for number in range(50)]
+    with closing(SqliteJournal(root / ".watchroom/journal.db")) as others:
+        others.append([Write("bob", "t", "collab", "plan.md", text) for text in texts])
+    before = journal.statements
+    workspace.flush()
+    assert journal.statements - before <= 10
+    made = root / "collaborative/.versions/plan.md"
+    assert [(made / f"v{number}.txt").read_text() for number in range(1, 51)] == texts

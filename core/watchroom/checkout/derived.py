@@ -6,8 +6,8 @@ import errno
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from watchroom.checkout.cursor import Cursor
@@ -25,13 +25,16 @@ from watchroom.checkout.layout import (
     place,
     version_place,
 )
-from watchroom.checkout.rendering import files_of, verified_content
+from watchroom.checkout.rendering import files_of, verified_content, verify_content
 from watchroom.disk import Folder
+from watchroom.errors import JournalDamaged
 from watchroom.journal import Journal
 from watchroom.model import Row, Zone
 
 _CHUNK: Final = 1000
 """Rows that are read at a time."""
+_BYTES_AT_ONCE: Final = 4_000_000
+"""Of contents that are read at a time, unless one is larger."""
 _PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """Errors of a disk that is full, or of a machine that is short of something: they end without our doing."""
 _BEHIND: Final = "behind"
@@ -108,14 +111,17 @@ class DerivedFiles:
     def _write(self, rows: list[Row]) -> bool:
         """Write the files of rows that follow on each other; of several of one path, the history once.
         Returns whether none failed by what may pass."""
-        newest: dict[tuple[Zone, str], Row] = {}
+        changed: dict[tuple[Zone, str], list[Row]] = {}
         failed: dict[tuple[Zone, str], tuple[Row, OSError]] = {}
         for row in filter(has_derived, rows):
-            newest[row.zone, row.path] = row
-            if row.zone in VERSIONED:
-                with self._noting(row, failed):
-                    self._write_version(row)
-        for row in newest.values():
+            changed.setdefault((row.zone, row.path), []).append(row)
+        for (zone, _), versions in changed.items():
+            for few in _split(versions) if zone in VERSIONED else ():
+                contents = self._contents(few)
+                for row in few:
+                    with self._noting(row, failed):
+                        self._write_version(row, contents[row.seq])
+        for row in (versions[-1] for versions in changed.values()):
             with self._noting(row, failed):
                 if row.zone == "handoff":
                     self._folder.write(meta_place(row.path), meta_text(row))
@@ -132,8 +138,25 @@ class DerivedFiles:
         except OSError as error:
             failed[row.zone, row.path] = row, error
 
-    def _write_version(self, row: Row) -> None:
-        data = b"" if row.deleted else verified_content(self._journal, row)
+    def _contents(self, versions: Sequence[Row]) -> Mapping[int, bytes | None]:
+        """By row, the contents of ``versions``, all of one path between the first and the last: one question,
+        unless something is broken. None where the journal has lost one. Raises `JournalError`."""
+        first, last = versions[0], versions[-1]
+        if first is not last:
+            # What is broken must not take the others with it: they are asked for one by one then.
+            with suppress(JournalDamaged):
+                found = self._journal.versions(
+                    first.zone,
+                    first.path,
+                    after=(first.version or 0) - 1,
+                    until=last.version,
+                    limit=len(versions),
+                )
+                return {row.seq: verify_content(row, content) for row, content in found}
+        return {row.seq: verified_content(self._journal, row) for row in versions}
+
+    def _write_version(self, row: Row, content: bytes | None) -> None:
+        data = b"" if row.deleted else content
         if data is not None:
             self._folder.write(version_place(row), data, new=True)
         if (oldest := oldest_kept(row)) > 1:
@@ -156,6 +179,19 @@ class DerivedFiles:
             if path is not None:
                 self._extend_history(path.decode())
             self._folder.remove(entry.parts)
+
+
+def _split(versions: Sequence[Row]) -> Iterator[list[Row]]:
+    """``versions`` in parts whose contents may be in memory together."""
+    part: list[Row] = []
+    size = 0
+    for row in versions:
+        size += row.size or 0
+        if part and size > _BYTES_AT_ONCE:
+            yield part
+            part, size = [], row.size or 0
+        part.append(row)
+    yield part
 
 
 def _kept(data: bytes) -> tuple[bytes, int]:

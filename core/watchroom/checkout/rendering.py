@@ -9,16 +9,25 @@ from watchroom.checkout.layout import VERSIONED, meta_place, meta_text, oldest_k
 from watchroom.disk import Parts
 from watchroom.errors import JournalError
 from watchroom.journal import Journal
+from watchroom.journal.errors import JournalUnreachable
 from watchroom.model import Row
 
 
 def verified_content(journal: Journal, row: Row) -> bytes | None:
     """The content of ``row`` from ``journal`` in UTF-8; None where the journal has lost it, or it is not what
-    its checksum says."""
+    its checksum says. Raises `JournalUnreachable`: what cannot be asked for now is not lost."""
     try:
         content = journal.content(row.seq)
+    except JournalUnreachable:
+        raise
     except JournalError:
         return None
+    return verify_content(row, content)
+
+
+def verify_content(row: Row, content: str | None) -> bytes | None:
+    """``content``, which the journal has of ``row``, in UTF-8; None where there is none, or its checksum is
+    another one."""
     data = None if content is None else content.encode()
     return data if data is not None and validation.sha256(data) == row.sha256 else None
 
