@@ -9,7 +9,9 @@ from journal.conformance import Conformance, JournalMachine, SnapshotConformance
 from watchroom import Workspace
 from watchroom.errors import JournalError
 from watchroom.journal import Journal, open_journal
+from watchroom.journal.errors import JournalUnreachable
 from watchroom.journal.memory import MemoryJournal
+from watchroom.model import Write
 
 
 def test_the_journal_in_memory_answers_as_a_plain_list_of_rows_would() -> None:
@@ -47,3 +49,24 @@ def test_a_workspace_stands_on_any_journal(root: Path) -> None:
         assert (root / "collaborative/current/a.md").read_text() == "x"
         assert workspace.verify() == []
     assert not (root / ".watchroom/journal.db").exists()
+
+
+def test_a_text_that_cannot_be_asked_for_now_is_not_taken_for_lost(root: Path) -> None:
+    class AwayJournal(MemoryJournal):
+        is_away = False
+
+        def content(self, seq: int) -> str | None:
+            if self.is_away:
+                raise JournalUnreachable(reason="gone")
+            return super().content(seq)
+
+    journal = AwayJournal()
+    with Workspace.open(root, agents=["alice"], journal=journal) as workspace:
+        workspace.flush()
+        journal.append([Write("bob", "t", "collab", "a.md", "x")])
+        journal.is_away = True
+        with pytest.raises(JournalUnreachable):
+            workspace.flush()
+        journal.is_away = False
+        workspace.flush()
+        assert (root / "collaborative/.versions/a.md/v1.txt").read_text() == "x"
