@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from watchroom.errors import SessionNotFound
@@ -50,10 +51,12 @@ def client_of(workspace: Workspace, session: SessionHead) -> str:
     return client if isinstance(client, str) else ""
 
 
-async def resume_session(workspace: Workspace, session: SessionHead, model: ModelRuntime) -> AgentState:
+async def resume_session(
+    workspace: Workspace, session: SessionHead, model: ModelRuntime, on_taken: Callable[[], None]
+) -> AgentState:
     """Go on with ``session`` of ``workspace`` until it has ended, with the tools of its agent and with
-    ``model``; returns the last state. The next step of its old process is refused from now on. Raises
-    `SessionTaken`, `JournalError`."""
+    ``model``; returns the last state. ``on_taken`` is called once the next step of its old process is
+    refused. Raises `SessionTaken`, `JournalError`."""
     toolbox = workspace.tools(session.agent)
     language = workspace.config.language
     program = ChatAgent(
@@ -66,6 +69,7 @@ async def resume_session(workspace: Workspace, session: SessionHead, model: Mode
     )
     config = RuntimeConfig(language=language)
     async with workspace.sessions.resume(session.agent, session.id, program, config) as resumed:
+        on_taken()
         return await resumed.run()
 
 

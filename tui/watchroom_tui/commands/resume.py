@@ -57,16 +57,22 @@ def run_resume(args: Namespace, texts: Catalogue) -> int:
         if args.model is None and (named or not task):
             raise WrongUsage(texts("cli.resume.no_model", model=sanitize(named) or "NAME"))
         models = open_models(args, workspace.config.language, 1.0, texts)
-        print(texts("cli.resume.goes_on", session=sanitize(session.row.path)), file=sys.stderr)
         if task:
             return _resume_task(workspace, task, models, args, texts)
-        state = asyncio.run(_resume(workspace, session, models))
+
+        def tell() -> None:
+            print(texts("cli.resume.goes_on", session=sanitize(session.row.path)), file=sys.stderr)
+
+        state = asyncio.run(_resume(workspace, session, models, tell))
     print("\n".join(sanitize_lines(state.messages[-1].content if state.messages else "")))
     return 0 if state.status == "done" else 1
 
 
 async def _resume(
-    workspace: Workspace, session: SessionHead, models: Callable[[], AbstractAsyncContextManager[Models]]
+    workspace: Workspace,
+    session: SessionHead,
+    models: Callable[[], AbstractAsyncContextManager[Models]],
+    tell: Callable[[], None],
 ) -> AgentState:
     from watchroom.rules.members import Member
     from watchroom.society.resuming import resume_session
@@ -74,7 +80,7 @@ async def _resume(
     async with models() as model_of:
         # The model is one for all: whose it is makes no difference.
         member = Member(session.agent, "", "bottom", "", "", 0, None, None)
-        return await resume_session(workspace, session, model_of(member))
+        return await resume_session(workspace, session, model_of(member), tell)
 
 
 def _resume_task(
