@@ -64,3 +64,19 @@ async def test_a_session_goes_on_here_once_its_process_is_not_seen_alive(team: T
     with Workspace.open(team.folder, create=False) as workspace:
         assert workspace.sessions.state("alice", "s1").status == "done"
         assert workspace.verify() == []
+
+
+def test_of_an_agent_of_a_task_the_task_goes_on_unless_it_is_run(tmp_path: Path) -> None:
+    root = tmp_path / "team"
+    with Workspace.open(root) as workspace:
+        task = workspace.tasks.submit("human:dana", "Build it.", tmp_path / "app", model="gpt-x")
+        first = workspace.members.start(task).id
+        for name in (task.id, first, f"{first}/s1"):
+            unsaid = spawned("resume", str(root), name)
+            assert (unsaid.returncode, "--model gpt-x" in unsaid.stderr) == (USAGE, True)
+        with workspace.tasks.claim(task.id):
+            refused = spawned(
+                "resume", str(root), first, "--model", "gpt-x", "--base-url", "http://127.0.0.1:9"
+            )
+        assert refused.returncode == REFUSED
+        assert task.id in refused.stderr

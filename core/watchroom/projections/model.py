@@ -62,11 +62,11 @@ class Need(NamedTuple):
     @property
     def hint(self) -> str:
         """The command that goes on with what was lost, empty where none is known. Where its process named
-        none, the one that takes over the session of an agent, on any machine."""
+        none, the one that takes over the session of an agent, or a task, on any machine."""
         if self.kind != "lost":
             return ""
-        agents = self.work.agents
-        return self.row.message or (f"watchroom resume DIR {agents[0]}" if agents else "")
+        name = next(iter((*self.work.agents, *self.work.tasks)), "")
+        return self.row.message or (f"watchroom resume DIR {name}" if name else "")
 
     @property
     def answers(self) -> tuple[NeedAnswer, ...]:

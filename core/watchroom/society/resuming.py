@@ -17,8 +17,19 @@ from watchroom.toolbox.buffer_tools import BufferTools
 
 if TYPE_CHECKING:
     from watchroom.workspace import Workspace
+    from watchroom.zones import Task
 
 _OVER: Final = frozenset({"done", "cancelled"})
+
+
+def find_task(workspace: Workspace, name: str) -> Task | None:
+    """The open task of ``workspace`` that ``name`` names: by its id, or as the one that an agent works on
+    (``AGENT`` or ``AGENT/ID``). None where it names none. Raises `JournalError`."""
+    agent = workspace.config.agents.get(name.partition("/")[0])
+    wanted = agent.task if agent is not None else name
+    return next(
+        (each for each in workspace.tasks.list() if each.id == wanted and each.status == "open"), None
+    )
 
 
 def find_session(workspace: Workspace, name: str) -> SessionHead:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def declare_resume(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("dir", help=texts("cli.argument.dir"))
-    parser.add_argument("session", metavar="AGENT[/SESSION]", help=texts("cli.resume.session"))
+    parser.add_argument("session", metavar="SESSION", help=texts("cli.resume.session"))
     parser.add_argument("--model", metavar="NAME", help=texts("cli.resume.model"))
     parser.add_argument("--base-url", metavar="URL", default=BASE_URL, help=texts("cli.task.base_url"))
     parser.add_argument("--checkout", metavar="DIR", help=texts("cli.argument.checkout"))
@@ -43,26 +43,27 @@ def run_resume(args: Namespace, texts: Catalogue) -> int:
         raise WrongUsage(texts("cli.open.checkout_of_database"))
     # Slow to load: what is refused is refused at once.
     from watchroom.society.errors import SessionOfClient
-    from watchroom.society.resuming import client_of, find_session
+    from watchroom.society.resuming import client_of, find_session, find_task
     from watchroom.workspace import Workspace
 
     with Workspace.open(args.dir, create=False, scan=False, checkout=args.checkout) as workspace:
+        # Between two messages the sessions of a task's agents have ended, and still go on.
+        task = find_task(workspace, args.session)
+        if task is not None:
+            if task.model and args.model is None:
+                raise WrongUsage(texts("cli.resume.no_model", model=sanitize(task.model)))
+            return _resume_task(workspace, task.id, args, texts)
         session = find_session(workspace, args.session)
         client = client_of(workspace, session)
         if client:
             raise SessionOfClient(session=session.row.path, client=client)
-        registered = workspace.config.agents.get(session.agent)
-        task = registered.task if registered is not None else ""
-        named = workspace.tasks.find(task).model if task else ""
-        if args.model is None and (named or not task):
-            raise WrongUsage(texts("cli.resume.no_model", model=sanitize(named) or "NAME"))
-        models = open_models(args, workspace.config.language, 1.0, texts)
-        if task:
-            return _resume_task(workspace, task, models, args, texts)
+        if args.model is None:
+            raise WrongUsage(texts("cli.resume.no_model", model="NAME"))
 
         def tell() -> None:
             print(texts("cli.resume.goes_on", session=sanitize(session.row.path)), file=sys.stderr)
 
+        models = open_models(args, workspace.config.language, 0.0, texts)
         state = asyncio.run(_resume(workspace, session, models, tell))
     print("\n".join(sanitize_lines(state.messages[-1].content if state.messages else "")))
     return 0 if state.status == "done" else 1
@@ -83,18 +84,15 @@ async def _resume(
         return await resume_session(workspace, session, model_of(member), tell)
 
 
-def _resume_task(
-    workspace: Workspace,
-    task: str,
-    models: Callable[[], AbstractAsyncContextManager[Models]],
-    args: Namespace,
-    texts: Catalogue,
-) -> int:
+def _resume_task(workspace: Workspace, task: str, args: Namespace, texts: Catalogue) -> int:
     """Go on with all agents of ``task``: whoever runs one of them runs them together."""
     from watchroom.society import Society, SocietyThread
 
-    def society(models: Models) -> Society:
-        return Society(workspace, models, language=workspace.config.language, asks=True)
+    language = workspace.config.language
 
+    def society(models: Models) -> Society:
+        return Society(workspace, models, language=language, asks=True)
+
+    models = open_models(args, language, 0.0, texts)
     ended = follow_tasks(workspace, SocietyThread(society, models, [task]), args.dir, texts)
     return 0 if all(each.status == "done" for each in ended) else 1
