@@ -5,21 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
-from anthropic import Anthropic
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
-from openai import OpenAI
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
-from pydantic_ai.models.function import AgentInfo, FunctionModel
 from watchroom import Toolbox, Workspace
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.models.function import AgentInfo
 
 PAGE = (Path(__file__).parents[2] / "docs/frameworks.md").read_text(encoding="utf-8")
 WRITES: dict[str, Any] = {"filepath": "plan.md", "content": "# Plan\n", "message": "First draft"}
@@ -55,7 +52,12 @@ def answering(*answers: dict[str, Any]) -> tuple[httpx2.Client, list[dict[str, A
     return httpx2.Client(transport=httpx2.MockTransport(answer)), asked
 
 
+# The frameworks take seconds to load, and whoever collects the tests imports this module: each is loaded by its test.
+
+
 def test_openai(alice: Toolbox) -> None:
+    from openai import OpenAI
+
     def says(message: dict[str, Any]) -> dict[str, Any]:
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **message}}
         return {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
@@ -76,6 +78,8 @@ def test_openai(alice: Toolbox) -> None:
 
 
 def test_anthropic(alice: Toolbox) -> None:
+    from anthropic import Anthropic
+
     def says(*content: dict[str, Any]) -> dict[str, Any]:
         usage = {"input_tokens": 1, "output_tokens": 1}
         more = {"stop_reason": "end_turn", "stop_sequence": None, "usage": usage}
@@ -93,32 +97,10 @@ def test_anthropic(alice: Toolbox) -> None:
     assert [block["is_error"] for block in told if isinstance(block, dict)] == [True, False]
 
 
-class Scripted(BaseChatModel):
-    """A chat model that makes the calls, and then says that it is done."""
-
-    seen: list[list[BaseMessage]] = []  # noqa: RUF012  # as pydantic has it: each has its own
-    bound: list[Any] = []  # noqa: RUF012
-
-    @property
-    def _llm_type(self) -> str:
-        return "scripted"
-
-    def bind_tools(self, tools: Sequence[Any], **given: Any) -> Any:
-        self.bound.extend(tools)
-        return self
-
-    def _generate(self, messages: list[BaseMessage], *given: Any, **named: Any) -> ChatResult:
-        self.seen.append(list(messages))
-        number = len(self.seen) - 1
-        said = AIMessage("Done.")
-        if number < len(CALLS):
-            tool, arguments = CALLS[number]
-            said = AIMessage("", tool_calls=[{"id": str(number), "name": tool, "args": arguments}])
-        return ChatResult(generations=[ChatGeneration(message=said)])
-
-
 def test_langchain(alice: Toolbox) -> None:
-    model = Scripted()
+    from adapters.scripted_chat_model import ScriptedChatModel
+
+    model = ScriptedChatModel(calls=CALLS)
     exec(example("langchain"), {"alice": alice, "model": model})
     assert len(model.bound) == len(alice.get_tool_definitions())
     told = [json.loads(str(each.content)) for each in model.seen[-1] if each.type == "tool"]
@@ -126,6 +108,9 @@ def test_langchain(alice: Toolbox) -> None:
 
 
 def test_pydantic_ai(alice: Toolbox) -> None:
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+    from pydantic_ai.models.function import FunctionModel
+
     told: list[Any] = []
 
     def scripted(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:

