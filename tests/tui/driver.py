@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
 from textual import events
 from textual.app import ScreenStackError
@@ -207,14 +207,31 @@ def _is_visible(pane: Widget) -> bool:
     return all(each.display for each in pane.ancestors_with_self if isinstance(each, Widget))
 
 
+_PARSED: Final[dict[str, dict[Any, Any]]] = {}
+"""By theme what Textual made of each stylesheet: for the dashboards of a process it is the same, and an eighth of
+what a test of one costs."""
+
+
+@asynccontextmanager
+async def running(app: WatchroomApp, size: tuple[int, int]) -> AsyncIterator[User]:
+    """The dashboard ``app`` in a terminal of that size."""
+    theme, cache = app.theme, app.stylesheet._parse_cache
+    for key, rules in _PARSED.get(theme, {}).items():
+        cache[key] = rules
+    async with app.run_test(size=size, notifications=True) as pilot:
+        yield User(app, pilot)
+    # Another theme has other colours: what was parsed for it is not kept.
+    if app.theme == theme:
+        _PARSED.setdefault(theme, {}).update((key, cache[key]) for key in cache.keys())  # noqa: SIM118
+
+
 @asynccontextmanager
 async def past(
     journal: Journal, until: int, *, size: tuple[int, int] = MIDDLE, language: Language = "en"
 ) -> AsyncIterator[User]:
     """The dashboard over a journal as of row ``until``."""
     app = WatchroomApp(journal, place="team/", until=until, language=language)
-    async with app.run_test(size=size, notifications=True) as pilot:
-        user = User(app, pilot)
+    async with running(app, size) as user:
         await user.until(lambda: user.model.seq >= until, f"row {until}")
         await user.settle()
         yield user
@@ -232,8 +249,7 @@ async def dashboard(
         person="dana",
         open_workspace=lambda: workspace,
     )
-    async with app.run_test(size=size, notifications=True) as pilot:
-        user = User(app, pilot)
+    async with running(app, size) as user:
         await user.has_taken_in(workspace)
         await user.until(lambda: app.workspace is not None, "the open workspace")
         yield user
