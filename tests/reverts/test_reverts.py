@@ -175,3 +175,20 @@ def test_files_of_a_task_are_put_back_on_disk(team: Workspace, tmp_path: Path) -
     team.reverts.apply(ANN, RevertSelection(undo=outcome.id))
     assert (folder / "deep/in/junk.py").read_text() == "junk\n"
     assert "boom" in (folder / "main.py").read_text()
+
+
+def test_in_files_of_a_task_a_person_can_decide_that_all_goes(team: Workspace, tmp_path: Path) -> None:
+    alice, bob = team.tools("alice"), team.tools("bob")
+    ok(bob, "write_file", path="main.py", content="1\n2\n3\n")
+    ok(alice, "write_file", path="main.py", content="1\nalice\n3\n")
+    ok(bob, "write_file", path="main.py", content="1\nalice and bob\n3\n")
+    place = next(head.path for head in team.journal.heads("file") if head.path.endswith("/main.py"))
+    person = team.tools_for_human("ann")
+    kept = ok(person, "revert_work", agents=["alice"], clean_only=True, take_back=["file/elsewhere"])
+    assert kept["written"] == []
+    done = ok(person, "revert_work", agents=["alice"], take_back=[f"file/{place}"])
+    assert [each["path"] for each in done["written"]] == [place]
+    assert done["conflicts"] == []
+    # What others wrote stays, beside what stood there before.
+    assert sorted((tmp_path / "project/main.py").read_text().splitlines()) == ["1", "2", "3", "alice and bob"]
+    assert team.verify() == []

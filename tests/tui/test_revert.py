@@ -65,6 +65,10 @@ async def test_what_is_in_doubt_can_be_left_out(workspace: Workspace, alice: Too
         await user.goes_to("2", "agents")
         await user.press("V")
         await user.until(lambda: "Changes: 1. The agents" in user.words_in("#question"), "what it changes")
+        await user.press("A")
+        await user.until(
+            lambda: "In 1 of them" in user.words_in("#question"), "that a merge decides this one"
+        )
         await user.press("z")
         await user.until(lambda: "nothing to take back" in user.words_in("#question"), "that nothing is left")
         await user.press("escape")

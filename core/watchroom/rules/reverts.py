@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.merge import Region
-from watchroom.model import Draft, Row, Zone
+from watchroom.model import SHARED, Draft, Row, Zone
 from watchroom.rules.weave import Weave, join_lines
 
 PlanKind: TypeAlias = Literal["clean", "conflict", "nothing", "cannot"]
@@ -55,7 +55,10 @@ class PathPlan(NamedTuple):
 class RevertSelection(NamedTuple):
     """What is to be reverted: what ``agents`` did (none: all agents), those of ``task`` if one is named,
     after row ``after`` and up to row ``until`` (None: up to now), without the paths ``left_out``; or, with
-    ``undo``, the revert with that id. What people did, or somebody outside, never is."""
+    ``undo``, the revert with that id. What people did, or somebody outside, never is.
+
+    ``decided`` are private files and files of tasks, which have no merge screen, of which all that is
+    selected goes, also where others went on from it; with ``decides_all`` it is all of them."""
 
     agents: tuple[str, ...] = ()
     task: str = ""
@@ -63,6 +66,12 @@ class RevertSelection(NamedTuple):
     until: int | None = None
     left_out: tuple[Place, ...] = ()
     undo: str = ""
+    decided: tuple[Place, ...] = ()
+    decides_all: bool = False
+
+    def decides(self, place: Place) -> bool:
+        """Whether it says what becomes of a conflict at ``place``."""
+        return place[0] not in SHARED and (self.decides_all or place in self.decided)
 
 
 class PlannedPath(NamedTuple):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Final
 
 from pydantic import Field
 
-from watchroom.rules.reverts import RevertSelection
+from watchroom.model import Zone
+from watchroom.rules.reverts import Place, RevertSelection
 from watchroom.toolbox.context import ToolContext
 from watchroom.toolbox.models import FrozenModel, Integer, Message, Name, ParamsModel, ResultModel
 from watchroom.toolbox.tool import Toolset
@@ -17,11 +19,15 @@ tool = TOOLS.tool
 
 _RowCount = Annotated[Integer, Field(ge=0, le=2**63 - 1)]
 _MOST_LISTED: Final = 1000
+ALL: Final = "all"
+_DECIDABLE: Final[tuple[Zone, ...]] = ("private", "file")
 
 
 class RevertWorkParams(ParamsModel):
     """Either ``undo``, the id of a revert; or what ``agents`` did (none: all), those of ``task`` if one is
-    named, ``after`` a row and up to row ``until`` (none: now)."""
+    named, ``after`` a row and up to row ``until`` (none: now). ``take_back`` are private files
+    (``private/AGENT/PATH``) and files of tasks (``file/TASK/PATH``), or ``all`` of them, of which everything
+    goes, also where others went on from it."""
 
     agents: Annotated[list[Name] | None, Field(max_length=1000)] = None
     task: Name | None = None
@@ -29,6 +35,7 @@ class RevertWorkParams(ParamsModel):
     until: _RowCount | None = None
     undo: Name | None = None
     clean_only: bool = False
+    take_back: Annotated[list[Name] | None, Field(max_length=1000)] = None
     revert_id: Name | None = None
     message: Message | None = None
 
@@ -64,7 +71,13 @@ def revert_work(context: ToolContext, params: RevertWorkParams) -> RevertWorkRes
     """Revert what ``params`` select, for the person of ``context``: all of it or nothing. Raises
     `RevertNotFound`, `RevertTooLarge`, `HeadsMoved`, `InvalidName`."""
     selection = RevertSelection(
-        tuple(params.agents or ()), params.task or "", params.after, params.until, undo=params.undo or ""
+        tuple(params.agents or ()),
+        params.task or "",
+        params.after,
+        params.until,
+        undo=params.undo or "",
+        decided=decided_places(params.take_back or ()),
+        decides_all=ALL in (params.take_back or ()),
     )
     outcome = context.zones.reverts.apply(
         context.actor,
@@ -74,6 +87,12 @@ def revert_work(context: ToolContext, params: RevertWorkParams) -> RevertWorkRes
         clean_only=params.clean_only,
     )
     return _result(outcome)
+
+
+def decided_places(named: Iterable[str]) -> tuple[Place, ...]:
+    """The places that ``named`` name, each as ``ZONE/PATH``; others name none."""
+    pairs = (each.partition("/") for each in named)
+    return tuple((zone, path) for name, _, path in pairs for zone in _DECIDABLE if name == zone)
 
 
 def _result(outcome: RevertOutcome) -> RevertWorkResult:

@@ -87,6 +87,7 @@ class RevertPlanner:
         until = selection.until or self._journal.last_seq()
         selected = self.select(selection._replace(until=until))
         planned = [self._planned(place, numbers) for place, numbers in sorted(selected.versions.items())]
+        planned = [_decided(each) if selection.decides((each.zone, each.path)) else each for each in planned]
         items = self._plan_items(selection.undo, selected.rows)
         return RevertPlan(until, selected.agents, tuple(planned), selected.others, tuple(items))
 
@@ -218,6 +219,14 @@ def read_record(journal: Journal, revert: str) -> RevertRecord:
         told["until"],
         tuple((zone, path) for zone, path in told.get("items", ())),
     )
+
+
+def _decided(planned: PlannedPath) -> PlannedPath:
+    """``planned``, where a person has decided that all that is selected goes."""
+    plan = planned.plan
+    if plan.kind != "conflict":
+        return planned
+    return planned._replace(plan=plan._replace(kind="clean", content=plan.proposal))
 
 
 def _path_version(row: Row, content: str | None) -> PathVersion:

@@ -11,6 +11,7 @@ from watchroom.merge import unified_diff
 from watchroom.model import REVERT_WORK, Json
 from watchroom.rules.reverts import PlannedItem, PlannedPath, RevertPlan, RevertSelection
 from watchroom.texts import Catalogue
+from watchroom.toolbox.reverts import ALL, decided_places
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
@@ -32,6 +33,9 @@ def declare_revert(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--dry-run", action="store_true", help=texts("cli.revert.dry_run"))
     parser.add_argument("--diff", action="store_true", help=texts("cli.revert.diff"))
     parser.add_argument("--clean-only", action="store_true", help=texts("cli.revert.clean_only"))
+    parser.add_argument(
+        "--take-back", action="append", default=[], metavar="PATH", help=texts("cli.revert.take_back")
+    )
     parser.add_argument("--id", help=texts("cli.revert.id"))
     parser.add_argument("--message", default="", help=texts("cli.revert.message"))
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
@@ -51,6 +55,8 @@ def run_revert(args: Namespace, texts: Catalogue) -> int:
             0 if args.undo else moment(workspace.journal, args.since, texts),
             moment(workspace.journal, args.until, texts),
             undo=args.undo or "",
+            decided=decided_places(args.take_back),
+            decides_all=ALL in args.take_back,
         )
         if args.dry_run:
             _print_plan(workspace.reverts.plan(selection), args, texts)
@@ -66,6 +72,7 @@ def _apply(workspace: Workspace, selection: RevertSelection, args: Namespace, te
         "until": selection.until,
         "undo": selection.undo or None,
         "clean_only": args.clean_only,
+        "take_back": args.take_back or None,
         "revert_id": args.id,
         "message": args.message or None,
     }

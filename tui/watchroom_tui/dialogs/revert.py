@@ -58,6 +58,8 @@ class RevertDialog(ConfirmDialog):
         self._step: int | None = None
         """Which of the steps back is shown; None: the first with anything in it."""
         self._clean_only = False
+        self._decides_all = False
+        """Whether all goes of what has no merge screen, also where others went on from it."""
         self._shown: RevertSelection | None = None
 
     def compose(self) -> ComposeResult:
@@ -94,7 +96,7 @@ class RevertDialog(ConfirmDialog):
         last = len(_SECONDS) - 1
         step = 0 if self._step is None else self._step
         while True:
-            selection = self._select(step)
+            selection = self._select(step)._replace(decides_all=self._decides_all)
             plan = plan_revert(selection)
             is_given = self._step is not None or selection.undo or self._subject.after is not None
             if plan.changes("clean", "conflict", "cannot") or is_given or step == last:
@@ -153,6 +155,11 @@ class RevertDialog(ConfirmDialog):
         self._clean_only = not self._clean_only
         self.load()
 
+    def action_flip_all(self) -> None:
+        """Take all back in private files and files of tasks, also where others went on; or not."""
+        self._decides_all = not self._decides_all
+        self.load()
+
     def action_answer(self, answer: bool) -> None:
         if not answer:
             self.dismiss(False)
@@ -169,6 +176,7 @@ class RevertDialog(ConfirmDialog):
             "after": selection.after,
             "undo": selection.undo or None,
             "clean_only": self._clean_only,
+            "take_back": ["all"] if selection.decides_all else None,
         }
         result = await app.act(REVERT_WORK, arguments)
         if result is not None and not result["success"]:
