@@ -90,6 +90,23 @@ def test_each_field_is_as_if_the_agent_had_not_written_and_an_undo_brings_it_bac
     assert workspace.verify() == []
 
 
+@pytest.mark.parametrize(("mine", "theirs"), [(1, True), (0, False), (1, 1.0), ([1], [True])])
+def test_a_value_comes_back_where_only_its_type_was_changed(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, mine: object, theirs: object
+) -> None:
+    create(bob, title="lww_register", facts="lww_map")
+    put(bob, "title", mine)
+    set_key(bob, "key", mine)
+    since = workspace.journal.last_seq()
+    put(alice, "title", theirs)
+    set_key(alice, "key", theirs)
+    outcome = revert(workspace, "alice", after=since)
+    # To Python they are equal.
+    assert repr((get(bob, "title"), get(bob, "facts"))) == repr((mine, {"key": mine}))
+    workspace.reverts.apply(ANN, RevertSelection(undo=outcome.id))
+    assert repr((get(bob, "title"), get(bob, "facts"))) == repr((theirs, {"key": theirs}))
+
+
 def test_another_process_goes_on_with_what_was_reverted(
     root: Path, workspace: Workspace, alice: Toolbox
 ) -> None:

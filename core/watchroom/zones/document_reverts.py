@@ -132,7 +132,8 @@ class _DocumentPlan:
         path = f"{self._name}/{field}"
         current = self._current.field(field).value
         wanted = self._without.field(field).value
-        if current == wanted:
+        # As JSON: to Python 1, 1.0 and true are equal.
+        if _shown(current) == _shown(wanted):
             return PlannedItem("realtime", path, PathPlan("nothing"), _shown(current))
         edited = self._current.copy()
         written = list(self._edits(edited, field, wanted))
@@ -150,7 +151,7 @@ class _DocumentPlan:
             for key in sorted(found.value.keys() - wanted.keys()):
                 yield found.remove(key, edited.stamp(self._replica))
             for key, value in wanted.items():
-                if key not in found.value or found.value[key] != value:
+                if key not in found.value or _shown(found.value[key]) != _shown(value):
                     yield found.set(key, value, edited.stamp(self._replica))
         elif isinstance(found, ORSet) and isinstance(wanted, list):
             for element in sorted({*found.value} - {*wanted}):
