@@ -5,17 +5,24 @@ Who is stopped is the newest version of one path, so it is known after a restart
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from typing import Final
 
 from watchroom.errors import InvalidAgentId, SessionNotFound, UnknownAgent, WatchroomError
 from watchroom.journal.topics import messages_to
 from watchroom.model import PAUSE, RELEASE_AGENTS, RESUME, STOP_AGENTS, Json, Row, Write, Zone
+from watchroom.rules.presence import presence_of
 from watchroom.rules.stops import STOPPED_PATH, stopped_by
 from watchroom.zones.sessions import SessionZone
 from watchroom.zones.store import Store
 
 ZONE: Final[Zone] = "workspace"
+PAUSE_SECONDS: Final = 10.0
+"""Within so long whoever is paused stops, or is not waited for."""
+_ATTACHMENT: Final = "attachment"
+"""In the detail of the first step of a session that a client of a person's has."""
 
 
 class StopZone:
@@ -39,6 +46,26 @@ class StopZone:
             self._write(actor, STOP_AGENTS, told, ())
         return told, refused
 
+    def wait_until_paused(self, agents: Iterable[str], seconds: float = PAUSE_SECONDS) -> list[str]:
+        """Wait until no process takes a step for ``agents`` any more, ``seconds`` at most; returns those for
+        which one still does. A client that a person started is not waited for: it heeds a pause at its next
+        call. Raises `JournalError`."""
+        journal = self._store.journal
+        deadline = time.monotonic() + seconds
+        heads = [head for agent in agents for head in self._sessions.heads(agent) if _takes_steps(head)]
+        running = [head for head in heads if not self._is_attached(head)]
+        with closing(journal.changes()) as changes:
+            while True:
+                newest = journal.heads_of([("session", head.path) for head in running])
+                held = {each.id for each in journal.presences() if each.is_alive} if running else set()
+                running = [
+                    head for head in newest if head and _takes_steps(head) and presence_of(head) in held
+                ]
+                left = deadline - time.monotonic()
+                if not running or left <= 0:
+                    return sorted({head.path.partition("/")[0] for head in running})
+                changes.wait(left)
+
     def release(self, actor: str) -> Mapping[str, int]:
         """Have those go on, for ``actor``, that were stopped and that nobody resumed since. Returns by agent
         the row that told it. Raises `JournalError`."""
@@ -58,6 +85,10 @@ class StopZone:
             for agent, row in (stopped_by(head) if head is not None else {}).items()
             if agent in known and not self._was_resumed(agent, row)
         }
+
+    def _is_attached(self, head: Row) -> bool:
+        first = self._store.journal.version("session", head.path, 1)
+        return first is not None and _ATTACHMENT in first.detail
 
     def _was_resumed(self, agent: str, row: int) -> bool:
         said = self._store.journal.topic(messages_to("session", agent), after=row)
@@ -81,3 +112,8 @@ class StopZone:
             row = self._store.write(draft).row
             if row.outcome == "ok":
                 return row
+
+
+def _takes_steps(head: Row) -> bool:
+    """Whether the session whose newest step is ``head`` goes on by itself."""
+    return head.detail.get("status") == "running"
