@@ -99,3 +99,21 @@ def test_who_got_a_message_is_told_that_it_does_not_count_and_spawned_agents_are
     assert ("agent", spawned, "spawned") in outcome.record.could_not
     assert "What alice wrote to you does not count" in told(team, "bob")
     assert told(team, "bob").count("does not count") == 1
+
+
+def test_the_work_of_spawned_agents_is_reverted_where_it_is_asked_for(team: Workspace) -> None:
+    alice = team.tools("alice")
+    since = team.journal.last_seq()
+    spawned = ok(alice, "spawn_agent", role="helper", instructions="Help.")["agent_id"]
+    further = ok(team.tools(spawned), "spawn_agent", role="helper", instructions="Help.")["agent_id"]
+    for agent in (spawned, further, "bob"):
+        ok(team.tools(agent), "save_to_my_workspace", filename="notes.md", content="text\n")
+    alone = team.reverts.plan(RevertSelection(("alice",), after=since))
+    assert [each.path for each in alone.paths] == []
+    assert [(each.path, each.plan.reason) for each in alone.items] == [(spawned, "spawned")]
+    ann = team.tools_for_human("ann")
+    outcome = ok(ann, "revert_work", agents=["alice"], after=since, with_spawned=True)
+    assert {each["path"] for each in outcome["written"]} == {f"{spawned}/notes.md", f"{further}/notes.md"}
+    assert outcome["could_not"] == []
+    assert set(outcome["agents"]) == {"alice", spawned, further}
+    assert team.verify() == []

@@ -58,7 +58,8 @@ class RevertSelection(NamedTuple):
     ``undo``, the revert with that id. What people did, or somebody outside, never is.
 
     ``decided`` are private files and files of tasks, which have no merge screen, of which all that is
-    selected goes, also where others went on from it; with ``decides_all`` it is all of them."""
+    selected goes, also where others went on from it; with ``decides_all`` it is all of them.
+    ``with_spawned`` are selected, too, those whom the selected spawned since then, and whom these did."""
 
     agents: tuple[str, ...] = ()
     task: str = ""
@@ -68,6 +69,7 @@ class RevertSelection(NamedTuple):
     undo: str = ""
     decided: tuple[Place, ...] = ()
     decides_all: bool = False
+    with_spawned: bool = False
 
     def decides(self, place: Place) -> bool:
         """Whether it says what becomes of a conflict at ``place``."""

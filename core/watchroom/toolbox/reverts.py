@@ -27,7 +27,8 @@ class RevertWorkParams(ParamsModel):
     """Either ``undo``, the id of a revert; or what ``agents`` did (none: all), those of ``task`` if one is
     named, ``after`` a row and up to row ``until`` (none: now). ``take_back`` are private files
     (``private/AGENT/PATH``) and files of tasks (``file/TASK/PATH``), or ``all`` of them, of which everything
-    goes, also where others went on from it."""
+    goes, also where others went on from it. ``with_spawned``: what those did, too, whom the agents spawned
+    since then."""
 
     agents: Annotated[list[Name] | None, Field(max_length=1000)] = None
     task: Name | None = None
@@ -36,6 +37,7 @@ class RevertWorkParams(ParamsModel):
     undo: Name | None = None
     clean_only: bool = False
     take_back: Annotated[list[Name] | None, Field(max_length=1000)] = None
+    with_spawned: bool = False
     revert_id: Name | None = None
     message: Message | None = None
 
@@ -78,6 +80,7 @@ def revert_work(context: ToolContext, params: RevertWorkParams) -> RevertWorkRes
         undo=params.undo or "",
         decided=decided_places(params.take_back or ()),
         decides_all=ALL in (params.take_back or ()),
+        with_spawned=params.with_spawned,
     )
     outcome = context.zones.reverts.apply(
         context.actor,

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, Protocol
 
 from watchroom.journal import Journal, RowFilter
 from watchroom.model import REVERT_WORK, Json, Row, Zone
+from watchroom.rules.members import is_spawn
 from watchroom.rules.reverts import (
     PathPlan,
     PathVersion,
@@ -114,6 +115,10 @@ class RevertPlanner:
         for row in self._rows(selection):
             if row.kind != "agent" or row.outcome != "ok":
                 continue
+            if selection.with_spawned and is_spawn(row):
+                # Both are paused, even where nothing of their work is there yet.
+                agents.update(dict.fromkeys((row.actor, row.path)))
+                continue
             if row.zone in of_parts and (row.zone, row.path) not in left_out:
                 agents.setdefault(row.actor)
                 rows.append(row)
@@ -136,12 +141,15 @@ class RevertPlanner:
             wanted = [*sorted(of_task & set(selection.agents) if selection.agents else of_task)]
         elif not wanted:
             wanted = [None]
+        # Grows by those whom they spawned.
         for actor in wanted:
             only = RowFilter(actor=actor, after=selection.after, steps=False)
             before = (selection.until or 0) + 1
             while rows := self._journal.rows_before(before, limit=_PAGE, only=only):
                 yield from rows
                 before = rows[-1].seq
+                if selection.with_spawned and actor is not None:
+                    wanted.extend(row.path for row in rows if is_spawn(row) and row.path not in wanted)
 
     def _selected_by_revert(self, revert: str) -> _Selected:
         record = read_record(self._journal, revert)

@@ -36,6 +36,7 @@ def declare_revert(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument(
         "--take-back", action="append", default=[], metavar="PATH", help=texts("cli.revert.take_back")
     )
+    parser.add_argument("--with-spawned", action="store_true", help=texts("cli.revert.with_spawned"))
     parser.add_argument("--id", help=texts("cli.revert.id"))
     parser.add_argument("--message", default="", help=texts("cli.revert.message"))
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
@@ -57,6 +58,7 @@ def run_revert(args: Namespace, texts: Catalogue) -> int:
             undo=args.undo or "",
             decided=decided_places(args.take_back),
             decides_all=ALL in args.take_back,
+            with_spawned=args.with_spawned,
         )
         if args.dry_run:
             _print_plan(workspace.reverts.plan(selection), args, texts)
@@ -73,6 +75,7 @@ def _apply(workspace: Workspace, selection: RevertSelection, args: Namespace, te
         "undo": selection.undo or None,
         "clean_only": args.clean_only,
         "take_back": args.take_back or None,
+        "with_spawned": args.with_spawned,
         "revert_id": args.id,
         "message": args.message or None,
     }
