@@ -34,6 +34,8 @@ def spoiled(root: Path) -> Iterator[Workspace]:
         run_until(
             workspace, Simulation(workspace, team, scenario=scenario, speed=0, people=False), is_spoiled
         )
+    # The process that played them is gone: nobody has to be waited for.
+    with Workspace.open(root) as workspace:
         yield workspace
 
 
