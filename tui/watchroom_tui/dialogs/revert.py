@@ -171,6 +171,7 @@ class RevertDialog(ConfirmDialog):
     async def commit(self, selection: RevertSelection) -> None:
         """Revert what was shown, and what came since."""
         app, texts = self.dashboard, self.dashboard.texts
+        self.ask(texts("revert.working"))
         arguments: dict[str, Json] = {
             "agents": list(selection.agents),
             "after": selection.after,
