@@ -160,3 +160,61 @@ def test_a_document_is_as_if_one_agent_had_never_written(
     assert then["tags"] == [each for each in now["tags"] if each.startswith("bob")]
     assert then["facts"] == {key: value for key, value in now["facts"].items() if key.startswith("bob")}
     assert then["score"] == score
+
+
+def test_what_a_revert_brought_back_is_its_authors_again(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    create(bob, **SCHEMA)
+    edit(bob, "insert", position=0, text="kept ")
+    before = values(bob)
+    since = workspace.journal.last_seq()
+    edit(bob, "insert", position=5, text="bob's")
+    put(bob, "title", "bob's")
+    tag(bob, "add", "bob's")
+    set_key(bob, "who", "bob")
+    count(bob, "increment", 2)
+    his = values(bob)
+    edit(alice, "delete", **{"from": 6, "to": 9})
+    put(alice, "title", "alice's")
+    tag(alice, "remove", "bob's")
+    set_key(alice, "who", "alice")
+    count(alice, "increment", 5)
+    both = values(bob)
+    first = revert(workspace, "alice", after=since)
+    assert values(bob) == his
+    edit(bob, "delete", **{"from": 5, "to": 6})
+    second = revert(workspace, "bob", after=since)
+    assert values(bob) == before
+    workspace.reverts.apply(ANN, RevertSelection(undo=second.id))
+    assert values(bob) == {**his, "body": "kept ob's"}
+    workspace.reverts.apply(ANN, RevertSelection(undo=first.id))
+    assert values(bob) == {**both, "body": "kept s"}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_reverts_in_any_order_end_where_they_would_have_ended_at_once(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, seed: int
+) -> None:
+    chance = random.Random(seed)
+    create(bob, body="rga")
+    edit(bob, "insert", position=0, text="one two three four five")
+    begun = get(bob, "body")
+    since = workspace.journal.last_seq()
+    for number in range(12):
+        who = chance.choice((alice, bob))
+        length = len(get(who, "body"))
+        at = chance.randint(0, length)
+        if chance.random() < 0.4:
+            edit(who, "delete", **{"from": at, "to": min(length, at + 4)})
+        else:
+            edit(who, "insert", position=at, text=f"{number}")
+    before = get(bob, "body")
+    names = ["alice", "bob"]
+    chance.shuffle(names)
+    done = [revert(workspace, name, after=since) for name in names]
+    assert get(bob, "body") == begun
+    for outcome in chance.sample(done, 2):
+        workspace.reverts.apply(ANN, RevertSelection(undo=outcome.id))
+    assert get(bob, "body") == before
+    assert workspace.verify() == []

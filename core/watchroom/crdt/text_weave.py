@@ -7,7 +7,7 @@ bringer is not one of them and all that removed it are.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
@@ -20,16 +20,24 @@ Edit: TypeAlias = tuple[int, int, str]
 
 class _Run(NamedTuple):
     """Characters that one peer wrote one after the other, its operations from ``start`` on. ``bringer`` is
-    the version that brought them, 0 for what was there before; ``removers`` are those that removed them."""
+    the version that brought them, 0 for what was there before; ``removers`` are those that removed them.
+    ``is_there``: they stand in the text. A revert removes them, or brings them back as other operations, and
+    is neither."""
 
     peer: int
     start: int
     text: str
     bringer: int
     removers: frozenset[int] = frozenset()
+    is_there: bool = True
 
     def stands_without(self, off: Collection[int]) -> bool:
         return self.bringer not in off and all(version in off for version in self.removers)
+
+    def remove(self, version: int) -> _Run:
+        """As ``version`` left them by removing them; 0 is a revert."""
+        removers = self.removers | {version} if version else self.removers
+        return self._replace(removers=removers, is_there=False)
 
 
 class TextWeave:
@@ -47,8 +55,45 @@ class TextWeave:
         for (peer, start), count in done.deleted:
             self._remove(version, peer, start, start + count)
         for position, count in done.inserted:
-            at = self._index_of(position)
-            self._runs[at:at] = self._runs_at(position, count, version)
+            self._insert(position, count, version)
+
+    def add_revert(self, version: int, delta: Json, off: Collection[int]) -> None:
+        """Add what the revert of ``version`` wrote, ``delta``, after which the versions ``off`` are: what it
+        wrote again is what had been there. Raises `InvalidState`."""
+        done = self._text.merge_observed(delta)
+        for (peer, start), count in done.deleted:
+            self._remove(0, peer, start, start + count)
+        gone = [index for index, run in enumerate(self._runs) if not run.is_there and run.stands_without(off)]
+        value = self._text.value
+        wrote = "".join(value[position : position + count] for position, count in done.inserted)
+        if wrote and wrote == "".join(self._runs[index].text for index in gone):
+            self._bring_back(gone, [run for at, n in done.inserted for run in self._runs_at(at, n, version)])
+        else:
+            # Others wrote between its plan and its commit, or it is no revert of ours.
+            for position, count in done.inserted:
+                self._insert(position, count, version)
+
+    def _bring_back(self, gone: Sequence[int], written: Sequence[_Run]) -> None:
+        """Have the runs with the indexes ``gone`` stand again, as the operations of ``written``: they are
+        the same characters."""
+        left = list(reversed(written))
+        for index in reversed(gone):
+            # From the last one on: whatever is split leaves the indexes before it as they are.
+            run, parts = self._runs[index], list[_Run]()
+            missing = len(run.text)
+            while missing:
+                new = left.pop(0)
+                if len(new.text) > missing:
+                    cut = len(new.text) - missing
+                    left.insert(0, new._replace(text=new.text[:cut]))
+                    new = new._replace(start=new.start + cut, text=new.text[cut:])
+                missing -= len(new.text)
+                parts.insert(0, run._replace(peer=new.peer, start=new.start, text=new.text, is_there=True))
+            self._runs[index : index + 1] = parts
+
+    def _insert(self, position: int, count: int, version: int) -> None:
+        at = self._index_of(position)
+        self._runs[at:at] = self._runs_at(position, count, version)
 
     def _runs_at(self, position: int, count: int, version: int) -> Iterator[_Run]:
         value = self._text.value
@@ -67,10 +112,8 @@ class TextWeave:
             parts = ((0, left, False), (left, right, True), (right, len(run.text), False))
             for begin, finish, is_removed in parts:
                 if begin < finish:
-                    removers = run.removers | {version} if is_removed else run.removers
-                    runs.append(
-                        run._replace(start=run.start + begin, text=run.text[begin:finish], removers=removers)
-                    )
+                    part = run._replace(start=run.start + begin, text=run.text[begin:finish])
+                    runs.append(part.remove(version) if is_removed else part)
         self._runs = runs
 
     def _index_of(self, position: int) -> int:
@@ -80,7 +123,7 @@ class TextWeave:
         for index, run in enumerate(self._runs):
             if not left:
                 return index
-            if run.removers:
+            if not run.is_there:
                 continue
             if left < len(run.text):
                 first, second = run.text[:left], run.text[left:]
@@ -95,13 +138,13 @@ class TextWeave:
     @property
     def is_whole(self) -> bool:
         """Whether it tells the text as it is: it may not where an update still waits for another."""
-        return "".join(run.text for run in self._runs if not run.removers) == self._text.value
+        return "".join(run.text for run in self._runs if run.is_there) == self._text.value
 
     def edits(self, off: Collection[int]) -> list[Edit]:
         """What has to be edited, one after the other, for the text to be without the versions ``off``."""
         found: list[Edit] = []
         position = 0
-        kinds = ((not run.removers, run.stands_without(off), run.text) for run in self._runs)
+        kinds = ((run.is_there, run.stands_without(off), run.text) for run in self._runs)
         for (is_there, stands), group in groupby(
             (each for each in kinds if each[0] or each[1]), key=lambda each: each[:2]
         ):

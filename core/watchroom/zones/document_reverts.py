@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from watchroom.errors import JournalDamaged
@@ -84,12 +84,19 @@ class _DocumentPlan:
         while found := journal.versions("realtime", name, after=after):
             self._rows += [(row, parse_object(row, content)) for row, content in found]
             after = found[-1][0].version or after
-        self._off = _newly_off(selected, [row for row, _ in self._rows])
+        self._reverts = {row.version or 0: _took(row) for row, _ in self._rows if _revert_of(row) is not None}
+        self._took = selected
+        before = _versions_off(self._reverts)
+        self._off = _versions_off(self._reverts, selected)
         self._replica = name_replica(SYSTEM, secrets.randbits(_PEER_BITS) or 1)
-        self._current: Document = DocumentReplica(name, journal).document
+        newest = DocumentReplica(name, journal)
+        self._current: Document = newest.document
+        self._next = newest.version
         self._without = Document(self._current.schema)
-        self._first = DocumentReplica(name, journal, until=min(self._off, default=_CREATED + 1) - 1).document
-        changed = {field for row, delta in self._rows if row.version in self._off for field in delta}
+        self._begin = _first_needed(selected, self._reverts)
+        self._first = DocumentReplica(name, journal, until=self._begin - 1).document
+        switched = self._off ^ before
+        changed = {field for row, delta in self._rows if row.version in switched for field in delta}
         self._fields = [field for field in self._current.schema if field in changed]
 
     def items(self) -> Iterator[PlannedItem]:
@@ -97,7 +104,7 @@ class _DocumentPlan:
         from watchroom.crdt import Text
 
         for row, delta in self._rows:
-            if row.version not in self._off:
+            if row.version not in self._off and row.version not in self._reverts:
                 kept = {name: state for name, state in delta.items() if self._current.schema[name] != "rga"}
                 self._without.merge(kept)
         for field in self._fields:
@@ -111,13 +118,20 @@ class _DocumentPlan:
         from watchroom.crdt.text_weave import TextWeave
 
         path = f"{self._name}/{field}"
-        first = min(self._off)
-        since = [(row, delta) for row, delta in self._rows if (row.version or 0) >= first and field in delta]
+        since = [
+            (row.version or 0, delta[field])
+            for row, delta in self._rows
+            if (row.version or 0) >= self._begin and field in delta
+        ]
         if len(since) > MOST_TEXT_VERSIONS:
             return PlannedItem("realtime", path, PathPlan("cannot", reason=TOO_MANY))
         weave = TextWeave(self._first.text(field))
-        for row, delta in since:
-            weave.add(row.version or 0, delta[field])
+        for version, delta in since:
+            if version in self._reverts:
+                earlier = {each: took for each, took in self._reverts.items() if each <= version}
+                weave.add_revert(version, delta, _versions_off(earlier))
+            else:
+                weave.add(version, delta)
         edits = weave.edits(self._off)
         current = found.value
         if not edits:
@@ -126,7 +140,7 @@ class _DocumentPlan:
             return PlannedItem("realtime", path, PathPlan("cannot", reason=DAMAGED), current)
         edited = self._current.copy().text(field)
         written = edited.edit_all(edits, self._replica)
-        return self._item(path, field, current, edited.value, [written])
+        return self._item(path, field, current, edited.value, [written], merges=True)
 
     def _planned_value(self, field: str) -> PlannedItem:
         path = f"{self._name}/{field}"
@@ -164,29 +178,33 @@ class _DocumentPlan:
             yield count(abs(amount), self._replica)
 
     def _item(
-        self, path: str, field: str, current: str, then: str, written: Sequence[Mapping[str, Json]]
+        self,
+        path: str,
+        field: str,
+        current: str,
+        then: str,
+        written: Sequence[Mapping[str, Json]],
+        *,
+        merges: bool = False,
     ) -> PlannedItem:
+        """``merges``: what others write before it is committed stays; else it is planned anew then."""
         from watchroom.checkout.document_replica import BY
 
         detail: dict[str, Json] = {
             "field": field,
             "op": "revert",
-            "took": sorted(self._off),
+            "took": sorted(self._took),
             BY: self._replica,
         }
-        drafts = tuple(
-            Write(
-                SYSTEM,
-                REVERT_WORK,
-                "realtime",
-                self._name,
-                json.dumps({field: delta}, ensure_ascii=False),
-                expected=UNCHECKED,
-                detail=detail,
+        drafts: list[Write] = []
+        for delta in written:
+            text = json.dumps({field: delta}, ensure_ascii=False)
+            expected = UNCHECKED if merges else self._next
+            drafts.append(
+                Write(*(SYSTEM, REVERT_WORK, "realtime", self._name, text), expected=expected, detail=detail)
             )
-            for delta in written
-        )
-        return PlannedItem("realtime", path, PathPlan("clean", then, then), current, drafts)
+            self._next += 1
+        return PlannedItem("realtime", path, PathPlan("clean", then, then), current, tuple(drafts))
 
 
 def _revert_of(row: Row) -> Json:
@@ -195,24 +213,24 @@ def _revert_of(row: Row) -> Json:
     return row.detail.get("revert") if is_switch else None
 
 
-def _newly_off(selected: set[int], rows: Sequence[Row]) -> set[int]:
-    """Which versions have to be off so that those ``selected`` are: not those that are off already; and of
-    those that the revert of a revert brought back, that one."""
-    switches = {row.version or 0: _took(row) for row in rows if _revert_of(row) is not None}
-    off: set[int] = set()
-    # Whether a revert still counts, only later ones can say.
-    for version in sorted(switches, reverse=True):
+def _versions_off(reverts: Mapping[int, set[int]], selected: Collection[int] = ()) -> set[int]:
+    """Which versions are off by ``reverts``, by version what each of them took, once those ``selected`` are
+    reverted, too. A revert is a switch: of one that is off itself nothing counts."""
+    off = set(selected)
+    # Whether a revert counts, only later ones can say.
+    for version in sorted(reverts, reverse=True):
         if version not in off:
-            off |= switches[version]
-    brought_back: set[int] = set()
-    restoring: set[int] = set()
-    for version, turned in switches.items():
-        found = {each for revert in turned & switches.keys() for each in switches[revert]} & selected
-        if found and version not in off:
-            # Without what brought them back they are as the revert before it had left them.
-            restoring.add(version)
-            brought_back |= found
-    return ((selected - brought_back) | restoring) - off
+            off |= reverts[version]
+    return off - reverts.keys()
+
+
+def _first_needed(selected: set[int], reverts: Mapping[int, set[int]]) -> int:
+    """The first version that has to be known to revert those ``selected``: what reverts took since, too."""
+    first = min(selected)
+    for version in sorted(reverts, reverse=True):
+        if version >= first:
+            first = min(first, *reverts[version]) if reverts[version] else first
+    return max(first, _CREATED + 1)
 
 
 def _took(row: Row) -> set[int]:

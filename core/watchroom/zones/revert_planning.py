@@ -132,6 +132,7 @@ class RevertPlanner:
             versions[row.zone, row.path].add(row.version)
             if len(versions) > MOST_PATHS:
                 raise RevertTooLarge(most=MOST_PATHS)
+        rows.sort(key=lambda row: -row.seq)
         return _Selected(dict(versions), tuple(sorted(agents)), others, rows)
 
     def _rows(self, selection: RevertSelection) -> Iterator[Row]:
