@@ -69,7 +69,7 @@ def test_the_paths_of_a_client_are_those_of_its_folder(capsys: Captured, ruled: 
     (tmp_path / "secrets").mkdir()
     (tmp_path / "link").symlink_to("secrets")
     arguments = f'{{"file_path": "{tmp_path}/link/key"}}'
-    within = ("--folder", str(tmp_path), "--json")
+    within = ("--folder", str(tmp_path), "--time", NOON, "--json")
     found = printed_json(capsys, "policy", "explain", ruled, "bob", "Write", arguments, *within)
     assert (found["verdict"], found["rule"], found["paths"]) == ("deny", 3, ["link/key", "secrets/key"])
 
