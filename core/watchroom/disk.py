@@ -55,11 +55,13 @@ class FileStamp(NamedTuple):
 
 
 class Inspected(NamedTuple):
-    """A regular file as it is. ``data`` is None where it was not read; ``modified`` its mtime in ns."""
+    """A regular file as it is. ``data`` is None where it was not read; ``modified`` its mtime in ns.
+    ``executable``: whether its owner may execute it."""
 
     stamp: FileStamp
     modified: int
     data: bytes | None
+    executable: bool
 
 
 class Found(NamedTuple):
@@ -125,7 +127,7 @@ class Folder:
             if known.st_size <= most and not has_holes(file, known.st_size):
                 data = read_opened(file, known.st_size, most)
                 data = data if len(data) <= most else None
-            return Inspected(_stamp(known), known.st_mtime_ns, data)
+            return Inspected(_stamp(known), known.st_mtime_ns, data, bool(known.st_mode & stat.S_IXUSR))
         finally:
             os.close(file)
 
@@ -191,6 +193,7 @@ class Folder:
         *,
         new: bool = False,
         look: Callable[[bytes | None], bool] | None = None,
+        executable: bool = False,
     ) -> bytes | None:
         """Put ``data`` at ``parts``, making folders as needed. A reader sees the old file or the new one.
 
@@ -203,6 +206,8 @@ class Folder:
                 return None
             source = self._staged(data, is_private=parts[0] == self._private)
             try:
+                if executable:
+                    self._let_execute(source)
                 if new:
                     os.replace(source, name, src_dir_fd=self._scratch_fd, dst_dir_fd=folder)
                     return None
@@ -241,6 +246,11 @@ class Folder:
         finally:
             os.close(file)
         return name
+
+    def _let_execute(self, name: str) -> None:
+        """Let whoever may read the scratch file ``name`` execute it."""
+        readers = os.stat(name, dir_fd=self._scratch_fd, follow_symlinks=False).st_mode & 0o777
+        os.chmod(name, readers | (readers & 0o444) >> 2, dir_fd=self._scratch_fd)
 
     def _drop(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):

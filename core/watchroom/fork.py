@@ -6,8 +6,8 @@ deleted, and no later row of which can be taken for one of the fork. What it cos
 
 Not everything is as it was. Logins and tokens stay behind. Nothing runs in a fork: leases of processes are no
 rows, those on boards are over, and commands that had no end are interrupted; sessions can be resumed. Tasks
-have folders of their own, so that nobody works in those of the original; files there that the journal does
-not keep, for they are no text, are gone.
+have folders of their own, so that nobody works in those of the original; files there that are no texts, and
+whose bytes are not kept any more, are gone.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import Final, NamedTuple
 from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
 from watchroom.disk import Folder
 from watchroom.journal import Journal, open_journal
-from watchroom.journal.moving import open_move_side
+from watchroom.journal.moving import copy_blobs, open_move_side
 from watchroom.model import SYSTEM, Draft, Json, Note, Row, Write, Zone
-from watchroom.rules.details import size_without_text
+from watchroom.rules.task_versions import blob_of, is_executable, is_text
 from watchroom.validation import encode_text, sha256
 from watchroom.workspace import Workspace
 from watchroom.zones.commands import END
@@ -78,6 +78,7 @@ def fork_workspace(
         os.makedirs(os.path.dirname(path), mode=0o700)
         rows = _copy_rows(journal, until, path, tasks, told)
         with closing(open_journal(path)) as fork:
+            copy_blobs(journal, fork)
             fork.append([*_endings(fork), _fork_note(until)])
             _lay_out_tasks(fork, built_tasks, os.path.join(scratch, "writing"))
         with Workspace.open(built, create=False) as workspace:
@@ -156,7 +157,7 @@ def _endings(fork: Journal) -> list[Draft]:
         *(
             Write(SYSTEM, FORK, "file", head.path, None, expected=head.version or 0)
             for head in fork.heads("file")
-            if not head.deleted and size_without_text(head) is not None
+            if not head.deleted and _file_of(fork, head) is None
         ),
     ]
 
@@ -173,6 +174,16 @@ def _lay_out_tasks(fork: Journal, target: str, scratch: str) -> None:
             continue
         with closing(Folder(os.path.join(target, task.path), scratch)) as folder:
             for head in fork.heads("file", f"{task.path}/"):
-                content = None if head.deleted else fork.content(head.seq)
-                if content is not None:
-                    folder.write(tuple(head.path.split("/")[1:]), content.encode())
+                data = None if head.deleted else _file_of(fork, head)
+                if data is not None:
+                    parts = tuple(head.path.split("/")[1:])
+                    folder.write(parts, data, executable=is_executable(head))
+
+
+def _file_of(fork: Journal, head: Row) -> bytes | None:
+    """The bytes of the task's file with the newest version ``head``, None where they are not kept."""
+    if is_text(head):
+        content = fork.content(head.seq)
+        return None if content is None else content.encode()
+    blob = blob_of(head)
+    return fork.blob(blob.sha256) if blob is not None else None

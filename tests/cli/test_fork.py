@@ -94,11 +94,13 @@ def test_a_fork_goes_its_own_way(team: Team, tmp_path: Path) -> None:
         assert fork.verify() == []
     assert (out.parent / "again-tasks" / team.task / "src/a.py").read_text() == "print(3)\n"
     assert (team.folder / "src/a.py").read_text() == "print(2)\n", "tasks share no folder"
-    assert (team.folder / "logo.png").read_bytes() == BYTES
+    assert (out.parent / "again-tasks" / team.task / "logo.png").read_bytes() == BYTES
 
 
 def test_nothing_runs_in_a_fork_and_no_login_is_in_it(team: Team, tmp_path: Path) -> None:
     out = tmp_path / "again"
+    for each in Path(team.root, ".watchroom").glob("blobs.db*"):
+        each.unlink()
     with Workspace.open(team.root, create=False, scan=False) as original:
         fork_workspace(original.journal, team.at, out)
     with Workspace.open(out, create=False) as fork:
@@ -112,7 +114,7 @@ def test_nothing_runs_in_a_fork_and_no_login_is_in_it(team: Team, tmp_path: Path
         assert list(journal.heads("token")) == []
         gone = journal.head("file", f"{team.task}/logo.png")
         assert gone is not None
-        assert gone.deleted, "bytes that no journal keeps are told to be gone"
+        assert gone.deleted, "bytes that are not kept any more are told to be gone"
 
 
 class _Failing(MemoryJournal):

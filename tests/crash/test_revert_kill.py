@@ -13,7 +13,9 @@ from crash import reverter
 from tasking import on_disk
 from watchroom import Agent, Workspace
 from watchroom.rules.reverts import RevertSelection
+from watchroom.zones.task_files import ChangeAuthor
 
+LOGO = b"\x89PNG\x00\xff"
 ONCE = RevertSelection(("alice",))
 
 
@@ -27,10 +29,14 @@ def spoil(root: Path, folder: Path) -> tuple[dict[str, bytes], dict[str, bytes]]
         for name in ("a.py", "b/c.py", "b/d.py"):
             ok(bob, "write_file", path=name, content=f"one\ntwo\n{name}\n")
         ok(bob, "collab_write", filepath="plan.md", content="1\n2\n3\n", expected_version=0, message="m")
+        (folder / "logo.png").write_bytes(LOGO)
+        workspace.task_files.record_changes("bob", ChangeAuthor("bob", "run_command"))
         right = {**on_disk(folder)}
         ok(alice, "write_file", path="a.py", content="spoiled\ntwo\na.py\n")
         ok(alice, "write_file", path="b/c.py", content="")
         ok(alice, "write_file", path="x/new.py", content="new\n")
+        (folder / "logo.png").write_bytes(b"\x00spoiled")
+        workspace.task_files.record_changes("alice", ChangeAuthor("alice", "run_command"))
         ok(alice, "collab_write", filepath="plan.md", content="x\n2\n3\n", expected_version=1, message="m")
         workspace.flush()
     return on_disk(folder), right

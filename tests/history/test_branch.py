@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from calls import ok
 from cli.running import Captured, printed, printed_json, refusal
 from history.repositories import check, git, needs_git
 from watchroom import Agent, Workspace
+from watchroom.zones.task_files import ChangeAuthor
 
 pytestmark = needs_git
 
@@ -54,9 +56,12 @@ def test_a_tasks_files_become_a_branch_upon_its_repository_and_nothing_else_is_t
     assert "alice <alice@watchroom.invalid>" in git(project, "log", "-1", "--format=%an <%ae>", "agent/alice")
     with Workspace.open(root) as workspace:
         ok(workspace.tools("alice"), "write_file", path="run.sh", content="#!/bin/sh\necho\n")
+        (project / "logo.png").write_bytes(b"\x00logo")
+        workspace.task_files.record_changes("alice", ChangeAuthor("alice", "run_command"))
     assert printed_json(capsys, *asked, "--json")["commits"] == 1
     assert printed_json(capsys, *asked, "--json")["commits"] == 0
     assert "100755" in git(project, "ls-tree", "agent/alice", "run.sh")
+    assert git(project, "show", "agent/alice:logo.png") == "\x00logo"
     for name in ("main", "-x", "a..b"):
         assert name in refusal(capsys, "git", str(root), f"--branch={name}", "--task", task)
     git(project, "branch", "other")
@@ -99,8 +104,10 @@ def test_a_branch_of_a_task_begins_at_the_commit_that_was_imported(
         task = workspace.tasks.submit("human:dana", "Build.", tmp_path / "empty").id
         workspace.register([Agent("alice", task=task)])
     asked = ("git", str(root), "--import", str(project), "--task", task, "--as", "dana", "--json")
-    assert printed_json(capsys, *asked)["versions"] == 2
-    assert {path.name for path in (tmp_path / "empty").iterdir()} >= {"readme.md", "run.sh"}
+    assert printed_json(capsys, *asked)["versions"] == 3
+    assert (tmp_path / "empty/picture.png").read_bytes() == b"\x89PNG\x00\xff"
+    assert os.access(tmp_path / "empty/run.sh", os.X_OK)
+    assert not os.access(tmp_path / "empty/readme.md", os.X_OK)
     with Workspace.open(root) as workspace:
         ok(workspace.tools("alice"), "write_file", path="readme.md", content="new\n")
     branch = (

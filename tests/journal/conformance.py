@@ -583,3 +583,18 @@ class SnapshotConformance:
         assert len(kept) == MOST_SNAPSHOTS
         assert (kept[0], kept[-1]) == (added, 1)
         assert sum(seq > added // 2 for seq in kept) > MOST_SNAPSHOTS // 2
+
+
+class BlobConformance:
+    """How a journal keeps the bytes of files. A backend's tests give the fixture ``journal``, an empty one."""
+
+    def test_blobs_are_kept_by_their_checksums_and_no_row_tells_of_it(self, journal: Journal) -> None:
+        one, two, empty = b"\x00one\xff", bytes(range(256)) * 4096, b""
+        journal.keep_blobs([one, two])
+        journal.keep_blobs([empty, one])
+        assert [journal.blob(sha256(each)) for each in (one, two, empty)] == [one, two, empty]
+        assert journal.blob(sha256(b"another")) is None
+        # What is kept once more is the newest.
+        assert journal.kept_blobs() == [sha256(each) for each in (two, empty, one)]
+        assert journal.kept_blobs([sha256(one), sha256(b"another")]) == [sha256(one)]
+        assert journal.last_seq() == 0

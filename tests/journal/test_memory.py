@@ -5,7 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from journal.conformance import Conformance, JournalMachine, SnapshotConformance, run_against_the_model
+from journal.conformance import (
+    BlobConformance,
+    Conformance,
+    JournalMachine,
+    SnapshotConformance,
+    run_against_the_model,
+)
 from watchroom import Workspace
 from watchroom.errors import JournalError
 from watchroom.journal import Journal, open_journal
@@ -18,7 +24,7 @@ def test_the_journal_in_memory_answers_as_a_plain_list_of_rows_would() -> None:
     run_against_the_model(lambda _: MemoryJournal(gap=3), JournalMachine, is_durable=False, examples=15)
 
 
-class TestMemory(Conformance, SnapshotConformance):
+class TestMemory(Conformance, SnapshotConformance, BlobConformance):
     @pytest.fixture(params=[0, 3], ids=["dense", "with gaps"])
     def journal(self, request: pytest.FixtureRequest) -> Journal:
         return MemoryJournal(request.param)

@@ -11,7 +11,13 @@ import psycopg
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
-from journal.conformance import Conformance, JournalMachine, SnapshotConformance, run_against_the_model
+from journal.conformance import (
+    BlobConformance,
+    Conformance,
+    JournalMachine,
+    SnapshotConformance,
+    run_against_the_model,
+)
 from watchroom.journal import Journal, open_journal
 from watchroom.journal.postgres.members import Members
 from watchroom.model import Note, Write
@@ -59,7 +65,7 @@ def test_the_server_s_journal_answers_as_a_plain_list_of_rows_would(new_database
     run_against_the_model(open_database, PostgresMachine, is_durable=True, examples=15)
 
 
-class TestPostgres(Conformance, SnapshotConformance):
+class TestPostgres(Conformance, SnapshotConformance, BlobConformance):
     @pytest.fixture
     def journal(self, url: str) -> Iterator[Journal]:
         journal = open_journal(url)

@@ -14,7 +14,14 @@ import pytest
 from evidence import all_rows
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
-from journal.conformance import LARGE, Conformance, JournalMachine, SnapshotConformance, run_against_the_model
+from journal.conformance import (
+    LARGE,
+    BlobConformance,
+    Conformance,
+    JournalMachine,
+    SnapshotConformance,
+    run_against_the_model,
+)
 from watchroom.errors import JournalError
 from watchroom.journal import Journal, Snapshot, SqliteJournal
 from watchroom.journal.sqlite import INLINE_BYTES
@@ -77,7 +84,7 @@ def test_the_embedded_journal_answers_as_a_plain_list_of_rows_would() -> None:
     run_against_the_model(open_file, SqliteMachine, is_durable=True, examples=30)
 
 
-class TestSqlite(Conformance, SnapshotConformance):
+class TestSqlite(Conformance, SnapshotConformance, BlobConformance):
     @pytest.fixture
     def journal(self, tmp_path: Path) -> Iterator[Journal]:
         journal = open_file(tmp_path)

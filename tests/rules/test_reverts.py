@@ -8,6 +8,7 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from watchroom.rules.reverts import PathPlan, PathVersion, first_needed, plan_path
+from watchroom.rules.task_versions import Blob
 
 EXAMPLES = 4000 if os.environ.get("WATCHROOM_HUNT") else 150
 
@@ -15,7 +16,7 @@ EXAMPLES = 4000 if os.environ.get("WATCHROOM_HUNT") else 150
 def plan(before: str | None, *texts: str | None, revert: set[int]) -> PathPlan:
     """What reverting does to a text that was ``before``, then each of ``texts`` in turn, from version 1."""
     versions = [PathVersion(number, text) for number, text in enumerate(texts, 1)]
-    return plan_path(revert, versions, before)
+    return plan_path(revert, versions, None if before is None else PathVersion(0, before))
 
 
 def test_lines_that_only_the_reverted_ones_touched_are_as_they_were() -> None:
@@ -49,14 +50,62 @@ def test_entries_stand_for_themselves_however_near() -> None:
         PathVersion(2, "- one\n- two\n", is_entry=True),
         PathVersion(3, "- one\n- two\n- three\n", is_entry=True),
     ]
-    assert plan_path({1}, versions, "")[:2] == ("clean", "- two\n- three\n")
-    assert plan_path({2}, versions, "")[:2] == ("clean", "- one\n- three\n")
+    assert plan_path({1}, versions, PathVersion(0, ""))[:2] == ("clean", "- two\n- three\n")
+    assert plan_path({2}, versions, PathVersion(0, ""))[:2] == ("clean", "- one\n- three\n")
 
 
-def test_what_is_no_text_cannot_be_reverted_unless_it_was_replaced() -> None:
-    versions = [PathVersion(1, "a\n"), PathVersion(2, "pointer", is_text=False)]
-    assert plan_path({2}, versions, None).kind == "cannot"
-    assert plan_path({2}, [*versions, PathVersion(3, "b\n")], None).kind == "nothing"
+def image(number: int, sha256: str = "") -> PathVersion:
+    """A version with bytes that are kept as a blob, or, without their checksum, are not known."""
+    blob = Blob(sha256, 3) if sha256 else None
+    return PathVersion(number, f"stands for {sha256}", is_text=False, blob=blob)
+
+
+def test_bytes_are_those_of_the_last_version_that_stays() -> None:
+    versions = [image(1, "a"), image(2, "b"), image(3, "c")]
+    assert plan_path({3}, versions, None) == PathPlan(
+        "clean", "stands for b", "stands for b", took=(3,), blob=Blob("b", 3)
+    )
+    assert plan_path({2, 3}, versions, None).blob == Blob("a", 3)
+    assert plan_path({2}, versions, None).kind == "nothing", "somebody replaced them since"
+    assert plan_path({1, 2, 3}, versions, None)[:2] == ("clean", None)
+    assert plan_path({1, 2, 3}, versions, image(0, "z")).blob == Blob("z", 3)
+    assert plan_path({4}, [*versions, PathVersion(4, None)], None).blob == Blob("c", 3)
+
+
+def test_bytes_that_took_the_place_of_a_text_give_it_back_as_it_was_and_the_other_way() -> None:
+    text = [PathVersion(1, "a\n"), PathVersion(2, "a\nb\n"), PathVersion(3, "a\n", took=frozenset({2}))]
+    assert plan_path({4}, [*text, image(4, "x")], None)[:2] == ("clean", "a\n")
+    assert plan_path({2, 4}, [*text, image(4, "x")], None).content == "a\n"
+    assert plan_path({2}, [image(1, "x"), PathVersion(2, "a\n")], None).blob == Blob("x", 3)
+
+
+def test_a_revert_of_bytes_is_reverted() -> None:
+    versions = [image(1, "a"), image(2, "b")]
+    back = image(3, "a")._replace(took=frozenset({2}))
+    assert plan_path({3}, [*versions, back], None)[2:6] == ("stands for b", (3,), (2,), "")
+    # Without the version that is there because of a revert: what was before both.
+    assert plan_path({1}, [*versions, back], None)[:2] == ("clean", None)
+
+
+def test_bytes_that_are_not_known_cannot_come_back() -> None:
+    assert plan_path({2}, [image(1), image(2, "b")], None).kind == "cannot"
+    assert plan_path({2}, [image(1, "a"), image(2)], None).blob == Blob("a", 3)
+
+
+def test_whether_a_file_may_be_executed_is_as_the_last_one_says_who_stays() -> None:
+    start, by_alice, by_bob = (
+        PathVersion(1, "a\nb\nc\nd\n"),
+        PathVersion(2, "A\nb\nc\nd\n", executable=True),
+        PathVersion(3, "A\nb\nc\nD\n", executable=True),
+    )
+    planned = plan_path({2}, [by_alice, by_bob], start)
+    assert (planned.kind, planned.content, planned.executable) == ("clean", "a\nb\nc\nD\n", False)
+    kept = plan_path({3}, [by_alice, by_bob], start)
+    assert (kept.content, kept.executable) == ("A\nb\nc\nd\n", True)
+    only_rights = PathVersion(2, start.content, executable=True)
+    assert plan_path({2}, [only_rights], start) == PathPlan(
+        "clean", start.content, start.content, took=(2,), executable=False
+    )
 
 
 def test_a_last_line_without_a_line_feed_stays_a_line() -> None:
@@ -106,7 +155,7 @@ def play(steps: list[Step], *, apart: bool) -> tuple[list[str], list[PathVersion
 @given(steps)
 def test_edits_apart_from_each_other_are_as_if_ours_had_never_been(steps: list[Step]) -> None:
     start, versions, ours = play(steps, apart=True)
-    planned = plan_path(ours, versions, "".join(start))
+    planned = plan_path(ours, versions, PathVersion(0, "".join(start)))
     newest = versions[-1].content or ""
     without = "".join(start[:7]) + newest.partition("start 6\n")[2]
     assert planned.kind in ("clean", "nothing")
@@ -117,7 +166,7 @@ def test_edits_apart_from_each_other_are_as_if_ours_had_never_been(steps: list[S
 @given(steps)
 def test_no_line_of_others_is_lost_and_no_deletion_of_theirs_undone(steps: list[Step]) -> None:
     start, versions, ours = play(steps, apart=False)
-    planned = plan_path(ours, versions, "".join(start))
+    planned = plan_path(ours, versions, PathVersion(0, "".join(start)))
     if planned.kind == "nothing":
         return
     removed_by_others, previous = set(), set(start)
@@ -146,7 +195,7 @@ def test_a_revert_can_be_reverted_and_so_can_that(steps: list[Step], more: list[
     texts = [versions[-1].content]
     selected = ours
     for _ in range(2 + len(more)):
-        planned = plan_path(selected, versions, "".join(start))
+        planned = plan_path(selected, versions, PathVersion(0, "".join(start)))
         if planned.kind == "nothing":
             break
         number = len(versions) + 1

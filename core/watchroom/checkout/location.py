@@ -11,7 +11,8 @@ from watchroom.checkout.layout import CONTROL, JOURNAL_NAME, URL_NAME
 from watchroom.errors import JournalError, WorkspaceNotFound
 from watchroom.files import make_private
 from watchroom.journal import is_server_address
-from watchroom.journal.moving import Moved, copy_rows, open_move_side
+from watchroom.journal.blobs import BLOBS_NAME
+from watchroom.journal.moving import Moved, copy_blobs, copy_rows, open_move_side
 
 IN_FILE: Final = "file"
 """The target of a move into the workspace's own folder."""
@@ -78,6 +79,7 @@ def move_journal(
         raise JournalError(reason="the rows are there already")
     with closing(open_move_side(address)) as source, closing(open_move_side(goal)) as into, source.frozen():
         moved = copy_rows(source, into, told)
+        copy_blobs(source.journal, into.journal)
         source.retire()
         if goal == path:
             os.remove(os.path.join(root, CONTROL, URL_NAME))
@@ -85,11 +87,12 @@ def move_journal(
             keep_journal_address(root, goal)
     if address == path:
         _set_aside(path)
+        _set_aside(os.path.join(root, CONTROL, BLOBS_NAME))
     return moved
 
 
 def _set_aside(path: str) -> None:
-    """Rename a journal's file that was moved, with what SQLite keeps beside it."""
+    """Rename a file of a journal that was moved, with what SQLite keeps beside it."""
     for suffix in ("", "-wal", "-shm"):
         if os.path.exists(path + suffix):
             os.replace(path + suffix, f"{path}.moved{suffix}")

@@ -13,11 +13,12 @@ from typing import Final, NamedTuple
 
 from watchroom.checkout.rendering import verified_content
 from watchroom.git.errors import InvalidRepository
-from watchroom.git.export import LeftOut, Reason, is_kept, read_chunks
+from watchroom.git.export import LeftOut, Reason, read_chunks
 from watchroom.git.grouping import session_of
 from watchroom.git.names import is_safe_path, one_line, subject
 from watchroom.git.process import FastImport, Repository
 from watchroom.git.stream import (
+    FILE_MODES,
     ROW,
     UNTIL,
     CommitText,
@@ -28,6 +29,7 @@ from watchroom.git.stream import (
 )
 from watchroom.journal import Journal
 from watchroom.model import Row
+from watchroom.rules.task_versions import blob_of, is_executable, is_text
 from watchroom.sandbox.errors import TaskNotFound
 from watchroom.validation import escape_unstorable
 
@@ -40,7 +42,6 @@ _MAX_NAME: Final = 500
 _MOST_LISTED: Final = 1000
 _MOST_ASKED: Final = 100
 _MOST_ROWS: Final = 500
-_MODES: Final = ("100644", "100755")
 
 
 class Branched(NamedTuple):
@@ -195,20 +196,21 @@ class _Branch:
             return None
         if row.deleted:
             return FileChange(path, None) if self._tree.pop(path, None) else None
-        if not is_kept(row):
-            self._leave_out(row, "not_kept")
-            return None
-        data = verified_content(self._journal, row)
+        data = verified_content(self._journal, row) if is_text(row) else self._bytes_of(row)
         if data is None:
-            self._leave_out(row, "damaged")
+            self._leave_out(row, "damaged" if is_text(row) else "not_kept")
             return None
         known, identity = self._tree.get(path, ("", ""))
-        mode = known if known in _MODES else _MODES[0]
+        mode = FILE_MODES[is_executable(row)]
         new = hashlib.new(self._hash, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
         if (known, identity) == (mode, new):
             return None
         self._tree[path] = (mode, new)
         return FileChange(path, data, mode)
+
+    def _bytes_of(self, row: Row) -> bytes | None:
+        blob = blob_of(row)
+        return self._journal.blob(blob.sha256) if blob is not None else None
 
     def _leave_out(self, row: Row, reason: Reason) -> None:
         self.skipped += 1

@@ -17,6 +17,7 @@ from watchroom.git.grouping import Group, Groups, session_of
 from watchroom.git.names import date, is_safe_path, one_line, subject, tree_path
 from watchroom.git.process import FastImport, Repository
 from watchroom.git.stream import (
+    FILE_MODES,
     GROUPING,
     OPEN,
     ROW,
@@ -31,12 +32,13 @@ from watchroom.git.stream import (
 )
 from watchroom.journal import Journal
 from watchroom.model import REVERT_WORK, Row
+from watchroom.rules.task_versions import is_executable, is_text
 
 Grouping: TypeAlias = Literal["version", "session"]
 """What has a commit of its own."""
 Reason: TypeAlias = Literal["unsafe_path", "not_kept", "damaged"]
-"""Why a version is left out: its path cannot be in a tree; it is no text, so that only its checksum was kept;
-the journal has lost its content."""
+"""Why a version is left out: its path cannot be in a tree; it is no text, and its bytes are not kept
+(in a history: not for ever); the journal has lost its content."""
 Progress: TypeAlias = Callable[[int, int], None]
 """Told how many rows were read, of how many."""
 
@@ -234,14 +236,16 @@ class _Export:
     def _change(self, path: str, row: Row) -> FileChange:
         if row.deleted:
             return FileChange(path, None)
-        if row.zone == "file" and not is_kept(row):
+        is_file = row.zone == "file"
+        if is_file and not is_text(row):
+            # Its bytes are kept for a while only: a later export would not be the same.
             self._leave_out(row, "not_kept")
             return FileChange(path, None)
         is_document = row.zone == "realtime"
         data = self._documents.render(row) if is_document else verified_content(self._journal, row)
         if data is None:
             self._leave_out(row, "damaged")
-        return FileChange(path, data)
+        return FileChange(path, data, FILE_MODES[is_file and is_executable(row)])
 
     def _text_of_one(self, row: Row) -> CommitText:
         path = _place(row) or ""
@@ -312,12 +316,6 @@ class _Export:
         self.skipped += 1
         if len(self.left_out) < _MOST_LISTED:
             self.left_out.append(LeftOut(row, reason))
-
-
-def is_kept(row: Row) -> bool:
-    """Whether ``row``, a version of a task's file, has the file's text, and no checksum or size for it."""
-    detail = row.detail
-    return "sha256" not in detail and "changed" not in detail
 
 
 def read_chunks(journal: Journal, after: int, until: int) -> Iterator[list[Row]]:

@@ -25,11 +25,13 @@ MOST_BYTES: Final = 200 * 1024 * 1024
 _CHUNK: Final = 500
 _MAX_NAME: Final = 500
 _MAX_LISTING: Final = 100_000
-_FILES: Final = (b"100644", b"100755")
+_EXECUTABLE: Final = b"100755"
+_FILES: Final = (b"100644", _EXECUTABLE)
 
 ImportReason: TypeAlias = Literal["link", "submodule", "name", "bytes", "size", "too_many", "exists"]
-"""Why a file is not imported: it is a link, or a submodule; its name cannot be a path here; it is no text, or
-too large a one; there are too many, by number or size; or something else is there already."""
+"""Why a file is not imported: it is a link, or a submodule; its name cannot be a path here; it is no text, as
+only tasks have; it is too large; there are too many, by number or size; or something else is there already.
+"""
 _KINDS: Final[Mapping[bytes, ImportReason]] = {b"120000": "link", b"160000": "submodule"}
 
 
@@ -40,12 +42,13 @@ class Omitted(NamedTuple):
     reason: ImportReason
 
 
-class TextFile(NamedTuple):
-    """A file of a commit: its path, the id of its content, and the text."""
+class CommittedFile(NamedTuple):
+    """A file of a commit: its path, the id of its content, the content, and whether it may be executed."""
 
     path: str
     blob: str
-    text: str
+    data: bytes
+    executable: bool
 
 
 class Imported(NamedTuple):
@@ -65,17 +68,22 @@ def import_shared(store: Store, path: str, actor: str, revision: str = "HEAD") -
     `InvalidRepository`, `GitError`, `JournalError`."""
     repository, commit = _find_commit(path, revision)
     omitted: list[Omitted] = []
-    files = list(_read_files(repository, commit, omitted))
-    heads = store.journal.heads_of([("collab", each.path) for each in files])
+    files: list[tuple[CommittedFile, str]] = []
+    for each in _read_files(repository, commit, omitted):
+        try:
+            files.append((each, validation.decode_text(each.data)))
+        except (NotText, TooLarge):
+            omitted.append(Omitted(each.path, "bytes"))
+    heads = store.journal.heads_of([("collab", each.path) for each, _ in files])
     message = _message(repository, commit)
     drafts = []
     unchanged = 0
-    for each, head in zip(files, heads, strict=True):
-        if head is not None and head.sha256 == validation.sha256(each.text.encode()):
+    for (each, text), head in zip(files, heads, strict=True):
+        if head is not None and head.sha256 == validation.sha256(each.data):
             unchanged += 1
             continue
         detail: dict[str, Json] = {COMMIT: commit, "blob": each.blob}
-        draft = Write(actor, IMPORT, "collab", each.path, each.text, message, 0, detail)
+        draft = Write(actor, IMPORT, "collab", each.path, text, message, 0, detail)
         try:
             store.check_place(draft)
         except InvalidPath:
@@ -95,9 +103,10 @@ def import_into_task(files: TaskFiles, task: str, path: str, actor: str, revisio
     `import_shared`, and `TaskNotFound`, `OtherMachine`, `TaskQuotaExceeded`."""
     repository, commit = _find_commit(path, revision)
     omitted: list[Omitted] = []
-    texts = {each.path: each.text.encode() for each in _read_files(repository, commit, omitted)}
+    found = list(_read_files(repository, commit, omitted))
+    executables = {each.path for each in found if each.executable}
     author = ChangeAuthor(actor, IMPORT, _message(repository, commit), {COMMIT: commit})
-    rows, taken = files.add_files(task, texts, author)
+    rows, taken = files.add_files(task, {each.path: each.data for each in found}, author, executables)
     omitted += [Omitted(each, "exists") for each in taken]
     return Imported(commit, len(rows), 0, 0, omitted)
 
@@ -114,9 +123,9 @@ def _message(repository: Repository, commit: str) -> str:
     return f"{one_line(repository.path, _MAX_NAME)} {commit[:12]}"
 
 
-def _read_files(repository: Repository, commit: str, omitted: list[Omitted]) -> Iterator[TextFile]:
-    """The texts of ``commit``; ``omitted`` is told of the others."""
-    wanted: list[tuple[str, str]] = []
+def _read_files(repository: Repository, commit: str, omitted: list[Omitted]) -> Iterator[CommittedFile]:
+    """The files of ``commit``; ``omitted`` is told of what is none, or cannot be one here."""
+    wanted: list[tuple[str, str, bool]] = []
     total = 0
     for entry in repository.read("ls-tree", "-r", "-z", "-l", "--full-tree", commit).split(b"\0"):
         what, tab, name = entry.partition(b"\t")
@@ -129,18 +138,15 @@ def _read_files(repository: Repository, commit: str, omitted: list[Omitted]) -> 
             reason = "too_many"
         if reason is None:
             total += int(size)
-            wanted.append((path, identity.decode()))
+            wanted.append((path, identity.decode(), mode == _EXECUTABLE))
         elif len(omitted) < _MAX_LISTING:
             omitted.append(Omitted(path, reason))
     for first in range(0, len(wanted), _CHUNK):
         chunk = wanted[first : first + _CHUNK]
-        given = "".join(f"{identity}\n" for _, identity in chunk).encode()
+        given = "".join(f"{identity}\n" for _, identity, _ in chunk).encode()
         contents = _split(repository.read("cat-file", "--batch", given=given))
-        for (path, blob), data in zip(chunk, contents, strict=True):
-            try:
-                yield TextFile(path, blob, validation.decode_text(data))
-            except (NotText, TooLarge):
-                omitted.append(Omitted(path, "bytes"))
+        for (path, blob, executable), data in zip(chunk, contents, strict=True):
+            yield CommittedFile(path, blob, data, executable)
 
 
 def _reason_against(mode: bytes, size: bytes, path: str) -> ImportReason | None:

@@ -15,7 +15,8 @@ OPEN: Final = "Watchroom-Open"
 """The trailer with the first row of each session that was open then."""
 GROUPING: Final = "Watchroom-Per"
 """The trailer that says what has a commit of its own."""
-_MODE: Final = "100644"
+FILE_MODES: Final = ("100644", "100755")
+"""Of a file that may not be executed, and of one that may."""
 _MAX_VALUE: Final = 1200
 
 
@@ -24,7 +25,7 @@ class FileChange(NamedTuple):
 
     path: str
     data: bytes | None
-    mode: str = _MODE
+    mode: str = FILE_MODES[0]
 
 
 class CommitText(NamedTuple):

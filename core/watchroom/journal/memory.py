@@ -19,6 +19,7 @@ from weakref import WeakSet
 
 from watchroom.call_context import CALL
 from watchroom.errors import WorkspaceLocked
+from watchroom.journal.blobs import counted_size, too_many
 from watchroom.journal.changed_paths import ChangedPath, VersionGroup, join_groups
 from watchroom.journal.changes import LocalChanges
 from watchroom.journal.protocol import Changes, Damage, NoteKey, Presence, RowFilter
@@ -27,6 +28,7 @@ from watchroom.journal.topics import holder_of, is_open_item, topic_of
 from watchroom.model import SETTLING_TOOLS, Appended, Draft, Row, Zone
 from watchroom.process_lock import LOCK_SECONDS
 from watchroom.rules import append as rules
+from watchroom.validation import sha256
 
 _FOREVER: Final = 2**63 - 1
 
@@ -52,6 +54,7 @@ class MemoryJournal:
         self._open: dict[tuple[Zone, str], dict[str, Row]] = defaultdict(dict)
         self._keyed: dict[tuple[str, str], Row] = {}
         self._snapshots: dict[str, dict[int, bytes]] = defaultdict(dict)
+        self._blobs: dict[str, bytes] = {}
         self._waiting: WeakSet[LocalChanges] = WeakSet()
         self._held: set[str] = set()
         self._claimed: set[str] = set()
@@ -318,6 +321,24 @@ class MemoryJournal:
             kept[seq] = data
             for each in thin_out(sorted(kept), most_snapshots(len(data))):
                 del kept[each]
+
+    def keep_blobs(self, blobs: Sequence[bytes]) -> None:
+        with self._lock:
+            for data in blobs:
+                checksum = sha256(data)
+                self._blobs.pop(checksum, None)
+                self._blobs[checksum] = data
+            sizes = [(checksum, len(data)) for checksum, data in self._blobs.items()]
+            for checksum in too_many(sizes, sum(counted_size(size) for _, size in sizes)):
+                del self._blobs[checksum]
+
+    def blob(self, checksum: str) -> bytes | None:
+        with self._lock:
+            return self._blobs.get(checksum)
+
+    def kept_blobs(self, among: Sequence[str] | None = None) -> list[str]:
+        with self._lock:
+            return [each for each in self._blobs if among is None or each in among]
 
     def problems(self) -> list[Damage]:
         return []

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, Protocol
 from watchroom.errors import JournalError
 from watchroom.journal.errors import MoveDiffers
 from watchroom.journal.opening import is_server_address
+from watchroom.journal.protocol import Journal
 from watchroom.model import Row
 
 _BATCH_ROWS: Final = 500
@@ -45,6 +46,11 @@ class MoveSide(RowSource, Protocol):
 
     def write(self, rows: Sequence[tuple[Row, str | None]]) -> None:
         """Add ``rows`` with their contents, as they are, in one transaction. Raises `JournalError`."""
+        ...
+
+    @property
+    def journal(self) -> Journal:
+        """The journal, to be read meanwhile, and to keep blobs in."""
         ...
 
     def close(self) -> None:
@@ -90,6 +96,16 @@ def copy_rows(
         done = batch[-1][0].seq
         told(done, steps)
     return _compare(source, target, last, lambda seq: told(last + seq, steps))
+
+
+def copy_blobs(source: Journal, target: Journal) -> None:
+    """Keep in ``target`` all blobs of ``source`` that it does not have. Raises `JournalError`."""
+    names = source.kept_blobs()
+    kept = set(target.kept_blobs())
+    for name in names:
+        blob = source.blob(name) if name not in kept else None
+        if blob is not None:
+            target.keep_blobs([blob])
 
 
 def _compare(source: RowSource, target: RowSource, until: int, told: Callable[[int], None]) -> Moved:

@@ -329,6 +329,21 @@ class Journal(Protocol):
         `JournalError`."""
         ...
 
+    def keep_blobs(self, blobs: Sequence[bytes]) -> None:
+        """Keep ``blobs``, the bytes of files that are no texts (each at most 10 MB), as the newest ones. Of
+        all only the newest 1 GB are kept (see `watchroom.journal.blobs`). No row tells of it. Raises
+        `JournalError`."""
+        ...
+
+    def blob(self, checksum: str) -> bytes | None:
+        """The blob with the SHA-256 (hex) ``checksum``, None where it is not kept."""
+        ...
+
+    def kept_blobs(self, among: Sequence[str] | None = None) -> list[str]:
+        """The SHA-256 (hex) of the blobs that are kept, the oldest first; only of those ``among`` which they
+        are, where these are given."""
+        ...
+
     def close(self) -> None:
         """Let go of everything, the lease of this process too."""
         ...

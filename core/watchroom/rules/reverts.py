@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from watchroom.merge import Region
+from watchroom.merge import Region, split_lines
 from watchroom.model import SHARED, Draft, Row, Zone
+from watchroom.rules.task_versions import Blob, is_executable
 from watchroom.rules.weave import Weave, join_lines
 
 PlanKind: TypeAlias = Literal["clean", "conflict", "nothing", "cannot"]
@@ -20,13 +21,14 @@ since it makes no difference any more, or nothing since it cannot."""
 Place: TypeAlias = tuple[Zone, str]
 
 NOT_KEPT: Final = "not_kept"
-"""Why a path cannot be reverted: of files that are no texts only the checksums are kept."""
+"""Why a path cannot be reverted: it was no text, and its bytes are not kept, or not any more."""
 
 
 class PathVersion(NamedTuple):
-    """A version of a path. ``content`` is None where it was deleted; ``is_text`` is false where only its
-    checksum is kept. ``took`` and ``gave`` are what a revert switched. ``is_entry``: it only added something
-    that stands for itself."""
+    """A version of a path. ``content`` is None where it was deleted; ``is_text`` is false where something
+    stands for it there, and ``blob`` is then what it has, if that is known. ``took`` and ``gave`` are what a
+    revert switched. ``is_entry``: it only added something that stands for itself. ``executable``: whether
+    the file may be executed."""
 
     number: int
     content: str | None
@@ -34,6 +36,18 @@ class PathVersion(NamedTuple):
     took: frozenset[int] = frozenset()
     gave: frozenset[int] = frozenset()
     is_entry: bool = False
+    blob: Blob | None = None
+    executable: bool = False
+
+    @property
+    def is_revert(self) -> bool:
+        """Whether a revert made it."""
+        return bool(self.took or self.gave)
+
+    @property
+    def text(self) -> str:
+        """The text that it has, empty where it has none."""
+        return (self.content or "") if self.is_text else ""
 
 
 class PathPlan(NamedTuple):
@@ -41,7 +55,8 @@ class PathPlan(NamedTuple):
 
     ``content`` is the text that it gets (None: it is deleted), ``proposal`` the one that it would have if
     people decide so everywhere: another one only where the ``kind`` is ``conflict``. ``took`` and ``gave``
-    are the versions that it turns off and on, ``reason`` says why it cannot.
+    are the versions that it turns off and on, ``reason`` says why it cannot. Where ``blob`` is given the file
+    gets these bytes, for which the ``content`` stands. ``executable``: whether it may be executed afterwards.
     """
 
     kind: PlanKind
@@ -50,6 +65,8 @@ class PathPlan(NamedTuple):
     took: tuple[int, ...] = ()
     gave: tuple[int, ...] = ()
     reason: str = ""
+    blob: Blob | None = None
+    executable: bool = False
 
 
 class RevertSelection(NamedTuple):
@@ -86,6 +103,12 @@ class PlannedPath(NamedTuple):
     head: Row
     current: str | None
     base: int
+
+    @property
+    def makes_version(self) -> bool:
+        """Whether the file is another one afterwards."""
+        is_other = self.zone == "file" and self.plan.executable != is_executable(self.head)
+        return is_other or self.plan.content != self.current
 
 
 class PlannedItem(NamedTuple):
@@ -125,46 +148,78 @@ class RevertPlan(NamedTuple):
         return [each for each in planned if each.plan.kind in kinds]
 
 
+def mode_change(planned: PlannedPath | PlannedItem) -> list[str]:
+    """The lines, as git has them, that say whether the file may be executed before and after ``planned``;
+    empty where that stays as it is."""
+    if not isinstance(planned, PlannedPath) or planned.zone != "file" or planned.plan.content is None:
+        return []
+    before, after = is_executable(planned.head), planned.plan.executable
+    modes = ("100644", "100755")
+    return [] if before == after else [f"old mode {modes[before]}", f"new mode {modes[after]}"]
+
+
 def first_needed(selected: Collection[int], versions: Sequence[PathVersion]) -> int:
     """The first version of a path that has to be known to revert those ``selected``, when ``versions`` are
     known, up to the newest one: all that was switched meanwhile, too."""
     return min([*selected, *(each for version in versions for each in (*version.took, *version.gave))])
 
 
-def plan_path(selected: Collection[int], versions: Sequence[PathVersion], before: str | None) -> PathPlan:
+def plan_path(
+    selected: Collection[int], versions: Sequence[PathVersion], before: PathVersion | None
+) -> PathPlan:
     """What reverting the versions ``selected`` of a path does to it. ``versions`` are all from
-    `first_needed` to the newest one, and ``before`` is the text before them (None: there was no file)."""
-    now = versions[-1]
-    weave = Weave(before or "")
+    `first_needed` to the newest one, and ``before`` is the one before them (None: there was no file).
+
+    Bytes have no lines: a version that is no text takes away all lines, and what is there is whole what the
+    last version brought that is not off.
+    """
+    start, now = before or PathVersion(0, None), versions[-1]
+    weave = Weave(start.text)
     for each in versions:
-        if each.is_text:
-            weave.add(each.number, each.content or "", each.took, each.gave)
+        weave.add(each.number, each.text, each.took, each.gave)
     off = _switched(weave.off, selected, versions)
     took, gave = off - weave.off, weave.off - off
     if not took and not gave:
         return PathPlan("nothing")
-    if not all(each.is_text for each in versions):
-        # Whoever replaced it meanwhile wrote all that is there.
-        return PathPlan("cannot", reason=NOT_KEPT) if now.number in took else PathPlan("nothing")
-    entries = {each.number for each in versions if each.is_entry}
-    regions = weave.switch(off, entries)
+    stands, stood = _last_brought(off, versions, start), _last_brought(weave.off, versions, start)
+    executable = _is_executable(off, versions, start)
+    if stands.is_text:
+        exists = _exists(off, versions, start.content)
+        entries = {each.number for each in versions if each.is_entry}
+        # Of bytes that go there is nothing that people could keep.
+        regions = weave.switch(off, entries) if stood.is_text else [_whole(weave.text(off))]
+        plan = _plan_text(regions, now.content, exists=exists)
+    elif stands.blob is None and stands is not stood:
+        return PathPlan("cannot", reason=NOT_KEPT)
+    else:
+        plan = PathPlan("clean", stands.content, stands.content, blob=stands.blob)
+    executable = executable and plan.content is not None
+    is_as_now = plan.kind == "clean" and plan.content == now.content and executable == now.executable
+    if plan.kind == "nothing" or is_as_now:
+        return PathPlan("nothing")
+    return plan._replace(took=tuple(sorted(took)), gave=tuple(sorted(gave)), executable=executable)
+
+
+def _plan_text(regions: Sequence[Region], current: str | None, *, exists: bool) -> PathPlan:
+    """What becomes of a text with these ``regions`` that is ``current`` now (None: deleted); whether there is
+    a file afterwards, ``exists`` says."""
     has_conflict = any(region.kind == "conflict" for region in regions)
     content: str | None = join_lines(line for region in regions for line in _settled(region))
     proposal: str | None = join_lines(line for region in regions for line in region.incoming)
-    if not _exists(off, versions, before):
-        if now.content is None:
+    if not exists:
+        if current is None:
             return PathPlan("nothing")
         if not proposal and not has_conflict:
             content = proposal = None
-    elif now.content is None and has_conflict:
+    elif current is None and has_conflict:
         # There is nothing of anyone's that the text would replace.
         content, has_conflict = proposal, False
-    switched = tuple(sorted(took)), tuple(sorted(gave))
-    if has_conflict:
-        return PathPlan("conflict", content, proposal, *switched)
-    if content == now.content:
-        return PathPlan("nothing")
-    return PathPlan("clean", content, content, *switched)
+    return PathPlan("conflict" if has_conflict else "clean", content, proposal)
+
+
+def _whole(text: str) -> Region:
+    """A region of all lines of ``text``, which nobody has to decide about."""
+    return Region("incoming", (), (), tuple(split_lines(text)))
 
 
 def _switched(
@@ -189,6 +244,23 @@ def _exists(off: frozenset[int], versions: Sequence[PathVersion], before: str | 
             exists = is_there
         was = is_there
     return exists
+
+
+def _last_brought(off: frozenset[int], versions: Sequence[PathVersion], start: PathVersion) -> PathVersion:
+    """The last version that brought something of its own when the versions ``off`` are off."""
+    brought = (each for each in reversed(versions) if each.number not in off and not each.is_revert)
+    return next(brought, start)
+
+
+def _is_executable(off: frozenset[int], versions: Sequence[PathVersion], start: PathVersion) -> bool:
+    """Whether the file may be executed when the versions ``off`` are off: as the last one says that changed
+    it and is not one of them."""
+    found = was = start.executable
+    for each in versions:
+        if each.executable != was and each.number not in off and not each.is_revert:
+            found = each.executable
+        was = each.executable
+    return found
 
 
 def _settled(region: Region) -> tuple[str, ...]:

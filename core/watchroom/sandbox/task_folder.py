@@ -124,13 +124,13 @@ class TaskFolder:
             raise NotFound(path=path, zone=self.path)
         return validation.decode_text(data)
 
-    def write(self, path: str, data: bytes) -> None:
-        """Replace the file at ``path`` by ``data`` atomically, creating folders as needed. Raises as
-        `read_bytes` does."""
+    def write(self, path: str, data: bytes, *, executable: bool = False) -> None:
+        """Replace the file at ``path`` by ``data`` atomically, creating folders as needed; it may be executed
+        afterwards if it is to be ``executable``. Raises as `read_bytes` does."""
         parts = _parts(path)
         try:
             with self._access_errors(path):
-                self._put(parts, data)
+                self._put(parts, data, executable)
         except (NotADirectoryError, NotAFile) as error:
             self._check_symlinks(path, parts)
             raise NotText(rule="not_a_file") from error
@@ -142,16 +142,16 @@ class TaskFolder:
         with self._access_errors(path):
             self._folder.remove(parts)
 
-    def _put(self, parts: Parts, data: bytes) -> None:
+    def _put(self, parts: Parts, data: bytes, executable: bool) -> None:
         try:
-            self._folder.write(parts, data)
+            self._folder.write(parts, data, executable=executable)
         except FileNotFoundError:
             # Somebody cleaned up, and removed the scratch folder.
             if os.path.isdir(self._folder.scratch) or not os.path.isdir(self.path):
                 raise
             self._folder.close()
             self._folder = _open(self.path)
-            self._folder.write(parts, data)
+            self._folder.write(parts, data, executable=executable)
 
     def entries(self, path: str = ".") -> list[Found]:
         """The entries of the folder at ``path``, in order of name. Raises `NotFound`,

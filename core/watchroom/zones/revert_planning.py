@@ -11,6 +11,7 @@ from watchroom.journal import Journal, RowFilter
 from watchroom.model import REVERT_WORK, Json, Row, Zone
 from watchroom.rules.members import is_spawn
 from watchroom.rules.reverts import (
+    NOT_KEPT,
     PathPlan,
     PathVersion,
     Place,
@@ -21,6 +22,7 @@ from watchroom.rules.reverts import (
     first_needed,
     plan_path,
 )
+from watchroom.rules.task_versions import blob_of, is_executable, is_text
 from watchroom.zones.revert_errors import RevertNotFound, RevertTooLarge
 from watchroom.zones.tasks import Tasks
 
@@ -88,9 +90,20 @@ class RevertPlanner:
         until = selection.until or self._journal.last_seq()
         selected = self.select(selection._replace(until=until))
         planned = [self._planned(place, numbers) for place, numbers in sorted(selected.versions.items())]
+        planned = self._with_kept_blobs(planned)
         planned = [_decided(each) if selection.decides((each.zone, each.path)) else each for each in planned]
         items = self._plan_items(selection.undo, selected.rows)
         return RevertPlan(until, selected.agents, tuple(planned), selected.others, tuple(items))
+
+    def _with_kept_blobs(self, planned: Sequence[PlannedPath]) -> list[PlannedPath]:
+        """``planned``, where bytes that are not kept cannot come back."""
+        wanted = {each.plan.blob.sha256 for each in planned if each.plan.blob is not None}
+        lost = wanted.difference(self._journal.kept_blobs([*wanted])) if wanted else set()
+        cannot = PathPlan("cannot", reason=NOT_KEPT)
+        return [
+            each._replace(plan=cannot) if each.plan.blob and each.plan.blob.sha256 in lost else each
+            for each in planned
+        ]
 
     def _plan_items(self, undone: str, rows: Sequence[Row]) -> Iterator[PlannedItem]:
         changed = read_record(self._journal, undone).items if undone else ()
@@ -171,7 +184,7 @@ class RevertPlanner:
                 return PlannedPath(zone, path, PathPlan("cannot", reason=TOO_MANY), head, None, first - 1)
             versions = self._versions(place, first)
         current = versions[-1].content
-        before = self._text(place, first - 1) if first > 1 else None
+        before = self._version(place, first - 1) if first > 1 else None
         plan = plan_path(selected, versions, before)
         if zone == "file" and plan.kind in ("clean", "conflict") and not self._is_here(path):
             plan = PathPlan("cannot", reason=TASK_ELSEWHERE)
@@ -190,9 +203,9 @@ class RevertPlanner:
             after = found[-1].number
         return found
 
-    def _text(self, place: Place, version: int) -> str | None:
+    def _version(self, place: Place, version: int) -> PathVersion:
         ((row, content),) = self._journal.versions(*place, after=version - 1, limit=1)
-        return None if row.deleted else content
+        return _path_version(row, content)
 
 
 class RevertRecord(NamedTuple):
@@ -239,16 +252,18 @@ def _decided(planned: PlannedPath) -> PlannedPath:
 
 
 def _path_version(row: Row, content: str | None) -> PathVersion:
-    detail = row.detail
+    detail, is_file = row.detail, row.zone == "file"
     # Whatever an agent may put into a row's detail switches nothing.
     switched = detail if row.tool == REVERT_WORK and row.kind in ("human", "system") else {}
     return PathVersion(
         row.version or 0,
         None if row.deleted else content,
-        is_text=row.zone != "file" or not {"sha256", "changed"} & detail.keys(),
+        is_text=not is_file or is_text(row),
         took=_numbers(switched.get("took")),
         gave=_numbers(switched.get("gave")),
         is_entry=row.tool == _ENTRY_TOOL,
+        blob=blob_of(row) if is_file else None,
+        executable=is_file and is_executable(row),
     )
 
 

@@ -17,6 +17,7 @@ from watchroom.checkout.reconciler import Reconciler
 from watchroom.errors import ConflictSettled, HeadsMoved, WatchroomError
 from watchroom.model import MESSAGE, REVERT_WORK, SHARED, SYSTEM, Draft, Json, Note, Row, Write, Zone
 from watchroom.rules.reverts import PlannedItem, PlannedPath, RevertPlan, RevertSelection
+from watchroom.rules.task_versions import EXECUTABLE, EXECUTABLE_BEFORE, file_checksum, is_executable
 from watchroom.texts import catalogue
 from watchroom.zones.conflict_settlement import ConflictSettlement
 from watchroom.zones.revert_planning import ZONE, RevertPart, RevertPlanner, RevertRecord, read_record
@@ -170,7 +171,7 @@ class RevertZone:
         clean_only: bool,
     ) -> None:
         chosen = plan.of_kind("clean") if clean_only else plan.of_kind("clean", "conflict")
-        written = [each for each in chosen if each.plan.content != each.current]
+        written = [each for each in chosen if each.makes_version]
         waiting = [] if clean_only else plan.of_kind("conflict")
         items = [each for each in plan.items if each.plan.kind == "clean"]
         record = RevertRecord(
@@ -237,8 +238,12 @@ def _version(actor: str, revert: str, planned: PlannedPath, message: str) -> Wri
         "revert": revert,
         "took": list(plan.took),
         "gave": list(plan.gave),
-        "before": None if head.deleted else head.sha256,
+        "before": file_checksum(head),
+        **(plan.blob.detail if plan.blob is not None else {}),
     }
+    if planned.zone == "file":
+        rights = {EXECUTABLE: plan.executable, EXECUTABLE_BEFORE: is_executable(head)}
+        detail |= {name: True for name, holds in rights.items() if holds}
     place = planned.zone, planned.path
     return Write(actor, REVERT_WORK, *place, plan.content, message, expected=head.version or 0, detail=detail)
 

@@ -6,7 +6,7 @@ and in no row yet becomes one: nothing that anyone wrote is lost, and a command'
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from threading import Lock
 from typing import NamedTuple
@@ -14,7 +14,8 @@ from typing import NamedTuple
 from watchroom import validation
 from watchroom.disk import Found, Parts
 from watchroom.errors import DeniedError, JournalDamaged, NotFound, VersionConflict
-from watchroom.model import UNCHECKED, Row, Write
+from watchroom.model import UNCHECKED, Json, Row, Write
+from watchroom.rules.task_versions import EXECUTABLE, is_executable
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound, TaskQuotaExceeded, WorkspaceNotBound
 from watchroom.sandbox.system_folders import is_system_folder
 from watchroom.sandbox.task_folder import DiskUsage, FolderSummary, TaskFolder, normalize_task_path
@@ -133,13 +134,14 @@ class TaskFiles:
         added = self._check_quota(recorder, parts, len(data))
         with self._exclusive(recorder):
             head = self._record_file(actor, recorder, parts)
-            draft = Write(actor, tool, ZONE, recorder.path(parts), content, message, expected)
+            rights: dict[str, Json] = {EXECUTABLE: True} if is_executable(head) else {}
+            draft = Write(actor, tool, ZONE, recorder.path(parts), content, message, expected, rights or None)
             if expected not in (UNCHECKED, (head.version or 0) if head else 0):
                 current = self._store.content(head) if head and not head.deleted else None
                 raise VersionConflict(self._store.write(draft).row, head, current, content)
             # The append checks them as well, but by then the file is there.
             self._store.check_conditions(draft)
-            recorder.folder.write(path, data)
+            recorder.folder.write(path, data, executable=is_executable(head))
             row = self._store.write(draft).row
         used = self._usage.get(recorder.task)
         if used is not None:
@@ -196,11 +198,11 @@ class TaskFiles:
         return self._record(self._recorder(task), author, until)
 
     def add_files(
-        self, task: str, files: Mapping[str, bytes], author: ChangeAuthor
+        self, task: str, files: Mapping[str, bytes], author: ChangeAuthor, executables: Collection[str] = ()
     ) -> tuple[list[Row], list[str]]:
         """Lay ``files`` (contents by their paths) into the folder of ``task``, and make rows of them as made
-        by ``author``. Returns the rows, and the paths where something else is, which stays. Raises
-        `TaskNotFound`, `OtherMachine`, `TaskQuotaExceeded`."""
+        by ``author``; the ``executables`` among them may be executed. Returns the rows, and the paths where
+        something else is, which stays. Raises `TaskNotFound`, `OtherMachine`, `TaskQuotaExceeded`."""
         folder = self._recorder(task).folder
         before = self.record_task_changes(task, OUTSIDERS).usage
         self.quota.check(_sum(before, DiskUsage(len(files), sum(map(len, files.values())))))
@@ -208,7 +210,7 @@ class TaskFiles:
         for path, data in files.items():
             try:
                 if folder.stamp(_parts(path)) is None:
-                    folder.write(path, data)
+                    folder.write(path, data, executable=path in executables)
                 else:
                     taken.append(path)
             except DeniedError:

@@ -6,6 +6,7 @@ which others can write: no writer waits for more than one of them, whatever a co
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -15,13 +16,21 @@ from watchroom.checkout.edits import EDIT_TOOL
 from watchroom.disk import FileStamp, Inspected, Parts
 from watchroom.errors import NotText, TooLarge
 from watchroom.model import OUTSIDE, REVERT_WORK, Json, Note, Row, Write, timestamp
+from watchroom.rules.task_versions import (
+    EXECUTABLE,
+    EXECUTABLE_BEFORE,
+    Blob,
+    blob_of,
+    file_checksum,
+    is_executable,
+)
 from watchroom.sandbox.errors import FilesSkipped, FolderDenied
 from watchroom.sandbox.task_folder import DiskUsage, FolderScan, TaskFolder
 from watchroom.zones.store import Store
 
 ZONE: Final = "file"
-POINTER: Final = "not kept: no text of at most 10 MB\nsha256 {sha256}\nsize {size}\n"
-"""The content of a row whose file is not kept in the journal; its detail has both, too."""
+POINTER: Final = "no text: its bytes are kept for a while\nsha256 {sha256}\nsize {size}\n"
+"""The content of a row whose file is no text; its detail has both, too. The bytes are kept as a blob."""
 UNREAD: Final = "not read: larger than 10 MB, or with holes\nsize {size}\nmodified {modified}\n"
 """The content of a row whose file is known by its size and times alone, which its detail has, too."""
 BATCH_ROWS: Final = 200
@@ -33,6 +42,8 @@ _MOST_TOLD: Final = 100
 """Of so many closed folders there are rows."""
 _SETTLED_AFTER: Final = 1_000_000_000
 """A file that was changed less than so many nanoseconds ago is looked into again."""
+
+_log = logging.getLogger("watchroom")
 
 
 class ChangeAuthor(NamedTuple):
@@ -69,12 +80,23 @@ def changed_paths(rows: Sequence[Row]) -> list[str]:
 
 
 class _Content(NamedTuple):
-    """What a row tells of a file: its text or what stands for it; ``checksum`` is empty of one not read."""
+    """What a row tells of a file: its text or what stands for it; ``checksum`` is empty of one not read.
+    ``data`` are the bytes of what is no text, None where they were not read."""
 
     stamp: FileStamp
     text: str
     checksum: str
     detail: dict[str, Json]
+    data: bytes | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes are kept of it, at least."""
+        return len(self.text) + len(self.data or b"")
+
+    @property
+    def executable(self) -> bool:
+        return EXECUTABLE in self.detail
 
 
 class _Suspect(NamedTuple):
@@ -159,8 +181,9 @@ class TaskRecorder:
         if head is not None and self._is_awaited(head, content):
             self._lay_out(head, parts)
             return head
-        draft = _draft(_Change(suspect, content, self._author_of(suspect, author)))
-        return self._store.commits.commit(draft).row
+        change = _Change(suspect, content, self._author_of(suspect, author))
+        self._keep_blobs([change])
+        return self._store.commits.commit(_draft(change)).row
 
     def lay_out(self, parts: Parts) -> None:
         """Put the newest version of the file at ``parts`` on disk if a revert made it and the file is as it
@@ -174,17 +197,24 @@ class TaskRecorder:
     def _is_awaited(self, head: Row, content: _Content | None) -> bool:
         """Whether the file, which has the ``content``, is as it was before a revert made ``head`` that has
         not laid it out so far."""
-        if head.tool != REVERT_WORK or (content and content.checksum) != head.detail.get("before"):
+        before = (head.detail.get("before"), head.detail.get(EXECUTABLE_BEFORE, False))
+        found = (content.checksum, content.executable) if content is not None else (None, False)
+        if head.tool != REVERT_WORK or found != before:
             return False
         revert = self._store.journal.head("revert", str(head.detail.get("revert")))
         return revert is not None and revert.version == 1
 
     def _lay_out(self, head: Row, parts: Parts) -> None:
-        path = "/".join(parts)
+        path, blob = "/".join(parts), blob_of(head)
         if head.deleted:
             self.folder.remove(path)
+            return
+        data = self._store.content(head).encode() if blob is None else self._store.journal.blob(blob.sha256)
+        if data is None:
+            # The file stays as it was before the revert, which is an edit of somebody's from now on.
+            _log.warning("the bytes of %s are not kept any more", head.path)
         else:
-            self.folder.write(path, self._store.content(head).encode())
+            self.folder.write(path, data, executable=is_executable(head))
 
     def differing(self, most: int) -> list[str]:
         """The paths (``TASK/PATH``) of files that are not as their newest rows say."""
@@ -268,6 +298,8 @@ class TaskRecorder:
 
     def _commit(self, batch: Sequence[_Change]) -> list[Row]:
         """Make rows of the changes that still are as they were found."""
+        # Before anybody has to wait: of what is no version then nobody will ask.
+        self._keep_blobs(batch)
         with self._store.journal.exclusive(self.lock_key):
             current = [each for each in batch if self._is_as_found(each)]
             rows = [each.row for each in self._store.commits.commit_all([_draft(each) for each in current])]
@@ -277,6 +309,13 @@ class TaskRecorder:
             else:
                 self._remember(change.suspect.parts, change.content.stamp, row)
         return rows
+
+    def _keep_blobs(self, changes: Sequence[_Change]) -> None:
+        """Keep the bytes that ``changes`` brought."""
+        found = [each.content.data for each in changes if each.content is not None]
+        blobs = [data for data in found if data is not None]
+        if blobs:
+            self._store.journal.keep_blobs(blobs)
 
     def _is_as_found(self, change: _Change) -> bool:
         suspect = change.suspect
@@ -335,7 +374,7 @@ def _batches(changes: Iterator[_Change]) -> Iterator[list[_Change]]:
     size = 0
     for change in changes:
         batch.append(change)
-        size += len(change.content.text) if change.content is not None else 0
+        size += change.content.size if change.content is not None else 0
         if len(batch) >= BATCH_ROWS or size >= BATCH_BYTES:
             yield batch
             batch, size = [], 0
@@ -345,28 +384,29 @@ def _batches(changes: Iterator[_Change]) -> Iterator[list[_Change]]:
 
 def _content(found: Inspected) -> _Content:
     stamp = found.stamp
+    rights: dict[str, Json] = {EXECUTABLE: True} if found.executable else {}
     if found.data is None:
         text = UNREAD.format(size=stamp.size, modified=timestamp(found.modified))
         times: dict[str, Json] = {"modified": found.modified, "changed": stamp.changed}
-        return _Content(stamp, text, "", {"size": stamp.size, **times})
+        return _Content(stamp, text, "", {"size": stamp.size, **times, **rights})
     checksum = validation.sha256(found.data)
     try:
-        return _Content(stamp, validation.decode_text(found.data), checksum, {})
+        return _Content(stamp, validation.decode_text(found.data), checksum, rights)
     except (NotText, TooLarge):
-        pointer: dict[str, Json] = {"sha256": checksum, "size": len(found.data)}
-        return _Content(stamp, POINTER.format(sha256=checksum, size=len(found.data)), checksum, pointer)
+        blob = Blob(checksum, len(found.data))
+        pointer = POINTER.format(**blob.detail)
+        return _Content(stamp, pointer, checksum, {**blob.detail, **rights}, found.data)
 
 
 def _is_current(head: Row | None, content: _Content | None) -> bool:
     """Whether the file is as its newest row says; both are None where there is none and never was."""
     if head is None or head.deleted:
         return content is None
-    if content is None:
+    if content is None or is_executable(head) != content.executable:
         return False
     if not content.checksum:
         return _is_of_stamp(head, content.stamp)
-    detail = head.detail
-    return "changed" not in detail and (detail.get("sha256") or head.sha256) == content.checksum
+    return "changed" not in head.detail and file_checksum(head) == content.checksum
 
 
 def _is_of_stamp(head: Row, stamp: FileStamp) -> bool:

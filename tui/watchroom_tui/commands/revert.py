@@ -9,7 +9,7 @@ from typing import Any
 
 from watchroom.merge import unified_diff
 from watchroom.model import REVERT_WORK, Json
-from watchroom.rules.reverts import PlannedItem, PlannedPath, RevertPlan, RevertSelection
+from watchroom.rules.reverts import PlannedItem, PlannedPath, RevertPlan, RevertSelection, mode_change
 from watchroom.texts import Catalogue
 from watchroom.toolbox.reverts import ALL, decided_places
 from watchroom.workspace import Workspace
@@ -135,7 +135,8 @@ def _line(kind: str, zone: str, path: str, reason: str, texts: Catalogue) -> str
 def describe_change(planned: PlannedPath | PlannedItem) -> str:
     """The change that a revert makes to a path, as a unified difference: where people have to decide, the one
     that is proposed."""
-    return unified_diff(planned.current or "", planned.plan.proposal or "", planned.path, planned.path)
+    difference = unified_diff(planned.current or "", planned.plan.proposal or "", planned.path, planned.path)
+    return "\n".join([*mode_change(planned), difference] if difference else mode_change(planned))
 
 
 def _path_as_json(planned: PlannedPath, *, with_texts: bool) -> dict[str, Json]:

@@ -12,7 +12,14 @@ from textual.containers import Vertical
 from watchroom.errors import WatchroomError
 from watchroom.merge import diff_hunks
 from watchroom.model import REVERT_WORK, Json, Row
-from watchroom.rules.reverts import PlanKind, PlannedItem, PlannedPath, RevertPlan, RevertSelection
+from watchroom.rules.reverts import (
+    PlanKind,
+    PlannedItem,
+    PlannedPath,
+    RevertPlan,
+    RevertSelection,
+    mode_change,
+)
 from watchroom.texts import Catalogue
 
 from watchroom_tui.actions import Scope, bindings
@@ -224,6 +231,7 @@ def _difference(planned: PlannedPath | PlannedItem) -> list[Line]:
     """How the path changes; where people decide, the text that is proposed."""
     styles = {"+": "added", "-": "removed", "@": "header-line"}
     told = sanitize_lines(diff_hunks(planned.current or "", planned.plan.proposal or ""))
+    told = [*mode_change(planned), *told]
     lines: list[Line] = [[Span(f"   {line}", styles.get(line[:1], ""))] for line in told[:_MOST_LINES]]
     return [*lines, [Span("   …", "dim")]] if len(told) > _MOST_LINES else lines
 

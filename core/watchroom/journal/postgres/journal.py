@@ -18,6 +18,7 @@ import psycopg
 from psycopg import Connection
 
 from watchroom.errors import JournalDamaged
+from watchroom.journal.blobs import MOST_BYTES
 from watchroom.journal.changed_paths import ChangedPath, VersionGroup, join_groups
 from watchroom.journal.changes import LocalChanges
 from watchroom.journal.postgres.changes import Listener
@@ -30,6 +31,9 @@ from watchroom.journal.postgres.connections import (
 from watchroom.journal.postgres.locks import Claims, ExclusiveSections
 from watchroom.journal.postgres.presence import PresenceLeases
 from watchroom.journal.postgres.queries import (
+    BLOB,
+    BLOBS,
+    BLOBS_AMONG,
     CHANGED,
     CONTENT,
     HEAD,
@@ -40,6 +44,7 @@ from watchroom.journal.postgres.queries import (
     HEADS_OF,
     HEADS_WITH_CONTENT,
     HISTORY,
+    KEEP_BLOBS,
     KEEP_SNAPSHOT,
     LAST,
     LAST_NOTES,
@@ -286,6 +291,17 @@ class PostgresJournal:
         own = self._own_form(form)
         kept = sorted({int(found[0]) for found in self._ask(SNAPSHOTS, own)} | {seq})
         self._ask(KEEP_SNAPSHOT, own, seq, data, thin_out(kept, most_snapshots(len(data))))
+
+    def keep_blobs(self, blobs: Sequence[bytes]) -> None:
+        self._ask(KEEP_BLOBS, list(blobs), MOST_BYTES)
+
+    def blob(self, checksum: str) -> bytes | None:
+        found = self._ask(BLOB, checksum)
+        return bytes(found[0][0]) if found else None
+
+    def kept_blobs(self, among: Sequence[str] | None = None) -> list[str]:
+        found = self._ask(BLOBS) if among is None else self._ask(BLOBS_AMONG, list(among))
+        return [each for (each,) in found]
 
     def _own_form(self, form: str) -> str:
         """The format of what is made of the rows that this login sees: the owner sees more."""

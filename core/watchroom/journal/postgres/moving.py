@@ -13,6 +13,7 @@ from watchroom.journal.errors import JournalInUse
 from watchroom.journal.postgres.connections import Connections, translated
 from watchroom.journal.postgres.journal import PostgresJournal
 from watchroom.journal.postgres.queries import CONTENTS_AFTER
+from watchroom.journal.protocol import Journal
 from watchroom.model import Row
 
 INLINE_BYTES: Final = 64 * 1024
@@ -38,6 +39,10 @@ class PostgresMove:
         self._journal = PostgresJournal(url)
         # What is moved takes as long as it does.
         self._connections = Connections(url, silence=None)
+
+    @property
+    def journal(self) -> Journal:
+        return self._journal
 
     def last_seq(self) -> int:
         return self._journal.last_seq()

@@ -83,6 +83,10 @@ SNAPSHOT: Final = (
 )
 SNAPSHOTS: Final = "SELECT seq FROM watchroom.snapshots WHERE form = %s"
 KEEP_SNAPSHOT: Final = "SELECT watchroom.keep_snapshot(%s, %s, %b, %s::bigint[])"
+BLOB: Final = "SELECT data FROM watchroom.blobs WHERE sha256 = %s"
+BLOBS: Final = "SELECT sha256 FROM watchroom.blobs ORDER BY kept"
+BLOBS_AMONG: Final = "SELECT sha256 FROM watchroom.blobs WHERE sha256 = ANY (%s) ORDER BY kept"
+KEEP_BLOBS: Final = "SELECT watchroom.keep_blobs(%b::bytea[], %s)"
 APPEND: Final = "SELECT * FROM watchroom.append(%s, %s::jsonb, %b::bytea[])"
 
 

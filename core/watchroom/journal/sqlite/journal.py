@@ -24,6 +24,7 @@ from watchroom.journal.changed_paths import ChangedPath, VersionGroup, join_grou
 from watchroom.journal.changes import LocalChanges
 from watchroom.journal.protocol import Changes, Damage, NoteKey, Presence, RowFilter
 from watchroom.journal.snapshots import Snapshot
+from watchroom.journal.sqlite.blobs import BlobDatabase
 from watchroom.journal.sqlite.changes import changes_of_file
 from watchroom.journal.sqlite.counting import CountingConnection
 from watchroom.journal.sqlite.damage import decode_content, decode_damaged, despite_damage
@@ -75,6 +76,7 @@ class SqliteJournal:
         self._claims = KeyedProcessLock(os.path.join(folder, "claims"))
         self._presence = PresenceFolder(os.path.join(folder, "presence"))
         self._derived = DerivedDatabase(folder)
+        self._blobs = BlobDatabase(folder)
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
         self._waiting: WeakSet[LocalChanges] = WeakSet()
         self._waiting_lock = Lock()
@@ -328,6 +330,15 @@ class SqliteJournal:
 
     def keep_snapshot(self, form: str, seq: int, data: bytes) -> None:
         self._derived.keep(form, Snapshot(seq, data))
+
+    def keep_blobs(self, blobs: Sequence[bytes]) -> None:
+        self._blobs.keep(blobs)
+
+    def blob(self, checksum: str) -> bytes | None:
+        return self._blobs.find(checksum)
+
+    def kept_blobs(self, among: Sequence[str] | None = None) -> list[str]:
+        return self._blobs.kept(among)
 
     @despite_damage
     def problems(self) -> list[Damage]:

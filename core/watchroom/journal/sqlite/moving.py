@@ -10,6 +10,7 @@ from typing import Final
 
 from watchroom.errors import JournalError
 from watchroom.journal.errors import JournalInUse
+from watchroom.journal.protocol import Journal
 from watchroom.journal.sqlite.damage import decode_content
 from watchroom.journal.sqlite.journal import SqliteJournal
 from watchroom.journal.sqlite.queries import COLUMNS, INSERT
@@ -35,6 +36,10 @@ class SqliteMove:
         # Makes the file, or brings it up to date.
         self._journal = SqliteJournal(path)
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+
+    @property
+    def journal(self) -> Journal:
+        return self._journal
 
     def last_seq(self) -> int:
         return self._journal.last_seq()

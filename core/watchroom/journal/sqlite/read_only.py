@@ -41,6 +41,10 @@ class ReadOnlyJournal(SqliteJournal):
         """Raises `JournalError`, always."""
         raise JournalError(reason="the journal was opened to be read only")
 
+    def keep_blobs(self, blobs: Sequence[bytes]) -> None:
+        """Raises `JournalError`, always."""
+        raise JournalError(reason="the journal was opened to be read only")
+
     def _connect(self) -> sqlite3.Connection:
         uri = f"file:{quote(os.fsencode(os.path.abspath(self._path)))}?{self._mode}"
         return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)

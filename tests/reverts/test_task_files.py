@@ -1,0 +1,135 @@
+"""Files of a task that are no texts, and the right to execute them, are reverted as texts are."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+from calls import ok
+from watchroom import Workspace
+from watchroom.journal.blobs import BLOBS_NAME
+from watchroom.rules.reverts import RevertSelection
+from watchroom.zones.task_files import ChangeAuthor
+
+ANN = "human:ann"
+ALICE, BOB = ChangeAuthor("alice", "run_command"), ChangeAuthor("bob", "run_command")
+SEEDS = range(200 if os.environ.get("WATCHROOM_HUNT") else 4)
+LOGO = b"\x89PNG\x00\xff one"
+
+
+def files_in(folder: Path) -> dict[str, tuple[bytes, bool]]:
+    """The bytes of each file by its name, and whether it may be executed."""
+    return {
+        each.name: (each.read_bytes(), os.access(each, os.X_OK))
+        for each in folder.iterdir()
+        if each.is_file()
+    }
+
+
+def revert(workspace: Workspace, *agents: str, after: int) -> dict[str, str]:
+    """Why what could not be reverted could not."""
+    record = workspace.reverts.apply(ANN, RevertSelection(agents, after=after)).record
+    return {path.partition("/")[2]: reason for _, path, reason in record.could_not}
+
+
+def test_bytes_that_an_agent_spoiled_come_back_and_go_again(team: Workspace, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    (folder / "logo.png").write_bytes(LOGO)
+    (folder / "gone.bin").write_bytes(b"\x00gone")
+    team.task_files.record_changes("bob", BOB)
+    since, before = team.journal.last_seq(), files_in(folder)
+    (folder / "logo.png").write_bytes(b"\xff\xfe\x00spoiled")
+    (folder / "gone.bin").unlink()
+    (folder / "new.bin").write_bytes(b"\x00new")
+    (folder / "kept.py").write_bytes(b"\x00no text any more")
+    team.task_files.record_changes("alice", ALICE)
+    spoiled = files_in(folder)
+    outcome = team.reverts.apply(ANN, RevertSelection(("alice",), after=since))
+    assert files_in(folder) == before
+    assert outcome.record.could_not == ()
+    assert team.verify() == []
+    team.reverts.apply(ANN, RevertSelection(undo=outcome.id))
+    assert files_in(folder) == spoiled
+    assert team.verify() == []
+
+
+def test_bytes_that_somebody_else_replaced_since_stay(team: Workspace, tmp_path: Path) -> None:
+    logo = tmp_path / "project/logo.png"
+    for author, data in ((ALICE, LOGO), (BOB, LOGO + b"bob's")):
+        logo.write_bytes(data)
+        team.task_files.record_changes(author.actor, author)
+    assert revert(team, "alice", after=0) == {}
+    assert logo.read_bytes() == LOGO + b"bob's"
+
+
+def test_who_may_execute_a_file_is_kept_by_writes_and_reverted(team: Workspace, tmp_path: Path) -> None:
+    script = tmp_path / "project/kept.py"
+    script.chmod(0o755)
+    team.task_files.record_changes("bob", BOB)
+    ok(team.tools("bob"), "write_file", path="kept.py", content="print(2)\n")
+    assert os.access(script, os.X_OK)
+    since = team.journal.last_seq()
+    script.chmod(0o644)
+    assert [row.version for row in team.task_files.record_changes("alice", ALICE).rows] == [3]
+    revert(team, "alice", after=since)
+    assert os.access(script, os.X_OK)
+    assert script.read_text() == "print(2)\n"
+    assert team.verify() == []
+
+
+def test_what_is_not_kept_any_more_is_said_and_nothing_else_suffers(team: Workspace, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    (folder / "logo.png").write_bytes(LOGO)
+    team.task_files.record_changes("bob", BOB)
+    since = team.journal.last_seq()
+    for name in ("logo.png", "more.bin"):
+        (folder / name).write_bytes(b"\x00spoiled")
+    team.task_files.record_changes("alice", ALICE)
+    blobs = tmp_path / "team/.watchroom" / BLOBS_NAME
+    for place in blobs.parent.glob(f"{BLOBS_NAME}*"):
+        place.write_bytes(b"no database")
+    assert revert(team, "alice", after=since) == {"logo.png": "not_kept"}
+    assert not (folder / "more.bin").exists()
+    # What comes next is kept again.
+    (folder / "next.bin").write_bytes(b"\x00next")
+    team.task_files.record_changes("bob", BOB)
+    since = team.journal.last_seq()
+    (folder / "next.bin").unlink()
+    team.task_files.record_changes("alice", ALICE)
+    assert revert(team, "alice", after=since) == {}
+    assert (folder / "next.bin").read_bytes() == b"\x00next"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_reverting_everybody_gives_the_folder_back(team: Workspace, tmp_path: Path, seed: int) -> None:
+    chance, folder = random.Random(seed), tmp_path / "project"
+
+    def go_on() -> None:
+        for _ in range(20):
+            author, place = chance.choice((ALICE, BOB)), folder / chance.choice("abcd")
+            kind = chance.random()
+            if kind < 0.2 and place.exists():
+                place.unlink()
+            elif kind < 0.4 and place.exists():
+                place.chmod(chance.choice((0o644, 0o755)))
+            elif kind < 0.7:
+                place.write_bytes(b"\x00" + chance.randbytes(chance.randrange(5)))
+            else:
+                place.write_text(
+                    "".join(f"line {chance.randrange(99)}\n" for _ in range(chance.randrange(4)))
+                )
+            team.task_files.record_changes(author.actor, author)
+
+    go_on()
+    moment, before = team.journal.last_seq(), files_in(folder)
+    go_on()
+    after = files_in(folder)
+    first = team.reverts.apply(ANN, RevertSelection(after=moment))
+    assert files_in(folder) == before
+    undone = team.reverts.apply(ANN, RevertSelection(undo=first.id))
+    assert files_in(folder) == after
+    team.reverts.apply(ANN, RevertSelection(undo=undone.id))
+    assert files_in(folder) == before
+    assert team.verify() == []
