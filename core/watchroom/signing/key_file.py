@@ -1,4 +1,4 @@
-"""Key files: an Ed25519 key, sealed by ChaCha20-Poly1305 (RFC 8439) with a passphrase, by scrypt (RFC 7914)."""
+"""Key files: an Ed25519 key, sealed by ChaCha20-Poly1305 (RFC 8439) under a passphrase (scrypt, RFC 7914)."""
 
 from __future__ import annotations
 
