@@ -16,7 +16,7 @@ from watchroom.errors import JournalBusy, JournalError, WorkspaceLocked
 from watchroom.follower import Follower
 from watchroom.journal import Journal
 from watchroom.journal.errors import JournalUnreachable, OutcomeUnknown
-from watchroom.model import Appended, Draft, Note
+from watchroom.model import HUMAN_PREFIX, Appended, Draft, Note
 
 _MOST_AT_ONCE: Final = 512
 _MOST_NOTES: Final = 10_000
@@ -89,6 +89,7 @@ class GroupCommit:
         self._notes: deque[_Ticket] = deque()
         self._flushing = Lock()
         self._has_leader = False
+        self._sign: Callable[[Draft], Draft] | None = None
         self._listeners: list[Callable[[], None]] = []
         self._statistics = AppendStatistics(0, 0, 0)
 
@@ -100,6 +101,11 @@ class GroupCommit:
     def follow(self, consumer: RowConsumer) -> None:
         """Have every commit from now on wait for ``consumer``."""
         self._consumer = consumer
+
+    def sign_with(self, sign: Callable[[Draft], Draft]) -> None:
+        """Have ``sign`` give what is committed in place of each draft of a person. What it raises, `commit`
+        and `commit_all` raise."""
+        self._sign = sign
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Have ``listener`` called after each append of this process, on the appending thread. Returns the
@@ -114,7 +120,7 @@ class GroupCommit:
         """
         if self._consumer is not None:
             self._consumer.check([draft])
-        ticket = _Ticket(with_call_context(draft))
+        ticket = _Ticket(self._prepared(draft))
         wake: Lock | None = None
         with self._queue:
             if self._has_leader:
@@ -136,7 +142,7 @@ class GroupCommit:
             return []
         if self._consumer is not None:
             self._consumer.check(drafts)
-        given = [with_call_context(draft) for draft in drafts]
+        given = [self._prepared(draft) for draft in drafts]
         appended = self.append(given, all_or_nothing=all_or_nothing)
         self._lay_out(appended)
         return appended
@@ -175,6 +181,10 @@ class GroupCommit:
     def close(self) -> None:
         """Commit the notes that wait, and end."""
         self._follower.close()
+
+    def _prepared(self, draft: Draft) -> Draft:
+        prepared = with_call_context(draft)
+        return self._sign(prepared) if self._sign and draft.actor.startswith(HUMAN_PREFIX) else prepared
 
     def _lay_out(self, appended: Sequence[Appended]) -> None:
         if self._consumer is not None and appended:

@@ -34,7 +34,7 @@ FORK: Final = "fork_workspace"
 """The tool of the rows by which a fork begins."""
 TASKS_SUFFIX: Final = "-tasks"
 """Of the folder beside a fork in which its tasks have theirs."""
-_NOT_COPIED: Final[frozenset[Zone]] = frozenset({"token"})
+_NOT_COPIED: Final[frozenset[Zone]] = frozenset({"token", "person"})
 _BATCH_ROWS: Final = 500
 _BATCH_BYTES: Final = 8 * 1024 * 1024
 """So many rows, or contents of so many bytes, are copied in one transaction."""

@@ -77,6 +77,7 @@ Zone: TypeAlias = Literal[
     "buffer",
     "token",
     "revert",
+    "person",
 ]
 """The kinds of paths. What is particular to each says `ZONES`."""
 
@@ -139,6 +140,8 @@ RESOLVE: Final = "resolve_conflict"
 DISMISS: Final = "dismiss_conflict"
 REVERT: Final = "revert_outside_edit"
 REVERT_WORK: Final = "revert_work"
+IDENTIFY: Final = "identify_workspace"
+"""The tool of the row that gives a workspace its id."""
 """The tool by which people revert what agents did. The detail of a version of a path names the ``revert``,
 which versions it ``took`` and ``gave``, and the checksum that the path had ``before`` (null: no file)."""
 LOST: Final = "process_lost"

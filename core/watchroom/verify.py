@@ -26,19 +26,23 @@ from watchroom.disk import Parts
 from watchroom.journal import Damage, Journal
 from watchroom.model import Row, Zone
 from watchroom.rules.config import Config, find_role_collision
+from watchroom.rules.decisions import is_decision
+from watchroom.texts import catalogue
 from watchroom.zones import Store, TaskFiles
+from watchroom.zones.people import PeopleZone
 
 if TYPE_CHECKING:
     from watchroom.zones.realtime import RealtimeZone
 
 _log = logging.getLogger("watchroom")
 
-ProblemKind: TypeAlias = Literal["journal", "registry", "file", "version", "history", "metadata"]
+ProblemKind: TypeAlias = Literal["journal", "registry", "decision", "file", "version", "history", "metadata"]
 
 Breakage: TypeAlias = Literal["content", "missing", "differs", "unreadable"]
 """What is wrong with a version: its content in the journal, or its file among the versions."""
 
-_NOT_OF_FILES: Final[frozenset[ProblemKind]] = frozenset({"journal", "registry"})
+_PAGE: Final = 5000
+_NOT_OF_FILES: Final[frozenset[ProblemKind]] = frozenset({"journal", "registry", "decision"})
 """What no laying out mends."""
 _FILE_BREAKAGES: Final[dict[Breakage, str]] = {
     "missing": "v{version} is missing",
@@ -56,7 +60,7 @@ class BrokenVersion(NamedTuple):
 class Problem:
     """One thing that is not as the journal says. ``journal``: the journal itself is damaged, which cannot
     be mended. ``registry``: two agents may pass for each other, or the newest config does not count, until a
-    person changes it.
+    person changes it. ``decision``: somebody's that does not count, see `watchroom.rules.decisions`.
     ``version``: the one that it concerns, if it is one."""
 
     kind: ProblemKind
@@ -67,10 +71,15 @@ class Problem:
 
 
 def verify(
-    store: Store, reconciler: Reconciler, tasks: TaskFiles, documents: RealtimeZone | None = None
+    store: Store,
+    reconciler: Reconciler,
+    tasks: TaskFiles,
+    people: PeopleZone,
+    documents: RealtimeZone | None = None,
 ) -> list[Problem]:
     """Every disagreement between the journal and the files of ``store``, the edits that ``reconciler`` finds,
-    what lies in the folders of ``tasks``, and the checkpoints of ``documents``. Reads everything; changes
+    what lies in the folders of ``tasks``, decisions of ``people`` that do not count, and the checkpoints of
+    ``documents``. Reads everything; changes
     nothing. Raises `JournalError`."""
     store.flush()
     found = [_of_journal(store, each) for each in store.journal.problems()]
@@ -78,6 +87,7 @@ def verify(
     if invalid is not None:
         what = f"v{invalid} is not valid or is damaged: the last valid version holds"
         found.append(Problem("registry", "config", CONFIG_PATH, what, invalid))
+    found.extend(_problems_of_decisions(store.journal, people))
     found.extend(_role_problems(store.registry.current()))
     found.extend(Problem("file", zone, path, "differs") for zone, path in reconciler.differing())
     found.extend(_problems_of_versions(store))
@@ -90,11 +100,15 @@ def verify(
 
 
 def repair(
-    store: Store, reconciler: Reconciler, tasks: TaskFiles, documents: RealtimeZone | None = None
+    store: Store,
+    reconciler: Reconciler,
+    tasks: TaskFiles,
+    people: PeopleZone,
+    documents: RealtimeZone | None = None,
 ) -> list[Problem]:
     """Record what differs in ``store``, through ``reconciler``, so that nothing is lost, then lay it out
     again, and the checkpoints of ``documents``. What lies in the folders of ``tasks`` is only recorded.
-    Returns what remains wrong.
+    Returns what remains wrong, also of the decisions of ``people``.
 
     A file that cannot be kept in the journal, because it is no text or too large, is left where it is.
     """
@@ -104,7 +118,7 @@ def repair(
     if documents:
         for name in documents.find_differing_checkpoints():
             documents.rewrite_checkpoint(name, from_rows=True)
-    problems = verify(store, reconciler, tasks)
+    problems = verify(store, reconciler, tasks, people)
     wrong = {
         (each.zone, each.path) for each in problems if each.kind not in _NOT_OF_FILES and each.zone != "file"
     }
@@ -117,7 +131,7 @@ def repair(
             except OSError as error:
                 # What stands in the way is not ours to remove; what remains wrong is told.
                 _log.warning("%s %s could not be laid out again: %s", zone, path, error)
-    return verify(store, reconciler, tasks, documents)
+    return verify(store, reconciler, tasks, people, documents)
 
 
 def contents_broken(journal: Journal, rows: Iterable[Row]) -> list[BrokenVersion]:
@@ -140,6 +154,22 @@ def versions_broken(store: Store, rows: Iterable[Row]) -> list[BrokenVersion]:
         with store.checkout.derived.settled():
             files = [BrokenVersion(row, what) for row in suspects if (what := _file_breakage(store, row))]
     return [*contents_broken(store.journal, given), *files]
+
+
+def _problems_of_decisions(journal: Journal, people: PeopleZone) -> Iterator[Problem]:
+    """What people decided since the workspace was closed, and does not count."""
+    firsts = [journal.version("person", head.path, 1) for head in journal.heads("person")]
+    if not firsts:
+        return
+    rules = catalogue("en")
+    after = min(row.seq for row in firsts if row is not None) - 1
+    while rows := journal.rows(after, limit=_PAGE):
+        after = rows[-1].seq
+        for row in rows:
+            flaw = people.find_flaw(row) if row.outcome == "ok" and is_decision(row) else ""
+            if flaw:
+                what = f"row {row.seq}: {row.tool} by {row.actor} does not count: {rules(f'rule.{flaw}')}"
+                yield Problem("decision", row.zone, row.path, what, row.version)
 
 
 def _is_kept(store: Store, zone: Zone, path: str) -> bool:

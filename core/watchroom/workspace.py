@@ -307,7 +307,7 @@ class Workspace(Zones):
     def verify(self) -> list[Problem]:
         """Compare journal and files, whole; returns what disagrees, empty if nothing does. It reads
         everything and changes nothing. Raises `JournalError`."""
-        return verify(self._store, self._reconciler, self.task_files, self._documents())
+        return verify(self._store, self._reconciler, self.task_files, self.people, self._documents())
 
     def broken_versions(self, rows: Iterable[Row]) -> list[BrokenVersion]:
         """What is wrong with the versions of shared files that ``rows`` made; empty if each is as its
@@ -317,7 +317,7 @@ class Workspace(Zones):
     def repair(self) -> list[Problem]:
         """Record what differs, then lay it out again; returns what remains wrong. Raises `JournalError`,
         `WorkspaceLocked`."""
-        return repair(self._store, self._reconciler, self.task_files, self._documents())
+        return repair(self._store, self._reconciler, self.task_files, self.people, self._documents())
 
     def export(self, as_of: int, target: str | os.PathLike[str]) -> int:
         """Lay the files out under the folder ``target`` as they stood at row ``as_of``; returns their number.

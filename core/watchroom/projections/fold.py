@@ -11,6 +11,7 @@ from watchroom.model import SHARED, Json, Outcome, Row, Zone, is_step
 from watchroom.projections.agents import AgentView
 from watchroom.projections.budgets import BudgetProjection
 from watchroom.projections.buffers import BufferProjection
+from watchroom.projections.decisions import DecisionProjection
 from watchroom.projections.fold_state import State, dump_state, kept_attributes, load_state
 from watchroom.projections.model import (
     BUCKETS,
@@ -39,7 +40,7 @@ RECENT: Final = 400
 
 KEPT_DELIVERIES: Final = 500
 """So many acknowledged deliveries the model carries: those that were acknowledged last."""
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Of what `Fold.dump` gives. Another one whenever what is kept, or what rows come to mean, changes: what was
 dumped before is folded anew."""
 _OWN: Final = "fold"
@@ -77,6 +78,7 @@ class Fold:
         self._activity: dict[int, int] = {}
         self._conflicts = ConflictTracker()
         self._requests = RequestProjection()
+        self._decisions = DecisionProjection()
         self._sessions = SessionProjection()
         self._tasks = TaskProjection()
         self._buffers = BufferProjection()
@@ -168,7 +170,11 @@ class Fold:
             self._apply_to_agent(row)
             if row.zone in SHARED:
                 self._conflicts.apply(row)
-            if row.zone in self._handlers:
+            flaw = self._decisions.apply(row, self._content, self._requests.asked)
+            if flaw:
+                self._needs.open_forged(row, flaw)
+            # An answer that does not count ends nothing.
+            if row.zone in self._handlers and not (flaw and row.zone == "request"):
                 self._handlers[row.zone](row)
             self._stopped = stopped_after(self._stopped, row)
             self._buffers.apply(row)
@@ -223,6 +229,7 @@ class Fold:
             outcomes=dict(self._outcomes),
             activity=dict(self._activity),
             timeline=self._timeline.current(),
+            people=self._decisions.people,
         )
         self._changed.clear()
         return self._model

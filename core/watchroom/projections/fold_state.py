@@ -24,6 +24,7 @@ from watchroom.rules.buffers import BufferRecord
 from watchroom.rules.config import Agent
 from watchroom.rules.conflicts import ConflictView, Refusal
 from watchroom.rules.handoffs import Delivery
+from watchroom.rules.people import People, Person
 from watchroom.rules.usage import UsageTotal
 
 _RECORDS: Final[tuple[Any, ...]] = (
@@ -41,6 +42,8 @@ _RECORDS: Final[tuple[Any, ...]] = (
     MessageView,
     Need,
     OpenWork,
+    People,
+    Person,
     Refusal,
     RequestView,
     SessionView,

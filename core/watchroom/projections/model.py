@@ -18,6 +18,7 @@ from watchroom.rules.budgets import BudgetUse
 from watchroom.rules.conflicts import ConflictView
 from watchroom.rules.handoffs import Delivery
 from watchroom.rules.needs import URGENCY, NeedAnswer, NeedKind, is_acknowledgeable, need_answers
+from watchroom.rules.people import People
 from watchroom.rules.requests import has_expired
 
 BUCKET_SECONDS: Final = 5
@@ -174,6 +175,8 @@ class Model(NamedTuple):
     """The agents that a person paused together and nobody resumed since, each with the row that told it."""
     timeline: TimelineView = TimelineView()
     """How busy it was, and where something happened that people look for, since the first row."""
+    people: People = People()
+    """Who is enrolled."""
     outcomes: Mapping[Outcome, int] = MappingProxyType({})
     activity: Mapping[int, int] = MappingProxyType({})
 

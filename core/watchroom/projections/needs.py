@@ -85,6 +85,10 @@ class NeedProjection:
         """Take in that the config which ``row`` made does not count: a need, until another one is made."""
         self._add("outside", row._replace(error=ConfigInvalid.code))
 
+    def open_forged(self, row: Row, flaw: str) -> None:
+        """Take in that the decision ``row`` does not count, for the rule ``flaw``."""
+        self._add("forged", row._replace(error=flaw))
+
     def apply_step(self, row: Row) -> None:
         """Take in ``row``, a step of a session: an agent that an error stopped needs a person, until it goes
         on."""

@@ -153,6 +153,11 @@ class RequestProjection:
             self._ended.append(self._open.pop(row.path)._replace(ended=row))
             self._changed = True
 
+    def asked(self, path: str) -> Row | None:
+        """The row of the open request at ``path``, None where there is none."""
+        view = self._open.get(path)
+        return view.row if view is not None else None
+
     def current(self) -> tuple[tuple[RequestView, ...], tuple[RequestView, ...]]:
         """Those that are open and those that have ended, newest first; the same objects if none changed."""
         if self._changed:

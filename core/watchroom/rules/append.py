@@ -191,6 +191,14 @@ def _row_of_write(draft: Write, decision: Decision, seq: int, time: int) -> Row:
     )
 
 
+def row_of(draft: Draft, seq: int, time: int) -> Row:
+    """The row that ``draft`` becomes, with the number ``seq`` at ``time``, where it is accepted."""
+    if isinstance(draft, Note):
+        return _row_of_note(draft, seq, time)
+    accepted = Decision("ok", max(0, draft.expected) + 1, "", dict(draft.detail or {}))
+    return _row_of_write(draft, accepted, seq, time)
+
+
 def _row_of_note(draft: Note, seq: int, time: int) -> Row:
     sha256, size = (draft.sha256, draft.size) if draft.content is None else _checksum(draft.content)
     detail = dict(draft.detail or {})

@@ -21,6 +21,7 @@ from watchroom.model import (
 )
 
 NeedKind: TypeAlias = Literal[
+    "forged",
     "conflict",
     "request",
     "lost",
@@ -93,7 +94,7 @@ def need_key(kind: NeedKind, actor: str, row: Row) -> str:
         return actor
     if kind == "expired":
         return EXPIRED
-    if kind == "denied":
+    if kind in ("denied", "forged"):
         return f"{actor} {row.zone} {row.path}"
     if kind == "outside":
         return f"{row.zone} {row.path}"
@@ -122,6 +123,7 @@ _REQUEST_ANSWERS: Final[Mapping[str, tuple[NeedAnswer, ...]]] = {
     "select": ("choose",),
 }
 _ANSWERS: Final[Mapping[NeedKind, tuple[NeedAnswer, ...]]] = {
+    "forged": ("seen",),
     "conflict": ("merge",),
     "lost": ("resume", "seen"),
     "failed": ("resume", "message", "seen"),

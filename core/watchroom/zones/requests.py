@@ -33,6 +33,7 @@ from watchroom.rules.requests import (
     request_state,
     summarize_request,
 )
+from watchroom.zones.people import PeopleZone
 from watchroom.zones.store import Store
 
 ZONE: Final = "request"
@@ -51,10 +52,11 @@ class RequestOutcome(NamedTuple):
 
 
 class RequestZone:
-    """What agents ask of people, in ``store``."""
+    """What agents ask of people, in ``store``; ``people`` says whose answers count."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, people: PeopleZone) -> None:
         self._store = store
+        self._people = people
 
     def now(self) -> int:
         """The time by the journal's clock, in nanoseconds since the epoch."""
@@ -148,11 +150,20 @@ class RequestZone:
 
     def ended(self, path: str) -> RequestOutcome | None:
         """How the request at ``path`` ended, None while it is open."""
-        row = self._store.journal.version(ZONE, path, 2)
+        row = self._end_of(path)
         if row is None:
             return None
         content = self._store.content(row)
         return RequestOutcome(parse_answer(content) if content else None, row)
+
+    def _end_of(self, path: str) -> Row | None:
+        """The first version after the request itself that counts: an answer that nobody may give, or that
+        was changed, ends nothing."""
+        journal = self._store.journal
+        row = journal.version(ZONE, path, 2)
+        while row is not None and row.tool == ANSWER and self._people.find_flaw(row):
+            row = journal.version(ZONE, path, (row.version or 0) + 1)
+        return row
 
     def find(self, number: int) -> Request:
         """The request whose row is ``number``. Raises `RequestNotFound`."""
@@ -195,10 +206,15 @@ class RequestZone:
             detail[TERMINAL] = _has_terminal()
         text = dump_answer(answer) if answer else ""
         draft = Write(actor, tool, ZONE, asked.path, text, message, 1, detail)
-        row, head = self._store.write(draft)
-        if row.outcome != "ok":
-            raise _closing_error(asked.seq, head)
-        return row
+        while True:
+            row, head = self._store.write(draft)
+            if row.outcome == "ok":
+                return row
+            end = self._end_of(asked.path)
+            if end is not None or head is None:
+                raise _closing_error(asked.seq, end)
+            # What stands there does not count: it keeps nobody from answering.
+            draft = draft._replace(expected=head.version or 1)
 
 
 def _has_terminal() -> bool:

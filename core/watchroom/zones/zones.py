@@ -17,10 +17,12 @@ from watchroom.zones.boards import BoardZone
 from watchroom.zones.budgets import BudgetZone
 from watchroom.zones.collab import CollabZone
 from watchroom.zones.conflict_settlement import ConflictSettlement
+from watchroom.zones.decision_signing import DecisionSigning
 from watchroom.zones.document_reverts import DocumentReversal
 from watchroom.zones.handoff import HandoffZone
 from watchroom.zones.leases import Leases
 from watchroom.zones.members import Members
+from watchroom.zones.people import PeopleZone
 from watchroom.zones.policy_guard import PolicyGuard
 from watchroom.zones.private import PrivateZone
 from watchroom.zones.requests import RequestZone
@@ -70,7 +72,9 @@ class Zones:
         self.conflicts = ConflictSettlement(store, self.collab, self.boards, reconciler)
         self.acknowledgements = Acknowledgements(store)
         self.alerts = Alerts(store)
-        self.requests = RequestZone(store)
+        self.people = PeopleZone(store)
+        self.signing = DecisionSigning(store, self.people)
+        self.requests = RequestZone(store, self.people)
         self.budgets = BudgetZone(store, self.requests)
         self.session_zone = SessionZone(store, self.policy)
         self.stops = StopZone(store, self.session_zone)

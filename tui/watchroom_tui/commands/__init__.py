@@ -35,6 +35,7 @@ COMMANDS: Final = (
     Command("host", "machines"),
     Command("move", "machines"),
     Command("member", "member"),
+    Command("person", "people"),
     Command("server", "server"),
     Command("export", "inspect"),
     Command("fork", "fork"),

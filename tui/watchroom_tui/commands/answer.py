@@ -40,6 +40,7 @@ def declare_answer(parser: ArgumentParser, texts: Catalogue) -> None:
         "--arguments", action="append", default=[], metavar="[CALL=]JSON", help=texts("cli.argument.edited")
     )
     add_review_arguments(parser, texts)
+    parser.add_argument("--key", default="", metavar="FILE", help=texts("cli.argument.key"))
     parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
     add_utc_argument(parser, texts)
 
@@ -54,7 +55,7 @@ def run_answer(args: Namespace, texts: Catalogue) -> int:
             _print(workspace, args.request, texts)
             return 0
         call = _answer_call(workspace, args, request, texts)
-        result = act_as_person(workspace, args.person or name_of_this_person(), call)
+        result = act_as_person(workspace, args.person or name_of_this_person(), call, key=args.key)
     print_json(result, indent=2)
     return 0 if result["success"] else 1
 

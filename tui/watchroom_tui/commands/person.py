@@ -25,15 +25,36 @@ def name_of_this_person() -> str:
 
 
 def act_as_person(
-    workspace: Workspace, person: str, call: PersonCall, *, language: Language | None = None
+    workspace: Workspace,
+    person: str,
+    call: PersonCall,
+    *,
+    language: Language | None = None,
+    key: str = "",
 ) -> Mapping[str, Json]:
     """Make ``call`` in ``workspace`` as the person of that name; returns the tool's result, in ``language``
-    (default: the workspace's). Refused beneath an agent's client; people shall see that it was tried. Raises
-    `InvalidAgentId`."""
+    (default: the workspace's). Refused beneath an agent's client; people shall see that it was tried. Where
+    it has to be signed it is, with the key file ``key`` (default: that person's). Raises `InvalidAgentId`,
+    and what unlocking a key does."""
     from watchroom.clients.errors import AgentCannotAnswer
     from watchroom.clients.parent_agent import find_parent_agent
+    from watchroom.texts import catalogue
+    from watchroom.zones.people_errors import SignatureRequired
+
+    from watchroom_tui.commands.passphrase import ask_passphrase
+    from watchroom_tui.signing_keys import open_signer
 
     tools = workspace.tools_for_human(person, language=language)
     if agent := find_parent_agent(workspace.root, os.environ):
         return tools.refuse(call.tool, call.arguments, AgentCannotAnswer(agent=agent))
-    return tools.dispatch_tool_call(call.tool, call.arguments)
+    result = tools.dispatch_tool_call(call.tool, call.arguments)
+    if result.get("error") != SignatureRequired.code:
+        return result
+    texts = catalogue(language or workspace.config.language, "watchroom_tui.texts")
+    workspace.signing.signer = open_signer(
+        workspace.people.current(),
+        person,
+        lambda path: ask_passphrase(texts("cli.person.passphrase", path=path)),
+        key,
+    )
+    return result if workspace.signing.signer is None else tools.dispatch_tool_call(call.tool, call.arguments)

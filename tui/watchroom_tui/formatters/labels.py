@@ -57,6 +57,7 @@ TASK_MARKS: Final[dict[str, Span]] = {
 ENDED_MARK: Final = Span("–", "dim")
 """Before an agent that works no more."""
 NEED_MARKS: Final[dict[str, Span]] = {
+    "forged": Span("✗", "error"),
     "conflict": Span("⚔", "error"),
     "request": Span("◐", "accent"),
     "lost": Span("◌", "error"),
@@ -71,6 +72,17 @@ NEED_MARKS: Final[dict[str, Span]] = {
     "stalled": Span("○", "warning"),
     "handoff": Span("✉", "accent"),
 }
+
+
+_FLAWS: Final[dict[str, str]] = {
+    "decision_unsigned": "unsigned",
+    "decision_stranger": "not_theirs",
+    "decision_role": "not_theirs",
+    "decision_limits": "not_theirs",
+    "decision_expired": "not_theirs",
+    "decision_key": "not_theirs",
+}
+"""What people are told of why a decision does not count, by the rule; of any other: it differs."""
 
 
 MARKER_SIGNS: Final[dict[str, Span]] = {
@@ -237,6 +249,9 @@ def need_text(need: Need, texts: Catalogue) -> str:
         return texts("need.lost_resumable", against=sanitize(need.against), resume=sanitize(need.hint))
     if need.kind in ("failed", "breaker", "budget"):
         return sanitize(need.row.message)
+    if need.kind == "forged":
+        why = texts(f"need.flaw.{_FLAWS.get(need.row.error, 'differs')}")
+        return texts("need.forged", who=sanitize(need.row.actor), what=sanitize(need.row.tool), why=why)
     who = sanitize(need.row.actor)
     if need.kind == "conflict" and need.row.tool == REVERT_WORK:
         return texts("need.conflict_of_revert", message=sanitize(need.row.message))

@@ -21,6 +21,7 @@ from watchroom_tui.context import (
 from watchroom_tui.screen_registry import load_screen_class
 
 NEED_SCREENS: Final = {
+    "forged": "activity",
     "conflict": "files",
     "request": "requests",
     "expired": "requests",

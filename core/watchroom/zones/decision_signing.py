@@ -1,0 +1,42 @@
+"""Signs the decisions of the person at this process, on their way into the journal."""
+
+from __future__ import annotations
+
+from watchroom.model import Draft, Note
+from watchroom.rules.append import row_of
+from watchroom.rules.decisions import NAMESPACE, describe_decision, find_flaw, is_decision, sign_draft
+from watchroom.rules.people import ZONE
+from watchroom.signing.signer import Signer
+from watchroom.zones.people import PeopleZone
+from watchroom.zones.people_errors import MayNotDecide, SignatureRequired
+from watchroom.zones.store import Store
+
+
+class DecisionSigning:
+    """Signs with the ``signer`` that a person has unlocked, what would else not count in the closed workspace
+    of ``store``, by what ``people`` says of them. May be used from any thread."""
+
+    def __init__(self, store: Store, people: PeopleZone) -> None:
+        self._store = store
+        self._people = people
+        self.signer: Signer | None = None
+        store.commits.sign_with(self.sign)
+
+    def sign(self, draft: Draft) -> Draft:
+        """``draft``, signed where it is a decision that has to be. Raises `SignatureRequired` where no key is
+        unlocked, `MayNotDecide` where the signature would not count, and what the signer raises."""
+        if not is_decision(draft) or (isinstance(draft, Note) and draft.outcome != "ok"):
+            return draft
+        people = self._people.current()
+        if not people.is_closed and draft.zone != ZONE:
+            return draft
+        if self.signer is None:
+            raise SignatureRequired(tool=draft.tool)
+        journal = self._store.journal
+        time = journal.now()
+        signed = describe_decision(draft, people, self.signer.key, time, journal.row)
+        done = sign_draft(draft, signed, self.signer.sign(signed.encode(), NAMESPACE))
+        flaw = find_flaw(row_of(done, journal.last_seq() + 1, time), people, journal.row, draft.content)
+        if flaw:
+            raise MayNotDecide(person=draft.actor, tool=draft.tool, rule=flaw)
+        return done

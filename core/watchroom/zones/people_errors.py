@@ -1,0 +1,23 @@
+"""Why somebody is not enrolled, or may not decide."""
+
+from __future__ import annotations
+
+from watchroom.errors import DeniedError
+
+
+class PersonRefused(DeniedError):
+    """Somebody cannot be enrolled or revoked so. Values: person, rule."""
+
+    code = "person_refused"
+
+
+class SignatureRequired(DeniedError):
+    """The workspace is closed: a decision counts only when it is signed. Values: tool."""
+
+    code = "signature_required"
+
+
+class MayNotDecide(DeniedError):
+    """Somebody's decision would not count. Values: person, tool, rule."""
+
+    code = "may_not_decide"

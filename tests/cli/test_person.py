@@ -1,0 +1,89 @@
+"""``watchroom person``: from nobody to a signed approval, typed as a person would."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from cli.running import Captured, printed, printed_json, refusal, run
+from watchroom import Workspace
+from watchroom.rules.requests import PendingCall, Request
+from watchroom_tui.cli import REFUSED
+from watchroom_tui.signing_keys import key_path
+
+SESAME = "open sesame\n"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+
+
+@pytest.fixture
+def types(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    monkeypatch.setattr("sys.stdin", io.StringIO(SESAME * 20))
+    return monkeypatch
+
+
+def ask(team: str) -> int:
+    call = PendingCall("c1", "run_command", '{"command": "make"}')
+    with Workspace.open(team) as workspace:
+        path = f"alice/1/{workspace.journal.last_seq()}"
+        return workspace.requests.ask("alice", path, Request("approve", calls=(call,))).seq
+
+
+def answered(team: str, number: int) -> str | None:
+    with Workspace.open(team) as workspace:
+        asked = workspace.journal.row(number)
+        assert asked is not None
+        ended = workspace.requests.ended(asked.path)
+        return ended.row.actor if ended else None
+
+
+def test_from_nobody_to_a_signed_approval(capsys: Captured, team: str, types: pytest.MonkeyPatch) -> None:
+    assert "watchroom person add" in printed(capsys, "person", "list", team)
+    said = printed(capsys, "person", "add", team, "dana")
+    assert said.startswith("dana is the owner, by the key SHA256:")
+    assert Path(key_path("dana")).exists()
+    number = ask(team)
+    assert printed_json(capsys, "answer", team, str(number), "--approve", "--as", "dana")["success"]
+    assert answered(team, number) == "human:dana"
+    listed = printed_json(capsys, "person", "list", team, "--json")
+    assert listed["closed"]
+    assert [(each["name"], each["role"]) for each in listed["people"]] == [("dana", "owner")]
+    assert printed_json(capsys, "verify", team, "--json")["clean"]
+
+
+def test_who_has_no_key_decides_nothing(capsys: Captured, team: str, types: pytest.MonkeyPatch) -> None:
+    printed(capsys, "person", "add", team, "dana")
+    number = ask(team)
+    status, out, _ = run(capsys, "answer", team, str(number), "--approve", "--as", "mallory")
+    assert (status, "signature_required" in out) == (REFUSED, True)
+    types.setattr("sys.stdin", io.StringIO("guessed\n"))
+    assert "passphrase" in refusal(capsys, "answer", team, str(number), "--approve", "--as", "dana")
+    assert answered(team, number) is None
+
+
+def test_an_owner_enrols_and_revokes_others(capsys: Captured, team: str, types: pytest.MonkeyPatch) -> None:
+    printed(capsys, "person", "add", team, "dana")
+    assert "person key" in run(capsys, "person", "add", team, "eve", "--as", "dana")[2]
+    line = printed(capsys, "person", "key", team, "eve").strip()
+    assert "supervisor" in printed(capsys, "person", "add", team, "eve", "--key", line, "--as", "dana")
+    number = ask(team)
+    printed_json(capsys, "answer", team, str(number), "--reject", "no", "--as", "eve")
+    assert answered(team, number) == "human:eve"
+    assert "eve" in refusal(capsys, "person", "add", team, "mallory", "--key", line, "--as", "eve")
+    assert "eve" in printed(capsys, "person", "revoke", team, "eve", "--as", "dana")
+    number = ask(team)
+    assert run(capsys, "answer", team, str(number), "--approve", "--as", "eve")[0] == REFUSED
+    assert "open" in printed(capsys, "person", "revoke", team, "dana", "--as", "dana")
+    printed_json(capsys, "answer", team, str(number), "--approve", "--as", "anybody")
+    assert answered(team, number) == "human:anybody"
+
+
+def test_an_agents_shell_enrols_nobody(capsys: Captured, team: str, types: pytest.MonkeyPatch) -> None:
+    types.setattr("watchroom_tui.commands.people.find_parent_agent", lambda root, environ: "alice")
+    assert "alice" in refusal(capsys, "person", "add", team, "dana")
+    assert not printed_json(capsys, "person", "list", team, "--json")["closed"]
