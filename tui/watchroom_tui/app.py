@@ -39,6 +39,7 @@ from watchroom_tui.keymap import changed_actions, palette_title
 from watchroom_tui.localization import load_texts
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screen_registry import STYLESHEETS, load_screen_class
+from watchroom_tui.services.decision_signing import DecisionSigning
 from watchroom_tui.services.feed import Feed
 from watchroom_tui.services.feed_messages import ModelChanged, OutageChanged
 from watchroom_tui.services.navigator import Navigator
@@ -115,6 +116,7 @@ class WatchroomApp(ReplayApp):
         self._file_watcher: FileWatcher | None = None
         self._agent_stop: AgentStop | None = None
         self._visited: list[str] = []
+        self._signing = DecisionSigning(self)
         self.navigator = Navigator(self)
         self.drafts = DraftStore()
         self.keymap = settings.keymap if settings else {}
@@ -211,8 +213,7 @@ class WatchroomApp(ReplayApp):
         if workspace is None:
             self.explain_read_only()
             return None
-        tools = workspace.tools_for_human(self.person)
-        return await asyncio.to_thread(tools.dispatch_tool_call, tool, arguments)
+        return await self._signing.act(workspace, tool, arguments)
 
     async def wait_for_workspace(self) -> Workspace | None:
         """The workspace, as soon as it is open: a quick key means what it says. None where nothing can be

@@ -34,6 +34,9 @@ class KeySigner:
     def key(self) -> PublicKey:
         return self._key
 
+    def lock(self) -> None:
+        """Nothing: the key lives as long as this does."""
+
     def sign(self, message: bytes, namespace: str) -> str:
         return armour(
             self._key, namespace, wire_signature(self._private.sign(signed_bytes(message, namespace)))

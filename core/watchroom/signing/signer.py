@@ -15,6 +15,10 @@ class Signer(Protocol):
         """The public key by which its signatures are checked."""
         ...
 
+    def lock(self) -> None:
+        """Sign no more. May be called again."""
+        ...
+
     def sign(self, message: bytes, namespace: str) -> str:
         """The signature of ``message`` in ``namespace``, as text. Raises `SignerLocked`, `SignerFailed`."""
         ...

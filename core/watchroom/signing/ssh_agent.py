@@ -35,6 +35,9 @@ class DeviceSigner:
     def key(self) -> PublicKey:
         return self._key
 
+    def lock(self) -> None:
+        """Nothing: the device asks for a touch each time."""
+
     def sign(self, message: bytes, namespace: str) -> str:
         flags = (0).to_bytes(4, "big")
         asked = bytes([_SIGN]) + strings(self._key.blob, signed_bytes(message, namespace)) + flags

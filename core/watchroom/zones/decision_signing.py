@@ -22,6 +22,12 @@ class DecisionSigning:
         self.signer: Signer | None = None
         store.commits.sign_with(self.sign)
 
+    def close(self) -> None:
+        """Lock the key, if one is unlocked."""
+        if self.signer is not None:
+            self.signer.lock()
+            self.signer = None
+
     def sign(self, draft: Draft) -> Draft:
         """``draft``, signed where it is a decision that has to be. Raises `SignatureRequired` where no key is
         unlocked, `MayNotDecide` where the signature would not count, and what the signer raises."""

@@ -147,7 +147,8 @@ class Zones:
         return Notifications(self._store, self.conflicts)
 
     def close(self) -> None:
-        """Stop commands, write the checkpoints that are behind, and let go of all folders."""
+        """Stop commands, write the checkpoints that are behind, lock keys, and let go of all folders."""
+        self.signing.close()
         if self._commands is not None:
             self._commands.close()
         if self._realtime is not None:

@@ -1,0 +1,91 @@
+"""In a closed workspace the dashboard asks for the passphrase at the first decision, and stopping needs none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tui.driver import User, dashboard
+from watchroom import Workspace
+from watchroom.model import Write
+from watchroom.rules.people import Person
+from watchroom.rules.requests import PendingCall, Request
+from watchroom.signing import create_key_file, open_key_file
+from watchroom_tui.signing_keys import key_path
+
+SESAME = "sesame"
+CALL = PendingCall("c1", "run_command", '{"command": "make"}')
+
+
+@pytest.fixture
+def closed(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """A workspace whose owner is the person at the dashboard, with two requests of alice's."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    key = create_key_file(key_path("dana"), SESAME, cost=16)
+    workspace.signing.signer = open_key_file(key_path("dana"), SESAME)
+    workspace.people.add("human:dana", Person("dana", "owner", (key.line,)))
+    workspace.signing.signer = None
+    for number in (1, 2):
+        workspace.requests.ask("alice", f"alice/1/{number}", Request("approve", calls=(CALL,)))
+    return workspace
+
+
+async def approves(user: User) -> None:
+    await user.until(lambda: user.model.requests, "a request")
+    await user.press("exclamation_mark")
+    await user.until(lambda: user.place == "requests", "the requests")
+    await user.sees("run make")
+    await user.press("a")
+
+
+def forget_key() -> None:
+    """Take the key file away."""
+    Path(key_path("dana")).unlink()
+
+
+def answered(workspace: Workspace) -> list[int]:
+    """Which of the two requests were answered so that it counts."""
+    return [number for number in (1, 2) if workspace.requests.ended(f"alice/1/{number}")]
+
+
+async def test_the_first_decision_asks_for_the_passphrase_and_the_next_does_not(closed: Workspace) -> None:
+    async with dashboard(closed) as user:
+        await approves(user)
+        await user.sees("Passphrase", "closed", "unlock")
+        await user.type("wrong")
+        await user.press("enter")
+        await user.sees("does not open it")
+        await user.type(SESAME)
+        assert not user.shows(SESAME)
+        await user.press("enter")
+        await user.until(lambda: len(answered(closed)) == 1, "an answer that counts")
+        await user.until(lambda: len(user.model.requests) == 1, "one request")
+        await user.press("a")
+        await user.until(lambda: answered(closed) == [1, 2], "both answered")
+        assert user.place != "UnlockDialog"
+    assert closed.verify() == []
+
+
+async def test_who_goes_back_decides_nothing(closed: Workspace) -> None:
+    async with dashboard(closed) as user:
+        await approves(user)
+        await user.sees("Passphrase")
+        await user.press("escape")
+        await user.is_told("closed")
+        assert answered(closed) == []
+
+
+async def test_who_has_no_key_is_told_what_to_do(closed: Workspace) -> None:
+    forget_key()
+    async with dashboard(closed) as user:
+        await approves(user)
+        await user.is_told("watchroom person add")
+        assert answered(closed) == []
+
+
+async def test_a_forged_decision_is_a_need(closed: Workspace) -> None:
+    closed.journal.append([Write("human:eve", "answer_request", "request", "alice/1/1", "{}", expected=1)])
+    async with dashboard(closed) as user:
+        await user.sees("forged", "nobody signed it")
+        assert len(user.model.requests) == 2

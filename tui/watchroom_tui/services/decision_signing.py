@@ -1,0 +1,93 @@
+"""Acts of a person that have to be signed: the key is unlocked at the first of them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from watchroom.errors import WatchroomError
+from watchroom.model import Json
+
+from watchroom_tui.context import Dashboard
+from watchroom_tui.sanitize import sanitize
+
+if TYPE_CHECKING:
+    from watchroom.rules.people import People
+    from watchroom.signing import Signer
+    from watchroom.workspace import Workspace
+
+_NEEDS_KEY: Final = ("signature_required", "signer_locked")
+"""The errors of acts that an unlocked key makes possible."""
+_IDLE_SECONDS: Final = 15 * 60.0
+_IDLE_SECONDS_SHARED: Final = 5 * 60.0
+"""After so long a key is locked that nobody uses; the second where others may type into the terminal."""
+
+
+class DecisionSigning:
+    """Makes the acts of the person at the dashboard ``app``."""
+
+    def __init__(self, app: Dashboard) -> None:
+        self._app = app
+        self._unlocking = asyncio.Lock()
+
+    async def act(self, workspace: Workspace, tool: str, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Call ``tool`` with ``arguments`` in ``workspace`` as the person; where it has to be signed, have
+        them unlock their key first. Returns the tool's result."""
+        tools = workspace.tools_for_human(self._app.person)
+        result = await asyncio.to_thread(tools.dispatch_tool_call, tool, arguments)
+        if result.get("error") not in _NEEDS_KEY:
+            return result
+        before = workspace.signing.signer
+        async with self._unlocking:
+            # Another act may have had it unlocked meanwhile.
+            if workspace.signing.signer is before and not await self._unlock(workspace):
+                return result
+        return await asyncio.to_thread(tools.dispatch_tool_call, tool, arguments)
+
+    async def _unlock(self, workspace: Workspace) -> bool:
+        """Whether the person's key can sign now."""
+        try:
+            signer = await self._open_signer(await asyncio.to_thread(workspace.people.current))
+        except WatchroomError as error:
+            self._app.show_message(
+                f"{error.message(self._app.language)} {error.suggestion(self._app.language)}", "error"
+            )
+            return False
+        if signer is not None:
+            workspace.signing.signer = signer
+        return signer is not None
+
+    async def _open_signer(self, people: People) -> Signer | None:
+        from watchroom.signing import SignerProcess, WrongPassphrase
+
+        from watchroom_tui.signing_keys import find_device, key_path
+
+        app, name = self._app, self._app.person
+        device = await asyncio.to_thread(find_device, people, name)
+        if device is not None:
+            app.show_message(app.texts("unlock.touch"))
+            return device
+        path, problem = key_path(name), ""
+        idle = _IDLE_SECONDS_SHARED if os.environ.get("TMUX") else _IDLE_SECONDS
+        while await asyncio.to_thread(os.path.exists, path):
+            passphrase = await self._ask(path, problem, idle)
+            if passphrase is None:
+                return None
+            try:
+                return await asyncio.to_thread(SignerProcess.unlock, path, passphrase, idle_seconds=idle)
+            except WrongPassphrase:
+                problem = app.texts("unlock.wrong") + " "
+        return None
+
+    async def _ask(self, path: str, problem: str, idle: float) -> str | None:
+        """The passphrase of the key file at ``path``, None if the person goes back."""
+        # The dialog is loaded with its first use.
+        from watchroom_tui.dialogs.unlock import UnlockDialog
+
+        texts = self._app.texts
+        typed: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        hint = problem + texts("unlock.hint", path=sanitize(path), minutes=round(idle / 60))
+        self._app.push_screen(UnlockDialog(texts("unlock.title"), hint), typed.set_result)
+        return await typed
