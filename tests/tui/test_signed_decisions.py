@@ -61,7 +61,7 @@ async def test_the_first_decision_asks_for_the_passphrase_and_the_next_does_not(
         await user.press("enter")
         await user.until(lambda: len(answered(closed)) == 1, "an answer that counts")
         await user.until(lambda: len(user.model.requests) == 1, "one request")
-        await user.press("a")
+        await approves(user)
         await user.until(lambda: answered(closed) == [1, 2], "both answered")
         assert user.place != "UnlockDialog"
     assert closed.verify() == []
