@@ -162,6 +162,13 @@ BUDGET_WARNING: Final = "budget_warning"
 BUDGET_REACHED: Final = "budget_reached"
 """The tool by which Watchroom says that a budget is used up, and which request asks people about it."""
 
+CHECKPOINT: Final = "journal_checkpoint"
+"""The tool by which Watchroom says what the tree over all rows before was."""
+WORKSPACE_ID: Final = "workspace_id"
+"""The tool of the row that gives the workspace its id."""
+OF_JOURNAL: Final = (CHECKPOINT, WORKSPACE_ID)
+"""The tools by which Watchroom says something of the journal itself, of which nobody has to know."""
+
 SEND_ALERT: Final = "send_alert"
 """The tool by which Watchroom says that it sent an alert, or could not; the path is the target's name."""
 
@@ -321,10 +328,17 @@ def actor_kind(actor: str) -> ActorKind:
 
 def is_step(row: Row) -> bool:
     """Whether ``row`` only tells how a session or a command goes on: what they do to files has rows of its
-    own."""
+    own. So does what Watchroom says of the journal itself."""
     if row.zone == "command":
         return row.tool == PRINTED
+    if row.zone == "workspace":
+        return is_of_journal(row)
     return row.zone == "session" and row.outcome == "ok" and not row.actor.startswith(HUMAN_PREFIX)
+
+
+def is_of_journal(row: Row) -> bool:
+    """Whether ``row`` only says something of the journal itself."""
+    return row.tool in OF_JOURNAL and row.actor == SYSTEM and row.outcome == "ok"
 
 
 def timestamp(time_ns: int) -> str:

@@ -49,10 +49,13 @@ if TYPE_CHECKING:
     from watchroom.sandbox.probe import SandboxProbe
     from watchroom.search import SearchIndex, SearchQuery, SearchResult
     from watchroom.toolbox import Toolbox
+    from watchroom.transparency import Sealing
     from watchroom.zones.realtime import RealtimeZone
 
 _SNAPSHOT_SECONDS: Final = 10.0
 """So often it is asked whether a snapshot is missing."""
+_CHECKPOINT_SECONDS: Final = 10.0
+"""So often it is asked whether a checkpoint of the journal is due."""
 _INDEX_SECONDS: Final = 2.0
 """So often it is asked whether there are rows that the index of searches does not have."""
 
@@ -106,6 +109,11 @@ class Workspace(Zones):
         self._search_index: SearchIndex | None = None
         self._indexing = Repeater(
             "search", _INDEX_SECONDS, lambda closing: self.search_index.index_missing(self.journal, closing)
+        )
+
+        self._sealing: Sealing | None = None
+        self._checkpoints = Repeater(
+            "checkpoints", _CHECKPOINT_SECONDS, lambda closing: self.sealing.write_due(closing)
         )
 
     @classmethod
@@ -360,6 +368,17 @@ class Workspace(Zones):
         which row. Raises `InvalidSearch`, `JournalError`."""
         return self.search_index.search(self.journal, query)
 
+    @property
+    def sealing(self) -> Sealing:
+        """The checkpoints of the journal, which a thread writes while the workspace is open."""
+        if self._sealing is None:
+            # Most calls are over before one is due.
+            from watchroom.transparency import Sealing
+
+            place = find_journal(self.root) if self.journal.is_shared else None
+            self._sealing = Sealing(self.journal, self._commits.commit, place or self.root)
+        return self._sealing
+
     def close(self) -> None:
         """Write what waits, and let go of everything. May be called again."""
         if self._is_closed:
@@ -368,9 +387,12 @@ class Workspace(Zones):
         self.dispatcher.close()
         self._snapshots.close()
         self._indexing.close()
+        self._checkpoints.close()
         if self._sessions is not None:
             self._sessions.close()
         super().close()
+        if self._sealing is not None:
+            self._sealing.write_last()
         self._remote.close()
         self._commits.close()
         self._follower.close()

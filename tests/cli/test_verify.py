@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from threading import Event
 
 from cli.running import Captured, printed_rows, row_of, run
 from damage import break_content, version_file
+from transparency.sealed import tamper
 from watchroom import Workspace
-from watchroom_tui.cli import OK, REFUSED
+from watchroom_tui.cli import OK, REFUSED, USAGE
 
 
 def test_verify_of_what_agrees_says_so_and_ends_with_0(capsys: Captured, team: str) -> None:
@@ -112,3 +114,45 @@ def test_verify_repair_tells_each_thing_that_it_did(capsys: Captured, team: str)
     assert need["row"] in [row["seq"] for row in told["recorded"]]
     status, out, _ = run(capsys, "verify", team, "--repair")
     assert (status, len(out.splitlines())) == (OK, 1), "what was told is not told again"
+
+
+def test_verify_says_how_far_the_journal_is_sealed_and_what_was_changed_since(
+    capsys: Captured, team: str, tmp_path: Path
+) -> None:
+    published = tmp_path / "seal.txt"
+    with Workspace.open(team) as workspace:
+        workspace.sealing.publish_to(str(published))
+        assert workspace.sealing.write_due(Event(), at_once=True)
+        sealed = workspace.sealing.newest()
+        workspace.tools("alice").dispatch_tool_call("collab_list", {})
+    assert sealed is not None
+    status, out, _ = run(capsys, "verify", team, "--against", str(published))
+    line = out.splitlines()[-1]
+    assert status == OK
+    assert line.startswith(f"sealed to row {sealed.row} by SHA256:")
+    assert f"as in {published} up to row {sealed.row}" in line
+    tamper(Path(team, ".watchroom/journal.db"), "UPDATE rows SET time=time-1 WHERE seq=2")
+    status, out, _ = run(capsys, "verify", team)
+    assert (status, out.splitlines()[-1]) == (
+        REFUSED,
+        f"changed: rows after 0 and before the checkpoint at row {sealed.row + 1} are not as they were sealed",
+    )
+    tamper(Path(team, ".watchroom/journal.db"), f"DELETE FROM rows WHERE seq>{sealed.row - 2}")
+    status, out, _ = run(capsys, "verify", team, "--against", str(published), "--json")
+    checkpoints = json.loads(out)["checkpoints"]
+    assert status == REFUSED
+    assert {(each["kind"], each["anchor"]["kind"]) for each in checkpoints["findings"]} == {
+        ("truncated", "place"),
+        ("truncated", "given"),
+    }
+
+
+def test_verify_against_what_is_no_checkpoint_says_so(capsys: Captured, team: str, tmp_path: Path) -> None:
+    given = tmp_path / "seal.txt"
+    given.write_text("watchroom/x\n", encoding="utf-8")
+    status, _, err = run(capsys, "verify", team, "--against", str(given))
+    assert status == REFUSED
+    assert "no checkpoint" in err
+    status, _, err = run(capsys, "verify", team, "--against", str(given) + "s")
+    assert status == USAGE
+    assert "cannot be compared with" in err

@@ -10,18 +10,22 @@ from dataclasses import asdict
 from typing import NamedTuple
 
 from rich.console import Console
+from rich.progress import Progress
 from rich.text import Text
 from watchroom.journal import Journal
 from watchroom.model import OUTSIDE, SYSTEM, Row, row_as_json
 from watchroom.projections import Need, read_model
 from watchroom.texts import Catalogue
+from watchroom.transparency import Anchor, SealReport, read_given
 from watchroom.verify import Problem
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.time_argument import open_journal
 from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.seals import seal_as_json, seal_lines
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.usage import WrongUsage
 
 
 class Repair(NamedTuple):
@@ -35,18 +39,20 @@ class Repair(NamedTuple):
 
 def declare_verify(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("dir", help=texts("cli.argument.dir"))
+    parser.add_argument("--against", metavar="FILE", help=texts("cli.argument.against"))
     parser.add_argument("--repair", action="store_true", help=texts("cli.argument.repair"))
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
 
 
 def run_verify(args: Namespace, texts: Catalogue) -> int:
+    given = _read_given(args.against, texts)
     with closing(open_journal(args.dir)) as journal:
         before = journal.last_seq()
     # Its spinner is drawn with escapes.
     console = Console(file=sys.__stderr__)
     repair = Repair()
     with (
-        console.status(Text(texts("cli.verify.comparing", root=sanitize(args.dir)))),
+        console.status(Text(texts("cli.verify.comparing", root=sanitize(args.dir)))) as status,
         Workspace.open(args.dir, create=False, scan=False) as workspace,
     ):
         problems = workspace.verify()
@@ -55,12 +61,37 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
             repair = _repair(workspace.journal, before, problems, remaining)
             problems = remaining
         rows = workspace.journal.last_seq()
+        status.stop()
+        report = _verify_checkpoints(workspace, given, console, texts)
     if args.json:
-        _print_as_json(problems, rows, repair if args.repair else None, texts)
+        _print_as_json(problems, rows, report, repair if args.repair else None, texts)
     else:
         _print_repair(repair, texts)
         _print_problems(problems, rows, args, texts)
-    return 0 if not problems else 1
+        lines = seal_lines(report, texts)
+        for line in (*lines.agrees, *lines.findings):
+            print(line)
+    return 0 if not problems and not report.findings else 1
+
+
+def _read_given(path: str | None, texts: Catalogue) -> list[Anchor]:
+    """The checkpoint to compare with, if one is given. Raises `WrongUsage` where it is none."""
+    if path is None:
+        return []
+    try:
+        return [Anchor("given", path, read_given(path))]
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise WrongUsage(texts("cli.seal.unusable", path=sanitize(path), reason=reason)) from error
+
+
+def _verify_checkpoints(
+    workspace: Workspace, given: list[Anchor], console: Console, texts: Catalogue
+) -> SealReport:
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task(texts("cli.seal.reading"), total=workspace.journal.last_seq())
+        bar = progress.tasks[task]
+        return workspace.sealing.verify(given, lambda done, _: progress.advance(task, done - bar.completed))
 
 
 def _repair(journal: Journal, before: int, found: list[Problem], remaining: list[Problem]) -> Repair:
@@ -75,10 +106,13 @@ def _repair(journal: Journal, before: int, found: list[Problem], remaining: list
     return Repair([each for each in found if each not in remaining], recorded, needs)
 
 
-def _print_as_json(problems: list[Problem], rows: int, repair: Repair | None, texts: Catalogue) -> None:
+def _print_as_json(
+    problems: list[Problem], rows: int, report: SealReport, repair: Repair | None, texts: Catalogue
+) -> None:
     found: dict[str, object] = {
-        "clean": not problems,
+        "clean": not problems and not report.findings,
         "rows": rows,
+        "checkpoints": seal_as_json(report),
         "problems": [asdict(each) for each in problems],
     }
     if repair is not None:

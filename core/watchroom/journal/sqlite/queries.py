@@ -186,6 +186,10 @@ def filter_clauses(only: RowFilter) -> tuple[str, list[str | int]]:
     if not only.steps:
         clauses += " AND NOT (zone='session' AND outcome='ok' AND actor NOT LIKE 'human:%')"
         clauses += " AND NOT (zone='command' AND tool='command_output')"
+        clauses += (
+            " AND NOT (zone='workspace' AND tool IN ('journal_checkpoint','workspace_id')"
+            " AND actor='system' AND outcome='ok')"
+        )
     if only.after is not None:
         clauses += " AND seq>?"
         values.append(only.after)

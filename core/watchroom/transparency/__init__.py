@@ -1,0 +1,31 @@
+"""Tamper evidence: a tree over the journal's rows, checkpoints of it as rows, and what compares them.
+
+It follows behind: no commit waits for it. What was changed before the newest checkpoint is found; that the
+same user cannot make all checkpoints anew is due only to those kept elsewhere (`Anchors`).
+"""
+
+from watchroom.transparency.anchors import Anchor, Anchors, read_given
+from watchroom.transparency.checkpoint_rows import RecordedCheckpoint, recorded_checkpoints
+from watchroom.transparency.checkpoint_writer import CheckpointWriter
+from watchroom.transparency.sealing import Seal, Sealing
+from watchroom.transparency.verification import (
+    Finding,
+    FindingKind,
+    SealReport,
+    verify_checkpoints,
+)
+
+__all__ = [
+    "Anchor",
+    "Anchors",
+    "CheckpointWriter",
+    "Finding",
+    "FindingKind",
+    "RecordedCheckpoint",
+    "Seal",
+    "SealReport",
+    "Sealing",
+    "read_given",
+    "recorded_checkpoints",
+    "verify_checkpoints",
+]

@@ -1,0 +1,108 @@
+"""The tree over the rows of a journal, read as far as it goes, and kept so that nobody begins at row 1."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Final
+
+from watchroom.journal import Journal
+from watchroom.model import Row
+from watchroom.rules.merkle import HASH_BYTES, Frontier, GrowingTree
+from watchroom.rules.row_leaf import hash_row
+
+FORM: Final = "tree/1"
+"""Of the snapshots: another one whenever leaves or frontiers are made in another way."""
+KEEP_ROWS: Final = 50_000
+"""After so many rows that were read without a checkpoint the tree is kept, too."""
+_NUMBER: Final = 8
+_log = logging.getLogger("watchroom")
+
+
+class JournalTree:
+    """The tree over the rows up to ``seq`` of a journal. Tokens have no leaves: not everyone may read them,
+    and all have to find the same root."""
+
+    def __init__(self, tree: GrowingTree | None = None, seq: int = 0) -> None:
+        self._tree = tree or GrowingTree()
+        self._seq = seq
+
+    @property
+    def seq(self) -> int:
+        """The number of the last row that was read."""
+        return self._seq
+
+    @property
+    def size(self) -> int:
+        """How many leaves there are."""
+        return self._tree.size
+
+    def root(self) -> bytes:
+        """The root over all rows so far."""
+        return self._tree.root()
+
+    def add(self, row: Row) -> bool:
+        """Take in ``row``, the next one; whether it became a leaf."""
+        self._seq = row.seq
+        if row.zone == "token":
+            return False
+        self._tree.add(hash_row(row))
+        return True
+
+    def keep(self, journal: Journal) -> None:
+        """Keep this tree beside ``journal``. Raises `JournalError`."""
+        size, roots = self._tree.frontier
+        row = journal.row(self._seq)
+        if row is None:
+            return
+        data = size.to_bytes(_NUMBER, "big") + hash_row(row) + b"".join(roots)
+        journal.keep_snapshot(FORM, self._seq, sha256(data).digest() + data)
+
+
+def open_tree(journal: Journal, until: int | None = None) -> JournalTree:
+    """The newest tree that is kept of ``journal`` at or before row ``until``, an empty one where there is
+    none. It is taken at its word, but for damage and another journal's: who wants to know that no row was
+    changed begins at the first one. Raises `JournalError`."""
+    while (kept := journal.snapshot(FORM, as_of=until)) is not None:
+        tree = _load(journal, kept.seq, kept.data)
+        if tree is not None:
+            return tree
+        _log.warning("the tree at row %d is passed over", kept.seq)
+        until = kept.seq - 1
+    return JournalTree()
+
+
+def _load(journal: Journal, seq: int, data: bytes) -> JournalTree | None:
+    checksum, body = data[:HASH_BYTES], data[HASH_BYTES:]
+    head = _NUMBER + HASH_BYTES
+    row = journal.row(seq)
+    if sha256(body).digest() != checksum or len(body) < head or row is None:
+        return None
+    size, last, rest = int.from_bytes(body[:_NUMBER], "big"), body[_NUMBER:head], body[head:]
+    if last != hash_row(row) or len(rest) != size.bit_count() * HASH_BYTES:
+        return None
+    roots = tuple(rest[start : start + HASH_BYTES] for start in range(0, len(rest), HASH_BYTES))
+    return JournalTree(GrowingTree(Frontier(size, roots)), seq)
+
+
+def read_rows(
+    journal: Journal,
+    tree: JournalTree,
+    until: int,
+    goes_on: Callable[[], bool],
+    told: Callable[[Row], None],
+    batch: int = 1000,
+) -> bool:
+    """Read rows into ``tree`` up to row ``until``, as long as ``goes_on``; ``told`` gets each row that became
+    a leaf, after it did. Whether all were read. Raises `JournalError`."""
+    while tree.seq < until:
+        if not goes_on():
+            return False
+        rows = journal.rows(tree.seq, until=until, limit=batch)
+        if not rows:
+            break
+        for row in rows:
+            if tree.add(row):
+                told(row)
+    return True

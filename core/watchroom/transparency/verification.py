@@ -1,0 +1,185 @@
+"""Compares a journal with all checkpoints of it: those among its rows, and those that are kept elsewhere."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from watchroom.journal import Journal
+from watchroom.model import Row, is_of_journal
+from watchroom.rules.checkpoint_note import NAMESPACE, Checkpoint, SignedCheckpoint
+from watchroom.rules.merkle import EMPTY_ROOT
+from watchroom.sshsig import InvalidSignature, SigningNotInstalled, verify
+from watchroom.sshsig.signature import key_of
+from watchroom.transparency.anchors import Anchor
+from watchroom.transparency.checkpoint_rows import recorded_checkpoints
+from watchroom.transparency.journal_tree import JournalTree, read_rows
+from watchroom.zones.workspace_id import find_workspace_id
+
+FindingKind: TypeAlias = Literal["changed", "truncated", "forked", "replaced", "signature"]
+"""Rows were changed between two checkpoints; the journal is shorter than it was; it is another one than was
+published since some row; another workspace was sealed here; a signature is wrong."""
+_BATCH: Final = 5_000
+
+
+class Finding(NamedTuple):
+    """One thing that shows tampering. ``after``: the last row that still is as it was sealed (0: none is);
+    ``until``: the row of the first checkpoint that does not agree, of one kept elsewhere the last row that it
+    covers. ``rows`` there are, ``sealed`` there were. ``anchor``: what shows it, None where the journal's own
+    rows do."""
+
+    kind: FindingKind
+    after: int = 0
+    until: int = 0
+    rows: int = 0
+    sealed: int = 0
+    anchor: Anchor | None = None
+
+
+class SealReport(NamedTuple):
+    """What the checkpoints of a journal say. ``workspace`` is its id, ``rows`` how many leaves it has.
+    ``newest`` is the largest checkpoint that agrees, ``signer`` the fingerprint of who signed it (empty: it
+    is unsigned, or that cannot be checked here), ``since`` how many rows came after it, and ``anchors``
+    those kept elsewhere that agree."""
+
+    workspace: str = ""
+    rows: int = 0
+    newest: SignedCheckpoint | None = None
+    signer: str = ""
+    since: int = 0
+    anchors: tuple[Anchor, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+class _Own(NamedTuple):
+    seq: int
+    signed: SignedCheckpoint
+
+
+def verify_checkpoints(
+    journal: Journal,
+    anchors: Callable[[str], Sequence[Anchor]] = lambda _: (),
+    told: Callable[[int, int], None] = lambda _, __: None,
+) -> SealReport:
+    """Compare all rows of ``journal`` with its checkpoints, and with the ``anchors`` of a workspace, which
+    are given for its id. ``told`` gets how far it is: up to which row, of which. Trusts nothing that is
+    derived. Raises `JournalError`."""
+    workspace = find_workspace_id(journal)
+    outside = [*anchors(workspace)]
+    recorded = recorded_checkpoints(journal)[::-1]
+    own = [_Own(each.row.seq, each.signed) for each in recorded if each.signed is not None]
+    wanted = {each.signed.checkpoint.size for each in own} | {each.signed.checkpoint.size for each in outside}
+    found = _read(journal, wanted, told)
+    replaced, mine = _of_others(workspace, outside)
+    agreeing = [each for each in own if found.agrees(each.signed.checkpoint, workspace)]
+    broken = [each.row.seq for each in recorded if each.signed is None]
+    broken += [each.seq for each in own if each not in agreeing]
+    good = [each for each in mine if found.agrees(each.signed.checkpoint, workspace)]
+    sealed = [each.signed for each in agreeing] + [each.signed for each in good]
+    findings = [*replaced, *_find_changes(sealed, broken), *_find_forks(found, own, sealed, mine)]
+    findings += _find_wrong_signatures([*own, *(_Own(0, each.signed) for each in mine)])
+    newest = max(sealed, key=lambda each: each.checkpoint.size, default=None)
+    return SealReport(
+        workspace,
+        found.size,
+        newest,
+        _signer(newest),
+        found.count_after(newest.checkpoint.size if newest else 0),
+        tuple(good),
+        tuple(findings),
+    )
+
+
+class _Found:
+    """The roots of a journal at the sizes that were asked for."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.states: dict[int, tuple[bytes, int]] = {0: (EMPTY_ROOT, 0)}
+        """By size, the root and the last row."""
+        self.of_journal: list[int] = []
+        """How many leaves were before each row that says something of the journal itself."""
+
+    def agrees(self, checkpoint: Checkpoint, workspace: str) -> bool:
+        known = self.states.get(checkpoint.size)
+        return checkpoint.workspace == workspace and known == (checkpoint.root, checkpoint.seq)
+
+    def count_after(self, size: int) -> int:
+        return self.size - size - (len(self.of_journal) - bisect_left(self.of_journal, size))
+
+
+def _read(journal: Journal, wanted: set[int], told: Callable[[int, int], None]) -> _Found:
+    found, tree, last = _Found(), JournalTree(), journal.last_seq()
+
+    def look(row: Row) -> None:
+        if tree.size in wanted:
+            found.states[tree.size] = (tree.root(), row.seq)
+        if row.zone == "workspace" and is_of_journal(row):
+            found.of_journal.append(tree.size - 1)
+
+    def go_on() -> bool:
+        told(tree.seq, last)
+        return True
+
+    read_rows(journal, tree, last, go_on, look, _BATCH)
+    told(last, last)
+    found.size = tree.size
+    return found
+
+
+def _of_others(workspace: str, outside: Sequence[Anchor]) -> tuple[list[Finding], list[Anchor]]:
+    """Of the anchors those of another workspace, as findings, and those of this one: all where it has no id,
+    which may have been cut off."""
+    mine = [each for each in outside if workspace in (each.signed.checkpoint.workspace, "")]
+    others = [each for each in outside if each not in mine]
+    return [Finding("replaced", sealed=each.signed.checkpoint.size, anchor=each) for each in others], mine
+
+
+def _find_changes(sealed: Sequence[SignedCheckpoint], broken: Sequence[int]) -> list[Finding]:
+    if not broken:
+        return []
+    until = min(broken)
+    after = max((each.checkpoint.seq for each in sealed if each.checkpoint.seq < until), default=0)
+    return [Finding("changed", after, until)]
+
+
+def _find_forks(
+    found: _Found, own: Sequence[_Own], sealed: Sequence[SignedCheckpoint], mine: Sequence[Anchor]
+) -> list[Finding]:
+    # What the journal's own checkpoint shows is a change: it goes on from there.
+    told = {each.signed.body for each in own} | {each.body for each in sealed}
+    findings = []
+    for each in sorted(mine, key=lambda anchor: anchor.signed.checkpoint.size):
+        size, until = each.signed.checkpoint.size, each.signed.checkpoint.seq
+        if each.signed.body in told:
+            continue
+        after = max((known.checkpoint.seq for known in sealed if known.checkpoint.size < size), default=0)
+        kind: FindingKind = "truncated" if size > found.size else "forked"
+        findings.append(Finding(kind, after, until, found.size, size, each))
+    return findings
+
+
+def _find_wrong_signatures(signed: Sequence[_Own]) -> list[Finding]:
+    return [
+        Finding("signature", until=each.signed.checkpoint.seq) for each in signed if _is_wrong(each.signed)
+    ]
+
+
+def _is_wrong(signed: SignedCheckpoint) -> bool:
+    if not signed.signature:
+        return False
+    try:
+        verify(signed.signature, signed.body.encode(), NAMESPACE, key_of(signed.signature))
+    except InvalidSignature:
+        return True
+    except SigningNotInstalled:
+        # It counts as unsigned.
+        return False
+    return False
+
+
+def _signer(signed: SignedCheckpoint | None) -> str:
+    if signed is None or not signed.signature or _is_wrong(signed):
+        return ""
+    return key_of(signed.signature).fingerprint

@@ -1,0 +1,97 @@
+"""What the checkpoints of a journal say, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from watchroom.model import Json, timestamp
+from watchroom.texts import Catalogue
+from watchroom.transparency import Anchor, Finding, SealReport
+
+from watchroom_tui.formatters.local_time import local_time
+from watchroom_tui.sanitize import sanitize
+
+
+@dataclass(frozen=True, slots=True)
+class SealLines:
+    """What agrees, and what shows tampering, each a line."""
+
+    agrees: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
+
+
+def seal_lines(report: SealReport, texts: Catalogue) -> SealLines:
+    """``report`` as lines; none where the journal never had a checkpoint."""
+    newest, agrees = report.newest, []
+    if newest is not None:
+        by = texts("cli.seal.signed", signer=report.signer) if report.signer else texts("cli.seal.unsigned")
+        places = dict.fromkeys(_kept(each, texts) for each in report.anchors)
+        kept = "; ".join(places) or texts("cli.seal.kept_nowhere")
+        row = newest.checkpoint.seq
+        agrees.append(texts("cli.seal.sealed", row=row, by=by, kept=kept, since=report.since))
+    findings = (_said(each, texts) for each in report.findings)
+    return SealLines(tuple(agrees), tuple(dict.fromkeys(findings)))
+
+
+def seal_as_json(report: SealReport) -> dict[str, Json]:
+    """``report`` for programs."""
+    newest = report.newest
+    return {
+        "workspace": report.workspace,
+        "rows": report.rows,
+        "sealed": newest and _signed_as_json(newest.checkpoint.seq, newest.checkpoint.size, newest.text),
+        "signer": report.signer,
+        "since": report.since,
+        "anchors": [_anchor_as_json(each) for each in report.anchors],
+        "findings": [
+            {
+                "kind": each.kind,
+                "after": each.after,
+                "until": each.until,
+                "rows": each.rows,
+                "sealed": each.sealed,
+                "anchor": each.anchor and _anchor_as_json(each.anchor),
+            }
+            for each in report.findings
+        ],
+    }
+
+
+def _kept(anchor: Anchor, texts: Catalogue) -> str:
+    checkpoint = anchor.signed.checkpoint
+    time = local_time(checkpoint.time)
+    row = checkpoint.seq
+    if anchor.kind in ("state", "place"):
+        return texts("cli.seal.kept", row=row, time=time)
+    path = sanitize(anchor.path)
+    name = "cli.seal.published" if anchor.kind == "published" else "cli.seal.given"
+    return texts(name, row=row, time=time, path=path)
+
+
+def _said(finding: Finding, texts: Catalogue) -> str:
+    where = sanitize(finding.anchor.path) if finding.anchor else ""
+    if finding.kind == "changed":
+        return texts("cli.seal.changed", after=finding.after, until=finding.until)
+    if finding.kind == "truncated":
+        return texts("cli.seal.truncated", rows=finding.rows, sealed=finding.sealed, where=where)
+    if finding.kind == "forked":
+        return texts("cli.seal.forked", after=finding.after, until=finding.until, where=where)
+    if finding.kind == "replaced":
+        return texts("cli.seal.replaced", sealed=finding.sealed, where=where)
+    return texts("cli.seal.signature", until=finding.until)
+
+
+def _anchor_as_json(anchor: Anchor) -> dict[str, Json]:
+    checkpoint = anchor.signed.checkpoint
+    return {
+        "kind": anchor.kind,
+        "path": anchor.path,
+        "row": checkpoint.seq,
+        "size": checkpoint.size,
+        "root": checkpoint.root.hex(),
+        "time": timestamp(checkpoint.time),
+    }
+
+
+def _signed_as_json(row: int, size: int, text: str) -> dict[str, Json]:
+    return {"row": row, "size": size, "checkpoint": text}
