@@ -89,3 +89,24 @@ async def test_a_forged_decision_is_a_need(closed: Workspace) -> None:
     async with dashboard(closed) as user:
         await user.sees("forged", "nobody signed it")
         assert len(user.model.requests) == 2
+
+
+async def test_keys_that_a_program_sends_through_tmux_decide_nothing(
+    closed: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed.signing.signer = open_key_file(key_path("dana"), SESAME)
+    tmux = tmp_path / "bin/tmux"
+    tmux.parent.mkdir()
+    tmux.write_text("#!/bin/sh\necho 1700000000\n")
+    tmux.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmux.parent), prepend=":")
+    monkeypatch.setenv("TMUX", "/tmp/socket,1,0")
+    async with dashboard(closed) as user:
+        await approves(user)
+        await user.is_told("a program sent the keys")
+        assert answered(closed) == []
+        await user.until(lambda: any(each.kind == "forged" for each in user.model.needs), "a need")
+        tmux.write_text("#!/bin/sh\ndate +%s\n")
+        await user.press("a")
+        await user.until(lambda: len(answered(closed)) == 1, "an answer of somebody who types")
+        await user.sees("signed with SHA256:")

@@ -66,7 +66,7 @@ class NeedProjection:
             author = self._authors.get(need_key(kind, row.actor, row), row.actor)
             if author != row.actor:
                 self._add(kind, row, author)
-        elif kind in ("budget", "breaker"):
+        elif kind in ("budget", "breaker", "forged"):
             self._add(kind, row)
         elif kind == "handoff":
             self._add(kind, row, split_handoff(row.path)[1])

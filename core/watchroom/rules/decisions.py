@@ -58,6 +58,7 @@ _UNSIGNED: Final = frozenset({SIGNED, SIGNATURE, KEY, TRACEPARENT, BEGAN, "call"
 _ABOUT: Final = ("request", "conflict", "resolves")
 """The fields of a detail that name rows which a decision is about."""
 _MOST_BYTES: Final = 4_000
+_LONGEST_FINGERPRINT: Final = 60
 _MOST_ABOUT: Final = 1_000
 Lookup = Callable[[int], Row | None]
 """Gives the row of a number."""
@@ -66,6 +67,18 @@ Lookup = Callable[[int], Row | None]
 def is_decision(row: Row | Draft) -> bool:
     """Whether ``row`` is a decision of a person that counts only with a signature in a closed workspace."""
     return row.tool in DECISION_TOOLS and row.actor.startswith("human:")
+
+
+def signing_key(row: Row) -> str:
+    """The fingerprint of the key by which the decision ``row`` says that it is signed, empty where it says
+    none."""
+    signed = row.detail.get(SIGNED)
+    try:
+        told = json.loads(signed) if isinstance(signed, str) else None
+    except (ValueError, RecursionError):
+        return ""
+    key = told.get("key") if isinstance(told, dict) else None
+    return key[:_LONGEST_FINGERPRINT] if isinstance(key, str) else ""
 
 
 def describe_decision(draft: Draft, people: People, key: PublicKey, time: int, lookup: Lookup) -> str:

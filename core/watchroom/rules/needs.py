@@ -46,6 +46,8 @@ command that resumes, a message to the agent, or that a person has seen it."""
 
 EXPIRED: Final = "expired"
 """The key of the need for all requests that expired."""
+TRIPWIRES: Final = frozenset({"agent_cannot_answer", "keys_not_typed"})
+"""The errors of decisions that somebody else tried to make in a person's name."""
 _OPENED_BY_SYSTEM: Final[Mapping[str, NeedKind]] = {
     LOST: "lost",
     BUDGET_WARNING: "budget",
@@ -67,7 +69,7 @@ def need_opened_by(row: Row) -> NeedKind | None:
         return "outside" if row.outcome == "conflict" or row.error == "config_invalid" else None
     if row.kind == "human" and row.version is None:
         # A person who is refused sees it at once.
-        return None
+        return "forged" if row.error in TRIPWIRES else None
     if row.outcome == "denied":
         return "denied"
     if row.outcome == "conflict":

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from watchroom.model import Draft, Note
 from watchroom.rules.append import row_of
-from watchroom.rules.decisions import NAMESPACE, describe_decision, find_flaw, is_decision, sign_draft
+from watchroom.rules.decisions import (
+    DECISION_TOOLS,
+    NAMESPACE,
+    describe_decision,
+    find_flaw,
+    is_decision,
+    sign_draft,
+)
 from watchroom.rules.people import ZONE
-from watchroom.signing.signer import Signer
 from watchroom.zones.people import PeopleZone
 from watchroom.zones.people_errors import MayNotDecide, SignatureRequired
 from watchroom.zones.store import Store
+
+if TYPE_CHECKING:
+    from watchroom.signing import Signer
 
 
 class DecisionSigning:
@@ -21,6 +32,10 @@ class DecisionSigning:
         self._people = people
         self.signer: Signer | None = None
         store.commits.sign_with(self.sign)
+
+    def needs_key(self, tool: str) -> bool:
+        """Whether a person's ``tool`` has to be signed, and no key is unlocked. Raises `JournalError`."""
+        return self.signer is None and tool in DECISION_TOOLS and self._people.current().is_closed
 
     def close(self) -> None:
         """Lock the key, if one is unlocked."""

@@ -76,6 +76,8 @@ NEED_MARKS: Final[dict[str, Span]] = {
 
 _FLAWS: Final[dict[str, str]] = {
     "decision_unsigned": "unsigned",
+    "agent_cannot_answer": "by_agent",
+    "keys_not_typed": "not_typed",
     "decision_stranger": "not_theirs",
     "decision_role": "not_theirs",
     "decision_limits": "not_theirs",

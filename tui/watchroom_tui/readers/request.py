@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from watchroom.model import Json
 from watchroom.projections.proposals import Proposal
 from watchroom.queries.requests import RequestDetails
+from watchroom.rules.decisions import signing_key
 from watchroom.rules.requests import DIFFERENCE, POLICY_RULE, PendingCall, parse_arguments
 from watchroom.rules.reviews import LineKey, Review, can_write_part
 from watchroom.texts import Catalogue
@@ -247,6 +248,9 @@ def _answer_lines(details: RequestDetails, texts: Catalogue) -> list[Line]:
             Span(f"  {sanitize(ended.actor)} · {zoned_time(ended.time)}", "dim"),
         ]
     ]
+    signed = signing_key(ended)
+    if signed:
+        lines.append([Span(f"   {texts('request.signed', fingerprint=sanitize(signed))}", "dim")])
     answer = details.answer
     if answer is not None:
         said = [answer.text, *answer.values, *(each.reason for each in answer.decisions)]

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Final
 
 from watchroom.errors import WatchroomError
 from watchroom.model import Json
+from watchroom.rules.decisions import DECISION_TOOLS
+from watchroom.zones.people_errors import KeysNotTyped
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.tmux import has_recent_typing
 
 if TYPE_CHECKING:
     from watchroom.rules.people import People
     from watchroom.signing import Signer
     from watchroom.workspace import Workspace
 
-_NEEDS_KEY: Final = ("signature_required", "signer_locked")
-"""The errors of acts that an unlocked key makes possible."""
+_LOCKED: Final = "signer_locked"
+"""The error of an act whose key has locked itself since the last one."""
 _IDLE_SECONDS: Final = 15 * 60.0
 _IDLE_SECONDS_SHARED: Final = 5 * 60.0
 """After so long a key is locked that nobody uses; the second where others may type into the terminal."""
@@ -36,8 +39,14 @@ class DecisionSigning:
         """Call ``tool`` with ``arguments`` in ``workspace`` as the person; where it has to be signed, have
         them unlock their key first. Returns the tool's result."""
         tools = workspace.tools_for_human(self._app.person)
+        async with self._unlocking:
+            # Before it is tried: of what a person is about to unlock there need be no refusal.
+            if await asyncio.to_thread(workspace.signing.needs_key, tool):
+                await self._unlock(workspace)
+        if await asyncio.to_thread(self._is_sent, workspace, tool):
+            return await asyncio.to_thread(tools.refuse, tool, arguments, KeysNotTyped(tool=tool))
         result = await asyncio.to_thread(tools.dispatch_tool_call, tool, arguments)
-        if result.get("error") not in _NEEDS_KEY:
+        if result.get("error") != _LOCKED:
             return result
         before = workspace.signing.signer
         async with self._unlocking:
@@ -45,6 +54,12 @@ class DecisionSigning:
             if workspace.signing.signer is before and not await self._unlock(workspace):
                 return result
         return await asyncio.to_thread(tools.dispatch_tool_call, tool, arguments)
+
+    @staticmethod
+    def _is_sent(workspace: Workspace, tool: str) -> bool:
+        """Whether ``tool`` would be signed, and a program sent the keys."""
+        would_sign = workspace.signing.signer is not None and tool in DECISION_TOOLS
+        return would_sign and not has_recent_typing(os.environ)
 
     async def _unlock(self, workspace: Workspace) -> bool:
         """Whether the person's key can sign now."""

@@ -1,0 +1,29 @@
+"""Whether somebody types at the tmux that this process is in, or a program sends keys to it."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Mapping
+from typing import Final
+
+_RECENT_SECONDS: Final = 2
+"""Who types now typed so lately; tmux tells whole seconds."""
+_ANSWER_SECONDS: Final = 2.0
+
+
+def has_recent_typing(environ: Mapping[str, str]) -> bool:
+    """Whether a client of the tmux session named in ``environ`` was typed into just now. Keys that a program
+    sends (``send-keys``) are no activity of a client. True where this is no tmux, or it does not answer: it
+    is a tripwire, and proves nothing."""
+    socket, _, rest = environ.get("TMUX", "").partition(",")
+    session = rest.rpartition(",")[2]
+    if not socket or not session.isdigit():
+        return True
+    command = ["tmux", "-S", socket, "list-clients", "-t", f"${session}", "-F", "#{client_activity}"]
+    try:
+        told = subprocess.run(command, capture_output=True, timeout=_ANSWER_SECONDS, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return True
+    times = [int(each) for each in told.split() if each.isdigit()]
+    return any(time.time() - each < _RECENT_SECONDS + 1 for each in times)
