@@ -7,10 +7,9 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from watchroom.errors import WatchroomError
+from watchroom.errors import KeysNotTyped, WatchroomError
 from watchroom.model import Json
 from watchroom.rules.decisions import DECISION_TOOLS
-from watchroom.zones.people_errors import KeysNotTyped
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.sanitize import sanitize
