@@ -397,12 +397,6 @@ class RequestNotFound(WatchroomError):
     code = "request_not_found"
 
 
-class KeysNotTyped(DeniedError):
-    """A decision came by keys that a program sent to the terminal. Values: tool."""
-
-    code = "keys_not_typed"
-
-
 class RequestClosed(WatchroomError):
     """A request that was answered before, or withdrawn. Values: request, by."""
 

@@ -14,11 +14,11 @@ from watchroom import Agent, Workspace
 from watchroom.errors import RequestClosed, WatchroomError
 from watchroom.model import ANSWER, Row, Write
 from watchroom.projections import read_model
+from watchroom.rules.decision_errors import MayNotDecide, PersonRefused, SignatureRequired
 from watchroom.rules.decisions import SIGNATURE, SIGNED
 from watchroom.rules.people import Person
 from watchroom.rules.requests import Answer, decide_all, dump_answer
 from watchroom.sshsig import parse_key, verify
-from watchroom.zones.people_errors import MayNotDecide, PersonRefused, SignatureRequired
 
 
 def approval(team: Team, number: int) -> Answer:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from watchroom.model import Draft, Note
 from watchroom.rules.append import row_of
+from watchroom.rules.decision_errors import MayNotDecide, SignatureRequired
 from watchroom.rules.decisions import (
     DECISION_TOOLS,
     NAMESPACE,
@@ -16,7 +17,6 @@ from watchroom.rules.decisions import (
 )
 from watchroom.rules.people import ZONE
 from watchroom.zones.people import PeopleZone
-from watchroom.zones.people_errors import MayNotDecide, SignatureRequired
 from watchroom.zones.store import Store
 
 if TYPE_CHECKING:

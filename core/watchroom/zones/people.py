@@ -16,9 +16,9 @@ from typing import Final
 from watchroom.errors import VersionConflict
 from watchroom.journal import Journal
 from watchroom.model import IDENTIFY, Row, Write, Zone
+from watchroom.rules.decision_errors import PersonRefused
 from watchroom.rules.decisions import apply_person_row, find_flaw
 from watchroom.rules.people import ADD_PERSON, REVOKE_PERSON, ZONE, People, Person
-from watchroom.zones.people_errors import PersonRefused
 from watchroom.zones.store import Store
 
 ID_ZONE: Final[Zone] = "workspace"

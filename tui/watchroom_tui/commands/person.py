@@ -38,8 +38,8 @@ def act_as_person(
     and what unlocking a key does."""
     from watchroom.clients.errors import AgentCannotAnswer
     from watchroom.clients.parent_agent import find_parent_agent
+    from watchroom.rules.decision_errors import SignatureRequired
     from watchroom.texts import catalogue
-    from watchroom.zones.people_errors import SignatureRequired
 
     from watchroom_tui.commands.passphrase import ask_passphrase
     from watchroom_tui.signing_keys import open_signer

@@ -7,8 +7,9 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from watchroom.errors import KeysNotTyped, WatchroomError
+from watchroom.errors import WatchroomError
 from watchroom.model import Json
+from watchroom.rules.decision_errors import KeysNotTyped
 from watchroom.rules.decisions import DECISION_TOOLS
 
 from watchroom_tui.context import Dashboard

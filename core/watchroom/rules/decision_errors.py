@@ -17,6 +17,12 @@ class SignatureRequired(DeniedError):
     code = "signature_required"
 
 
+class KeysNotTyped(DeniedError):
+    """A decision came by keys that a program sent to the terminal. Values: tool."""
+
+    code = "keys_not_typed"
+
+
 class MayNotDecide(DeniedError):
     """Somebody's decision would not count. Values: person, tool, rule."""
 
