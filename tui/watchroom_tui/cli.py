@@ -54,13 +54,14 @@ def _run(typed: list[str]) -> int:
     # Newer Pythons would colour the help, in escapes.
     parser.color = False  # type: ignore[attr-defined]
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    # Only the command that was typed has to be loaded; all of them, where help may be wanted.
-    named = [command for command in COMMANDS if typed[:1] == [command.name]]
-    for command in named or COMMANDS:
+    # Only the command that was typed is loaded: the list of all needs no more than their names.
+    named = next((each for each in typed if not each.startswith("-")), None)
+    for command in COMMANDS:
         text = texts(f"cli.{command.name}.help")
         own = commands.add_parser(command.name, help=text, description=text)
         own.set_defaults(language=None)
-        command.declare(own, texts)
+        if command.name == named:
+            command.declare(own, texts)
     try:
         args = parser.parse_args(typed)
     except SystemExit as usage:

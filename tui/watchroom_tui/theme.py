@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import Final
 
 from textual.theme import Theme
 
-AGENT_COLOURS: Final = 12
 DARK: Final = "watchroom-dark"
 LIGHT: Final = "watchroom-light"
 
@@ -84,12 +82,3 @@ THEMES: Final = (
         ),
     ),
 )
-
-
-def agent_class(actor: str) -> str:
-    """The component class that colours an actor: the same for the same id, in every run."""
-    if actor.startswith("human:"):
-        return "human"
-    if actor in ("outside", "system"):
-        return actor
-    return f"agent-{zlib.crc32(actor.encode()) % AGENT_COLOURS}"

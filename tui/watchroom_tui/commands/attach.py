@@ -16,7 +16,6 @@ from typing import Any, cast
 
 import tomli_w
 from watchroom.clients import hook_client
-from watchroom.clients.attachment import Attachment
 from watchroom.clients.configuration import (
     CLIENTS,
     SERVERS,
@@ -41,6 +40,9 @@ def declare_hook(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_hook(args: Namespace, texts: Catalogue) -> int:
+    # The models of sessions are slow to load, and who attaches a client needs none.
+    from watchroom.clients.attachment import Attachment
+
     try:
         event = json.load(sys.stdin)
     except (ValueError, RecursionError) as error:

@@ -24,7 +24,6 @@ from watchroom_tui.commands.person import name_of_this_person
 from watchroom_tui.commands.time_argument import moment, open_journal
 from watchroom_tui.commands.watch import run_watch, watch_plainly
 from watchroom_tui.localization import load_texts
-from watchroom_tui.settings import read_settings, remember, settings_path
 from watchroom_tui.terminal import TerminalWatch, require_terminal
 from watchroom_tui.usage import WrongUsage
 
@@ -196,7 +195,9 @@ def run_dashboard(
     """Open the dashboard, on that screen; returns the exit status: not 0 if it broke."""
     # Nothing of what is made until the first paint is garbage; the app turns the collector on again.
     gc.disable()
+    # Textual is slow to load, and the commands here also run without a screen.
     from watchroom_tui.app import WatchroomApp
+    from watchroom_tui.settings import read_settings, remember, settings_path
 
     watch = TerminalWatch()
     path = settings_path()

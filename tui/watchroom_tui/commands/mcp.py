@@ -10,9 +10,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
-from watchroom.clients.attendant import Attendant
 from watchroom.clients.configuration import CLIENTS
-from watchroom.clients.processes import parent_process
 from watchroom.model import HUMAN_PREFIX
 from watchroom.texts import Catalogue
 from watchroom.validation import check_human_name
@@ -74,6 +72,10 @@ async def _serve_client(workspace: Workspace, args: Namespace, toolsets: Sequenc
     if args.client is None:
         await serve_stdio(workspace, args.agent, toolsets=toolsets, approval_tools=args.ask)
         return
+    # The models of sessions are slow to load, and only a client with hooks has sessions.
+    from watchroom.clients.attendant import Attendant
+    from watchroom.clients.processes import parent_process
+
     process = parent_process()
     attendant = Attendant(workspace, args.agent, args.client, process, is_strict=args.strict)
     loop = asyncio.get_running_loop()

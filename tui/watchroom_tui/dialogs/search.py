@@ -17,13 +17,13 @@ from watchroom.search import Hit, SearchIndex, SearchQuery, SearchResult, parse_
 from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.dialogs.base import ModalDialog
 from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import fit, fit_path
 from watchroom_tui.formatters.local_time import local_time
 from watchroom_tui.formatters.search_hit import marked_line, marked_lines
 from watchroom_tui.formatters.styled_text import Line, Span, fit_line
 from watchroom_tui.localization import texts_of
 from watchroom_tui.sanitize import sanitize
-from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.line_widget import content

@@ -10,10 +10,10 @@ from textual.app import ComposeResult
 from watchroom.texts import Catalogue
 
 from watchroom_tui.dialogs.base import Dialog
+from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.styled_text import Line, Span, lay_out, width_of
 from watchroom_tui.sanitize import sanitize
-from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.line_view import LineView
 
 _COLUMNS: Final = (Column(), Column(most=30), Column())

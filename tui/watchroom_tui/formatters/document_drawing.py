@@ -19,12 +19,12 @@ from watchroom.crdt.attribution import (
 from watchroom.model import Json
 from watchroom.texts import Catalogue
 
+from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.diff_drawing import Cell, Drawing
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Line, Span, cut, width_of
 from watchroom_tui.sanitize import sanitize, sanitize_lines
-from watchroom_tui.theme import agent_class
 
 _NAME: Final = 14
 _KEY: Final = 22

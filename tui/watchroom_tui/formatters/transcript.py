@@ -11,12 +11,12 @@ from watchroom.model import HUMAN_PREFIX, Row
 from watchroom.rules.requests import PendingCall, call_subject
 from watchroom.texts import Catalogue
 
+from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.diff_drawing import Cell, Drawing
 from watchroom_tui.formatters.labels import tool_name
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.sanitize import sanitize, sanitize_lines
-from watchroom_tui.theme import agent_class
 
 TranscriptEntryKind: TypeAlias = Literal["said", "call", "note", "stream"]
 

@@ -12,11 +12,11 @@ from watchroom.model import Row
 from watchroom.projections.blame import update_blame
 from watchroom.queries.versions import read_texts
 
+from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.diff_drawing import MEASURED, Cell, Drawing
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.sanitize import sanitize
-from watchroom_tui.theme import agent_class
 from watchroom_tui.worker.process import WorkerProcess
 
 AT_ONCE: Final = 4_000_000

@@ -14,13 +14,13 @@ from watchroom.rules.requests import DIFFERENCE, POLICY_RULE, PendingCall, parse
 from watchroom.rules.reviews import LineKey, Review, can_write_part
 from watchroom.texts import Catalogue
 
+from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.labels import tool_name
 from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.formatters.text_drawing import TextDrawing
 from watchroom_tui.formatters.transcript import format_json
 from watchroom_tui.sanitize import sanitize, sanitize_lines
-from watchroom_tui.theme import agent_class
 from watchroom_tui.worker.main import DiffLine
 
 MOST_LINES: Final = 2000

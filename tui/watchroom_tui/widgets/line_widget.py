@@ -15,9 +15,9 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
+from watchroom_tui.formatters.actor_class import AGENT_COLOURS
 from watchroom_tui.formatters.styled_text import Line
 from watchroom_tui.sanitize import sanitize
-from watchroom_tui.theme import AGENT_COLOURS
 
 STYLE_NAMES: Final = (
     *("dim", "strong", "title", "key", "ok", "warning", "error", "accent", "human", "outside", "system"),

@@ -14,6 +14,7 @@ from watchroom.texts import catalogue
 
 from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.budgets import (
     budget_amount,
     budget_bar,
@@ -27,7 +28,6 @@ from watchroom_tui.formatters.styled_text import Line, Span, sentence
 from watchroom_tui.formatters.task_tree import ended_agents, resume_commands
 from watchroom_tui.localization import now_of, texts_of
 from watchroom_tui.sanitize import sanitize
-from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.column_list import ColumnList
 
 SHORT_OUTCOME = 9

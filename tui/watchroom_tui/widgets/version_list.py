@@ -10,11 +10,11 @@ from watchroom.rules.details import met_version
 
 from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column, size
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.localization import texts_of
 from watchroom_tui.sanitize import sanitize
-from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.column_list import ColumnList
 
 SIZED_FROM: Final = 64

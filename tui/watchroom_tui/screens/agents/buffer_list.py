@@ -9,11 +9,11 @@ from watchroom.projections import BufferView
 from watchroom.projections.buffers import BufferState
 
 from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.localization import texts_of
 from watchroom_tui.sanitize import sanitize
-from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.column_list import ColumnList
 
 MARKS: Final[Mapping[BufferState, Span]] = {

@@ -8,10 +8,10 @@ from typing import ClassVar, Final, NamedTuple
 from watchroom.journal import ChangedPath
 from watchroom.queries.comparison import ChangeKind, PathDifference
 
+from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.sanitize import sanitize
-from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.column_list import ColumnList
 
 MARKS: Final[Mapping[ChangeKind, Span]] = {

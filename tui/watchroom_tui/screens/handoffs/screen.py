@@ -14,11 +14,11 @@ from watchroom.queries.rows import read_content
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.handoffs.delivery_list import DeliveryList
-from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_view import LineView
 

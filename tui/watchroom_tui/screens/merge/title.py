@@ -7,13 +7,13 @@ from typing import Final
 from rich.cells import cell_len
 from textual.strip import Strip
 
+from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.keymap import shown_key
 from watchroom_tui.localization import keymap_of, texts_of
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.merge.draft import MergeDraft
-from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.line_widget import LineWidget
 
 CHOOSING: Final = (

@@ -10,6 +10,7 @@ from watchroom.rules.budgets import BudgetUse
 from watchroom.texts import catalogue
 
 from watchroom_tui.context import dashboard_of
+from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.budgets import (
     budget_amount,
     budget_bar,
@@ -21,7 +22,6 @@ from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.localization import texts_of
 from watchroom_tui.sanitize import sanitize
-from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.column_list import ColumnList
 
 

@@ -7,12 +7,12 @@ from typing import ClassVar, NamedTuple
 
 from watchroom.rules.usage import UsageTotal
 
+from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.labels import cost_text, format_count
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.localization import texts_of
 from watchroom_tui.sanitize import sanitize
-from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.column_list import ColumnList
 
 

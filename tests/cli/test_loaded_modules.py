@@ -1,0 +1,39 @@
+"""A command loads what it uses when it runs: agents, hooks and scripts start many, and wait for each."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from watchroom import Workspace
+
+OF_SCREENS = frozenset({"textual", "markdown_it", "psycopg", "watchroom_tui.settings"})
+OF_SERVERS = frozenset({"mcp", "starlette", "uvicorn", "anyio"})
+OF_AGENTS = frozenset({"pydantic", "watchroom.runtime", "watchroom.clients.attendant"})
+OF_WORKSPACES = frozenset({"asyncio", "sqlite3", "watchroom.journal", "watchroom.workspace"})
+
+PRINT_LOADED = "import sys; from watchroom_tui.cli import main; main(sys.argv[1:]); print(*sys.modules)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unused"),
+    [
+        ("--version", OF_SCREENS | OF_SERVERS | OF_AGENTS | OF_WORKSPACES),
+        ("--help", OF_SCREENS | OF_SERVERS | OF_AGENTS | OF_WORKSPACES),
+        ("show {} agents", OF_SCREENS | OF_SERVERS | OF_AGENTS | {"asyncio"}),
+        ("attach claude {} --agent alice", OF_SCREENS | OF_SERVERS | OF_AGENTS),
+        ("answer {} 1", OF_SCREENS | OF_SERVERS),
+        ("demo --headless --for 0.01", OF_SCREENS | OF_SERVERS),
+        ("mcp {} --agent alice", OF_SCREENS | {"watchroom.clients.attendant"}),
+    ],
+    ids=lambda each: each.partition(" ")[0] if isinstance(each, str) else "",
+)
+def test_a_command_loads_only_what_it_uses(root: Path, arguments: str, unused: frozenset[str]) -> None:
+    Workspace.open(root, agents=["alice"]).close()
+    command = [sys.executable, "-c", PRINT_LOADED, *arguments.format(root).split()]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "watchroom_tui.commands" in loaded
+    assert not loaded & unused
