@@ -11,6 +11,7 @@ import boards
 import compare
 import conversations
 import dashboard
+import deciding
 import git_exporting
 import growth
 import joining
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "models": models.measure,
     "sessions": sessions.measure,
     "conversations": conversations.measure,
+    "decisions": deciding.measure,
     "git": git_exporting.measure,
     "growth": growth.measure,
     "reverts": reverting.measure,
