@@ -25,6 +25,7 @@ import realtime
 import replacing
 import reverting
 import sandboxing
+import sealing
 import searching
 import sessions
 import sharing
@@ -65,6 +66,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "sandboxing": sandboxing.measure,
     "replacing": replacing.measure,
     "joining": joining.measure,
+    "sealing": sealing.measure,
 }
 
 

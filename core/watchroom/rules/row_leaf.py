@@ -11,22 +11,34 @@ from hashlib import sha256
 from watchroom.model import Row
 
 
+def has_leaf(row: Row) -> bool:
+    """Whether ``row`` has a leaf. Tokens have none: not everyone may read them, and all have to find the same
+    root."""
+    return row.zone != "token"
+
+
 def encode_row(row: Row) -> bytes:
     """The bytes of ``row``."""
     seq, time, actor, tool, zone, path, version, base, outcome, error, message, checksum, size, detail = row
-    a, t, z, p, o, e, m, d = (
-        each.encode("utf-8", "surrogatepass")
-        for each in (actor, tool, zone, path, outcome, error, message, detail)
+    made = "n" if version is None else f"i{version}e"
+    started = "n" if base is None else f"i{base}e"
+    summed = "n" if checksum is None else f"{len(checksum)}:{checksum}"
+    sized = "n" if size is None else f"i{size}e"
+    text = (
+        f"i{seq}ei{time}e{len(actor)}:{actor}{len(tool)}:{tool}{len(zone)}:{zone}{len(path)}:{path}{made}{started}"
+        f"{len(outcome)}:{outcome}{len(error)}:{error}{len(message)}:{message}{summed}{sized}{len(detail)}:{detail}"
     )
-    return b"i%dei%de%d:%b%d:%b%d:%b%d:%b%b%b%d:%b%d:%b%d:%b%b%b%d:%b" % (
-        *(seq, time, len(a), a, len(t), t, len(z), z, len(p), p),
-        b"n" if version is None else b"i%de" % version,
-        b"n" if base is None else b"i%de" % base,
-        *(len(o), o, len(e), e, len(m), m),
-        b"n" if checksum is None else b"%d:%b" % (len(checksum), checksum.encode()),
-        b"n" if size is None else b"i%de" % size,
-        *(len(d), d),
-    )
+    # Of ASCII each character is a byte, and most rows are of ASCII.
+    return text.encode() if text.isascii() else b"".join(map(_encode, row))
+
+
+def _encode(value: str | int | None) -> bytes:
+    if value is None:
+        return b"n"
+    if isinstance(value, int):
+        return b"i%de" % value
+    data = value.encode("utf-8", "surrogatepass")
+    return b"%d:%b" % (len(data), data)
 
 
 def hash_row(row: Row) -> bytes:

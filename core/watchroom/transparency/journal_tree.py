@@ -10,7 +10,7 @@ from typing import Final
 from watchroom.journal import Journal
 from watchroom.model import Row
 from watchroom.rules.merkle import HASH_BYTES, Frontier, GrowingTree
-from watchroom.rules.row_leaf import hash_row
+from watchroom.rules.row_leaf import has_leaf, hash_row
 
 FORM: Final = "tree/1"
 """Of the snapshots: another one whenever leaves or frontiers are made in another way."""
@@ -21,8 +21,7 @@ _log = logging.getLogger("watchroom")
 
 
 class JournalTree:
-    """The tree over the rows up to ``seq`` of a journal. Tokens have no leaves: not everyone may read them,
-    and all have to find the same root."""
+    """The tree over the rows up to ``seq`` of a journal."""
 
     def __init__(self, tree: GrowingTree | None = None, seq: int = 0) -> None:
         self._tree = tree or GrowingTree()
@@ -45,7 +44,7 @@ class JournalTree:
     def add(self, row: Row) -> bool:
         """Take in ``row``, the next one; whether it became a leaf."""
         self._seq = row.seq
-        if row.zone == "token":
+        if not has_leaf(row):
             return False
         self._tree.add(hash_row(row))
         return True

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.journal import Journal
-from watchroom.model import Row, is_of_journal
+from watchroom.model import is_of_journal
 from watchroom.rules.checkpoint_note import NAMESPACE, Checkpoint, SignedCheckpoint
-from watchroom.rules.merkle import EMPTY_ROOT
+from watchroom.rules.merkle import EMPTY_ROOT, GrowingTree
+from watchroom.rules.row_leaf import has_leaf, hash_row
 from watchroom.sshsig import InvalidSignature, SigningNotInstalled, verify
 from watchroom.sshsig.signature import key_of
 from watchroom.transparency.anchors import Anchor
 from watchroom.transparency.checkpoint_rows import recorded_checkpoints
-from watchroom.transparency.journal_tree import JournalTree, read_rows
 from watchroom.zones.workspace_id import find_workspace_id
 
 FindingKind: TypeAlias = Literal["changed", "truncated", "forked", "replaced", "signature"]
@@ -110,19 +110,18 @@ class _Found:
 
 
 def _read(journal: Journal, wanted: set[int], told: Callable[[int, int], None]) -> _Found:
-    found, tree, last = _Found(), JournalTree(), journal.last_seq()
-
-    def look(row: Row) -> None:
-        if tree.size in wanted:
-            found.states[tree.size] = (tree.root(), row.seq)
-        if row.zone == "workspace" and is_of_journal(row):
-            found.of_journal.append(tree.size - 1)
-
-    def go_on() -> bool:
-        told(tree.seq, last)
-        return True
-
-    read_rows(journal, tree, last, go_on, look, _BATCH)
+    found, tree, last = _Found(), GrowingTree(), journal.last_seq()
+    seq, add = 0, tree.add
+    while rows := journal.rows(seq, until=last, limit=_BATCH):
+        told(seq, last)
+        for row in rows:
+            if has_leaf(row):
+                add(hash_row(row))
+                if tree.size in wanted:
+                    found.states[tree.size] = (tree.root(), row.seq)
+                if row.zone == "workspace" and is_of_journal(row):
+                    found.of_journal.append(tree.size - 1)
+        seq = rows[-1].seq
     told(last, last)
     found.size = tree.size
     return found
