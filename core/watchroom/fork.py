@@ -4,8 +4,8 @@ Rows are copied, with their numbers and contents, not referred to: a journal is 
 verified, moved to another machine and backed up without the one that it came from, which may go on or be
 deleted, and no later row of which can be taken for one of the fork. What it costs is disk, once.
 
-Not everything is as it was. Logins and tokens stay behind, and so do the id and the checkpoints, which are of
-the original. Nothing runs in a fork: leases of processes are no rows, those on boards are over, and commands
+Not everything is as it was. Logins and tokens stay behind, and so do the checkpoints, and the id where nobody
+is enrolled. Nothing runs in a fork: leases of processes are no rows, those on boards are over, and commands
 that had no end are interrupted; sessions can be resumed. Tasks have folders of their own, so that nobody
 works in those of the original; files there that are no texts, and whose bytes are not kept, are gone.
 """
@@ -23,7 +23,7 @@ from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
 from watchroom.disk import Folder
 from watchroom.journal import Journal, open_journal
 from watchroom.journal.moving import copy_blobs, open_move_side
-from watchroom.model import SYSTEM, Draft, Json, Note, Row, Write, Zone, is_of_journal
+from watchroom.model import IDENTIFY, SYSTEM, Draft, Json, Note, Row, Write, Zone, is_of_journal
 from watchroom.rules.task_versions import blob_of, is_executable, is_text
 from watchroom.validation import encode_text, sha256
 from watchroom.workspace import Workspace
@@ -104,10 +104,12 @@ def _copy_rows(journal: Journal, until: int, path: str, tasks: str, told: Callab
 def _batches(journal: Journal, until: int, tasks: str) -> Iterator[list[tuple[Row, str | None]]]:
     batch: list[tuple[Row, str | None]] = []
     size = after = 0
+    # What people signed names the workspace by its id.
+    has_people = next(journal.heads("person", as_of=until), None) is not None
     while rows := journal.rows(after, until=until, limit=_BATCH_ROWS):
         after = rows[-1].seq
         for row in rows:
-            if row.zone in _NOT_COPIED or is_of_journal(row):
+            if row.zone in _NOT_COPIED or (is_of_journal(row) and not (has_people and row.tool == IDENTIFY)):
                 continue
             content = journal.content(row.seq) if row.sha256 is not None else None
             batch.append(_moved_task(row, content, tasks) if row.zone == "task" else (row, content))

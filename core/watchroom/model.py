@@ -140,8 +140,6 @@ RESOLVE: Final = "resolve_conflict"
 DISMISS: Final = "dismiss_conflict"
 REVERT: Final = "revert_outside_edit"
 REVERT_WORK: Final = "revert_work"
-IDENTIFY: Final = "identify_workspace"
-"""The tool of the row that gives a workspace its id."""
 """The tool by which people revert what agents did. The detail of a version of a path names the ``revert``,
 which versions it ``took`` and ``gave``, and the checksum that the path had ``before`` (null: no file)."""
 LOST: Final = "process_lost"
@@ -164,9 +162,9 @@ BUDGET_REACHED: Final = "budget_reached"
 
 CHECKPOINT: Final = "journal_checkpoint"
 """The tool by which Watchroom says what the tree over all rows before was."""
-WORKSPACE_ID: Final = "workspace_id"
-"""The tool of the row that gives the workspace its id."""
-OF_JOURNAL: Final = (CHECKPOINT, WORKSPACE_ID)
+IDENTIFY: Final = "identify_workspace"
+"""The tool of the row that gives a workspace its id."""
+OF_JOURNAL: Final = (CHECKPOINT, IDENTIFY)
 """The tools by which Watchroom says something of the journal itself, of which nobody has to know."""
 
 SEND_ALERT: Final = "send_alert"

@@ -377,6 +377,7 @@ class Workspace(Zones):
 
             place = find_journal(self.root) if self.journal.is_shared else None
             self._sealing = Sealing(self.journal, self._commits.commit, place or self.root)
+            self._sealing.sign_with(lambda: self.signing.signer)
         return self._sealing
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from watchroom.signing import Signer, SignerFailed, SignerLocked
 from watchroom.transparency.anchors import Anchors
 from watchroom.transparency.checkpoint_rows import draft_checkpoint, read_checkpoint
 from watchroom.transparency.journal_tree import KEEP_ROWS, JournalTree, open_tree, read_rows
-from watchroom.zones.workspace_id import find_workspace_id, make_workspace_id
+from watchroom.transparency.workspace_id import find_workspace_id, make_workspace_id
 
 CLAIM: Final = "checkpoints"
 """Whoever has claimed this writes checkpoints."""
@@ -106,6 +106,10 @@ class CheckpointWriter:
             return None
         if not workspace:
             workspace = make_workspace_id(self._journal, self._commit)
+            if not workspace:
+                _log.warning("the workspace's id was spoilt: no checkpoints are written")
+                self._has_ended = True
+                return None
             self._advance(workspace, Event(), at_once=True)
         return self._write(workspace, tree)
 

@@ -81,4 +81,6 @@ class Sealing:
         return Anchors(self._state, self._place, self._published)
 
     def _find_signer(self) -> Signer | None:
-        return self._signer() or machine_signer(self._state)
+        signer = self._signer()
+        # Nobody touches a device each minute.
+        return machine_signer(self._state) if signer is None or signer.key.is_touched else signer

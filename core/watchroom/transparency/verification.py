@@ -15,7 +15,7 @@ from watchroom.sshsig import InvalidSignature, SigningNotInstalled, verify
 from watchroom.sshsig.signature import key_of
 from watchroom.transparency.anchors import Anchor
 from watchroom.transparency.checkpoint_rows import recorded_checkpoints
-from watchroom.zones.workspace_id import find_workspace_id
+from watchroom.transparency.workspace_id import find_workspace_id
 
 FindingKind: TypeAlias = Literal["changed", "truncated", "forked", "replaced", "signature"]
 """Rows were changed between two checkpoints; the journal is shorter than it was; it is another one than was

@@ -63,12 +63,13 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
         rows = workspace.journal.last_seq()
         status.stop()
         report = _verify_checkpoints(workspace, given, console, texts)
+        people = workspace.people.current()
     if args.json:
         _print_as_json(problems, rows, report, repair if args.repair else None, texts)
     else:
         _print_repair(repair, texts)
         _print_problems(problems, rows, args, texts)
-        lines = seal_lines(report, texts)
+        lines = seal_lines(report, people, texts)
         for line in (*lines.agrees, *lines.findings):
             print(line)
     return 0 if not problems and not report.findings else 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from watchroom.model import Json, timestamp
+from watchroom.rules.people import People
+from watchroom.sshsig import parse_key
 from watchroom.texts import Catalogue
 from watchroom.transparency import Anchor, Finding, SealReport
 
@@ -20,11 +22,13 @@ class SealLines:
     findings: tuple[str, ...] = ()
 
 
-def seal_lines(report: SealReport, texts: Catalogue) -> SealLines:
-    """``report`` as lines; none where the journal never had a checkpoint."""
+def seal_lines(report: SealReport, people: People, texts: Catalogue) -> SealLines:
+    """``report`` as lines, with the names of ``people``; none where the journal never had a checkpoint."""
     newest, agrees = report.newest, []
     if newest is not None:
-        by = texts("cli.seal.signed", signer=report.signer) if report.signer else texts("cli.seal.unsigned")
+        by = texts("cli.seal.unsigned")
+        if report.signer:
+            by = texts("cli.seal.signed", signer=_name(report.signer, people))
         places = dict.fromkeys(_kept(each, texts) for each in report.anchors)
         kept = "; ".join(places) or texts("cli.seal.kept_nowhere")
         row = newest.checkpoint.seq
@@ -55,6 +59,14 @@ def seal_as_json(report: SealReport) -> dict[str, Json]:
             for each in report.findings
         ],
     }
+
+
+def _name(fingerprint: str, people: People) -> str:
+    """Who signs with the key that has this ``fingerprint``: a person by name, else the key."""
+    for person in people.persons:
+        if any(parse_key(line).fingerprint == fingerprint for line in person.keys):
+            return sanitize(person.name)
+    return fingerprint
 
 
 def _kept(anchor: Anchor, texts: Catalogue) -> str:

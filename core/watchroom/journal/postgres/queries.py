@@ -111,7 +111,7 @@ def filter_clauses(only: RowFilter) -> tuple[str, list[str | int]]:
         clauses += " AND NOT (r.zone = 'session' AND r.outcome = 'ok' AND NOT starts_with(r.actor, 'human:'))"
         clauses += " AND NOT (r.zone = 'command' AND r.tool = 'command_output')"
         clauses += (
-            " AND NOT (r.zone = 'workspace' AND r.tool IN ('journal_checkpoint', 'workspace_id')"
+            " AND NOT (r.zone = 'workspace' AND r.tool IN ('journal_checkpoint', 'identify_workspace')"
             " AND r.actor = 'system' AND r.outcome = 'ok')"
         )
     return clauses, values

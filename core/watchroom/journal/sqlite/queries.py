@@ -187,7 +187,7 @@ def filter_clauses(only: RowFilter) -> tuple[str, list[str | int]]:
         clauses += " AND NOT (zone='session' AND outcome='ok' AND actor NOT LIKE 'human:%')"
         clauses += " AND NOT (zone='command' AND tool='command_output')"
         clauses += (
-            " AND NOT (zone='workspace' AND tool IN ('journal_checkpoint','workspace_id')"
+            " AND NOT (zone='workspace' AND tool IN ('journal_checkpoint','identify_workspace')"
             " AND actor='system' AND outcome='ok')"
         )
     if only.after is not None:
