@@ -16,7 +16,7 @@ from watchroom.texts import Catalogue
 from watchroom.validation import check_human_name
 from watchroom.workspace import Workspace
 
-from watchroom_tui.commands.command import add_utc_argument
+from watchroom_tui.commands.command import add_utc_argument, collector_paused
 from watchroom_tui.commands.person import name_of_this_person
 from watchroom_tui.commands.port import listen
 from watchroom_tui.formatters.local_time import zoned_time
@@ -39,8 +39,9 @@ def declare_mcp(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_mcp(args: Namespace, texts: Catalogue) -> int:
-    from watchroom.serving.toolsets import DEFAULT_TOOLSETS
-    from watchroom.toolbox.tool_registry import all_tools, all_toolsets
+    with collector_paused():
+        from watchroom.serving.toolsets import DEFAULT_TOOLSETS
+        from watchroom.toolbox.tool_registry import all_tools, all_toolsets
 
     toolsets: Sequence[str] = DEFAULT_TOOLSETS if args.toolsets is None else tuple(args.toolsets.split(","))
     if unknown := set(toolsets) - set(all_toolsets()):
@@ -55,7 +56,8 @@ def run_mcp(args: Namespace, texts: Catalogue) -> int:
             workspace.tools(args.agent)
             asyncio.run(_serve_client(workspace, args, toolsets))
         else:
-            from watchroom.serving.http import LOOPBACK, PATH, http_app, http_server
+            with collector_paused():
+                from watchroom.serving.http import LOOPBACK, PATH, http_app, http_server
 
             listener = listen(LOOPBACK, args.http, texts)
             language = workspace.config.language
@@ -67,14 +69,16 @@ def run_mcp(args: Namespace, texts: Catalogue) -> int:
 
 async def _serve_client(workspace: Workspace, args: Namespace, toolsets: Sequence[str]) -> None:
     """Serve the client that has started this process, and its hooks."""
-    from watchroom.serving.stdio import serve_stdio
+    with collector_paused():
+        from watchroom.serving.stdio import serve_stdio
 
     if args.client is None:
         await serve_stdio(workspace, args.agent, toolsets=toolsets, approval_tools=args.ask)
         return
     # The models of sessions are slow to load, and only a client with hooks has sessions.
-    from watchroom.clients.attendant import Attendant
-    from watchroom.clients.processes import parent_process
+    with collector_paused():
+        from watchroom.clients.attendant import Attendant
+        from watchroom.clients.processes import parent_process
 
     process = parent_process()
     attendant = Attendant(workspace, args.agent, args.client, process, is_strict=args.strict)

@@ -16,7 +16,7 @@ from watchroom.model import END_TASK, ENDED, HUMAN_PREFIX, MESSAGE, SPAWN, TERMI
 from watchroom.texts import LANGUAGES, Catalogue, Language
 
 from watchroom_tui.alerts.policy import MODES
-from watchroom_tui.commands.command import add_utc_argument, print_json
+from watchroom_tui.commands.command import add_utc_argument, collector_paused, print_json
 from watchroom_tui.commands.dashboard import is_foreign, run_dashboard
 from watchroom_tui.commands.person import name_of_this_person
 from watchroom_tui.sanitize import sanitize
@@ -65,8 +65,9 @@ def run_task(args: Namespace, texts: Catalogue) -> int:
     if has_dashboard:
         require_terminal(texts, "watchroom task --headless")
     # Slow to load: what is refused is refused at once.
-    from watchroom.society import Society, SocietyThread
-    from watchroom.workspace import Workspace
+    with collector_paused():
+        from watchroom.society import Society, SocietyThread
+        from watchroom.workspace import Workspace
 
     with Workspace.open(root, language=args.language, create=text is not None) as workspace:
         language = workspace.config.language
