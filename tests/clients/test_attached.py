@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from cli.running import as_typed
 from clients.attached import HELLO, PATIENCE, SESSION, AttachedClient, attendant, hook_command, told, wait_for
+from people.conftest import close
 from watchroom import Workspace
 from watchroom.checkout.layout import CONFIG_PATH, CONTROL
 from watchroom.clients.hook_client import FOLDER
@@ -115,6 +116,18 @@ def test_what_was_answered_at_the_client_waits_no_more(
         "human:at-alice",
         True,
     )
+
+
+def test_in_a_closed_workspace_the_clients_word_is_no_answer(
+    attended: AttachedClient, workspace: Workspace
+) -> None:
+    close(workspace)
+    waiting, asked = ask(attended, workspace)
+    attended.hook("PostToolUse", **CALL, tool_response="ok")
+    attended.answer(waiting)
+    ended = workspace.requests.ended(asked.path)
+    assert ended is not None
+    assert (ended.row.actor, ended.answer) == ("system", None)
 
 
 def test_a_hook_that_the_client_ends_takes_its_question_back(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from calls import ok
 from mcp import MCPError, types
+from people.conftest import close
 from runtime.scripted import until
 from serving.clients import called, over_http, refused, serving, within
 from watchroom import Toolbox, Workspace
@@ -56,6 +57,17 @@ async def test_the_clients_person_approves(workspace: Workspace, alice: Toolbox,
     assert "plan.md" in message
     opened, ended = requests_of(workspace)
     assert (opened.actor, ended.actor) == ("alice", "human:at alice")
+
+
+async def test_in_a_closed_workspace_the_clients_word_is_no_answer(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    close(workspace)
+    client_is = {"elicitation_callback": saying("accept", {"approved": True})}
+    tools = ["collab_write"]
+    async with within(workspace, alice, approval_tools=tools, seconds=0.2, client=client_is) as client:
+        assert (await refused(client, "collab_write", **WRITE))["error"] == "call_unanswered"
+    assert written(workspace) == 0
 
 
 @pytest.mark.parametrize("era", ERAS)

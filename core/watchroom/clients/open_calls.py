@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from watchroom.clients.events import CallFinished
 from watchroom.clients.session import ClientSession
 from watchroom.errors import RequestClosed, RequestExpired, RequestWithdrawn
+from watchroom.rules.decision_errors import MayNotDecide, SignatureRequired
 from watchroom.rules.requests import decide_all
 from watchroom.runtime.threads import run_in_thread
 from watchroom.workspace import Workspace
@@ -63,6 +64,10 @@ class OpenCalls:
         except (RequestClosed, RequestExpired, RequestWithdrawn) as error:
             # Somebody was quicker, which is what counts.
             self._workspace.session_zone.note(self._agent, "answered_before", session.path, str(error), {})
+        except (SignatureRequired, MayNotDecide) as error:
+            # The client says that a person did, and went on: nobody need answer any more, nor has anybody.
+            requests.withdraw(path)
+            self._workspace.session_zone.note(self._agent, "answered_unsigned", session.path, str(error), {})
 
     async def withdraw_all(self, session: ClientSession) -> None:
         """Nobody needs to answer what is still open of ``session``: its turn has ended otherwise."""

@@ -20,6 +20,7 @@ from watchroom.errors import RequestClosed, RequestExpired, RequestNotFound
 from watchroom.merge import unified_diff
 from watchroom.model import HUMAN_PREFIX, Json
 from watchroom.projections.proposals import proposal
+from watchroom.rules.decision_errors import MayNotDecide, SignatureRequired
 from watchroom.rules.requests import POLICY_RULE, Answer, CallDecision, PendingCall, Request, parse_arguments
 from watchroom.runtime.budget_waiting import wait_for_budgets
 from watchroom.runtime.request_waiting import wait_for_outcome
@@ -195,8 +196,9 @@ class CallApprovals:
             return
         approves = response.action == "accept" and (response.content or {}).get(_FIELD) is True
         decision = CallDecision(_CALL_ID, approves)
-        # Somebody was first, or it came too late: then that counts.
-        with suppress(RequestClosed, RequestExpired, RequestNotFound):
+        # Somebody was first, or it came too late: then that counts. In a closed workspace the word of a
+        # client does not: the request waits for whoever signs.
+        with suppress(RequestClosed, RequestExpired, RequestNotFound, SignatureRequired, MayNotDecide):
             person = f"{HUMAN_PREFIX}at {toolbox.actor}"
             self._requests.answer(person, row.seq, Answer(decisions=(decision,)))
 
