@@ -77,6 +77,15 @@ def test_without_a_key_nobody_decides_but_everybody_can_stop(team: Team) -> None
     ok(eve, "cancel_agent", agent_id="alice")
 
 
+def test_a_viewer_only_looks(team: Team) -> None:
+    viktor = team.workspace.tools_for_human("viktor")
+    ok(viktor, "collab_list")
+    team.workspace.journal.append([Write("alice", "user", "session", "alice/1", "{}")])
+    paused = viktor.dispatch_tool_call("pause_agent", {"agent_id": "alice"})
+    written = viktor.dispatch_tool_call("collab_write", {"filepath": "a", "content": "x", "message": "m"})
+    assert [paused["error"], written["error"]] == ["may_not_decide"] * 2
+
+
 def test_who_may_not_decide_is_told_so(team: Team) -> None:
     number = team.ask()
     for signer, who, rule in (

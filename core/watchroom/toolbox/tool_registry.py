@@ -16,6 +16,7 @@ from watchroom.editing import parse_tool_name
 from watchroom.errors import PeopleOnly, PermissionDenied, UnknownTool
 from watchroom.model import HUMAN_PREFIX
 from watchroom.rules.buffers import CLOSE
+from watchroom.rules.decision_errors import MayNotDecide
 from watchroom.texts import Language, catalogue
 from watchroom.toolbox import (
     agents,
@@ -127,7 +128,8 @@ class ToolRegistry:
 
     def require(self, name: str, *, repeated: bool = False) -> AnyTool:
         """Return the tool ``name`` as `find` does, with ``repeated``. Raises `UnknownTool`, `BufferNotFound`,
-        and `PermissionDenied` or `PeopleOnly` for one that the caller does not have."""
+        and `PermissionDenied` or `PeopleOnly` for one that the caller does not have, `MayNotDecide` where a
+        person is enrolled to look only."""
         tool = self.find(name, repeated=repeated)
         if tool is None and not self._is_human and (of_buffer := parse_tool_name(name)):
             names = self._context.zones.buffers.open_names(self._context.actor)
@@ -139,4 +141,12 @@ class ToolRegistry:
             raise UnknownTool(tool=validation.escape_unstorable(name, 100), known=known)
         if not tool.is_for(human=self._is_human):
             raise PermissionDenied(owner="agents") if self._is_human else PeopleOnly(tool=name)
+        if self._is_human and not tool.annotations.reads_only:
+            self._check_role(name)
         return tool
+
+    def _check_role(self, tool: str) -> None:
+        """Raises `MayNotDecide` where the person who calls ``tool`` is enrolled to look only."""
+        person = self._context.zones.people.current().find(self._context.actor)
+        if person is not None and person.role == "viewer":
+            raise MayNotDecide(person=self._context.actor, tool=tool, rule="decision_role")
