@@ -4,7 +4,6 @@ does there, and not here."""
 from __future__ import annotations
 
 import json
-import resource
 import signal
 import subprocess
 import sys
@@ -12,14 +11,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from watchroom.crdt.errors import InvalidState
-from watchroom.crdt.remote_state import Known, Writers, check_remote
+from watchroom.crdt.remote_state import Known, Writers
 from watchroom.model import Json
+from watchroom.sandbox import replica_check
 
 _SECONDS: Final = 60
 _CPU_SECONDS: Final = 10
 """What is merged here several times is merged by each process that reads the document once."""
-_MEMORY: Final = 2 * 1024**3
-"""Bytes."""
 
 
 def check_apart(
@@ -39,7 +37,7 @@ def check_apart(
     }
     try:
         done = subprocess.run(
-            [sys.executable, "-m", __name__],
+            [sys.executable, "-m", replica_check.__name__],
             input=json.dumps(job).encode(),
             capture_output=True,
             timeout=_SECONDS,
@@ -54,25 +52,3 @@ def check_apart(
     broken = json.loads(done.stdout)
     if broken:
         raise InvalidState(rule=broken["rule"], field=broken["field"])
-
-
-def main() -> None:
-    job = json.load(sys.stdin)
-    _bound_resources(job["seconds"])
-    try:
-        writers = Writers(frozenset(job["replicas"]), frozenset(job["agents"]), job["merger"])
-        check_remote(job["schema"], job["fields"], job["ours"], job["here"], writers, job["now"])
-    except InvalidState as error:
-        json.dump({"rule": error.values["rule"], "field": error.values["field"]}, sys.stdout)
-        return
-    json.dump({}, sys.stdout)
-
-
-def _bound_resources(seconds: int) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-if __name__ == "__main__":
-    main()
