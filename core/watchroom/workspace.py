@@ -111,6 +111,8 @@ class Workspace(Zones):
             "search", _INDEX_SECONDS, lambda closing: self.search_index.index_missing(self.journal, closing)
         )
 
+        self.published = ""
+        """In which folder its checkpoints are kept, too, as ``ID.txt``: set before the first one is due."""
         self._sealing: Sealing | None = None
         self._checkpoints = Repeater(
             "checkpoints", _CHECKPOINT_SECONDS, lambda closing: self.sealing.write_due(closing)
@@ -378,6 +380,7 @@ class Workspace(Zones):
             place = find_journal(self.root) if self.journal.is_shared else None
             self._sealing = Sealing(self.journal, self._commits.commit, place or self.root)
             self._sealing.sign_with(lambda: self.signing.signer)
+            self._sealing.publish_to(self.published)
         return self._sealing
 
     def close(self) -> None:

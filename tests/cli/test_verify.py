@@ -11,6 +11,7 @@ from damage import break_content, version_file
 from transparency.sealed import tamper
 from watchroom import Workspace
 from watchroom_tui.cli import OK, REFUSED, USAGE
+from watchroom_tui.settings import settings_path
 
 
 def test_verify_of_what_agrees_says_so_and_ends_with_0(capsys: Captured, team: str) -> None:
@@ -119,17 +120,21 @@ def test_verify_repair_tells_each_thing_that_it_did(capsys: Captured, team: str)
 def test_verify_says_how_far_the_journal_is_sealed_and_what_was_changed_since(
     capsys: Captured, team: str, tmp_path: Path
 ) -> None:
-    published = tmp_path / "seal.txt"
+    (tmp_path / "shared").mkdir()
+    settings_path().parent.mkdir(parents=True, exist_ok=True)
+    settings_path().write_text(f'publish = "{tmp_path}/shared"', encoding="utf-8")
     with Workspace.open(team) as workspace:
-        workspace.sealing.publish_to(str(published))
+        workspace.published = str(tmp_path / "shared")
         assert workspace.sealing.write_due(Event(), at_once=True)
         sealed = workspace.sealing.newest()
         workspace.tools("alice").dispatch_tool_call("collab_list", {})
     assert sealed is not None
+    (published,) = (tmp_path / "shared").iterdir()
     status, out, _ = run(capsys, "verify", team, "--against", str(published))
     line = out.splitlines()[-1]
     assert status == OK
     assert line.startswith(f"sealed to row {sealed.row} by SHA256:")
+    assert f"published up to row {sealed.row}, " in line
     assert f"as in {published} up to row {sealed.row}" in line
     tamper(Path(team, ".watchroom/journal.db"), "UPDATE rows SET time=time-1 WHERE seq=2")
     status, out, _ = run(capsys, "verify", team)

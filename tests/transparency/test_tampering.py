@@ -26,6 +26,7 @@ FIRST, SECOND = 21, 42
 
 @pytest.fixture
 def anchors(tmp_path: Path) -> Anchors:
+    (tmp_path / "published").mkdir()
     return Anchors(str(tmp_path / "state"), str(tmp_path), str(tmp_path / "published"))
 
 
@@ -135,7 +136,8 @@ def test_an_old_copy_that_was_restored_is_found_and_gets_no_checkpoint(
     with closing(SqliteJournal(team)) as journal:
         journal.append(notes(10))
         seal(journal, anchors)
-    kept = (tmp_path / "published").read_text()
+    (published,) = (tmp_path / "published").iterdir()
+    kept = published.read_text()
     assert {kind for kind, *_ in found(copy, anchors)} == {"truncated"}
     with closing(SqliteJournal(copy)) as journal:
         journal.append(notes(30, "later"))
@@ -144,7 +146,7 @@ def test_an_old_copy_that_was_restored_is_found_and_gets_no_checkpoint(
         assert seal(journal, anchors) is None
         journal.append(notes(1))
         assert seal(journal, anchors) is None
-    assert (tmp_path / "published").read_text() == kept
+    assert published.read_text() == kept
 
 
 def test_another_workspace_in_the_place_of_a_sealed_one_is_told(team: Path, anchors: Anchors) -> None:

@@ -39,13 +39,15 @@ _CHOICES: Final[Mapping[str, Sequence[str]]] = {
 class Settings:
     """The settings of one person. Every one may be left out.
 
-    ``screen`` is the one to open in, ``filters`` what lists are filtered by (by ``screen.list``), ``keys``
-    the keys of actions by their ids; the other actions keep theirs.
+    ``publish`` is the folder in which checkpoints of journals are kept, too; ``screen`` the one to open in,
+    ``filters`` what lists are filtered by (by ``screen.list``), ``keys`` the keys of actions by their ids;
+    the other actions keep theirs.
     """
 
     theme: Literal["dark", "light"] | None = None
     language: Language | None = None
     alerts: AlertMode | None = None
+    publish: str | None = None
     screen: str | None = None
     filters: Mapping[str, str] = field(default_factory=dict)
     keys: Mapping[str, str | list[str]] = field(default_factory=dict)
@@ -104,6 +106,9 @@ def _mistakes(values: Mapping[str, Any], texts: Catalogue) -> Iterator[tuple[Seq
                 texts_of_entry = text if isinstance(text, list) and name == "keys" else [text]
                 if not all(isinstance(each, str) for each in texts_of_entry):
                     yield (name, entry), texts("settings.no_text", name=entry or name)
+        elif name == "publish":
+            if not isinstance(value, str):
+                yield (name,), texts("settings.no_text", name=name)
         elif name not in _CHOICES:
             yield (name,), texts("settings.unknown", name=name)
 

@@ -1,4 +1,4 @@
-"""Checkpoints that are kept elsewhere than in the journal: in this user's folder for states, and in a file
+"""Checkpoints that are kept elsewhere than in the journal: in this user's folder for states, and in a folder
 that this user chose to publish. By these a journal is found out that was made anew as a whole."""
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Anchor(NamedTuple):
 
 class Anchors:
     """The checkpoints of the workspace at ``place`` (its folder, or the address of its database) that are
-    kept in the folder ``state``, and in the file ``published`` (empty: in none)."""
+    kept in the folder ``state``, and in the folder ``published`` (empty: in none), there as
+    ``ID.txt``."""
 
     def __init__(self, state: str, place: str, published: str = "") -> None:
         self._folder = os.path.join(state, _FOLDER)
@@ -46,8 +47,8 @@ class Anchors:
         files: list[tuple[AnchorKind, str]] = [("place", self._place)]
         if workspace:
             files.append(("state", self._file(workspace)))
-        if self._published:
-            files.append(("published", self._published))
+        if workspace and self._published:
+            files.append(("published", self._published_file(workspace)))
         found = [(kind, path, _read(path)) for kind, path in files]
         return [Anchor(kind, path, signed) for kind, path, signed in found if signed is not None]
 
@@ -67,7 +68,10 @@ class Anchors:
         if known is None or known.checkpoint.workspace == workspace:
             _replace(self._place, signed.text)
         if self._published:
-            _replace(self._published, signed.text)
+            _replace(self._published_file(workspace), signed.text)
+
+    def _published_file(self, workspace: str) -> str:
+        return os.path.join(self._published, f"{workspace}.txt")
 
     def _file(self, workspace: str) -> str:
         return os.path.join(self._folder, workspace)

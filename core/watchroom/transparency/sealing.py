@@ -44,9 +44,10 @@ class Sealing:
         while it is unlocked. Else this machine's user signs."""
         self._signer = signer
 
-    def publish_to(self, path: str) -> None:
-        """Keep the newest checkpoint in the file at ``path`` from now on, too (empty: in none)."""
-        self._published = path
+    def publish_to(self, folder: str) -> None:
+        """Keep the newest checkpoint in the folder ``folder`` from now on, too, as ``ID.txt`` (empty: in
+        none)."""
+        self._published = folder
 
     def write_due(self, closing: Event, *, at_once: bool = False) -> Row | None:
         """Write a checkpoint if one is due (see `CheckpointWriter.write_due`). Raises `JournalError`,

@@ -10,6 +10,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
+from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
@@ -33,6 +34,8 @@ HEADLESS_SECONDS: Final = 10.0
 if TYPE_CHECKING:
     from watchroom.simulation import Scenario, Summary
     from watchroom.workspace import Workspace
+
+    from watchroom_tui.settings import Settings
 
 
 def _declare_common(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -209,7 +212,7 @@ def run_dashboard(
         settings=settings,
         until=until,
         person=args.person or name_of_this_person(),
-        open_workspace=open_workspace,
+        open_workspace=None if open_workspace is None else partial(_published, open_workspace, settings),
         end_after=getattr(args, "seconds", None),
         alerts=args.alerts or settings.alerts or "bell",
         initial_screen=initial_screen or settings.screen,
@@ -224,6 +227,13 @@ def run_dashboard(
         reason = (error.strerror if isinstance(error, OSError) else None) or error
         print(app.texts("settings.not_kept", path=path, reason=reason), file=sys.stderr)
     return app.return_code or 0
+
+
+def _published(open_workspace: Callable[[], Workspace], settings: Settings) -> Workspace:
+    """The workspace, which keeps its checkpoints where the person wants them."""
+    workspace = open_workspace()
+    workspace.published = os.path.expanduser(settings.publish or "")
+    return workspace
 
 
 def _place(root: str) -> str:

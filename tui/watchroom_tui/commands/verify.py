@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from watchroom_tui.commands.time_argument import open_journal
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.seals import seal_as_json, seal_lines
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.settings import read_settings, settings_path
 from watchroom_tui.usage import WrongUsage
 
 
@@ -89,6 +91,8 @@ def _read_given(path: str | None, texts: Catalogue) -> list[Anchor]:
 def _verify_checkpoints(
     workspace: Workspace, given: list[Anchor], console: Console, texts: Catalogue
 ) -> SealReport:
+    settings = read_settings(settings_path(), texts)
+    workspace.published = os.path.expanduser(settings.publish or "")
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task(texts("cli.seal.reading"), total=workspace.journal.last_seq())
         bar = progress.tasks[task]
