@@ -6,6 +6,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
+from watchroom.errors import JournalError
 from watchroom.journal import Journal
 from watchroom.model import OUTSIDE, SYSTEM, Row, row_as_json
 from watchroom.projections import Need, read_model
@@ -50,21 +52,31 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
     given = _read_given(args.against, texts)
     with closing(open_journal(args.dir)) as journal:
         before = journal.last_seq()
-    # Its spinner is drawn with escapes.
+    # Its spinner and bar are drawn with escapes.
     console = Console(file=sys.__stderr__)
     repair = Repair()
     with (
-        console.status(Text(texts("cli.verify.comparing", root=sanitize(args.dir)))) as status,
         Workspace.open(args.dir, create=False, scan=False) as workspace,
+        ThreadPoolExecutor(1) as pool,
     ):
-        problems = workspace.verify()
-        if args.repair:
-            remaining = workspace.repair()
-            repair = _repair(workspace.journal, before, problems, remaining)
-            problems = remaining
+        # SQLite looks at its pages meanwhile, on another core.
+        comparing = pool.submit(workspace.verify)
+        unread: JournalError | None = None
+        report = SealReport()
+        try:
+            report = _verify_checkpoints(workspace, given, console, texts)
+        except JournalError as error:
+            unread = error
+        with console.status(Text(texts("cli.verify.comparing", root=sanitize(args.dir)))):
+            problems = comparing.result()
+            if args.repair:
+                remaining = workspace.repair()
+                repair = _repair(workspace.journal, before, problems, remaining)
+                problems = remaining
+        if unread is not None and not problems:
+            # What cannot be read is among the problems, unless it is something else.
+            raise unread
         rows = workspace.journal.last_seq()
-        status.stop()
-        report = _verify_checkpoints(workspace, given, console, texts)
         people = workspace.people.current()
     if args.json:
         _print_as_json(problems, rows, report, repair if args.repair else None, texts)
