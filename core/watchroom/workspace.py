@@ -114,6 +114,7 @@ class Workspace(Zones):
         self.published = ""
         """In which folder its checkpoints are kept, too, as ``ID.txt``: set before the first one is due."""
         self._sealing: Sealing | None = None
+        self.signing.anchor_with(lambda: self.sealing.newest_body())
         self._checkpoints = Repeater(
             "checkpoints", _CHECKPOINT_SECONDS, lambda closing: self.sealing.write_due(closing)
         )
@@ -381,6 +382,7 @@ class Workspace(Zones):
             self._sealing = Sealing(self.journal, self._commits.commit, place or self.root)
             self._sealing.sign_with(lambda: self.signing.signer)
             self._sealing.publish_to(self.published)
+            self._sealing.trust_decisions(self.people.find_flaw)
         return self._sealing
 
     def close(self) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from threading import Event
 
 import pytest
 from calls import ok
@@ -19,6 +21,7 @@ from watchroom.rules.decisions import SIGNATURE, SIGNED
 from watchroom.rules.people import Person
 from watchroom.rules.requests import Answer, decide_all, dump_answer
 from watchroom.sshsig import parse_key, verify
+from watchroom.transparency.anchors import state_folder
 
 
 def approval(team: Team, number: int) -> Answer:
@@ -244,3 +247,25 @@ def test_what_was_signed_is_no_need_in_the_dashboard_and_no_problem(team: Team) 
     assert (model.needs, len(model.ended_requests)) == ((), 1)
     assert [each.name for each in model.people.persons] == ["dana", "eve", "viktor"]
     assert team.workspace.verify() == []
+
+
+def test_a_decision_signs_the_journal_as_it_was(
+    team: Team, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whoever changes a row and seals all anew with the machine's key is found by what eve has signed."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    workspace = team.workspace
+    sealed = workspace.sealing.write_due(Event(), at_once=True)
+    assert sealed is not None
+    team.sign_as(EVE)
+    answer(team, team.ask())
+    team.sign_as(None)
+    assert workspace.sealing.verify().findings == ()
+    with closing(sqlite3.connect(team.root / ".watchroom/journal.db")) as connection, connection:
+        for trigger in ("rows_never_change", "rows_never_go"):
+            connection.execute(f"DROP TRIGGER {trigger}")
+        connection.execute("UPDATE rows SET message = 'other' WHERE seq = 1")
+        connection.execute("DELETE FROM rows WHERE tool = ?", (sealed.tool,))
+    shutil.rmtree(state_folder())
+    found = workspace.sealing.verify().findings
+    assert [(each.kind, each.anchor and each.anchor.kind) for each in found] == [("forked", "decision")]

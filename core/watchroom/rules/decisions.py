@@ -39,6 +39,8 @@ FORMAT: Final = "watchroom-decision/1"
 SIGNED: Final = "signed"
 """The name in a row's detail of what was signed."""
 SIGNATURE: Final = "signature"
+CHECKPOINT: Final = "checkpoint"
+"""The name, in what is signed, of the newest checkpoint of the journal that was known then."""
 OWNER_TOOLS: Final = frozenset({ADD_PERSON, REVOKE_PERSON, "make_token", "revoke_token"})
 """What only owners decide."""
 DECISION_TOOLS: Final = OWNER_TOOLS | {
@@ -81,9 +83,12 @@ def signing_key(row: Row) -> str:
     return key[:_LONGEST_FINGERPRINT] if isinstance(key, str) else ""
 
 
-def describe_decision(draft: Draft, people: People, key: PublicKey, time: int, lookup: Lookup) -> str:
+def describe_decision(
+    draft: Draft, people: People, key: PublicKey, time: int, lookup: Lookup, checkpoint: str = ""
+) -> str:
     """What is signed with ``key`` so that ``draft`` counts among ``people``, at ``time`` (nanoseconds since
-    the epoch); ``lookup`` gives the rows that it is about."""
+    the epoch); ``lookup`` gives the rows that it is about, ``checkpoint`` is the body of the newest one of
+    the journal, empty where there is none."""
     content = None if draft.content is None else hashlib.sha256(draft.content.encode()).hexdigest()
     base = draft.expected if isinstance(draft, Write) else draft.base
     detail = draft.detail or {}
@@ -101,6 +106,7 @@ def describe_decision(draft: Draft, people: People, key: PublicKey, time: int, l
         "detail": _digest(detail),
         "about": [[seq, leaf] for seq, leaf in _about(detail, lookup)],
         "time": time,
+        CHECKPOINT: checkpoint,
     }
     return _canonical(told)
 

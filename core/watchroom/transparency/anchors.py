@@ -17,9 +17,9 @@ from watchroom.rules.checkpoint_note import (
     parse_signed,
 )
 
-AnchorKind: TypeAlias = Literal["state", "place", "published", "given"]
-"""Kept in the state folder by the workspace's id, or by the place where it is; published; or named by a
-person who asks."""
+AnchorKind: TypeAlias = Literal["state", "place", "published", "given", "decision"]
+"""Kept in the state folder by the workspace's id, or by the place where it is; published; named by a
+person who asks; or signed by a person with a decision."""
 _log = logging.getLogger("watchroom")
 _FOLDER: Final = "checkpoints"
 

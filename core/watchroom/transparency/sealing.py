@@ -14,6 +14,7 @@ from watchroom.signing import Signer
 from watchroom.transparency.anchors import Anchor, Anchors, state_folder
 from watchroom.transparency.checkpoint_rows import recorded_checkpoints
 from watchroom.transparency.checkpoint_writer import CheckpointWriter
+from watchroom.transparency.decision_anchors import read_decision_anchors
 from watchroom.transparency.machine_key import machine_signer
 from watchroom.transparency.verification import SealReport, verify_checkpoints
 
@@ -36,6 +37,7 @@ class Sealing:
         self._place = place
         self._state = state_folder()
         self._published = ""
+        self._find_flaw: Callable[[Row], str] | None = None
         self._signer: Callable[[], Signer | None] = lambda: None
         self._writer = CheckpointWriter(journal, commit, self._anchors, self._find_signer)
 
@@ -62,6 +64,15 @@ class Sealing:
         except (WatchroomError, OSError):
             _log.exception("no checkpoint could be written")
 
+    def trust_decisions(self, find_flaw: Callable[[Row], str]) -> None:
+        """Have `verify` compare with what people signed with decisions that count by ``find_flaw``, too."""
+        self._find_flaw = find_flaw
+
+    def newest_body(self) -> str:
+        """The newest checkpoint among the rows as text, empty before the first. Raises `JournalError`."""
+        found = recorded_checkpoints(self._journal, limit=1)
+        return found[0].signed.body if found and found[0].signed is not None else ""
+
     def newest(self) -> Seal | None:
         """The newest checkpoint among the rows, not checked; None before the first. Raises `JournalError`."""
         for each in recorded_checkpoints(self._journal, limit=1):
@@ -72,10 +83,12 @@ class Sealing:
     def verify(
         self, given: Sequence[Anchor] = (), told: Callable[[int, int], None] = lambda _, __: None
     ) -> SealReport:
-        """Compare all rows with all checkpoints: those among them, those that are kept for this user, and
-        those ``given``. ``told`` gets how far it is: up to which row, of which. Raises `JournalError`."""
+        """Compare all rows with all checkpoints: those among them, those that are kept for this user or were
+        signed with decisions, and those ``given``. ``told`` gets how far it is: up to which row, of
+        which. Raises `JournalError`."""
+        decided = [*read_decision_anchors(self._journal, self._find_flaw)] if self._find_flaw else []
         return verify_checkpoints(
-            self._journal, lambda workspace: [*self._anchors().read(workspace), *given], told
+            self._journal, lambda workspace: [*self._anchors().read(workspace), *decided, *given], told
         )
 
     def _anchors(self) -> Anchors:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from watchroom.model import Draft, Note
@@ -31,7 +32,12 @@ class DecisionSigning:
         self._store = store
         self._people = people
         self.signer: Signer | None = None
+        self._checkpoint: Callable[[], str] = lambda: ""
         store.commits.sign_with(self.sign)
+
+    def anchor_with(self, checkpoint: Callable[[], str]) -> None:
+        """Have decisions sign what ``checkpoint`` gives, too: the body of the journal's newest one."""
+        self._checkpoint = checkpoint
 
     def needs_key(self, tool: str) -> bool:
         """Whether a person's ``tool`` has to be signed, and no key is unlocked. Raises `JournalError`."""
@@ -55,7 +61,7 @@ class DecisionSigning:
             raise SignatureRequired(tool=draft.tool)
         journal = self._store.journal
         time = journal.now()
-        signed = describe_decision(draft, people, self.signer.key, time, journal.row)
+        signed = describe_decision(draft, people, self.signer.key, time, journal.row, self._checkpoint())
         done = sign_draft(draft, signed, self.signer.sign(signed.encode(), NAMESPACE))
         flaw = find_flaw(row_of(done, journal.last_seq() + 1, time), people, journal.row, draft.content)
         if flaw:

@@ -76,7 +76,8 @@ def _kept(anchor: Anchor, texts: Catalogue) -> str:
     if anchor.kind in ("state", "place"):
         return texts("cli.seal.kept", row=row, time=time)
     path = sanitize(anchor.path)
-    name = "cli.seal.published" if anchor.kind == "published" else "cli.seal.given"
+    names = {"published": "cli.seal.published", "decision": "cli.seal.decided"}
+    name = names.get(anchor.kind, "cli.seal.given")
     return texts(name, row=row, time=time, path=path)
 
 
