@@ -30,7 +30,7 @@ class BoardApp(App[None]):
     def __init__(self, data: bytes = b"") -> None:
         super().__init__()
         self.line_styles: dict[str, Style] = {}
-        self.texts = Catalogue({"pane.preview": "Preview", "empty.preview": "Nothing to show."})
+        self.texts = Catalogue("pane.preview = 'Preview'\nempty.preview = 'Nothing to show.'")
         self.data = data
         self.updates = 0
         for theme in THEMES:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from watchroom.editing.tool_visibility import EDIT_TOOLS, SYNC_TOOLS
 from watchroom.errors import ToolNotFound
+from watchroom.texts import Catalogue
 from watchroom.toolbox.buffers import buffer_tool
 from watchroom.toolbox.tool_registry import all_tools
 
@@ -44,6 +45,20 @@ def is_balanced(text: str) -> bool:
 def test_brackets_and_quotation_marks_have_both_halves(path: Path) -> None:
     found = dict(texts(tomllib.loads(path.read_text(encoding="utf-8"))))
     assert {name: text for name, text in found.items() if not is_balanced(text)}.keys() <= KEYS
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_read_table_by_table_a_catalogue_says_what_its_file_does(path: Path) -> None:
+    toml = path.read_text(encoding="utf-8")
+    whole = {key: text.strip("\n") for key, text in texts(tomllib.loads(toml))}
+    catalogue = Catalogue(toml)
+    assert {key: catalogue(key) for key in whole} == whole
+    assert Catalogue(toml).keys() == whole.keys()
+    first = next(iter(whole))
+    assert first in Catalogue(toml)
+    assert f"{first}.more" not in catalogue
+    with pytest.raises(KeyError):
+        catalogue("nothing.of.this.name")
 
 
 def test_a_tool_that_is_not_found_is_told_whole_in_chinese() -> None:

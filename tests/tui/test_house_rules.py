@@ -418,6 +418,6 @@ def test_the_search_for_reads_on_the_event_loop_tells_them_apart(code: str, find
 
 
 def test_the_catalogue_refuses_a_key_that_it_has_not() -> None:
-    words: Callable[[str], str] = Catalogue({"a.b": "text"})
+    words: Callable[[str], str] = Catalogue("a.b = 'text'")
     with pytest.raises(KeyError):
         words("a.c")
