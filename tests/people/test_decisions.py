@@ -249,11 +249,8 @@ def test_what_was_signed_is_no_need_in_the_dashboard_and_no_problem(team: Team) 
     assert team.workspace.verify() == []
 
 
-def test_a_decision_signs_the_journal_as_it_was(
-    team: Team, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_decision_signs_the_journal_as_it_was(team: Team) -> None:
     """Whoever changes a row and seals all anew with the machine's key is found by what eve has signed."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     workspace = team.workspace
     sealed = workspace.sealing.write_due(Event(), at_once=True)
     assert sealed is not None
