@@ -6,7 +6,6 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict
 from typing import NamedTuple
@@ -55,12 +54,7 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
     # Its spinner and bar are drawn with escapes.
     console = Console(file=sys.__stderr__)
     repair = Repair()
-    with (
-        Workspace.open(args.dir, create=False, scan=False) as workspace,
-        ThreadPoolExecutor(1) as pool,
-    ):
-        # SQLite looks at its pages meanwhile, on another core.
-        comparing = pool.submit(workspace.verify)
+    with Workspace.open(args.dir, create=False, scan=False) as workspace:
         unread: JournalError | None = None
         report = SealReport()
         try:
@@ -68,7 +62,7 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
         except JournalError as error:
             unread = error
         with console.status(Text(texts("cli.verify.comparing", root=sanitize(args.dir)))):
-            problems = comparing.result()
+            problems = workspace.verify()
             if args.repair:
                 remaining = workspace.repair()
                 repair = _repair(workspace.journal, before, problems, remaining)
