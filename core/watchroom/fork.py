@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
-from tempfile import TemporaryDirectory
+from contextlib import closing, contextmanager
 from typing import Final, NamedTuple
 
 from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
@@ -24,6 +24,7 @@ from watchroom.disk import Folder
 from watchroom.journal import Journal, open_journal
 from watchroom.journal.moving import copy_blobs, open_move_side
 from watchroom.model import IDENTIFY, SYSTEM, Draft, Json, Note, Row, Write, Zone, is_of_journal
+from watchroom.process_lock import ProcessLock
 from watchroom.rules.task_versions import blob_of, is_executable, is_text
 from watchroom.validation import encode_text, sha256
 from watchroom.workspace import Workspace
@@ -34,6 +35,12 @@ FORK: Final = "fork_workspace"
 """The tool of the rows by which a fork begins."""
 TASKS_SUFFIX: Final = "-tasks"
 """Of the folder beside a fork in which its tasks have theirs."""
+UNFINISHED: Final = ".unfinished"
+"""Of the hidden folder beside a fork in which it is made; the next try deletes what a killed one left."""
+_LOCK: Final = "lock"
+_PLACING: Final = "placing"
+"""The file that says which folder is about to become that of the tasks."""
+_PARTS: Final = ("workspace", "tasks", "writing")
 _NOT_COPIED: Final[frozenset[Zone]] = frozenset({"token", "person"})
 _BATCH_ROWS: Final = 500
 _BATCH_BYTES: Final = 8 * 1024 * 1024
@@ -61,18 +68,15 @@ def fork_workspace(
 ) -> Fork:
     """Begin a workspace in the folder ``out``, which must not exist yet, with the rows of ``journal`` up to
     row ``until``; the folders of its tasks are in ``out`` + `TASKS_SUFFIX`. ``told`` is called with the last
-    row that was copied and with ``until``, by their numbers. ``out`` appears when it is whole, or not at all.
+    row that was copied and with ``until``, by their numbers. ``out`` appears when it is whole, or not at all:
+    who is killed leaves a hidden folder with `UNFINISHED` in its name, and the next try begins anew.
 
-    Raises FileExistsError where something stands there, `JournalError`, `WorkspaceLocked`, OSError.
+    Raises FileExistsError where something stands there, also another try that still runs, `JournalError`,
+    `WorkspaceLocked`, OSError.
     """
     root = os.path.abspath(out)
     tasks = root + TASKS_SUFFIX
-    for place in (root, tasks):
-        if os.path.lexists(place):
-            raise FileExistsError(place)
-    above, name = os.path.split(root)
-    os.makedirs(above, exist_ok=True)
-    with TemporaryDirectory(prefix=f".{name}.", dir=above) as scratch:
+    with _make_scratch(root, tasks) as scratch:
         built, built_tasks = os.path.join(scratch, "workspace"), os.path.join(scratch, "tasks")
         path = os.path.join(built, CONTROL, JOURNAL_NAME)
         os.makedirs(os.path.dirname(path), mode=0o700)
@@ -85,9 +89,74 @@ def fork_workspace(
             workspace.flush()
         has_tasks = os.path.isdir(built_tasks)
         if has_tasks:
+            with open(os.path.join(scratch, _PLACING), "w", encoding="ascii") as placing:
+                placing.write(_identity(built_tasks))
             os.rename(built_tasks, tasks)
         os.rename(built, root)
     return Fork(root, until, rows, tasks if has_tasks else "")
+
+
+@contextmanager
+def _make_scratch(root: str, tasks: str) -> Iterator[str]:
+    """The folder in which the workspace ``root`` is made, without what an earlier try left, there and at
+    ``tasks``; deleted afterwards. Raises FileExistsError, OSError."""
+    if os.path.lexists(root):
+        raise FileExistsError(root)
+    above, name = os.path.split(root)
+    scratch = os.path.join(above, f".{name}{UNFINISHED}")
+    if os.path.islink(scratch):
+        raise FileExistsError(scratch)
+    os.makedirs(scratch, mode=0o700, exist_ok=True)
+    path = os.path.join(scratch, _LOCK)
+    with closing(ProcessLock(path)) as lock:
+        if not lock.try_acquire() or not _is_still_at(lock, path):
+            raise FileExistsError(scratch)
+        try:
+            _delete_remains(root, tasks, scratch)
+            for place in (root, tasks):
+                if os.path.lexists(place):
+                    raise FileExistsError(place)
+            yield scratch
+        finally:
+            _delete_parts(scratch)
+            os.unlink(path)
+            os.rmdir(scratch)
+
+
+def _is_still_at(lock: ProcessLock, path: str) -> bool:
+    """Whether the ``lock`` that was taken is the file at ``path``: whoever had it before deletes it."""
+    lock.set_text(str(os.getpid()))
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.readline().rstrip() == lock.text()
+    except FileNotFoundError:
+        return False
+
+
+def _delete_remains(root: str, tasks: str, scratch: str) -> None:
+    """Delete what a try that was killed left in ``scratch``, and at ``tasks`` if it had come that far."""
+    placing = os.path.join(scratch, _PLACING)
+    # The folder of the workspace is the last that moves: while it is here, there is no fork.
+    if os.path.isfile(placing) and os.path.isdir(os.path.join(scratch, _PARTS[0])):
+        with open(placing, encoding="ascii") as file:
+            placed = file.read()
+        if placed and os.path.isdir(tasks) and _identity(tasks) == placed and not os.path.lexists(root):
+            shutil.rmtree(tasks)
+    _delete_parts(scratch)
+
+
+def _delete_parts(scratch: str) -> None:
+    # The mark goes last but for the lock: who is killed meanwhile goes on next time.
+    for part in _PARTS:
+        if os.path.lexists(os.path.join(scratch, part)):
+            shutil.rmtree(os.path.join(scratch, part))
+    if os.path.lexists(os.path.join(scratch, _PLACING)):
+        os.unlink(os.path.join(scratch, _PLACING))
+
+
+def _identity(folder: str) -> str:
+    found = os.lstat(folder)
+    return f"{found.st_dev}:{found.st_ino}"
 
 
 def _copy_rows(journal: Journal, until: int, path: str, tasks: str, told: Callable[[int, int], None]) -> int:
