@@ -24,7 +24,6 @@ from watchroom.disk import Folder
 from watchroom.journal import Journal, open_journal
 from watchroom.journal.moving import copy_blobs, open_move_side
 from watchroom.model import IDENTIFY, SYSTEM, Draft, Json, Note, Row, Write, Zone, is_of_journal
-from watchroom.process_lock import ProcessLock
 from watchroom.rules.task_versions import blob_of, is_executable, is_text
 from watchroom.validation import encode_text, sha256
 from watchroom.workspace import Workspace
@@ -37,7 +36,7 @@ TASKS_SUFFIX: Final = "-tasks"
 """Of the folder beside a fork in which its tasks have theirs."""
 UNFINISHED: Final = ".unfinished"
 """Of the hidden folder beside a fork in which it is made; the next try deletes what a killed one left."""
-_LOCK: Final = "lock"
+_CLAIMS: Final = "claims"
 _PLACING: Final = "placing"
 """The file that says which folder is about to become that of the tasks."""
 _PARTS: Final = ("workspace", "tasks", "writing")
@@ -106,10 +105,15 @@ def _make_scratch(root: str, tasks: str) -> Iterator[str]:
     scratch = os.path.join(above, f".{name}{UNFINISHED}")
     if os.path.islink(scratch):
         raise FileExistsError(scratch)
-    os.makedirs(scratch, mode=0o700, exist_ok=True)
-    path = os.path.join(scratch, _LOCK)
-    with closing(ProcessLock(path)) as lock:
-        if not lock.try_acquire() or not _is_still_at(lock, path):
+    os.makedirs(os.path.join(scratch, _CLAIMS), mode=0o700, exist_ok=True)
+    folder = _identity(scratch)
+    # Whether another try still runs is known by a claim in a journal that is for nothing else.
+    with (
+        closing(open_journal(os.path.join(scratch, _CLAIMS, JOURNAL_NAME))) as claims,
+        claims.claim(FORK) as is_ours,
+    ):
+        # Whoever had it before may have deleted it since.
+        if not is_ours or not os.path.isdir(scratch) or _identity(scratch) != folder:
             raise FileExistsError(scratch)
         try:
             _delete_remains(root, tasks, scratch)
@@ -119,18 +123,8 @@ def _make_scratch(root: str, tasks: str) -> Iterator[str]:
             yield scratch
         finally:
             _delete_parts(scratch)
-            os.unlink(path)
+            shutil.rmtree(os.path.join(scratch, _CLAIMS))
             os.rmdir(scratch)
-
-
-def _is_still_at(lock: ProcessLock, path: str) -> bool:
-    """Whether the ``lock`` that was taken is the file at ``path``: whoever had it before deletes it."""
-    lock.set_text(str(os.getpid()))
-    try:
-        with open(path, encoding="ascii") as file:
-            return file.readline().rstrip() == lock.text()
-    except FileNotFoundError:
-        return False
 
 
 def _delete_remains(root: str, tasks: str, scratch: str) -> None:
@@ -146,7 +140,7 @@ def _delete_remains(root: str, tasks: str, scratch: str) -> None:
 
 
 def _delete_parts(scratch: str) -> None:
-    # The mark goes last but for the lock: who is killed meanwhile goes on next time.
+    # The mark goes last: who is killed meanwhile goes on next time.
     for part in _PARTS:
         if os.path.lexists(os.path.join(scratch, part)):
             shutil.rmtree(os.path.join(scratch, part))

@@ -72,3 +72,20 @@ def test_what_others_put_where_a_killed_fork_was_is_left_alone(tmp_path: Path) -
         with pytest.raises(FileExistsError):
             fork_workspace(workspace.journal, workspace.journal.last_seq(), tmp_path / "again")
     assert mine.read_text() == "mine"
+
+
+def test_a_fork_that_is_being_made_is_not_begun_again(tmp_path: Path) -> None:
+    out = tmp_path / "again"
+    told: list[int] = []
+    with Workspace.open(tmp_path / "team", ["alice"]) as workspace:
+
+        def begin_again(row: int, _: int) -> None:
+            told.append(row)
+            with pytest.raises(FileExistsError):
+                fork_workspace(workspace.journal, row, out)
+
+        fork_workspace(workspace.journal, workspace.journal.last_seq(), out, begin_again)
+    assert told
+    with Workspace.open(out) as workspace:
+        assert workspace.verify() == []
+    assert not (tmp_path / f".again{UNFINISHED}").exists()
