@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 from calls import ok, refused
 from cli.running import Captured, printed, printed_json, row_of
+from hypothesis import example, given
+from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from watchroom import Workspace
 from watchroom.rules.reverts import RevertSelection
+from watchroom_tui.formatters.report_formats import as_markdown
+from watchroom_tui.formatters.report_page import PageTable, Quoted, ReportPage
 
 HOSTILE = '<img src=x onerror=a()>|`**b**`|\\| [x](http://e.example) & "q" \x1b[31m'
 
@@ -102,3 +106,24 @@ def test_what_agents_wrote_is_no_markup_in_markdown(capsys: Captured, reported: 
     assert "alice/x_(1)_`*.md" in page.text
     tables = [line.replace("\\|", "").count("|") for line in text.splitlines() if line.startswith("|")]
     assert set(tables) == {5, 6, 7, 9}, "no cell is split"
+
+
+@given(st.text(st.sampled_from(" ab1.)(-+=#>*_~`|\\\\$&;!<[]{}/:\"'"), min_size=1, max_size=20))
+@example("+3 −2, $1.20 (now)!")
+def test_no_text_of_a_page_is_markup_in_markdown(text: str) -> None:
+    table = PageTable(text, (text, "x"), ((text, Quoted(text)),), text)
+    page = as_markdown(ReportPage(text, (text,), (table,)))
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(page)
+    places = [each for each in tokens if each.type == "inline"]
+    assert {each.tag for each in tokens} <= {"h1", "h2", "p", "table", "thead", "tbody", "tr", "th", "td", ""}
+    assert len(places) == 8
+    told = " ".join(text.split())
+    quoted = [child for each in places for child in each.children or () if child.type != "text"]
+    assert [each.type for each in quoted] == (["code_inline"] if told else [])
+    shown = ["".join(child.content for child in each.children or ()) for each in places]
+    assert [*shown[:4], shown[5], shown[7]] == [told, told, told, told, told, told]
+
+
+def test_counts_and_costs_stand_in_markdown_as_they_are() -> None:
+    page = as_markdown(ReportPage("t", ("lines +3 -2, {x} (for $1.20)!",), ()))
+    assert page == "# t\n\nlines +3 -2, {x} (for $1.20)!\n"

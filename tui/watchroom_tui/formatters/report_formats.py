@@ -12,7 +12,9 @@ from watchroom.rules.usage import UsageTotal
 
 from watchroom_tui.formatters.report_page import Cell, PageTable, Quoted, ReportPage
 
-_MARKUP: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$])")
+_MARKUP: Final = re.compile(r"[\\`*_\[\]<|~]|&(?=#?\w+;)|^[#>=+-]|#(?=#*$)")
+"""What is markup anywhere; and what begins a heading, a quotation, a list or a rule, or ends a heading."""
+_NUMBERED: Final = re.compile(r"^(\d+)([.)])")
 _BACKTICKS: Final = re.compile("`+")
 _STYLE: Final = """
 :root { color-scheme: light dark; }
@@ -66,7 +68,11 @@ def _escape_bars(text: str) -> str:
 
 
 def _escape_markdown(text: str) -> str:
-    return _MARKUP.sub(r"\\\1", text)
+    """One line of ``text`` as it is, wherever it stands. What nobody takes for markup is left alone; one
+    dollar is money, but between two some readers see a formula."""
+    escaped = _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
+    escaped = _NUMBERED.sub(r"\1\\\2", escaped)
+    return escaped.replace("$", "\\$") if escaped.count("$") > 1 else escaped
 
 
 def as_html(page: ReportPage, language: str) -> str:
