@@ -70,3 +70,11 @@ async def test_in_the_past_acts_are_not_offered(workspace: Workspace, conflict: 
         await user.goes_to("4", "files")
         await user.until(lambda: user.list("shared").items, "the files")
         assert not user.shows("r roll back")
+
+
+async def test_in_the_past_no_answer_is_offered_to_what_was_asked_then(
+    workspace: Workspace, alice: Toolbox, conflict: int
+) -> None:
+    async with past(workspace.journal, workspace.journal.last_seq()) as user:
+        await user.sees("enter open")
+        assert not user.shows("enter merge")

@@ -66,8 +66,9 @@ def need_time(need: Need, now: int, texts: Catalogue) -> Span:
 
 
 def need_keys(need: Need, texts: Catalogue, *, can_act: bool) -> str:
-    """The keys that deal with ``need`` where it stands, and what enter does."""
+    """The keys that deal with ``need`` where it stands, and what enter does: where one cannot act, it opens
+    what there is to look at."""
     answer = need.answers[0]
-    verb = answer if answer in ("reply", "choose", "merge", "compare") else "open"
+    verb = answer if can_act and answer in ("reply", "choose", "merge", "compare") else "open"
     keys = f"enter {texts(f'needs.enter.{verb}')}"
     return f"a r {keys}" if can_act and answer == "approve" else keys

@@ -38,7 +38,7 @@ class NeedList(ColumnList[Need]):
 
     def render_key(self, item: Need) -> Hashable:
         time = need_time(item, now_of(self), texts_of(self))
-        return (item.identity, item.times, item.row.seq, time)
+        return (item.identity, item.times, item.row.seq, time, dashboard_of(self).can_act)
 
     def cells(self, item: Need) -> Sequence[Line]:
         texts, party = texts_of(self), need_party(item)
