@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 from calls import ok
 from tui.driver import User, dashboard
 from tui.team import write
-from watchroom import Toolbox, Workspace
+from watchroom import Agent, Toolbox, Workspace
 
 
 def content(workspace: Workspace, path: str) -> str | None:
@@ -95,3 +96,25 @@ async def test_what_came_after_a_moment_of_the_time_line_is_taken_back(
         await user.until(lambda: "Changes: 1. The agents" in user.words_in("#question"), "what it changes")
         await user.press("enter")
         await user.until(lambda: content(workspace, "plan.md") == "1\n2\n3\n", "the text of that moment")
+
+
+async def test_the_work_of_agents_whom_it_spawned_is_taken_in_with_a_key(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    task = workspace.tasks.submit("human:dana", "Build it.", tmp_path / "project")
+    workspace.register([Agent("lead", task=task.id)])
+    lead = workspace.tools("lead")
+    helper = workspace.tools(str(ok(lead, "spawn_agent", role="helper", instructions="Help.")["agent_id"]))
+    ok(lead, "save_to_my_workspace", filename="own.md", content="own\n")
+    ok(helper, "save_to_my_workspace", filename="notes.md", content="text\n")
+    async with dashboard(workspace) as user:
+        await user.goes_to("2", "agents")
+        user.list("agents").move_to("lead")
+        await user.until(lambda: user.cursor("agents").agent.id == "lead", "lead")
+        await user.press("V")
+        await user.until(lambda: "own.md" in user.words_in("#changes"), "what she did")
+        assert "notes.md" not in user.words_in("#changes")
+        await user.press("C")
+        await user.until(lambda: "notes.md" in user.words_in("#changes"), "what the other did, too")
+        await user.press("C")
+        await user.until(lambda: "notes.md" not in user.words_in("#changes"), "her work alone")

@@ -301,6 +301,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("revert_later", "revert", "go_back(-1)", NEXT, footer=True, meaning="next"),
     Action("revert_clean", "revert", "flip_clean", ("z",), footer=True, meaning="fold"),
     Action("revert_all", "revert", "flip_all", ("A",), footer=True, meaning="whole_file"),
+    Action("revert_spawned", "revert", "flip_spawned", ("C",), footer=True),
     Action("hit_up", "finding", "hit(-1)", ("up",), meaning="up"),
     Action("hit_down", "finding", "hit(1)", ("down",), meaning="down"),
     Action("hit_page_up", "finding", "hit_page(-1)", ("pageup",), meaning="page up"),

@@ -67,6 +67,8 @@ class RevertDialog(ConfirmDialog):
         self._clean_only = False
         self._decides_all = False
         """Whether all goes of what has no merge screen, also where others went on from it."""
+        self._with_spawned = False
+        """Whether the work of those goes, too, whom the agents spawned."""
         self._shown: RevertSelection | None = None
 
     def compose(self) -> ComposeResult:
@@ -79,7 +81,10 @@ class RevertDialog(ConfirmDialog):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         has_steps = self._subject.after is None and not self._subject.undo
-        return has_steps or action != "go_back"
+        # An undo brings back what the revert took, and of all agents there are none besides.
+        has_spawned = bool(self._subject.agent) and not self._subject.undo
+        hidden = {"go_back": not has_steps, "flip_spawned": not has_spawned}
+        return not hidden.get(action, False)
 
     @work(exclusive=True, group="plan")
     async def load(self) -> None:
@@ -103,7 +108,9 @@ class RevertDialog(ConfirmDialog):
         last = len(_SECONDS) - 1
         step = 0 if self._step is None else self._step
         while True:
-            selection = self._select(step)._replace(decides_all=self._decides_all)
+            selection = self._select(step)._replace(
+                decides_all=self._decides_all, with_spawned=self._with_spawned
+            )
             plan = plan_revert(selection)
             is_given = self._step is not None or selection.undo or self._subject.after is not None
             if plan.changes("clean", "conflict", "cannot") or is_given or step == last:
@@ -167,6 +174,11 @@ class RevertDialog(ConfirmDialog):
         self._decides_all = not self._decides_all
         self.load()
 
+    def action_flip_spawned(self) -> None:
+        """Take back the work of those, too, whom the agents spawned since then; or not."""
+        self._with_spawned = not self._with_spawned
+        self.load()
+
     def action_answer(self, answer: bool) -> None:
         if not answer:
             self.dismiss(False)
@@ -185,6 +197,7 @@ class RevertDialog(ConfirmDialog):
             "undo": selection.undo or None,
             "clean_only": self._clean_only,
             "take_back": ["all"] if selection.decides_all else None,
+            "with_spawned": selection.with_spawned,
         }
         result = await app.act(REVERT_WORK, arguments)
         if result is not None and not result["success"]:
