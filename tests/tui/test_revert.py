@@ -46,6 +46,7 @@ async def test_the_work_of_an_agent_is_shown_and_taken_back_and_that_is_undone(
         assert content(workspace, "both.md") == "1\nalice and bob\n3\n"
         await user.press("exclamation_mark")
         await user.until(lambda: user.place == "merge", "the merge of what both wrote")
+        await user.sees("incoming · revert by human:dana")
         await user.press("escape")
         await user.goes_to("8", "activity")
         row = workspace.journal.version("revert", next(workspace.journal.heads("revert")).path, 2)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from watchroom.errors import JournalError
 from watchroom.journal import Journal
-from watchroom.model import Row
+from watchroom.model import SYSTEM, Row
 from watchroom.rules.details import size_without_text
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ class VersionTexts(NamedTuple):
 
 class Merge(NamedTuple):
     """The three sides of a conflict, and their texts: ``base`` and ``current`` are None, and their texts
-    empty, where there is no such version."""
+    empty, where there is no such version. Of a conflict that a revert made, ``reverter`` is who reverted,
+    else it is empty."""
 
     base: Row | None
     current: Row | None
@@ -49,6 +50,7 @@ class Merge(NamedTuple):
     base_text: str
     current_text: str
     incoming_text: str
+    reverter: str = ""
 
 
 class Preview(NamedTuple):
@@ -129,7 +131,11 @@ def read_merge(journal: Journal, incoming: Row) -> Merge:
     current = read_current(journal, incoming)
     started = incoming.base is not None and incoming.base > 0
     base = journal.version(incoming.zone, incoming.path, incoming.base or 0) if started else None
-    return Merge(base, current, incoming, *(_content(journal, row) for row in (base, current, incoming)))
+    revert = incoming.detail.get("revert") if incoming.actor == SYSTEM else None
+    begun = journal.version("revert", revert, 1) if isinstance(revert, str) else None
+    texts = [_content(journal, row) for row in (base, current, incoming)]
+    reverter = begun.actor if begun is not None else ""
+    return Merge(base, current, incoming, texts[0], texts[1], texts[2], reverter)
 
 
 def read_preview(journal: Journal, version: Row) -> Preview:

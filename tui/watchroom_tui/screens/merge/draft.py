@@ -12,6 +12,7 @@ from watchroom.merge import build_regions, find_open_regions, join_current, reba
 from watchroom.model import HUMAN_PREFIX, OUTSIDE, Row
 from watchroom.projections import ConflictView, Model
 from watchroom.queries.versions import read_current, read_merge, read_text
+from watchroom.texts import Catalogue
 
 from watchroom_tui.screens.merge.state import MergeState
 from watchroom_tui.worker.process import WorkerProcess
@@ -19,11 +20,17 @@ from watchroom_tui.worker.process import WorkerProcess
 
 class MergeSides(NamedTuple):
     """The rows whose texts are merged: the version that the incoming text started from (None: from nothing),
-    the one that stands (None: nothing does), and the refused write or the edit made by hand."""
+    the one that stands (None: nothing does), and the refused write or the edit made by hand; ``reverter`` is
+    who made the revert that left the incoming text, empty where none did."""
 
     base: Row | None
     current: Row | None
     incoming: Row
+    reverter: str = ""
+
+    def name_incoming(self, texts: Catalogue) -> str:
+        """In whose name the incoming text is. Not safe yet."""
+        return texts("merge.reverter", who=self.reverter) if self.reverter else self.incoming.actor
 
     @property
     def version(self) -> int:
@@ -136,7 +143,7 @@ async def load_merge(journal: Journal, process: WorkerProcess, row: Row) -> Merg
         base, current, incoming = map(split_lines, texts)
         return MergeState(build_regions((base, current, incoming), to_current, to_incoming))
 
-    sides = MergeSides(merge.base, merge.current, merge.incoming)
+    sides = MergeSides(merge.base, merge.current, merge.incoming, merge.reverter)
     return MergeDraft(sides, await asyncio.to_thread(build))
 
 

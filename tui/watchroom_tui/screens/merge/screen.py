@@ -169,13 +169,13 @@ class MergeScreen(BaseScreen):
         draft, texts = self._draft, self.dashboard.texts
         if draft is None:
             return
-        base, current, incoming = draft.sides
+        base, current = draft.sides.base, draft.sides.current
         none = texts("merge.none")
         standing = f"v{current.version} · {current.actor}" if current else none
         titles = {
             "base": texts("merge.base", which=f"v{base.version} · {base.actor}" if base else none),
             "current": texts("merge.current", which=standing),
-            "incoming": texts("merge.incoming", which=incoming.actor),
+            "incoming": texts("merge.incoming", which=draft.sides.name_incoming(texts)),
             "result": texts("merge.result"),
         }
         for pane in self._text_panes:

@@ -44,7 +44,8 @@ class MergeTitle(LineWidget):
             self._left.append(Span(f"{separator}{texts(f'merge.side.{name}')}{which}", "dim"))
             if name != "base":
                 message = f" “{sanitize(row.message)}”" if row.message else ""
-                self._left += [Span(f" {sanitize(row.actor)}", agent_class(row.actor)), Span(message, "dim")]
+                author = sides.name_incoming(texts) if name == "incoming" else row.actor
+                self._left += [Span(f" {sanitize(author)}", agent_class(row.actor)), Span(message, "dim")]
         self._right = self._progress(draft, for_all=for_all)
         self.refresh()
 
