@@ -15,7 +15,7 @@ from watchroom_tui.commands.time_argument import moment_range, open_journal
 from watchroom_tui.formatters.report_formats import as_html, as_json, as_markdown
 from watchroom_tui.formatters.report_page import lay_out_report
 
-_FORMATS: Final = ("md", "html", "json")
+_FORMATS: Final = ("md", "html", "json", "proof")
 
 
 def declare_report(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -29,6 +29,12 @@ def declare_report(parser: ArgumentParser, texts: Catalogue) -> None:
 def run_report(args: Namespace, texts: Catalogue) -> int:
     with closing(open_journal(args.dir)) as journal:
         after, until = moment_range(journal, args.since, args.until, texts)
+        if args.format == "proof":
+            # What compares rows with checkpoints is loaded where it is asked for.
+            from watchroom.transparency.range_proof import prove_range
+
+            print_json(prove_range(journal, after, until))
+            return 0
         report = read_report(journal, after, until)
     if args.format == "json":
         print_json(as_json(report), indent=2)

@@ -1,0 +1,259 @@
+"""Checks a proof that ``watchroom report --format proof`` wrote: ``python verify_report.py FILE OWNER``.
+
+It needs Python and ssh-keygen, and nothing of Watchroom: copy this file. OWNER is the fingerprint of the
+owner's key (``SHA256:…``, as ``watchroom person list`` and ``ssh-keygen -l`` print it), which you have from
+the owner. It says what is proven, and ends with 1 where anything is not as it should be.
+
+It does not look at whether FIDO2 devices were touched, nor at limits of people; and who was revoked before
+the range may be left out of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+COLUMNS: Final = (
+    *("seq", "time", "actor", "tool", "zone", "path", "version", "base", "outcome", "error"),
+    *("message", "sha256", "size", "detail"),
+)
+UNSIGNED: Final = {"signed", "signature", "idempotency_key", "traceparent", "call_began", "call", "operation"}
+DECISIONS: Final = {
+    *("answer_request", "dismiss_conflict", "end_task", "release_agents", "resolve_conflict"),
+    *("resume_agent", "revert_outside_edit", "revert_work", "set_budget"),
+}
+OWNERS: Final = {"add_person", "revoke_person", "make_token", "revoke_token"}
+
+
+CHECKPOINT: Final = re.compile(
+    r"watchroom/(?P<workspace>[0-9a-f]{32})\n(?P<size>\d+)\n(?P<root>\S+)\nseq (?P<seq>\d+)\ntime \d+\n"
+)
+
+
+class Wrong(Exception):
+    """What is not as it should be."""
+
+
+def encode(row: list[Any]) -> bytes:
+    """A row as the bytes of its leaf."""
+    parts = []
+    for value in row:
+        if value is None:
+            parts.append(b"n")
+        elif isinstance(value, int):
+            parts.append(b"i%de" % value)
+        else:
+            data = value.encode("utf-8", "surrogatepass")
+            parts.append(b"%d:%b" % (len(data), data))
+    return b"".join(parts)
+
+
+def sha256(data: bytes) -> bytes:
+    """The checksum of ``data``."""
+    return hashlib.sha256(data).digest()
+
+
+def leaf_of(row: list[Any]) -> bytes:
+    """The hash of a row's leaf (RFC 6962, section 2.1)."""
+    return sha256(b"\x00" + encode(row))
+
+
+def root_after(start: dict[str, Any], leaves: list[bytes]) -> tuple[bytes, int]:
+    """The root of a tree that begins as ``start`` says and goes on with ``leaves``; and its size."""
+    size, roots = start["size"], [bytes.fromhex(each) for each in start["roots"]]
+    if len(roots) != size.bit_count():
+        raise Wrong("the beginning of the tree is none")
+    for leaf in leaves:
+        left = size
+        while left & 1:
+            leaf, left = sha256(b"\x01" + roots.pop() + leaf), left >> 1
+        roots.append(leaf)
+        size += 1
+    root = roots.pop() if roots else sha256(b"")
+    while roots:
+        root = sha256(b"\x01" + roots.pop() + root)
+    return root, size
+
+
+def is_included(proof: list[str], leaf: bytes, index: int, size: int, root: bytes) -> bool:
+    """Whether the leaf is number ``index`` of ``size`` (RFC 9162, section 2.1.3.2)."""
+    node, last = index, size - 1
+    for other in (bytes.fromhex(each) for each in proof):
+        if last == 0:
+            return False
+        if node & 1 or node == last:
+            leaf = sha256(b"\x01" + other + leaf)
+            while not node & 1 and node:
+                node, last = node >> 1, last >> 1
+        else:
+            leaf = sha256(b"\x01" + leaf + other)
+        node, last = node >> 1, last >> 1
+    return last == 0 and leaf == root
+
+
+def fingerprint(line: str) -> str:
+    """Of the public key in ``line``, as ssh-keygen prints it."""
+    digest = base64.b64encode(sha256(base64.b64decode(line.split()[1]))).decode()
+    return "SHA256:" + digest.rstrip("=")
+
+
+def is_signed(line: str, namespace: str, message: str, signature: str) -> bool:
+    """Whether the key in ``line`` signed ``message``, by ssh-keygen."""
+    with tempfile.TemporaryDirectory() as folder:
+        signers, made = Path(folder, "signers"), Path(folder, "signature")
+        signers.write_text(f"somebody {line}\n")
+        made.write_text(signature)
+        files = ["-f", str(signers), "-s", str(made)]
+        command = ["ssh-keygen", "-Y", "verify", *files, "-I", "somebody", "-n", namespace]
+        done = subprocess.run(command, input=message.encode(), capture_output=True, check=False)
+    return done.returncode == 0
+
+
+def canonical(fields: dict[str, Any]) -> str:
+    """``fields`` as they are signed."""
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"))
+
+
+def digest(detail: dict[str, Any]) -> str:
+    """What is signed of a row's detail."""
+    kept = {name: value for name, value in detail.items() if name not in UNSIGNED}
+    return sha256(canonical(kept).encode()).hex()
+
+
+def check_decision(row: list[Any], workspace: str, people: dict[str, Any]) -> dict[str, Any]:
+    """See that the decision ``row`` counts among ``people`` (by actor: role and keys); what was
+    signed. Raises Wrong."""
+    fields = dict(zip(COLUMNS, row, strict=True))
+    detail = json.loads(fields["detail"] or "{}")
+    where = f"row {fields['seq']}, {fields['tool']} by {fields['actor']}"
+    person = people.get(fields["actor"])
+    if (
+        person is None
+        or person["role"] == "viewer"
+        or (fields["tool"] in OWNERS and person["role"] != "owner")
+    ):
+        raise Wrong(f"{where}: it is not theirs to decide")
+    signed, signature = detail.get("signed"), detail.get("signature")
+    if not signed or not signature:
+        raise Wrong(f"{where}: nobody signed it")
+    told: dict[str, Any] = json.loads(signed)
+    same = ("tool", "zone", "path", "base", "message")
+    is_same = (
+        all(told.get(name) == fields[name] for name in same)
+        and told.get("person") == fields["actor"]
+        and told.get("content") == fields["sha256"]
+        and told.get("workspace") == workspace
+        and told.get("detail") == digest(detail)
+    )
+    if not is_same or canonical(told) != signed:
+        raise Wrong(f"{where}: what was signed is something else")
+    line = next((each for each in person["keys"] if fingerprint(each) == told.get("key")), None)
+    if line is None or not is_signed(line, "watchroom-decision", signed, signature):
+        raise Wrong(f"{where}: the signature is not one of theirs")
+    return told
+
+
+def enrol(
+    people: dict[str, Any], row: list[Any], content: str | None, workspace: str, owner: str
+) -> dict[str, Any]:
+    """``people`` after ``row``, which says who somebody is: as before where it does not count."""
+    fields = dict(zip(COLUMNS, row, strict=True))
+    if content is None and fields["sha256"] is not None:
+        raise Wrong(f"row {fields['seq']}, of a person: its content is left out")
+    person = json.loads(content) if content else None
+    after = {name: each for name, each in people.items() if name != f"human:{fields['path']}"}
+    if person is not None:
+        after[f"human:{fields['path']}"] = person
+    try:
+        if not people:
+            if person is None or person["role"] != "owner" or fields["actor"] != f"human:{fields['path']}":
+                return people
+            if owner not in map(fingerprint, person["keys"]):
+                raise Wrong(f"the owner is {', '.join(map(fingerprint, person['keys']))}, and not {owner}")
+            check_decision(row, workspace, after)
+        else:
+            check_decision(row, workspace, people)
+    except Wrong:
+        if not people:
+            raise
+        return people
+    return after
+
+
+def check_rows(proof: dict[str, Any]) -> re.Match[str]:
+    """See that the rows are those that the checkpoint seals; its fields. Raises Wrong."""
+    found = CHECKPOINT.fullmatch(proof["checkpoint"])
+    if proof["format"] != "watchroom-proof/1" or not found:
+        raise Wrong("this is no proof of a journal")
+    size, root = int(found["size"]), base64.b64decode(found["root"])
+    for each in [*proof["rows"], *proof["people"]]:
+        checksum = each["row"][COLUMNS.index("sha256")]
+        if each["content"] is not None and sha256(each["content"].encode()).hex() != checksum:
+            raise Wrong(f"row {each['row'][0]}: its content is another one")
+    leaves = [leaf_of(each["row"]) for each in proof["rows"]] + [
+        bytes.fromhex(each) for each in proof["rest"]
+    ]
+    if root_after(proof["start"], leaves) != (root, size):
+        raise Wrong("the rows are not those that the checkpoint seals: one was changed, left out or added")
+    for each in proof["people"]:
+        if not is_included(each["proof"], leaf_of(each["row"]), each["index"], size, root):
+            raise Wrong(f"row {each['row'][0]}, of a person, is not in the journal that the checkpoint seals")
+    return found
+
+
+def check(proof: dict[str, Any], owner: str) -> list[str]:
+    """What ``proof`` proves, in lines. Raises Wrong."""
+    found = check_rows(proof)
+    people: dict[str, Any] = {}
+    decided, said, is_decided = 0, [], False
+    for each in [*proof["people"], *proof["rows"]]:
+        fields = dict(zip(COLUMNS, each["row"], strict=True))
+        is_decision = fields["tool"] in DECISIONS | OWNERS and fields["actor"].startswith("human:")
+        if fields["zone"] == "person" and fields["version"] is not None:
+            people = enrol(people, each["row"], each["content"], found["workspace"], owner)
+        elif people and is_decision and fields["outcome"] == "ok":
+            try:
+                told = check_decision(each["row"], found["workspace"], people)
+            except Wrong as error:
+                said.append(f"DOES NOT COUNT: {error}")
+            else:
+                decided += 1
+                is_decided = is_decided or told.get("checkpoint") == proof["checkpoint"]
+    if not people:
+        raise Wrong("nobody is enrolled in this journal: nothing was signed")
+    keys = [line for person in people.values() for line in person["keys"]]
+    sealed = (proof["checkpoint"], proof["signature"])
+    signer = next((key for key in keys if is_signed(key, "watchroom-checkpoint", *sealed)), None)
+    by = f"signed by {fingerprint(signer)}" if signer else "signed by a machine's key only"
+    by += ", and by a person with a decision" if is_decided else ""
+    rows, after, until = len(proof["rows"]), proof["after"], proof["until"]
+    return [
+        f"{rows} rows after row {after} up to row {until}: unchanged, and none is left out",
+        f"{decided} decisions: each signed by somebody who was enrolled by {owner}",
+        f"sealed up to row {found['seq']} ({found['size']} rows), {by}",
+        *said,
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    """The exit status; 0 where all is proven."""
+    if len(arguments) != 2:
+        print(__doc__)
+        return 2
+    try:
+        print("\n".join(check(json.loads(Path(arguments[0]).read_text("utf-8")), arguments[1])))
+    except (Wrong, KeyError, TypeError, ValueError, IndexError) as error:
+        print(f"NOT PROVEN: {error}" if isinstance(error, Wrong) else f"NOT PROVEN: no proof: {error!r}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
