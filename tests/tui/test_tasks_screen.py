@@ -186,9 +186,7 @@ async def test_a_deleted_file_is_left_out_and_one_that_is_no_text_is_said_in_wor
             "value.py",
             "image.bin",
         ]
-        await user.until(
-            lambda: "No text, or too long to be kept: 2.1 KB." in user.words_in("#preview"), "why"
-        )
+        await user.until(lambda: "No text, or larger than 10 MB: 2.1 KB." in user.words_in("#preview"), "why")
 
 
 async def test_files_that_come_while_one_looks_are_shown(workspace: Workspace, task: str) -> None:

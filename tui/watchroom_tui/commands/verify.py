@@ -27,7 +27,6 @@ from watchroom_tui.commands.time_argument import open_journal
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.seals import seal_as_json, seal_lines
 from watchroom_tui.sanitize import sanitize
-from watchroom_tui.settings import read_settings, settings_path
 from watchroom_tui.usage import WrongUsage
 
 
@@ -97,6 +96,9 @@ def _read_given(path: str | None, texts: Catalogue) -> list[Anchor]:
 def _verify_checkpoints(
     workspace: Workspace, given: list[Anchor], console: Console, texts: Catalogue
 ) -> SealReport:
+    # The settings name keys, which is slow to load: whoever only asks what the command takes does not wait.
+    from watchroom_tui.settings import read_settings, settings_path
+
     settings = read_settings(settings_path(), texts)
     workspace.published = os.path.expanduser(settings.publish or "")
     with Progress(console=console, transient=True) as progress:
