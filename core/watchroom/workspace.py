@@ -379,10 +379,9 @@ class Workspace(Zones):
             from watchroom.transparency import Sealing
 
             place = find_journal(self.root) if self.journal.is_shared else None
-            self._sealing = Sealing(self.journal, self._commits.commit, place or self.root)
+            self._sealing = Sealing(self.journal, self._commits.commit, place or self.root, self.people)
             self._sealing.sign_with(lambda: self.signing.signer)
             self._sealing.publish_to(self.published)
-            self._sealing.trust_decisions(self.people.find_flaw)
         return self._sealing
 
     def close(self) -> None:

@@ -10,6 +10,8 @@ from cli.running import Captured, printed_rows, row_of, run
 from damage import break_content, version_file
 from transparency.sealed import tamper
 from watchroom import Workspace
+from watchroom.signing import KeySigner
+from watchroom.transparency.state_folder import state_folder
 from watchroom_tui.cli import OK, REFUSED, USAGE
 from watchroom_tui.settings import settings_path
 
@@ -133,7 +135,7 @@ def test_verify_says_how_far_the_journal_is_sealed_and_what_was_changed_since(
     status, out, _ = run(capsys, "verify", team, "--against", str(published))
     line = out.splitlines()[-1]
     assert status == OK
-    assert line.startswith(f"sealed to row {sealed.row} by SHA256:")
+    assert line.startswith(f"sealed to row {sealed.row} with the key SHA256:")
     assert f"published up to row {sealed.row}, " in line
     assert f"as in {published} up to row {sealed.row}" in line
     tamper(Path(team, ".watchroom/journal.db"), "UPDATE rows SET time=time-1 WHERE seq=2")
@@ -161,3 +163,24 @@ def test_verify_against_what_is_no_checkpoint_says_so(capsys: Captured, team: st
     status, _, err = run(capsys, "verify", team, "--against", str(given) + "s")
     assert status == USAGE
     assert "cannot be compared with" in err
+
+
+def test_verify_tells_the_key_of_an_unknown_machine_and_trusts_it_when_told_to(
+    capsys: Captured, team: str
+) -> None:
+    with Workspace.open(team) as workspace:
+        assert workspace.sealing.write_due(Event(), at_once=True)
+    Path(state_folder(), "machine.key").write_bytes(bytes([7]) * 32)
+    with Workspace.open(team) as workspace:
+        workspace.tools("alice").dispatch_tool_call("collab_list", {})
+        workspace.flush()
+        assert workspace.sealing.write_due(Event(), at_once=True)
+    status, out, _ = run(capsys, "verify", team)
+    sealed, told = out.splitlines()[-2:]
+    assert status == REFUSED
+    assert "with the unknown key SHA256:" in sealed
+    fingerprint = KeySigner(bytes([7]) * 32).key.fingerprint
+    assert f"watchroom verify --trust {fingerprint}" in told
+    status, out, _ = run(capsys, "verify", team, "--trust", fingerprint)
+    assert (status, f"with the key {fingerprint} of a machine" in out) == (OK, True)
+    assert run(capsys, "verify", team, "--trust", "dana")[0] == USAGE

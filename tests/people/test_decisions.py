@@ -21,7 +21,7 @@ from watchroom.rules.decisions import SIGNATURE, SIGNED
 from watchroom.rules.people import Person
 from watchroom.rules.requests import Answer, decide_all, dump_answer
 from watchroom.sshsig import parse_key, verify
-from watchroom.transparency.anchors import state_folder
+from watchroom.transparency.state_folder import state_folder
 
 
 def approval(team: Team, number: int) -> Answer:

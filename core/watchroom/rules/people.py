@@ -66,6 +66,13 @@ class People(NamedTuple):
         """The person who acts as ``actor`` (``human:NAME``), None where nobody is enrolled so."""
         return next((each for each in self.persons if each.actor == actor), None)
 
+    def find_holder(self, fingerprint: str) -> str:
+        """The name of the person whose key has that ``fingerprint``, empty where nobody's has."""
+        for person in self.persons:
+            if any(parse_key(line).fingerprint == fingerprint for line in person.keys):
+                return person.name
+        return ""
+
     def with_person(self, person: Person) -> People:
         """These people with ``person``, in place of who had that name."""
         others = [each for each in self.persons if each.name != person.name]

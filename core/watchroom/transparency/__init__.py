@@ -7,7 +7,9 @@ same user cannot make all checkpoints anew is due only to those kept elsewhere (
 from watchroom.transparency.anchors import Anchor, Anchors, read_given
 from watchroom.transparency.checkpoint_rows import RecordedCheckpoint, recorded_checkpoints
 from watchroom.transparency.checkpoint_writer import CheckpointWriter
+from watchroom.transparency.key_pins import FINGERPRINT, KeyPins
 from watchroom.transparency.sealing import Seal, Sealing
+from watchroom.transparency.signers import Signers
 from watchroom.transparency.verification import (
     Finding,
     FindingKind,
@@ -16,15 +18,18 @@ from watchroom.transparency.verification import (
 )
 
 __all__ = [
+    "FINGERPRINT",
     "Anchor",
     "Anchors",
     "CheckpointWriter",
     "Finding",
     "FindingKind",
+    "KeyPins",
     "RecordedCheckpoint",
     "Seal",
     "SealReport",
     "Sealing",
+    "Signers",
     "read_given",
     "recorded_checkpoints",
     "verify_checkpoints",

@@ -6,9 +6,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import tempfile
-from contextlib import suppress
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from watchroom.rules.checkpoint_note import (
     MOST_CHARACTERS,
@@ -16,12 +14,12 @@ from watchroom.rules.checkpoint_note import (
     SignedCheckpoint,
     parse_signed,
 )
+from watchroom.transparency.state_folder import checkpoint_folder, replace_text
 
 AnchorKind: TypeAlias = Literal["state", "place", "published", "given", "decision"]
 """Kept in the state folder by the workspace's id, or by the place where it is; published; named by a
 person who asks; or signed by a person with a decision."""
 _log = logging.getLogger("watchroom")
-_FOLDER: Final = "checkpoints"
 
 
 class Anchor(NamedTuple):
@@ -38,7 +36,7 @@ class Anchors:
     ``ID.txt``."""
 
     def __init__(self, state: str, place: str, published: str = "") -> None:
-        self._folder = os.path.join(state, _FOLDER)
+        self._folder = checkpoint_folder(state)
         self._place = os.path.join(self._folder, f"at-{hashlib.sha256(place.encode()).hexdigest()[:32]}")
         self._published = published
 
@@ -63,25 +61,18 @@ class Anchors:
         Raises OSError."""
         workspace = signed.checkpoint.workspace
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        _replace(self._file(workspace), signed.text)
+        replace_text(self._file(workspace), signed.text)
         known = _read(self._place)
         if known is None or known.checkpoint.workspace == workspace:
-            _replace(self._place, signed.text)
+            replace_text(self._place, signed.text)
         if self._published:
-            _replace(self._published_file(workspace), signed.text)
+            replace_text(self._published_file(workspace), signed.text)
 
     def _published_file(self, workspace: str) -> str:
         return os.path.join(self._published, f"{workspace}.txt")
 
     def _file(self, workspace: str) -> str:
         return os.path.join(self._folder, workspace)
-
-
-def state_folder() -> str:
-    """This user's folder for states."""
-    from platformdirs import user_state_path
-
-    return str(user_state_path("watchroom", appauthor=False))
 
 
 def read_given(path: str) -> SignedCheckpoint:
@@ -99,18 +90,3 @@ def _read(path: str) -> SignedCheckpoint | None:
     except (OSError, InvalidCheckpoint) as error:
         _log.warning("%s is passed over: %s", path, error)
         return None
-
-
-def _replace(path: str, text: str) -> None:
-    folder = os.path.dirname(path) or "."
-    fd, scratch = tempfile.mkstemp(prefix=".checkpoint-", dir=folder)
-    try:
-        with open(fd, "w", encoding="ascii") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(scratch, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(scratch)
-        raise

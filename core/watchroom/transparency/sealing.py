@@ -11,12 +11,17 @@ from watchroom.errors import WatchroomError
 from watchroom.journal import Journal
 from watchroom.model import Appended, Draft, Row
 from watchroom.signing import Signer
-from watchroom.transparency.anchors import Anchor, Anchors, state_folder
+from watchroom.transparency.anchors import Anchor, Anchors
 from watchroom.transparency.checkpoint_rows import recorded_checkpoints
 from watchroom.transparency.checkpoint_writer import CheckpointWriter
 from watchroom.transparency.decision_anchors import read_decision_anchors
+from watchroom.transparency.key_pins import KeyPins
 from watchroom.transparency.machine_key import machine_signer
+from watchroom.transparency.signers import Signers
+from watchroom.transparency.state_folder import state_folder
 from watchroom.transparency.verification import SealReport, verify_checkpoints
+from watchroom.transparency.workspace_id import find_workspace_id
+from watchroom.zones.people import PeopleZone
 
 _log = logging.getLogger("watchroom")
 
@@ -30,20 +35,23 @@ class Seal(NamedTuple):
 
 class Sealing:
     """The checkpoints of ``journal``, of the workspace at ``place`` (its folder, or the address of its
-    database); rows of them are made with ``commit``. May be used from any thread."""
+    database) with these ``people``; rows of them are made with ``commit``. May be used from any thread."""
 
-    def __init__(self, journal: Journal, commit: Callable[[Draft], Appended], place: str) -> None:
+    def __init__(
+        self, journal: Journal, commit: Callable[[Draft], Appended], place: str, people: PeopleZone
+    ) -> None:
         self._journal = journal
+        self._people = people
         self._place = place
         self._state = state_folder()
         self._published = ""
-        self._find_flaw: Callable[[Row], str] | None = None
+        self._pins = KeyPins(self._state)
         self._signer: Callable[[], Signer | None] = lambda: None
         self._writer = CheckpointWriter(journal, commit, self._anchors, self._find_signer)
 
     def sign_with(self, signer: Callable[[], Signer | None]) -> None:
-        """Have checkpoints signed with what ``signer`` gives, as long as it gives anything: a person's key
-        while it is unlocked. Else this machine's user signs."""
+        """Have checkpoints signed with what ``signer`` gives, as long as it is the key of somebody who is
+        enrolled: a person's while it is unlocked. Else this machine's user signs."""
         self._signer = signer
 
     def publish_to(self, folder: str) -> None:
@@ -54,7 +62,10 @@ class Sealing:
     def write_due(self, closing: Event, *, at_once: bool = False) -> Row | None:
         """Write a checkpoint if one is due (see `CheckpointWriter.write_due`). Raises `JournalError`,
         `WorkspaceLocked`, OSError."""
-        return self._writer.write_due(closing, at_once=at_once)
+        row = self._writer.write_due(closing, at_once=at_once)
+        if row is not None:
+            self._pin_machines(find_workspace_id(self._journal))
+        return row
 
     def write_last(self) -> None:
         """Write the last checkpoint before the workspace is closed. Raises nothing: the next one that is
@@ -63,10 +74,6 @@ class Sealing:
             self._writer.write_last()
         except (WatchroomError, OSError):
             _log.exception("no checkpoint could be written")
-
-    def trust_decisions(self, find_flaw: Callable[[Row], str]) -> None:
-        """Have `verify` compare with what people signed with decisions that count by ``find_flaw``, too."""
-        self._find_flaw = find_flaw
 
     def newest_body(self) -> str:
         """The newest checkpoint among the rows as text, empty before the first. Raises `JournalError`."""
@@ -85,11 +92,41 @@ class Sealing:
     ) -> SealReport:
         """Compare all rows with all checkpoints: those among them, those that are kept for this user or were
         signed with decisions, and those ``given``. ``told`` gets how far it is: up to which row, of
-        which. Raises `JournalError`."""
-        decided = [*read_decision_anchors(self._journal, self._find_flaw)] if self._find_flaw else []
-        return verify_checkpoints(
-            self._journal, lambda workspace: [*self._anchors().read(workspace), *decided, *given], told
+        which. Where nothing shows tampering, the keys of machines are pinned that sign here, if none
+        are yet. Raises `JournalError`, OSError."""
+        workspace = find_workspace_id(self._journal)
+        decided = [*read_decision_anchors(self._journal, self._people.find_flaw)]
+        pinned = self._pins.read(workspace)
+        machines = self._find_machines() if pinned is None else pinned
+        report = verify_checkpoints(
+            self._journal,
+            lambda workspace: [*self._anchors().read(workspace), *decided, *given],
+            told,
+            Signers(self._people, machines),
         )
+        if pinned is None and machines and workspace and not report.findings:
+            self._pins.add(workspace, machines)
+        return report
+
+    def trust_key(self, fingerprint: str) -> None:
+        """Pin the key of a machine with that ``fingerprint``, too: what it signs is not told any more. Raises
+        `JournalError`, OSError."""
+        workspace = find_workspace_id(self._journal)
+        if self._pins.read(workspace) is None:
+            self._pins.add(workspace, self._find_machines())
+        self._pins.add(workspace, {fingerprint})
+
+    def _pin_machines(self, workspace: str) -> None:
+        if self._pins.read(workspace) is None and (machines := self._find_machines()):
+            self._pins.add(workspace, machines)
+
+    def _find_machines(self) -> frozenset[str]:
+        """The keys of this machine, and of all that have signed; none where nothing can be checked here."""
+        own = machine_signer(self._state)
+        if own is None:
+            return frozenset()
+        signed = Signers(self._people).machines_of(recorded_checkpoints(self._journal))
+        return frozenset({*signed, own.key.fingerprint})
 
     def _anchors(self) -> Anchors:
         return Anchors(self._state, self._place, self._published)
@@ -97,4 +134,7 @@ class Sealing:
     def _find_signer(self) -> Signer | None:
         signer = self._signer()
         # Nobody touches a device each minute.
-        return machine_signer(self._state) if signer is None or signer.key.is_touched else signer
+        if signer is None or signer.key.is_touched:
+            return machine_signer(self._state)
+        is_enrolled = self._people.current().find_holder(signer.key.fingerprint)
+        return signer if is_enrolled else machine_signer(self._state)

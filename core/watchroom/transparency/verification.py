@@ -8,18 +8,21 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.journal import Journal
 from watchroom.model import is_of_journal
-from watchroom.rules.checkpoint_note import NAMESPACE, Checkpoint, SignedCheckpoint
+from watchroom.rules.checkpoint_note import Checkpoint, SignedCheckpoint
 from watchroom.rules.merkle import EMPTY_ROOT, GrowingTree
 from watchroom.rules.row_leaf import has_leaf, hash_row
-from watchroom.sshsig import InvalidSignature, SigningNotInstalled, verify
-from watchroom.sshsig.signature import key_of
+from watchroom.sshsig import InvalidSignature
 from watchroom.transparency.anchors import Anchor
 from watchroom.transparency.checkpoint_rows import recorded_checkpoints
+from watchroom.transparency.signers import Signers, read_fingerprint
 from watchroom.transparency.workspace_id import find_workspace_id
 
-FindingKind: TypeAlias = Literal["changed", "truncated", "forked", "replaced", "signature"]
+FindingKind: TypeAlias = Literal[
+    "changed", "truncated", "forked", "replaced", "signature", "signer", "machine"
+]
 """Rows were changed between two checkpoints; the journal is shorter than it was; it is another one than was
-published since some row; another workspace was sealed here; a signature is wrong."""
+published since some row; another workspace was sealed here; a signature is wrong, or by somebody who was not
+enrolled then, or by a key that is not known."""
 _BATCH: Final = 5_000
 
 
@@ -27,7 +30,7 @@ class Finding(NamedTuple):
     """One thing that shows tampering. ``after``: the last row that still is as it was sealed (0: none is);
     ``until``: the row of the first checkpoint that does not agree, of one kept elsewhere the last row that it
     covers. ``rows`` there are, ``sealed`` there were. ``anchor``: what shows it, None where the journal's own
-    rows do."""
+    rows do. ``key`` is the fingerprint of who signed and should not have, ``person`` whose it was."""
 
     kind: FindingKind
     after: int = 0
@@ -35,18 +38,23 @@ class Finding(NamedTuple):
     rows: int = 0
     sealed: int = 0
     anchor: Anchor | None = None
+    key: str = ""
+    person: str = ""
 
 
 class SealReport(NamedTuple):
     """What the checkpoints of a journal say. ``workspace`` is its id, ``rows`` how many leaves it has.
     ``newest`` is the largest checkpoint that agrees, ``signer`` the fingerprint of who signed it (empty: it
-    is unsigned, or that cannot be checked here), ``since`` how many rows came after it, and ``anchors``
-    those kept elsewhere that agree."""
+    is unsigned, or that cannot be checked here), who was the ``person`` of that name then, or ``is_machine``:
+    a machine that is trusted. ``since`` tells how many rows came after it, and ``anchors`` are those kept
+    elsewhere that agree."""
 
     workspace: str = ""
     rows: int = 0
     newest: SignedCheckpoint | None = None
     signer: str = ""
+    person: str = ""
+    is_machine: bool = False
     since: int = 0
     anchors: tuple[Anchor, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -57,14 +65,21 @@ class _Own(NamedTuple):
     signed: SignedCheckpoint
 
 
+class _Signer(NamedTuple):
+    key: str = ""
+    person: str = ""
+    is_machine: bool = False
+
+
 def verify_checkpoints(
     journal: Journal,
     anchors: Callable[[str], Sequence[Anchor]] = lambda _: (),
     told: Callable[[int, int], None] = lambda _, __: None,
+    signers: Signers | None = None,
 ) -> SealReport:
     """Compare all rows of ``journal`` with its checkpoints, and with the ``anchors`` of a workspace, which
-    are given for its id. ``told`` gets how far it is: up to which row, of which. Trusts nothing that is
-    derived. Raises `JournalError`."""
+    are given for its id. ``told`` gets how far it is: up to which row, of which. ``signers`` know who may
+    sign (None: anybody). Trusts nothing that is derived. Raises `JournalError`."""
     workspace = find_workspace_id(journal)
     outside = [*anchors(workspace)]
     recorded = recorded_checkpoints(journal)[::-1]
@@ -78,13 +93,13 @@ def verify_checkpoints(
     good = [each for each in mine if found.agrees(each.signed.checkpoint, workspace)]
     sealed = [each.signed for each in agreeing] + [each.signed for each in good]
     findings = [*replaced, *_find_changes(sealed, broken), *_find_forks(found, own, sealed, mine)]
-    findings += _find_wrong_signatures([*own, *(_Own(0, each.signed) for each in mine)])
+    findings += _check_signatures(own, mine, signers)
     newest = max(sealed, key=lambda each: each.checkpoint.size, default=None)
     return SealReport(
         workspace,
         found.size,
         newest,
-        _signer(newest),
+        *(_find_signer(newest, own, signers) if newest else _Signer()),
         found.count_after(newest.checkpoint.size if newest else 0),
         tuple(good),
         tuple(findings),
@@ -159,26 +174,32 @@ def _find_forks(
     return findings
 
 
-def _find_wrong_signatures(signed: Sequence[_Own]) -> list[Finding]:
-    return [
-        Finding("signature", until=each.signed.checkpoint.seq) for each in signed if _is_wrong(each.signed)
-    ]
+def _check_signatures(own: Sequence[_Own], mine: Sequence[Anchor], signers: Signers | None) -> list[Finding]:
+    """What is wrong with signatures, and with who signed; of each key the first."""
+    found: dict[tuple[FindingKind, str], Finding] = {}
+    for each in [*own, *(_Own(0, each.signed) for each in mine)]:
+        until = each.signed.checkpoint.seq
+        try:
+            key = read_fingerprint(each.signed)
+        except InvalidSignature:
+            found.setdefault(("signature", each.signed.text), Finding("signature", until=until))
+            continue
+        if signers is None or not (key and each.seq) or signers.find_person(key, each.seq):
+            continue
+        owner = signers.find_owner(key)
+        kind: FindingKind = "signer" if owner else "machine"
+        if owner or not signers.is_machine(key):
+            found.setdefault((kind, key), Finding(kind, until=until, key=key, person=owner))
+    return [*found.values()]
 
 
-def _is_wrong(signed: SignedCheckpoint) -> bool:
-    if not signed.signature:
-        return False
+def _find_signer(newest: SignedCheckpoint, own: Sequence[_Own], signers: Signers | None) -> _Signer:
     try:
-        verify(signed.signature, signed.body.encode(), NAMESPACE, key_of(signed.signature))
+        key = read_fingerprint(newest)
     except InvalidSignature:
-        return True
-    except SigningNotInstalled:
-        # It counts as unsigned.
-        return False
-    return False
-
-
-def _signer(signed: SignedCheckpoint | None) -> str:
-    if signed is None or not signed.signature or _is_wrong(signed):
-        return ""
-    return key_of(signed.signature).fingerprint
+        key = ""
+    if signers is None or not key:
+        return _Signer(key)
+    # What is only kept elsewhere came after the last row that it covers.
+    seq = next((each.seq for each in own if each.signed.body == newest.body), newest.checkpoint.seq + 1)
+    return _Signer(key, signers.find_person(key, seq), signers.is_machine(key))

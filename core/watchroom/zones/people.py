@@ -50,6 +50,11 @@ class PeopleZone:
         content = self._store.journal.content(row.seq) if row.zone == ZONE else None
         return find_flaw(row, people, self._store.journal.row, content)
 
+    def key_terms(self, fingerprint: str) -> list[tuple[int, str]]:
+        """Who had the key with that ``fingerprint``: from after which row on, and the name, empty where
+        nobody did. Raises `JournalError`."""
+        return [(since, people.find_holder(fingerprint)) for since, people in self._eras()]
+
     def add(self, actor: str, person: Person, *, expected: int | None = None) -> Row:
         """Enrol ``person``, or change what is known of them, as ``actor``; the first one is the owner, and
         closes the workspace. Returns the row. Raises `PersonRefused`, `VersionConflict`, and what signing

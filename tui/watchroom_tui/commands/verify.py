@@ -18,7 +18,7 @@ from watchroom.journal import Journal
 from watchroom.model import OUTSIDE, SYSTEM, Row, row_as_json
 from watchroom.projections import Need, read_model
 from watchroom.texts import Catalogue
-from watchroom.transparency import Anchor, SealReport, read_given
+from watchroom.transparency import FINGERPRINT, Anchor, SealReport, read_given
 from watchroom.verify import Problem
 from watchroom.workspace import Workspace
 
@@ -42,18 +42,23 @@ class Repair(NamedTuple):
 def declare_verify(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("dir", help=texts("cli.argument.dir"))
     parser.add_argument("--against", metavar="FILE", help=texts("cli.argument.against"))
+    parser.add_argument("--trust", metavar="SHA256:…", help=texts("cli.argument.trust"))
     parser.add_argument("--repair", action="store_true", help=texts("cli.argument.repair"))
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
 
 
 def run_verify(args: Namespace, texts: Catalogue) -> int:
     given = _read_given(args.against, texts)
+    if args.trust is not None and not FINGERPRINT.fullmatch(args.trust):
+        raise WrongUsage(texts("cli.seal.no_fingerprint", given=sanitize(args.trust)))
     with closing(open_journal(args.dir)) as journal:
         before = journal.last_seq()
     # Its spinner and bar are drawn with escapes.
     console = Console(file=sys.__stderr__)
     repair = Repair()
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
+        if args.trust is not None:
+            workspace.sealing.trust_key(args.trust)
         unread: JournalError | None = None
         report = SealReport()
         try:
@@ -70,13 +75,12 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
             # What cannot be read is among the problems, unless it is something else.
             raise unread
         rows = workspace.journal.last_seq()
-        people = workspace.people.current()
     if args.json:
         _print_as_json(problems, rows, report, repair if args.repair else None, texts)
     else:
         _print_repair(repair, texts)
         _print_problems(problems, rows, args, texts)
-        lines = seal_lines(report, people, texts)
+        lines = seal_lines(report, texts)
         for line in (*lines.agrees, *lines.findings):
             print(line)
     return 0 if not problems and not report.findings else 1

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from watchroom.model import Json, timestamp
-from watchroom.rules.people import People
-from watchroom.sshsig import parse_key
 from watchroom.texts import Catalogue
 from watchroom.transparency import Anchor, Finding, SealReport
 
@@ -22,13 +20,11 @@ class SealLines:
     findings: tuple[str, ...] = ()
 
 
-def seal_lines(report: SealReport, people: People, texts: Catalogue) -> SealLines:
-    """``report`` as lines, with the names of ``people``; none where the journal never had a checkpoint."""
+def seal_lines(report: SealReport, texts: Catalogue) -> SealLines:
+    """``report`` as lines; none where the journal never had a checkpoint."""
     newest, agrees = report.newest, []
     if newest is not None:
-        by = texts("cli.seal.unsigned")
-        if report.signer:
-            by = texts("cli.seal.signed", signer=_name(report.signer, people))
+        by = _signed(report, texts)
         places = dict.fromkeys(_kept(each, texts) for each in report.anchors)
         kept = "; ".join(places) or texts("cli.seal.kept_nowhere")
         row = newest.checkpoint.seq
@@ -45,6 +41,8 @@ def seal_as_json(report: SealReport) -> dict[str, Json]:
         "rows": report.rows,
         "sealed": newest and _signed_as_json(newest.checkpoint.seq, newest.checkpoint.size, newest.text),
         "signer": report.signer,
+        "person": report.person,
+        "is_known": bool(report.person) or report.is_machine,
         "since": report.since,
         "anchors": [_anchor_as_json(each) for each in report.anchors],
         "findings": [
@@ -54,6 +52,8 @@ def seal_as_json(report: SealReport) -> dict[str, Json]:
                 "until": each.until,
                 "rows": each.rows,
                 "sealed": each.sealed,
+                "key": each.key,
+                "person": each.person,
                 "anchor": each.anchor and _anchor_as_json(each.anchor),
             }
             for each in report.findings
@@ -61,12 +61,14 @@ def seal_as_json(report: SealReport) -> dict[str, Json]:
     }
 
 
-def _name(fingerprint: str, people: People) -> str:
-    """Who signs with the key that has this ``fingerprint``: a person by name, else the key."""
-    for person in people.persons:
-        if any(parse_key(line).fingerprint == fingerprint for line in person.keys):
-            return sanitize(person.name)
-    return fingerprint
+def _signed(report: SealReport, texts: Catalogue) -> str:
+    """By whom the newest checkpoint was signed."""
+    if not report.signer:
+        return texts("cli.seal.unsigned")
+    if report.person:
+        return texts("cli.seal.signed", signer=sanitize(report.person))
+    name = "cli.seal.signed_machine" if report.is_machine else "cli.seal.signed_unknown"
+    return texts(name, fingerprint=report.signer)
 
 
 def _kept(anchor: Anchor, texts: Catalogue) -> str:
@@ -91,6 +93,9 @@ def _said(finding: Finding, texts: Catalogue) -> str:
         return texts("cli.seal.forked", after=finding.after, until=finding.until, where=where)
     if finding.kind == "replaced":
         return texts("cli.seal.replaced", sealed=finding.sealed, where=where)
+    if finding.kind in ("signer", "machine"):
+        name = "cli.seal.signer" if finding.kind == "signer" else "cli.seal.machine"
+        return texts(name, until=finding.until, fingerprint=finding.key, person=sanitize(finding.person))
     return texts("cli.seal.signature", until=finding.until)
 
 
