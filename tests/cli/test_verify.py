@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 from threading import Event
 
 from cli.running import Captured, printed_rows, row_of, run
 from damage import break_content, version_file
-from transparency.sealed import tamper
+from transparency.sealed import notes, tamper
 from watchroom import Workspace
+from watchroom.rules.publication import Publication
 from watchroom.signing import KeySigner
 from watchroom.transparency.state_folder import state_folder
 from watchroom_tui.cli import OK, REFUSED, USAGE
@@ -126,7 +129,7 @@ def test_verify_says_how_far_the_journal_is_sealed_and_what_was_changed_since(
     settings_path().parent.mkdir(parents=True, exist_ok=True)
     settings_path().write_text(f'publish = "{tmp_path}/shared"', encoding="utf-8")
     with Workspace.open(team) as workspace:
-        workspace.published = str(tmp_path / "shared")
+        workspace.publication = Publication(str(tmp_path / "shared"))
         assert workspace.sealing.write_due(Event(), at_once=True)
         sealed = workspace.sealing.newest()
         workspace.tools("alice").dispatch_tool_call("collab_list", {})
@@ -184,3 +187,28 @@ def test_verify_tells_the_key_of_an_unknown_machine_and_trusts_it_when_told_to(
     status, out, _ = run(capsys, "verify", team, "--trust", fingerprint)
     assert (status, f"with the key {fingerprint} of a machine" in out) == (OK, True)
     assert run(capsys, "verify", team, "--trust", "dana")[0] == USAGE
+
+
+def test_verify_against_a_repository_compares_with_the_checkpoints_on_its_branch(
+    capsys: Captured, team: str, tmp_path: Path
+) -> None:
+    subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "seals")], check=True)
+    with Workspace.open(team) as workspace:
+        workspace.publication = Publication(repository=str(tmp_path / "seals"))
+        # The workspace gets its id, which is not what is cut off.
+        assert workspace.sealing.write_due(Event(), at_once=True)
+        workspace.journal.append(notes(5))
+        assert workspace.sealing.write_due(Event(), at_once=True)
+        sealed = workspace.sealing.newest()
+    assert sealed is not None
+    for given in (f"{tmp_path}/seals", f"git:{tmp_path}/seals"):
+        status, out, _ = run(capsys, "verify", team, "--against", given)
+        assert (status, f"in git up to row {sealed.row}, " in out) == (OK, True)
+    shutil.rmtree(state_folder())
+    tamper(Path(team, ".watchroom/journal.db"), f"DELETE FROM rows WHERE seq>{sealed.row - 2}")
+    status, out, _ = run(capsys, "verify", team, "--against", given)
+    assert (status, "truncated: " in out.splitlines()[-1]) == (REFUSED, True)
+    subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "other")], check=True)
+    status, out, _ = run(capsys, "verify", team, "--against", f"{tmp_path}/other")
+    assert (status, "no checkpoint of this journal is in" in out) == (REFUSED, True)
+    assert run(capsys, "verify", team, "--against", team)[0] != OK

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from platformdirs import user_config_path
+from watchroom.rules.publication import SEAL_BRANCH, Publication
 from watchroom.texts import LANGUAGES, Catalogue, Language
 
 from watchroom_tui.actions import ACTIONS, SCREENS
@@ -34,23 +35,33 @@ _CHOICES: Final[Mapping[str, Sequence[str]]] = {
 }
 """The values of the settings that are one of a few."""
 
+_PUBLISH: Final = ("folder", "git", "branch")
+"""What the table ``publish`` may have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The settings of one person. Every one may be left out.
 
-    ``publish`` is the folder in which checkpoints of journals are kept, too; ``screen`` the one to open in,
-    ``filters`` what lists are filtered by (by ``screen.list``), ``keys`` the keys of actions by their ids;
-    the other actions keep theirs.
+    ``publish`` says where checkpoints of journals are published: a folder, or a table of ``folder``, ``git``
+    (a repository) and ``branch``. ``screen`` is the one to open in, ``filters`` what lists are filtered by
+    (by ``screen.list``), ``keys`` the keys of actions by their ids; the other actions keep theirs.
     """
 
     theme: Literal["dark", "light"] | None = None
     language: Language | None = None
     alerts: AlertMode | None = None
-    publish: str | None = None
+    publish: str | Mapping[str, str] | None = None
     screen: str | None = None
     filters: Mapping[str, str] = field(default_factory=dict)
     keys: Mapping[str, str | list[str]] = field(default_factory=dict)
+
+    @property
+    def publication(self) -> Publication:
+        """Where checkpoints of journals are published."""
+        table = {"folder": self.publish} if isinstance(self.publish, str) else self.publish or {}
+        folder, repository = (os.path.expanduser(table.get(name, "")) for name in ("folder", "git"))
+        return Publication(folder, repository, table.get("branch", SEAL_BRANCH))
 
     @property
     def keymap(self) -> Mapping[str, tuple[str, ...]]:
@@ -107,8 +118,12 @@ def _mistakes(values: Mapping[str, Any], texts: Catalogue) -> Iterator[tuple[Seq
                 if not all(isinstance(each, str) for each in texts_of_entry):
                     yield (name, entry), texts("settings.no_text", name=entry or name)
         elif name == "publish":
-            if not isinstance(value, str):
-                yield (name,), texts("settings.no_text", name=name)
+            entries = value.items() if isinstance(value, dict) else [("", value)]
+            for entry, text in entries:
+                if entry and entry not in _PUBLISH:
+                    yield (name, entry), texts("settings.unknown", name=f"{name}.{entry}")
+                elif not isinstance(text, str):
+                    yield (name, entry), texts("settings.no_text", name=entry or name)
         elif name not in _CHOICES:
             yield (name,), texts("settings.unknown", name=name)
 

@@ -7,6 +7,7 @@ from watchroom.git.branch import Branched, write_branch
 from watchroom.git.errors import GitError, GitMissing, InvalidRepository
 from watchroom.git.export import Exported, Grouping, LeftOut, export_history
 from watchroom.git.importing import Imported, Omitted, import_into_task, import_shared
+from watchroom.git.seal_branch import SealBranch
 
 __all__ = [
     "Branched",
@@ -18,6 +19,7 @@ __all__ = [
     "InvalidRepository",
     "LeftOut",
     "Omitted",
+    "SealBranch",
     "export_history",
     "import_into_task",
     "import_shared",

@@ -70,7 +70,7 @@ def write_branch(journal: Journal, task: str, name: str, *, path: str = "", base
         raise TaskNotFound(task=escape_unstorable(task, 100))
     folder = json.loads(journal.content(first.seq) or "{}").get("workspacePath", "")
     repository = Repository.find(path or folder)
-    ref = _checked_ref(repository, name)
+    ref = check_ref(repository, name)
     head = repository.head(ref) or ""
     after = first.seq
     begin = head
@@ -93,8 +93,9 @@ def write_branch(journal: Journal, task: str, name: str, *, path: str = "", base
     return Branched(branch.commits, begin, new or head, repository.path, branch.skipped, branch.left_out)
 
 
-def _checked_ref(repository: Repository, name: str) -> str:
-    """The ref of the branch ``name``. Raises `InvalidRepository`."""
+def check_ref(repository: Repository, name: str) -> str:
+    """The ref of the branch ``name`` of ``repository``. Raises `InvalidRepository` where it cannot be one, or
+    is checked out; `GitError`."""
     ref = f"refs/heads/{name}"
     if name.startswith("-") or repository.ask("check-ref-format", ref, absent=None) is None:
         raise _unfit(name, "branch_name")

@@ -24,8 +24,8 @@ _MAX_REASON: Final = 500
 
 
 class Repository:
-    """The repository at ``path``: its own folder where it is bare, else the ``.git`` of a work tree, which is
-    never touched."""
+    """The repository at ``path``: its own folder where it is bare, else the ``.git`` of a work tree (a file
+    where the tree is a linked one), which is never touched."""
 
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
@@ -35,7 +35,7 @@ class Repository:
         """The repository at ``path``, bare or of a work tree. Raises `InvalidRepository`, `GitError`."""
         for each in (path, os.path.join(path, ".git")):
             repository = cls(each)
-            if os.path.isdir(each) and repository.ask("rev-parse", "--git-dir", absent=None) is not None:
+            if os.path.exists(each) and repository.ask("rev-parse", "--git-dir", absent=None) is not None:
                 return repository
         raise InvalidRepository(path=one_line(path, _MAX_REASON), rule="not_a_repository")
 

@@ -8,6 +8,7 @@ from watchroom.transparency.anchors import Anchor, Anchors, read_given
 from watchroom.transparency.checkpoint_rows import RecordedCheckpoint, recorded_checkpoints
 from watchroom.transparency.checkpoint_writer import CheckpointWriter
 from watchroom.transparency.key_pins import FINGERPRINT, KeyPins
+from watchroom.transparency.publisher import CheckpointBranch
 from watchroom.transparency.sealing import Seal, Sealing
 from watchroom.transparency.signers import Signers
 from watchroom.transparency.verification import (
@@ -21,6 +22,7 @@ __all__ = [
     "FINGERPRINT",
     "Anchor",
     "Anchors",
+    "CheckpointBranch",
     "CheckpointWriter",
     "Finding",
     "FindingKind",

@@ -16,9 +16,9 @@ from watchroom.rules.checkpoint_note import (
 )
 from watchroom.transparency.state_folder import checkpoint_folder, replace_text
 
-AnchorKind: TypeAlias = Literal["state", "place", "published", "given", "decision"]
-"""Kept in the state folder by the workspace's id, or by the place where it is; published; named by a
-person who asks; or signed by a person with a decision."""
+AnchorKind: TypeAlias = Literal["state", "place", "published", "git", "given", "decision"]
+"""Kept in the state folder by the workspace's id, or by the place where it is; published in a folder, or on a
+branch; named by a person who asks; or signed by a person with a decision."""
 _log = logging.getLogger("watchroom")
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from watchroom.errors import WatchroomError
 from watchroom.journal import Journal
 from watchroom.model import Appended, Draft, Row
+from watchroom.rules.checkpoint_note import SignedCheckpoint
 from watchroom.signing import Signer
 from watchroom.transparency.anchors import Anchor, Anchors
 from watchroom.transparency.checkpoint_rows import recorded_checkpoints
@@ -17,6 +18,7 @@ from watchroom.transparency.checkpoint_writer import CheckpointWriter
 from watchroom.transparency.decision_anchors import read_decision_anchors
 from watchroom.transparency.key_pins import KeyPins
 from watchroom.transparency.machine_key import machine_signer
+from watchroom.transparency.publisher import CheckpointBranch, Publisher
 from watchroom.transparency.signers import Signers
 from watchroom.transparency.state_folder import state_folder
 from watchroom.transparency.verification import SealReport, verify_checkpoints
@@ -45,6 +47,9 @@ class Sealing:
         self._place = place
         self._state = state_folder()
         self._published = ""
+        self._branch: CheckpointBranch | None = None
+        self._publisher: Publisher | None = None
+        self._is_following = False
         self._pins = KeyPins(self._state)
         self._signer: Callable[[], Signer | None] = lambda: None
         self._writer = CheckpointWriter(journal, commit, self._anchors, self._find_signer)
@@ -54,24 +59,32 @@ class Sealing:
         enrolled: a person's while it is unlocked. Else this machine's user signs."""
         self._signer = signer
 
-    def publish_to(self, folder: str) -> None:
+    def publish_to(self, folder: str, branch: CheckpointBranch | None = None) -> None:
         """Keep the newest checkpoint in the folder ``folder`` from now on, too, as ``ID.txt`` (empty: in
-        none)."""
+        none), and from time to time on ``branch``."""
         self._published = folder
+        self._branch = branch
+        if branch is not None:
+            self._publisher = Publisher(self._journal, branch, self._newest_kept)
 
     def write_due(self, closing: Event, *, at_once: bool = False) -> Row | None:
-        """Write a checkpoint if one is due (see `CheckpointWriter.write_due`). Raises `JournalError`,
-        `WorkspaceLocked`, OSError."""
+        """Write a checkpoint if one is due (see `CheckpointWriter.write_due`), and publish what is to be.
+        Raises `JournalError`, `WorkspaceLocked`, OSError."""
+        self._is_following = True
         row = self._writer.write_due(closing, at_once=at_once)
         if row is not None:
             self._pin_machines(find_workspace_id(self._journal))
+        if self._publisher is not None:
+            self._publisher.publish_due()
         return row
 
     def write_last(self) -> None:
-        """Write the last checkpoint before the workspace is closed. Raises nothing: the next one that is
-        open writes it."""
+        """Write and publish the last checkpoint before the workspace is closed, where this process has
+        followed the journal. Raises nothing: the next one that is open does it."""
         try:
             self._writer.write_last()
+            if self._publisher is not None and self._is_following:
+                self._publisher.publish_due(at_once=True)
         except (WatchroomError, OSError):
             _log.exception("no checkpoint could be written")
 
@@ -88,25 +101,35 @@ class Sealing:
         return None
 
     def verify(
-        self, given: Sequence[Anchor] = (), told: Callable[[int, int], None] = lambda _, __: None
+        self,
+        given: Sequence[Anchor] = (),
+        told: Callable[[int, int], None] = lambda _, __: None,
+        *,
+        against: CheckpointBranch | None = None,
     ) -> SealReport:
         """Compare all rows with all checkpoints: those among them, those that are kept for this user or were
-        signed with decisions, and those ``given``. ``told`` gets how far it is: up to which row, of
-        which. Where nothing shows tampering, the keys of machines are pinned that sign here, if none
-        are yet. Raises `JournalError`, OSError."""
+        signed with decisions, those that were published, and those ``given`` and on the branch ``against``.
+        ``told`` gets how far it is: up to which row, of which. Where nothing shows tampering, the keys of
+        machines are pinned that sign here, if none are yet. Raises `JournalError`, OSError, and what reading
+        ``against`` raises."""
         workspace = find_workspace_id(self._journal)
-        decided = [*read_decision_anchors(self._journal, self._people.find_flaw)]
+        known = [*read_decision_anchors(self._journal, self._people.find_flaw)]
+        missing = []
+        for branch in dict.fromkeys(each for each in (self._branch, against) if each is not None):
+            found = self._read_branch(branch, workspace, is_asked=branch is against)
+            known += found
+            missing += [] if found else [branch.place]
         pinned = self._pins.read(workspace)
         machines = self._find_machines() if pinned is None else pinned
         report = verify_checkpoints(
             self._journal,
-            lambda workspace: [*self._anchors().read(workspace), *decided, *given],
+            lambda workspace: [*self._anchors().read(workspace), *known, *given],
             told,
             Signers(self._people, machines),
         )
         if pinned is None and machines and workspace and not report.findings:
             self._pins.add(workspace, machines)
-        return report
+        return report._replace(missing=tuple(missing))
 
     def trust_key(self, fingerprint: str) -> None:
         """Pin the key of a machine with that ``fingerprint``, too: what it signs is not told any more. Raises
@@ -127,6 +150,19 @@ class Sealing:
             return frozenset()
         signed = Signers(self._people).machines_of(recorded_checkpoints(self._journal))
         return frozenset({*signed, own.key.fingerprint})
+
+    def _read_branch(self, branch: CheckpointBranch, workspace: str, *, is_asked: bool) -> list[Anchor]:
+        try:
+            return [Anchor("git", branch.place, each) for each in branch.read(workspace)] if workspace else []
+        except WatchroomError as error:
+            if is_asked:
+                raise
+            _log.warning("%s is passed over: %s", branch.place, error)
+            return []
+
+    def _newest_kept(self) -> SignedCheckpoint | None:
+        workspace = find_workspace_id(self._journal)
+        return self._anchors().newest_of(workspace) if workspace else None
 
     def _anchors(self) -> Anchors:
         return Anchors(self._state, self._place, self._published)

@@ -46,8 +46,8 @@ class SealReport(NamedTuple):
     """What the checkpoints of a journal say. ``workspace`` is its id, ``rows`` how many leaves it has.
     ``newest`` is the largest checkpoint that agrees, ``signer`` the fingerprint of who signed it (empty: it
     is unsigned, or that cannot be checked here), who was the ``person`` of that name then, or ``is_machine``:
-    a machine that is trusted. ``since`` tells how many rows came after it, and ``anchors`` are those kept
-    elsewhere that agree."""
+    a machine that is trusted. ``since`` tells how many rows came after it. ``anchors`` are those kept
+    elsewhere that agree, of each place the newest; ``missing`` places where one should be, and none is."""
 
     workspace: str = ""
     rows: int = 0
@@ -58,6 +58,7 @@ class SealReport(NamedTuple):
     since: int = 0
     anchors: tuple[Anchor, ...] = ()
     findings: tuple[Finding, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 class _Own(NamedTuple):
@@ -101,7 +102,7 @@ def verify_checkpoints(
         newest,
         *(_find_signer(newest, own, signers) if newest else _Signer()),
         found.count_after(newest.checkpoint.size if newest else 0),
-        tuple(good),
+        tuple({(each.kind, each.path): each for each in sorted(good, key=_size_of)}.values()),
         tuple(findings),
     )
 
@@ -163,15 +164,22 @@ def _find_forks(
 ) -> list[Finding]:
     # What the journal's own checkpoint shows is a change: it goes on from there.
     told = {each.signed.body for each in own} | {each.body for each in sealed}
-    findings = []
-    for each in sorted(mine, key=lambda anchor: anchor.signed.checkpoint.size):
+    findings: dict[tuple[str, str, FindingKind], Finding] = {}
+    for each in sorted(mine, key=_size_of):
         size, until = each.signed.checkpoint.size, each.signed.checkpoint.seq
         if each.signed.body in told:
             continue
         after = max((known.checkpoint.seq for known in sealed if known.checkpoint.size < size), default=0)
         kind: FindingKind = "truncated" if size > found.size else "forked"
-        findings.append(Finding(kind, after, until, found.size, size, each))
-    return findings
+        finding = Finding(kind, after, until, found.size, size, each)
+        # Of those that are kept one after the other the first tells since when, the last how many there were.
+        key = each.kind, each.path, kind
+        findings[key] = finding if kind == "truncated" else findings.get(key, finding)
+    return [*findings.values()]
+
+
+def _size_of(anchor: Anchor) -> int:
+    return anchor.signed.checkpoint.size
 
 
 def _check_signatures(own: Sequence[_Own], mine: Sequence[Anchor], signers: Signers | None) -> list[Finding]:

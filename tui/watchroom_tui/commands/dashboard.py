@@ -232,7 +232,7 @@ def run_dashboard(
 def _published(open_workspace: Callable[[], Workspace], settings: Settings) -> Workspace:
     """The workspace, which keeps its checkpoints where the person wants them."""
     workspace = open_workspace()
-    workspace.published = os.path.expanduser(settings.publish or "")
+    workspace.publication = settings.publication
     return workspace
 
 

@@ -8,12 +8,13 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
 from watchroom.errors import JournalError
+from watchroom.git import SealBranch
 from watchroom.journal import Journal
 from watchroom.model import OUTSIDE, SYSTEM, Row, row_as_json
 from watchroom.projections import Need, read_model
@@ -28,6 +29,12 @@ from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.seals import seal_as_json, seal_lines
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.usage import WrongUsage
+
+if TYPE_CHECKING:
+    from watchroom_tui.settings import Settings
+
+_GIT: Final = "git:"
+"""What stands before the path of a repository."""
 
 
 class Repair(NamedTuple):
@@ -48,7 +55,9 @@ def declare_verify(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_verify(args: Namespace, texts: Catalogue) -> int:
-    given = _read_given(args.against, texts)
+    settings = _read_settings(texts)
+    against = _find_branch(args.against, settings)
+    given = [] if against is not None else _read_given(args.against, texts)
     if args.trust is not None and not FINGERPRINT.fullmatch(args.trust):
         raise WrongUsage(texts("cli.seal.no_fingerprint", given=sanitize(args.trust)))
     with closing(open_journal(args.dir)) as journal:
@@ -57,12 +66,13 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
     console = Console(file=sys.__stderr__)
     repair = Repair()
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
+        workspace.publication = settings.publication
         if args.trust is not None:
             workspace.sealing.trust_key(args.trust)
         unread: JournalError | None = None
         report = SealReport()
         try:
-            report = _verify_checkpoints(workspace, given, console, texts)
+            report = _verify_checkpoints(workspace, given, against, console, texts)
         except JournalError as error:
             unread = error
         with console.status(Text(texts("cli.verify.comparing", root=sanitize(args.dir)))):
@@ -83,7 +93,8 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
         lines = seal_lines(report, texts)
         for line in (*lines.agrees, *lines.findings):
             print(line)
-    return 0 if not problems and not report.findings else 1
+    is_missing = against is not None and against.place in report.missing
+    return 0 if not problems and not report.findings and not is_missing else 1
 
 
 def _read_given(path: str | None, texts: Catalogue) -> list[Anchor]:
@@ -97,18 +108,33 @@ def _read_given(path: str | None, texts: Catalogue) -> list[Anchor]:
         raise WrongUsage(texts("cli.seal.unusable", path=sanitize(path), reason=reason)) from error
 
 
-def _verify_checkpoints(
-    workspace: Workspace, given: list[Anchor], console: Console, texts: Catalogue
-) -> SealReport:
-    # The settings name keys, which is slow to load: whoever only asks what the command takes does not wait.
+def _read_settings(texts: Catalogue) -> Settings:
+    # They name keys, which is slow to load: whoever only asks what the command takes does not wait.
     from watchroom_tui.settings import read_settings, settings_path
 
-    settings = read_settings(settings_path(), texts)
-    workspace.published = os.path.expanduser(settings.publish or "")
+    return read_settings(settings_path(), texts)
+
+
+def _find_branch(path: str | None, settings: Settings) -> SealBranch | None:
+    """The branch of checkpoints in the repository at ``path``, if it is one: a folder, or ``git:PATH``."""
+    if path is None or not (path.startswith(_GIT) or os.path.isdir(path)):
+        return None
+    return SealBranch(os.path.expanduser(path.removeprefix(_GIT)), settings.publication.branch)
+
+
+def _verify_checkpoints(
+    workspace: Workspace,
+    given: list[Anchor],
+    against: SealBranch | None,
+    console: Console,
+    texts: Catalogue,
+) -> SealReport:
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task(texts("cli.seal.reading"), total=workspace.journal.last_seq())
         bar = progress.tasks[task]
-        return workspace.sealing.verify(given, lambda done, _: progress.advance(task, done - bar.completed))
+        return workspace.sealing.verify(
+            given, lambda done, _: progress.advance(task, done - bar.completed), against=against
+        )
 
 
 def _repair(journal: Journal, before: int, found: list[Problem], remaining: list[Problem]) -> Repair:

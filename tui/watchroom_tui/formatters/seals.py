@@ -29,6 +29,7 @@ def seal_lines(report: SealReport, texts: Catalogue) -> SealLines:
         kept = "; ".join(places) or texts("cli.seal.kept_nowhere")
         row = newest.checkpoint.seq
         agrees.append(texts("cli.seal.sealed", row=row, by=by, kept=kept, since=report.since))
+    agrees += [texts("cli.seal.missing", path=sanitize(each)) for each in report.missing]
     findings = (_said(each, texts) for each in report.findings)
     return SealLines(tuple(agrees), tuple(dict.fromkeys(findings)))
 
@@ -44,6 +45,7 @@ def seal_as_json(report: SealReport) -> dict[str, Json]:
         "person": report.person,
         "is_known": bool(report.person) or report.is_machine,
         "since": report.since,
+        "missing": [*report.missing],
         "anchors": [_anchor_as_json(each) for each in report.anchors],
         "findings": [
             {
@@ -78,7 +80,7 @@ def _kept(anchor: Anchor, texts: Catalogue) -> str:
     if anchor.kind in ("state", "place"):
         return texts("cli.seal.kept", row=row, time=time)
     path = sanitize(anchor.path)
-    names = {"published": "cli.seal.published", "decision": "cli.seal.decided"}
+    names = {"git": "cli.seal.in_git", "published": "cli.seal.published", "decision": "cli.seal.decided"}
     name = names.get(anchor.kind, "cli.seal.given")
     return texts(name, row=row, time=time, path=path)
 
