@@ -78,6 +78,7 @@ Zone: TypeAlias = Literal[
     "token",
     "revert",
     "person",
+    "settings",
 ]
 """The kinds of paths. What is particular to each says `ZONES`."""
 

@@ -1,13 +1,13 @@
 """The config as the journal has it: who is registered, and the settings of the workspace.
 
 The config file is a view of the journal like any other: registering is a row, and an edit made by hand is
-recorded as one.
+recorded as one. Where people have signed settings, these hold in place of what the file says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Final, NamedTuple
 
@@ -16,19 +16,27 @@ from watchroom.checkout.layout import CONFIG_PATH
 from watchroom.errors import ConfigInvalid, JournalDamaged, UnknownAgent, VersionConflict
 from watchroom.journal import Journal
 from watchroom.model import Row, Zone
+from watchroom.rules import settings as signed_settings
 from watchroom.rules.config import Agent, Config, add_agents, check_role, parse_recorded_config, render_config
+from watchroom.rules.settings import SIGN_SETTINGS, apply_settings_row, with_settings
 
 CONFIG_HEAD: Final[tuple[Zone, str]] = ("config", CONFIG_PATH)
-"""Of what a question for several heads asks for the newest version of the config."""
+SETTINGS_HEAD: Final[tuple[Zone, str]] = (signed_settings.ZONE, signed_settings.PATH)
+HEADS: Final = (CONFIG_HEAD, SETTINGS_HEAD)
+"""Of what a question for several heads asks for the newest versions of the config and of signed settings."""
 
 REGISTER: Final = "register"
 """The tool of the rows by which agents are registered."""
 
 
 class _Version(NamedTuple):
-    """A version of the config file, and what holds by it."""
+    """A version of the config file and what it says, a version of the signed settings and these (None: there
+    are none), and what holds by both."""
 
     number: int
+    written: Config
+    signed: int
+    settings: Config | None
     config: Config
 
 
@@ -45,7 +53,8 @@ class Registry:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._newest = _Version(0, Config())
+        self._newest = _Version(0, Config(), 0, None, Config())
+        self._find_flaw: Callable[[Row], str] = lambda row: ""
         self._ever_known: frozenset[str] = frozenset()
         self._looked_through = 0
 
@@ -59,19 +68,36 @@ class Registry:
         finally:
             _held.reset(token)
 
+    def check_settings_with(self, find_flaw: Callable[[Row], str]) -> None:
+        """Have settings hold only where ``find_flaw`` finds nothing wrong with the row by which they were
+        signed: it gives the name of a rule, empty where the row counts."""
+        self._find_flaw = find_flaw
+
     def current(self) -> Config:
         """The newest valid config: one that was broken by hand does not count until it is mended, nor does
-        one that is damaged, or nobody could so much as look for the damage."""
+        one that is damaged, or nobody could so much as look for the damage. Signed settings hold in place of
+        the file's."""
         return self._current().config
 
-    def apply_head(self, head: Row | None) -> Config:
-        """The config that holds where ``head`` is the newest version of its file (`CONFIG_HEAD`), None where
-        there is none; `current` gives it from now on."""
-        number = (head.version or 0) if head else 0
+    def written(self) -> Config:
+        """As `current`, with the settings that the file says, whether they hold or not."""
+        return self._current().written
+
+    def settings(self) -> tuple[int, Config | None]:
+        """The newest version of the signed settings, and these where there are any that hold."""
+        newest = self._current()
+        return newest.signed, newest.settings
+
+    def apply_heads(self, config: Row | None, settings: Row | None) -> Config:
+        """The config that holds where these are the newest versions (`HEADS`), None where there is none;
+        `current` gives it from now on."""
+        number, signed = (((head.version or 0) if head else 0) for head in (config, settings))
         found = self._newest
-        if number != found.number:
-            found = _Version(number, self._read_valid(number))
-            if number > self._newest.number:
+        if (number, signed) != (found.number, found.signed):
+            written = found.written if number == found.number else self._read_valid(number)
+            chosen = found.settings if signed == found.signed else self._read_signed(settings)
+            found = _Version(number, written, signed, chosen, with_settings(written, chosen))
+            if (number, signed) > (self._newest.number, self._newest.signed):
                 self._newest = found
         held = _held.get()
         if held is not None:
@@ -123,31 +149,36 @@ class Registry:
         self.change(register, write)
 
     def change(self, change: Callable[[Config], Config], write: Callable[[str, int], Row]) -> Row | None:
-        """Write what ``change`` makes of the config that holds by handing it and the version it follows to
-        ``write``, which returns its row. Returns that row; None where nothing changes and nothing is written.
-        Raises what ``change`` and ``write`` raise."""
-        version, config = self._current()
-        changed = change(config)
-        if changed == config:
+        """Write what ``change`` makes of the config as the file says it by handing it and the version it
+        follows to ``write``, which returns its row. Returns that row; None where nothing changes and nothing
+        is written. Raises what ``change`` and ``write`` raise."""
+        before = self._current()
+        version = before.number
+        changed = change(before.written)
+        if changed == before.written:
             return None
         try:
             row = write(render_config(changed), version)
         except VersionConflict:
-            self.apply_head(self._journal.head(*CONFIG_HEAD))
+            self.apply_heads(*self._journal.heads_of(HEADS))
             raise
         if row.version is None:
             return row
         if self._looked_through == version:
             self._ever_known, self._looked_through = self._ever_known | changed.agents.keys(), row.version
-        if self._newest.number == version:
-            self._newest = _Version(row.version, changed)
-        self.apply_head(row)
+        now = self._newest
+        if now.number == version:
+            config = with_settings(changed, now.settings)
+            self._newest = now._replace(number=row.version, written=changed, config=config)
+        held = _held.get()
+        if held is not None:
+            held[self] = self._newest
         return row
 
     def _current(self) -> _Version:
         held = (_held.get() or {}).get(self)
         if held is None:
-            self.apply_head(self._journal.head(*CONFIG_HEAD))
+            self.apply_heads(*self._journal.heads_of(HEADS))
             held = (_held.get() or {}).get(self, self._newest)
         return held
 
@@ -159,6 +190,22 @@ class Registry:
                 return config
             version -= 1
         return Config()
+
+    def _read_signed(self, row: Row | None) -> Config | None:
+        """The settings after ``row``, the newest one of their path; None where those of the file hold."""
+        counting: list[Row] = []
+        while row is not None and row.version is not None:
+            if not self._find_flaw(row):
+                counting.append(row)
+                if row.tool == SIGN_SETTINGS:
+                    break
+            row = self._journal.version(*SETTINGS_HEAD, row.version - 1) if row.version > 1 else None
+        settings: Config | None = None
+        for each in reversed(counting):
+            # One that is damaged does not count either.
+            with suppress(ConfigInvalid, JournalDamaged):
+                settings = apply_settings_row(settings, each, self._journal.content(each.seq))
+        return settings
 
     def _read(self, row: Row | None) -> Config | None:
         """The config that ``row`` made, None where it does not count."""

@@ -87,3 +87,22 @@ def test_an_agents_shell_enrols_nobody(capsys: Captured, team: str, types: pytes
     types.setattr("watchroom_tui.commands.people.find_parent_agent", lambda root, environ: "alice")
     assert "alice" in refusal(capsys, "person", "add", team, "dana")
     assert not printed_json(capsys, "person", "list", team, "--json")["closed"]
+
+
+def test_who_closes_a_workspace_signs_its_settings(
+    capsys: Captured, team: str, types: pytest.MonkeyPatch
+) -> None:
+    assert "what config.toml says holds" in printed(capsys, "settings", team)
+    printed(capsys, "person", "add", team, "dana")
+    config = Path(team, ".watchroom/config.toml")
+    config.write_text('allowed_hosts = ["example.org"]\n' + config.read_text())
+    shown = printed(capsys, "settings", team)
+    assert "Signed by dana" in shown
+    assert '+    "example.org",' in shown
+    assert printed_json(capsys, "settings", team, "--json")["unsigned"] == ["allowed_hosts"]
+    assert run(capsys, "settings", team, "--sign", "--as", "mallory")[0] == 1
+    assert "holds from now on" in printed(capsys, "settings", team, "--sign", "--as", "dana")
+    assert "Nothing to sign" in printed(capsys, "settings", team, "--sign", "--as", "dana")
+    assert "example.org" in printed_json(capsys, "settings", team, "--json")["settings"]
+    printed(capsys, "person", "revoke", team, "dana", "--as", "dana")
+    assert "what config.toml says holds" in printed(capsys, "settings", team)

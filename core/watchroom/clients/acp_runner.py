@@ -228,7 +228,8 @@ class _AcpRun:
         first = session.last.seq
 
         def take(row: Row) -> None:
-            if row.seq > first and row.tool in (MESSAGE, CANCEL, PAUSE, RESUME):
+            is_said = row.seq > first and row.tool in (MESSAGE, CANCEL, PAUSE, RESUME)
+            if is_said and self._workspace.session_zone.counts(row):
                 text = self._workspace.session_zone.record(row).text
                 call_soon_threadsafe(loop, partial(self._obey, row, text))
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 from watchroom.model import ANSWER, IDENTIFY, Row
 from watchroom.rules.decisions import apply_person_row, find_flaw, is_decision
 from watchroom.rules.people import ZONE, People
+from watchroom.rules.settings import ZONE as SETTINGS
 
 
 class DecisionProjection:
@@ -39,6 +40,9 @@ class DecisionProjection:
             text, before = content(row.seq), self._people
             self._people = apply_person_row(before, row, text, None)
             return find_flaw(row, before, None, text) if is_decision(row) else "decision_stranger"
+        if row.zone == SETTINGS and row.version is not None:
+            # Whoever it says that made it.
+            return find_flaw(row, self._people, None)
         if not self._people.is_closed or row.outcome != "ok" or not is_decision(row):
             return ""
         request = asked(row.path) if row.tool == ANSWER else None

@@ -6,11 +6,11 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Self
 
-from watchroom.errors import ConfigInvalid, JournalDamaged
-from watchroom.model import SHARED, Json, Outcome, Row, Zone, is_step
+from watchroom.model import END_TASK, SHARED, Json, Outcome, Row, Zone, is_step
 from watchroom.projections.agents import AgentView
 from watchroom.projections.budgets import BudgetProjection
 from watchroom.projections.buffers import BufferProjection
+from watchroom.projections.configuration import CONFIG_ZONES, ConfigProjection
 from watchroom.projections.decisions import DecisionProjection
 from watchroom.projections.fold_state import State, dump_state, kept_attributes, load_state
 from watchroom.projections.model import (
@@ -28,8 +28,9 @@ from watchroom.projections.sessions import RequestProjection, RequestView, Sessi
 from watchroom.projections.tasks import TaskProjection
 from watchroom.projections.timeline import TimelineProjection
 from watchroom.projections.usage import UsageProjection
-from watchroom.rules.config import Agent, parse_recorded_config
+from watchroom.rules.config import Agent, Config
 from watchroom.rules.conflicts import ConflictTracker, ConflictView
+from watchroom.rules.decisions import as_undecided
 from watchroom.rules.handoffs import Delivery, delivers
 from watchroom.rules.readings import is_reading
 from watchroom.rules.stops import stopped_after
@@ -40,7 +41,7 @@ RECENT: Final = 400
 
 KEPT_DELIVERIES: Final = 500
 """So many acknowledged deliveries the model carries: those that were acknowledged last."""
-FORMAT: Final = 3
+FORMAT: Final = 4
 """Of what `Fold.dump` gives. Another one whenever what is kept, or what rows come to mean, changes: what was
 dumped before is folded anew."""
 _OWN: Final = "fold"
@@ -87,8 +88,7 @@ class Fold:
         self._budgets = BudgetProjection()
         self._timeline = TimelineProjection()
         self._stopped: Mapping[str, int] = {}
-        self._invalid_config = 0
-        """The newest version of the config that does not count, by its row."""
+        self._config = ConfigProjection()
         self._needs = NeedProjection()
         self._model = Model()
         self._changed: set[str] = set()
@@ -99,7 +99,6 @@ class Fold:
             "lease": self._apply_to_lease,
             "handoff": self._apply_to_delivery,
             "realtime": self._apply_to_document,
-            "config": self._apply_to_registry,
             "workspace": self._apply_to_workspace,
         }
 
@@ -168,21 +167,24 @@ class Fold:
             self._log_activity(row)
             self._count(self._activity, row.time)
             self._apply_to_agent(row)
-            if row.zone in SHARED:
-                self._conflicts.apply(row)
             flaw = self._decisions.apply(row, self._content, self._requests.asked)
+            # A decision that does not count settles and resumes nothing. The end of a task stops its agents
+            # all the same: what stops needs no key.
+            counting = as_undecided(row) if flaw and row.tool != END_TASK else row
             if flaw:
                 self._needs.open_forged(row, flaw)
-            # An answer that does not count ends nothing.
+            if row.zone in SHARED:
+                self._conflicts.apply(counting)
             if row.zone in self._handlers and not (flaw and row.zone == "request"):
                 self._handlers[row.zone](row)
-            self._stopped = stopped_after(self._stopped, row)
+            if not flaw:
+                self._stopped = stopped_after(self._stopped, row)
             self._buffers.apply(row)
-            self._processes.apply(row)
-            self._needs.apply(row)
-            if row.seq == self._invalid_config:
-                self._needs.open_invalid_config(row)
-            for agent in self._tasks.apply(row):
+            self._processes.apply(counting)
+            self._needs.apply(counting)
+            if row.zone in CONFIG_ZONES and row.version is not None:
+                self._apply_to_config(row, flaw)
+            for agent in self._tasks.apply(counting):
                 self._end_agent(agent)
 
     def model(self) -> Model:
@@ -313,15 +315,21 @@ class Fold:
                 del activity[old]
         activity[bucket] = activity.get(bucket, 0) + 1
 
-    def _apply_to_registry(self, row: Row) -> None:
-        if row.version is None:
+    def _apply_to_config(self, row: Row, flaw: str) -> None:
+        config = self._config.apply(row, flaw, self._content)
+        if config is not None:
+            self._register(config)
+        if not self._config.is_valid:
+            if row.zone == "config":
+                self._needs.open_invalid_config(row)
             return
-        try:
-            config = parse_recorded_config(row, self._content(row.seq))
-        except (ConfigInvalid, JournalDamaged):
-            # The last valid one holds until it is mended.
-            self._invalid_config = row.seq
-            return
+        unsigned = self._config.find_need(self._content)
+        if unsigned is not None:
+            self._needs.open_unsigned_settings(*unsigned)
+        else:
+            self._needs.close_unsigned_settings()
+
+    def _register(self, config: Config) -> None:
         self._agents = {
             agent.id: _registered(self._agents.get(agent.id), agent) for agent in config.agents.values()
         }

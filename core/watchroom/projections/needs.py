@@ -8,12 +8,14 @@ from typing import ClassVar, Final, cast
 
 from watchroom.errors import ConfigInvalid
 from watchroom.model import CANCEL, MESSAGE, RESUME, SEEN, SET_BUDGET, SHARED, Row
+from watchroom.projections.configuration import CONFIG_ZONES
 from watchroom.projections.model import Need, order_needs
 from watchroom.projections.processes import OpenWork
 from watchroom.projections.sessions import RequestView
 from watchroom.rules.budgets import budget_key
 from watchroom.rules.config import Agent
 from watchroom.rules.conflicts import ConflictView
+from watchroom.rules.decision_errors import SettingsUnsigned
 from watchroom.rules.handoffs import acknowledges, delivers, split_handoff
 from watchroom.rules.needs import URGENCY, NeedKind, need_key, need_opened_by
 
@@ -84,6 +86,17 @@ class NeedProjection:
     def open_invalid_config(self, row: Row) -> None:
         """Take in that the config which ``row`` made does not count: a need, until another one is made."""
         self._add("outside", row._replace(error=ConfigInvalid.code))
+
+    def open_unsigned_settings(self, row: Row, names: Iterable[str]) -> None:
+        """Take in that the config file as ``row`` made it says something else, in the settings ``names``,
+        than was signed: a need, until it is signed or the file says the same."""
+        self._add("outside", row._replace(error=SettingsUnsigned.code), ", ".join(names))
+
+    def close_unsigned_settings(self) -> None:
+        """Take in that the config file says what was signed."""
+        for key, need in [*self._open["outside"].items()]:
+            if need.row.error == SettingsUnsigned.code:
+                self._close("outside", key)
 
     def open_forged(self, row: Row, flaw: str) -> None:
         """Take in that the decision ``row`` does not count, for the rule ``flaw``."""
@@ -189,7 +202,7 @@ class NeedProjection:
             known = self._open["handoff"].get(row.path)
             if known is not None and (delivers(row) or acknowledges(row, known.row)):
                 self._close("handoff", row.path)
-        elif row.zone == "config" and row.version is not None:
+        elif row.zone in CONFIG_ZONES and row.version is not None:
             self._close("outside", need_key("outside", row.actor, row))
             if row.tool == SET_BUDGET:
                 self._close("budget", budget_key(row.detail))

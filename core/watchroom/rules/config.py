@@ -241,18 +241,27 @@ def render_config(config: Config) -> str:
         agent.id: {name: value for name, value in agent._asdict().items() if name != "id" and value}
         for agent in config.agents.values()
     }
-    settings: dict[str, object] = {"language": config.language}
+    return tomli_w.dumps({"language": config.language, **_settings_as_table(config), "agents": agents})
+
+
+def render_settings(config: Config) -> str:
+    """What ``config`` says of all but the language and the agents, as TOML; fields that have their default
+    left out."""
+    import tomli_w
+
+    return tomli_w.dumps(_settings_as_table(config))
+
+
+def _settings_as_table(config: Config) -> dict[str, object]:
+    settings: dict[str, object] = {}
     for name in ("unfenced_commands", "allowed_hosts", "max_task_files", "max_task_bytes"):
         value = getattr(config, name)
         if value != getattr(Config(), name):
             settings[name] = list(value) if isinstance(value, tuple) else value
-    if policy := policy_as_table(config.policy):
-        settings["policy"] = policy
-    budgets = dump_budgets(config.budgets)
-    if budgets:
-        settings["budgets"] = budgets
-    if alerts := dump_alerts(config.alerts):
-        settings["alerts"] = alerts
-    if breaker := breaker_as_table(config.breaker):
-        settings["breaker"] = breaker
-    return tomli_w.dumps({**settings, "agents": agents})
+    tables: dict[str, Mapping[str, object]] = {
+        "policy": policy_as_table(config.policy),
+        "budgets": dump_budgets(config.budgets),
+        "alerts": dump_alerts(config.alerts),
+        "breaker": breaker_as_table(config.breaker),
+    }
+    return {**settings, **{name: table for name, table in tables.items() if table}}

@@ -17,6 +17,12 @@ class SignatureRequired(DeniedError):
     code = "signature_required"
 
 
+class SettingsUnsigned(DeniedError):
+    """The config file says something else than the settings that were signed, which hold. Values: fields."""
+
+    code = "settings_unsigned"
+
+
 class KeysNotTyped(DeniedError):
     """A decision came by keys that a program sent to the terminal. Values: tool."""
 

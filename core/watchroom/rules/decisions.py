@@ -16,6 +16,7 @@ from watchroom.model import (
     ANSWER,
     DISMISS,
     END_TASK,
+    OUTSIDE,
     RELEASE_AGENTS,
     RESOLVE,
     RESUME,
@@ -31,6 +32,7 @@ from watchroom.rules.append import KEY
 from watchroom.rules.globs import matches_text
 from watchroom.rules.people import ADD_PERSON, REVOKE_PERSON, ZONE, People, Person, parse_person
 from watchroom.rules.row_leaf import hash_row
+from watchroom.rules.settings import SIGN_SETTINGS
 from watchroom.rules.trace_context import BEGAN, TRACEPARENT
 from watchroom.sshsig import InvalidPublicKey, InvalidSignature, PublicKey, parse_key, verify
 
@@ -41,7 +43,7 @@ SIGNED: Final = "signed"
 SIGNATURE: Final = "signature"
 CHECKPOINT: Final = "checkpoint"
 """The name, in what is signed, of the newest checkpoint of the journal that was known then."""
-OWNER_TOOLS: Final = frozenset({ADD_PERSON, REVOKE_PERSON, "make_token", "revoke_token"})
+OWNER_TOOLS: Final = frozenset({ADD_PERSON, REVOKE_PERSON, SIGN_SETTINGS, "make_token", "revoke_token"})
 """What only owners decide."""
 DECISION_TOOLS: Final = OWNER_TOOLS | {
     ANSWER,
@@ -69,6 +71,12 @@ Lookup = Callable[[int], Row | None]
 def is_decision(row: Row | Draft) -> bool:
     """Whether ``row`` is a decision of a person that counts only with a signature in a closed workspace."""
     return row.tool in DECISION_TOOLS and row.actor.startswith("human:")
+
+
+def as_undecided(row: Row) -> Row:
+    """What is left of ``row``, a decision that does not count: that something was written there, from
+    outside, which settles, resumes and ends nothing."""
+    return row._replace(actor=OUTSIDE, tool="", detail_json="")
 
 
 def signing_key(row: Row) -> str:

@@ -39,6 +39,4 @@ async def wait_for_budgets(
             raise BudgetReached(used=asked.prompt) from None
         if ended.answer is not None and "once" in ended.answer.values:
             return
-        if ended.answer is not None and "raise" in ended.answer.values:
-            await run_in_thread(budgets.raise_budget, ended.row.actor, asked)
     raise BudgetReached(used=stopped)

@@ -368,8 +368,6 @@ class Session:
                 return False
             await self._commit_transition(transitions.release(self._state, ended.row.actor))
             return True
-        if budget is not None and "raise" in ended.answer.values:
-            await self._in_pool(self._budgets.raise_budget, ended.row.actor, asked)
         language = self._runtime.config.language
         if ended.answer.expired:
             result = transitions.apply_expiry(self._state, language)

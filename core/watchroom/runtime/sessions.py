@@ -173,7 +173,7 @@ class Sessions:
 
         def take(row: Row) -> None:
             # The dispatcher may still deliver rows from before this session began.
-            if session.is_for_session(row):
+            if session.is_for_session(row) and self._zone.counts(row):
                 call_soon_threadsafe(loop, partial(session.deliver, self._zone.record(row)))
 
         end = self._dispatcher.subscribe((agent_id, path), take)

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from watchroom.errors import InvalidAnswer
+from watchroom.rules.budgets import budget_asked
 from watchroom.rules.requests import Answer, CallDecision, Request, decide_all
 from watchroom.rules.reviews import MOST_REASON_CHARACTERS
 from watchroom.toolbox.context import ToolContext
@@ -42,11 +43,13 @@ class AnswerRequestResult(ResultModel):
 @tool("answer_request")
 def answer_request(context: ToolContext, params: AnswerRequestParams) -> AnswerRequestResult:
     """Answer the request in ``params`` for the person of ``context``. Raises `RequestNotFound`,
-    `InvalidAnswer`, `NotText`, `RequestExpired`, `RequestClosed`."""
+    `InvalidAnswer`, `NotText`, `RequestExpired`, `RequestClosed`. Where a budget is to be raised the settings
+    say so at once: only who answers may have a key."""
     request = context.zones.requests.find(params.request)
-    row = context.zones.requests.answer(
-        context.actor, params.request, _answer(request, params), params.reason or ""
-    )
+    answer = _answer(request, params)
+    row = context.zones.requests.answer(context.actor, params.request, answer, params.reason or "")
+    if budget_asked(request) is not None and "raise" in answer.values:
+        context.zones.budgets.raise_budget(context.actor, request)
     return AnswerRequestResult(request=params.request, outcome=str(row.detail["outcome"]))
 
 

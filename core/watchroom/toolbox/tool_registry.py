@@ -20,9 +20,9 @@ from watchroom.rules.decision_errors import MayNotDecide
 from watchroom.texts import Language, catalogue
 from watchroom.toolbox import (
     agents,
-    budgets,
     buffers,
     collab,
+    config,
     conflicts,
     handoff,
     private,
@@ -48,7 +48,7 @@ _CORE: Final = (
     agents,
     buffers,
     tasks,
-    budgets,
+    config,
     reverts,
 )
 

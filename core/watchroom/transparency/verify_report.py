@@ -29,7 +29,7 @@ DECISIONS: Final = {
     *("answer_request", "dismiss_conflict", "end_task", "release_agents", "resolve_conflict"),
     *("resume_agent", "revert_outside_edit", "revert_work", "set_budget"),
 }
-OWNERS: Final = {"add_person", "revoke_person", "make_token", "revoke_token"}
+OWNERS: Final = {"add_person", "revoke_person", "sign_settings", "make_token", "revoke_token"}
 
 
 CHECKPOINT: Final = re.compile(

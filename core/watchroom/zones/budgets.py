@@ -5,12 +5,12 @@ Amounts are part of the config. That one is nearly or wholly used up is said onc
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from threading import Lock
 from typing import Final, cast
 
-from watchroom.checkout.layout import CONFIG_PATH
-from watchroom.errors import ConfigInvalid, UnknownAgent, VersionConflict
-from watchroom.model import BUDGET_REACHED, BUDGET_WARNING, SET_BUDGET, SYSTEM, Json, Note, Row, Write, Zone
+from watchroom.errors import UnknownAgent
+from watchroom.model import BUDGET_REACHED, BUDGET_WARNING, SET_BUDGET, SYSTEM, Json, Note, Row, Zone
 from watchroom.rules.budgets import (
     Budget,
     Budgets,
@@ -28,6 +28,7 @@ from watchroom.rules.config import Config
 from watchroom.rules.requests import Request
 from watchroom.texts import Catalogue, catalogue
 from watchroom.zones.requests import RequestZone
+from watchroom.zones.settings import SettingsZone
 from watchroom.zones.store import Store
 
 ZONE: Final[Zone] = "workspace"
@@ -36,10 +37,12 @@ _SESSIONS: Final[Zone] = "session"
 
 
 class BudgetZone:
-    """The budgets in the config of ``store``; ``requests`` ask people about those that are used up."""
+    """The budgets among the ``settings`` of ``store``; ``requests`` ask people about those that are used
+    up."""
 
-    def __init__(self, store: Store, requests: RequestZone) -> None:
+    def __init__(self, store: Store, requests: RequestZone, settings: SettingsZone) -> None:
         self._store = store
+        self._settings = settings
         self._requests = requests
         self._warned: set[str] = set()
         self._lock = Lock()
@@ -51,7 +54,27 @@ class BudgetZone:
         config = self._store.registry.current()
         if config.budgets == Budgets():
             return []
-        return check_budgets(config.budgets, self._used(config, agent, session, steps_from))
+        uses = check_budgets(config.budgets, self._used(config, agent, session, steps_from))
+        return [use for use in uses if not use.is_reached or not self._is_raised(use)]
+
+    def _is_raised(self, use: BudgetUse) -> bool:
+        """Whether a person answered that this budget is to be more than is used: that holds at once, before
+        the settings say it."""
+        answered = self._find_answer(use.budget)
+        if answered is None:
+            return False
+        values, asked = answered
+        return "raise" in values and use.used < cast("float", asked["to"])
+
+    def _find_answer(self, budget: Budget) -> tuple[tuple[str, ...], Mapping[str, Json]] | None:
+        """What people answered when they were last asked about ``budget`` as it is, and what they were asked;
+        None where they were not, or did not answer so that it counts."""
+        row = self._find_asked(budget.key)
+        ended = self._requests.ended(row.path) if row is not None else None
+        if row is None or ended is None or ended.answer is None:
+            return None
+        asked = budget_asked(self._requests.read(row)) or {}
+        return (ended.answer.values, asked) if asked.get("most") == budget.most else None
 
     def _used(
         self, config: Config, agent: str, session: str, steps_from: int
@@ -136,11 +159,8 @@ class BudgetZone:
         empty) and about which a person said that this is the end; None where there is none. Raises
         `JournalError`."""
         for use in self.check(agent, session):
-            asked = self._find_asked(use.budget.key) if use.is_reached else None
-            ended = self._requests.ended(asked.path) if asked is not None else None
-            if asked is None or ended is None or ended.answer is None or "stop" not in ended.answer.values:
-                continue
-            if (budget_asked(self._requests.read(asked)) or {}).get("most") == use.budget.most:
+            answered = self._find_answer(use.budget) if use.is_reached else None
+            if answered is not None and "stop" in answered[0]:
                 return describe_use(use, catalogue(self._store.registry.current().language))
         return None
 
@@ -191,17 +211,4 @@ class BudgetZone:
         def change(config: Config) -> Config:
             return config._replace(budgets=config.budgets.with_budget(scope, name, measure, most))
 
-        def write(text: str, expected: int) -> Row:
-            draft = Write(actor, SET_BUDGET, "config", CONFIG_PATH, text, expected=expected, detail=detail)
-            row, head = self._store.write(draft)
-            if row.outcome == "conflict":
-                raise VersionConflict(row, head, None, text)
-            if row.version is None:
-                raise ConfigInvalid(problem=row.error)
-            return row
-
-        while True:
-            try:
-                return self._store.registry.change(change, write)
-            except VersionConflict:
-                continue
+        return self._settings.change(actor, SET_BUDGET, change, detail)

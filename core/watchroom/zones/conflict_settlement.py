@@ -23,9 +23,11 @@ from watchroom.model import (
     Zone,
 )
 from watchroom.rules.conflicts import ConflictTracker, is_conflict, named_conflicts
+from watchroom.rules.decisions import as_undecided
 from watchroom.zones import boards, collab
 from watchroom.zones.boards import BoardZone
 from watchroom.zones.collab import CollabZone
+from watchroom.zones.people import PeopleZone
 from watchroom.zones.store import Store
 
 _READ_TOOLS: Final[Mapping[Zone, tuple[str, str]]] = {
@@ -38,10 +40,18 @@ _MOST_SETTLED: Final = 10_000
 
 class ConflictSettlement:
     """What people do about conflicts: ``store`` has the journal, ``collab`` and ``boards`` take the resolving
-    version, ``reconciler`` takes edits by hand back."""
+    version, ``reconciler`` takes edits by hand back, ``people`` says which decisions count."""
 
-    def __init__(self, store: Store, collab: CollabZone, boards: BoardZone, reconciler: Reconciler) -> None:
+    def __init__(
+        self,
+        store: Store,
+        collab: CollabZone,
+        boards: BoardZone,
+        reconciler: Reconciler,
+        people: PeopleZone,
+    ) -> None:
         self._store = store
+        self._people = people
         self._collab = collab
         self._boards = boards
         self._reconciler = reconciler
@@ -109,7 +119,9 @@ class ConflictSettlement:
             note = journal.last_note(zone, path, actor, tool)
             read = max(read, note.seq if note else 0)
         settled = journal.settled(zone, path, after=read)
-        concerned = [row for row in settled if self.settles_conflict_of(row, actor)]
+        concerned = [
+            row for row in settled if self.settles_conflict_of(row, actor) and self._people.counts(row)
+        ]
         if not concerned:
             return []
         since = concerned[-1].version or concerned[-1].base or 0
@@ -149,7 +161,7 @@ class ConflictSettlement:
         rows |= {row.seq: row for row in self._refused_since(conflict)}
         tracker = ConflictTracker()
         for _, row in sorted(rows.items()):
-            tracker.apply(row)
+            tracker.apply(row if self._people.counts(row) else as_undecided(row))
         return not tracker.is_open(conflict)
 
     def _refused_since(self, conflict: Row) -> Iterator[Row]:

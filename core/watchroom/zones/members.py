@@ -29,7 +29,7 @@ from watchroom.model import (
     Write,
     Zone,
 )
-from watchroom.registry import CONFIG_HEAD, REGISTER
+from watchroom.registry import CONFIG_HEAD, HEADS, REGISTER, SETTINGS_HEAD
 from watchroom.rules.config import Agent, Config, Layer, find_role_collision
 from watchroom.rules.members import (
     Member,
@@ -246,13 +246,13 @@ class Members:
         self, agent: str, task: str = "", *, seen: NoteKey | None = None
     ) -> tuple[Member | None, Seen | None]:
         """As `_find`, and what tells which version the actor of ``seen`` last saw of its path."""
-        asked = self._asked.get(agent, {CONFIG_HEAD, (ZONE, agent)})
+        asked = self._asked.get(agent, {*HEADS, (ZONE, agent)})
         also = [] if seen is None else [seen]
         while True:
             found, notes = self._store.journal.heads_and_notes([*asked, *(key[:2] for key in also)], also)
             heads = dict(zip(asked, found, strict=False))
             known = None if seen is None else Seen(seen, found[-1], notes[0])
-            config = self._store.registry.apply_head(heads[CONFIG_HEAD])
+            config = self._store.registry.apply_heads(heads[CONFIG_HEAD], heads[SETTINGS_HEAD])
             chain, spawned, needed = self._ancestry(agent, task, config, heads)
             if needed <= asked:
                 break
@@ -273,7 +273,7 @@ class Members:
         the paths whose heads tell all."""
         chain: list[Agent] = []
         spawned: dict[str, Row] = {}
-        needed = {CONFIG_HEAD, (ZONE, agent)}
+        needed = {*HEADS, (ZONE, agent)}
         while (ZONE, agent) in heads:
             row = self._spawn_row(agent, heads[ZONE, agent])
             known = [spawned_agent(row)] if row else []
@@ -300,9 +300,9 @@ class Members:
         """What says who works on ``task``, and the newest row of ``agent``, whose ever it is."""
         journal = self._store.journal
         # The config first: who is registered in it has been spawned, and is among the open items then.
-        config, end, of_agent = journal.heads_of([CONFIG_HEAD, ("task", task), (ZONE, agent)])
+        config, settings, end, of_agent = journal.heads_of([*HEADS, ("task", task), (ZONE, agent)])
         heads = journal.open_items(ZONE, task)
-        agents = self._store.registry.apply_head(config).agents.values()
+        agents = self._store.registry.apply_heads(config, settings).agents.values()
         spawned = {head.path: row for head in heads if (row := self._spawn_row(head.path, head)) is not None}
         ended = {head.path: head for head in heads if is_termination(head)}
         ended_task = end if end and end.version != 1 else None

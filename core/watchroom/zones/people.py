@@ -17,7 +17,7 @@ from watchroom.errors import VersionConflict
 from watchroom.journal import Journal
 from watchroom.model import IDENTIFY, Row, Write, Zone
 from watchroom.rules.decision_errors import PersonRefused
-from watchroom.rules.decisions import apply_person_row, find_flaw
+from watchroom.rules.decisions import apply_person_row, find_flaw, is_decision
 from watchroom.rules.people import ADD_PERSON, REVOKE_PERSON, ZONE, People, Person
 from watchroom.zones.store import Store
 
@@ -54,6 +54,11 @@ class PeopleZone:
         """Who had the key with that ``fingerprint``: from after which row on, and the name, empty where
         nobody did. Raises `JournalError`."""
         return [(since, people.find_holder(fingerprint)) for since, people in self._eras()]
+
+    def counts(self, row: Row) -> bool:
+        """Whether ``row`` is none of the decisions that count only with a signature, or is one that counts.
+        Raises `JournalError`."""
+        return not is_decision(row) or not self.find_flaw(row)
 
     def add(self, actor: str, person: Person, *, expected: int | None = None) -> Row:
         """Enrol ``person``, or change what is known of them, as ``actor``; the first one is the owner, and

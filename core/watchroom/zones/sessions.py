@@ -15,6 +15,7 @@ from watchroom.errors import SessionExists, SessionNotFound, SessionTaken, Unkno
 from watchroom.journal.topics import messages_to, steps_of
 from watchroom.model import CONTINUE, PRESENCE, SPAWN, STREAM, Json, Note, Row, Write
 from watchroom.rules.presence import presence_of
+from watchroom.zones.people import PeopleZone
 from watchroom.zones.policy_guard import PolicyGuard
 from watchroom.zones.store import Store
 
@@ -36,10 +37,12 @@ class SessionRecord(NamedTuple):
 
 
 class SessionZone:
-    """The steps of agents' sessions, in ``store``; ``policy`` decides about their calls."""
+    """The steps of agents' sessions, in ``store``; ``policy`` decides about their calls, ``people`` says
+    which of what was said to them counts."""
 
-    def __init__(self, store: Store, policy: PolicyGuard) -> None:
+    def __init__(self, store: Store, policy: PolicyGuard, people: PeopleZone) -> None:
         self._store = store
+        self._people = people
         self.policy = policy
 
     def now(self) -> int:
@@ -199,13 +202,18 @@ class SessionZone:
         return self._store.commits.commit(note).row
 
     def controls(self, path: str, after: int) -> list[SessionRecord]:
-        """What was said to the session at ``path`` after row ``after``, oldest first."""
+        """What was said to the session at ``path`` after row ``after`` and counts, oldest first."""
         agent, _ = split_session(path)
         journal = self._store.journal
         last = journal.last_seq()
         topics = (messages_to(ZONE, path), messages_to(ZONE, agent), messages_to(_AGENTS, agent))
         rows = (row for topic in topics for row in journal.topic(topic, after=after, until=last))
-        return [self.record(row) for row in sorted(rows, key=lambda row: row.seq)]
+        return [self.record(row) for row in sorted(rows, key=lambda row: row.seq) if self.counts(row)]
+
+    def counts(self, row: Row) -> bool:
+        """Whether what ``row`` says to a session is to be obeyed: that somebody resumes it has to be signed
+        in a closed workspace."""
+        return self._people.counts(row)
 
     def records(self, numbers: Iterable[int]) -> list[SessionRecord]:
         """The rows with these ``numbers``, without those that there are not."""

@@ -78,7 +78,7 @@ class StopZone:
     def stopped(self) -> Mapping[str, int]:
         """The agents that are stopped, each with the row that told it; without those that somebody resumed.
         Raises `JournalError`."""
-        head = self._store.journal.head(ZONE, STOPPED_PATH)
+        head = self._find_stop()
         known = self._store.registry.current().agents
         return {
             agent: row
@@ -92,13 +92,22 @@ class StopZone:
 
     def _was_resumed(self, agent: str, row: int) -> bool:
         said = self._store.journal.topic(messages_to("session", agent), after=row)
-        return any(each.tool == RESUME for each in said)
+        return any(each.tool == RESUME and self._sessions.counts(each) for each in said)
+
+    def _find_stop(self) -> Row | None:
+        """The newest version of who is stopped, without those that do not count."""
+        journal = self._store.journal
+        head = journal.head(ZONE, STOPPED_PATH)
+        while head is not None and head.version is not None and not self._sessions.counts(head):
+            head = journal.version(ZONE, STOPPED_PATH, head.version - 1) if head.version > 1 else None
+        return head
 
     def _write(self, actor: str, tool: str, told: Mapping[str, int], gone: Iterable[str]) -> Row:
         released = set(gone)
         while True:
             head = self._store.journal.head(ZONE, STOPPED_PATH)
-            before = stopped_by(head) if head is not None else {}
+            counting = self._find_stop()
+            before = stopped_by(counting) if counting is not None else {}
             agents: dict[str, Json] = {
                 agent: row for agent, row in {**before, **told}.items() if agent not in released
             }

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from watchroom import validation
 from watchroom.errors import InvalidName, NotFound
 from watchroom.model import Row, Write
+from watchroom.zones.people import PeopleZone
 from watchroom.zones.store import Store
 
 ZONE: Final = "token"
@@ -34,10 +35,12 @@ class TokenInfo(NamedTuple):
 
 
 class Tokens:
-    """The tokens of agents, in ``store``. May be used from any thread."""
+    """The tokens of agents, in ``store``; ``people`` says which of them somebody made who may. May be used
+    from any thread."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, people: PeopleZone) -> None:
         self._store = store
+        self._people = people
 
     def create(self, actor: str, agent: str, *, seconds: float | None = None) -> str:
         """Make a token of ``agent`` for ``actor``, for so many ``seconds`` (default: for ever). Returns it;
@@ -50,8 +53,9 @@ class Tokens:
         return ".".join((_PREFIX, agent, token_id, secret))
 
     def authenticate(self, token: str) -> str | None:
-        """Whose ``token`` it is; None for one that is none, was revoked, or has expired. It takes the same
-        time to refuse a wrong secret, whatever is wrong with it."""
+        """Whose ``token`` it is; None for one that is none, was revoked, has expired, or was made in a closed
+        workspace by nobody who may. It takes the same time to refuse a wrong secret, whatever is wrong with
+        it."""
         prefix, _, rest = token.partition(".")
         agent, _, rest = rest.partition(".")
         token_id, _, secret = rest.partition(".")
@@ -62,6 +66,10 @@ class Tokens:
             kept, expires = str(content["sha256"]), content["expires"]
         given = validation.sha256(secret.encode("utf-8", "surrogatepass"))
         if not hmac.compare_digest(given, kept):
+            return None
+        made = self._store.journal.version(ZONE, f"{agent}/{token_id}", 1)
+        # Whoever it says that made it.
+        if made is None or self._people.find_flaw(made):
             return None
         if expires is not None and self._store.journal.now() >= expires:
             return None

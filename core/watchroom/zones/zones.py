@@ -29,6 +29,7 @@ from watchroom.zones.requests import RequestZone
 from watchroom.zones.revert_withdrawals import make_withdrawals
 from watchroom.zones.reverts import RevertZone
 from watchroom.zones.sessions import SessionZone
+from watchroom.zones.settings import SettingsZone
 from watchroom.zones.stops import StopZone
 from watchroom.zones.store import Store
 from watchroom.zones.task_files import TaskFiles
@@ -69,14 +70,15 @@ class Zones:
         self.handoff = HandoffZone(store)
         self.collab = CollabZone(store)
         self.boards = BoardZone(store, Leases(store))
-        self.conflicts = ConflictSettlement(store, self.collab, self.boards, reconciler)
+        self.people = PeopleZone(store)
+        self.conflicts = ConflictSettlement(store, self.collab, self.boards, reconciler, self.people)
         self.acknowledgements = Acknowledgements(store)
         self.alerts = Alerts(store)
-        self.people = PeopleZone(store)
         self.signing = DecisionSigning(store, self.people)
         self.requests = RequestZone(store, self.people)
-        self.budgets = BudgetZone(store, self.requests)
-        self.session_zone = SessionZone(store, self.policy)
+        self.settings = SettingsZone(store, self.people)
+        self.budgets = BudgetZone(store, self.requests, self.settings)
+        self.session_zone = SessionZone(store, self.policy, self.people)
         self.stops = StopZone(store, self.session_zone)
         self.tasks = Tasks(store, root)
         self.members = Members(store, self.tasks, register)
@@ -137,7 +139,7 @@ class Zones:
         """The tokens by which agents come in over the network."""
         from watchroom.zones.tokens import Tokens
 
-        return Tokens(self._store)
+        return Tokens(self._store, self.people)
 
     @property
     def notifications(self) -> Notifications:

@@ -36,6 +36,7 @@ COMMANDS: Final = (
     Command("move", "machines"),
     Command("member", "member"),
     Command("person", "people"),
+    Command("settings", "settings"),
     Command("server", "server"),
     Command("export", "inspect"),
     Command("fork", "fork"),

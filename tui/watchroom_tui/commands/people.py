@@ -58,11 +58,16 @@ def run_person(args: Namespace, texts: Catalogue) -> int:
             _unlock(workspace, people, actor, texts)
             workspace.people.revoke(HUMAN_PREFIX + actor, args.name)
             is_open = not workspace.people.current().is_closed
+            if is_open:
+                workspace.settings.sign(HUMAN_PREFIX + actor)
             print(texts("cli.person.opened" if is_open else "cli.person.revoked", name=sanitize(args.name)))
             return 0
         person = _person(args, people, actor, texts)
         _unlock(workspace, people if people.is_closed else People(persons=(person,)), actor, texts)
         workspace.people.add(HUMAN_PREFIX + actor, person)
+        if not people.is_closed:
+            # Else whoever edits config.toml would decide what agents may do.
+            workspace.settings.sign(HUMAN_PREFIX + actor)
     _print_added(person, not people.is_closed, texts)
     return 0
 

@@ -245,6 +245,8 @@ def need_text(need: Need, texts: Catalogue) -> str:
     """Who waits for what, without the path."""
     if need.row.error == "config_invalid":
         return texts("need.config")
+    if need.row.error == "settings_unsigned":
+        return texts("need.unsigned", fields=need.against)
     if need.kind == "outside" and need.row.sha256 is None:
         return texts("need.deleted")
     if need.kind == "lost" and need.hint:

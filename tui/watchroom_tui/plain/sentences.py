@@ -50,6 +50,8 @@ def _need_name(need: Need) -> str:
     row = need.row
     if row.error == "config_invalid":
         return "config"
+    if row.error == "settings_unsigned":
+        return "unsigned"
     if need.kind == "request":
         return RequestView(row).kind
     if need.kind == "lost" and need.hint:

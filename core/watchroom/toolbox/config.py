@@ -1,4 +1,4 @@
-"""The tool with which people set budgets. Agents do not have it."""
+"""The tools with which people set budgets and sign settings. Agents have none of them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,17 @@ class SetBudgetParams(ParamsModel):
     name: Name | None = None
     measure: Literal["cost", "tokens", "seconds", "steps"]
     most: Annotated[Number, Field(gt=0, le=1e12)] | None = None
+
+
+class SignSettingsParams(ParamsModel):
+    pass
+
+
+class SignSettingsResult(ResultModel):
+    fields: list[str]
+    """Which settings hold otherwise than before."""
+    row: int | None = None
+    """The row that says so; None where nothing changed."""
 
 
 class SetBudgetResult(ResultModel):
@@ -43,3 +54,12 @@ def set_budget(context: ToolContext, params: SetBudgetParams) -> SetBudgetResult
         most=params.most,
         row=row.seq if row is not None else None,
     )
+
+
+@tool("sign_settings")
+def sign_settings(context: ToolContext, params: SignSettingsParams) -> SignSettingsResult:
+    """Have the settings hold, for the person of ``context``, that the config file says. Raises
+    `VersionConflict`."""
+    fields = context.zones.settings.state().unsigned
+    row = context.zones.settings.sign(context.actor)
+    return SignSettingsResult(fields=list(fields), row=row.seq if row is not None else None)

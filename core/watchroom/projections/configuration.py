@@ -1,0 +1,89 @@
+"""Which config holds, as far as the rows tell that a fold has taken in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from watchroom.errors import ConfigInvalid, JournalDamaged
+from watchroom.model import SET_BUDGET, Row, Zone
+from watchroom.rules.config import Config, parse_recorded_config
+from watchroom.rules.settings import (
+    SIGN_SETTINGS,
+    ZONE,
+    apply_settings_row,
+    find_unsigned,
+    parse_settings,
+    with_settings,
+)
+
+CONFIG_ZONES: tuple[Zone, ...] = ("config", ZONE)
+_Content = Callable[[int], str | None]
+
+
+class ConfigProjection:
+    """Takes the rows of the config file and of signed settings in order; keeps rows alone, whose contents are
+    read where they matter: there are few."""
+
+    DERIVED: ClassVar[Mapping[str, object]] = {}
+    """Nothing is made anew."""
+
+    def __init__(self) -> None:
+        self._written: Row | None = None
+        """The newest version of the file that is valid."""
+        self._signed: Row | None = None
+        self._budgets: Row | None = None
+        """The newest budget that was set since the settings were signed."""
+        self._is_valid = True
+
+    def apply(self, row: Row, flaw: str, content: _Content) -> Config | None:
+        """Take in ``row``, a version, which does not count where it has a ``flaw``; ``content`` reads a
+        row's. Returns the config that holds after it, None where that is the one before."""
+        try:
+            if row.zone == "config":
+                self._is_valid = False
+                parse_recorded_config(row, content(row.seq))
+                self._written, self._is_valid = row, True
+            elif flaw or not self._take_settings(row, content):
+                return None
+        except (ConfigInvalid, JournalDamaged):
+            # The last valid one holds until it is mended.
+            return None
+        written, settings = self._read(content)
+        return with_settings(written, settings)
+
+    def find_need(self, content: _Content) -> tuple[Row, tuple[str, ...]] | None:
+        """The version of the file that says something else than the settings which hold, and in which of
+        them; None where there is none."""
+        written, settings = self._read(content)
+        unsigned = find_unsigned(written, settings)
+        return (self._written, unsigned) if unsigned and self._written is not None else None
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the newest version of the file counts."""
+        return self._is_valid
+
+    def _take_settings(self, row: Row, content: _Content) -> bool:
+        if not row.deleted:
+            parse_settings(content(row.seq) or "")
+        if row.tool == SIGN_SETTINGS:
+            self._signed, self._budgets = (None if row.deleted else row), None
+        elif row.tool == SET_BUDGET and self._signed is not None and not row.deleted:
+            self._budgets = row
+        else:
+            return False
+        return True
+
+    def _read(self, content: _Content) -> tuple[Config, Config | None]:
+        """What the file says, and the settings that were signed."""
+        written = Config() if self._written is None else _read_config(self._written, content)
+        settings: Config | None = None
+        for row in (self._signed, self._budgets):
+            if row is not None:
+                settings = apply_settings_row(settings, row, content(row.seq))
+        return written, settings
+
+
+def _read_config(row: Row, content: _Content) -> Config:
+    return parse_recorded_config(row, content(row.seq))

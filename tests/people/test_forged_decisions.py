@@ -1,0 +1,80 @@
+"""A decision that does not count takes no effect, wherever that would be: TRUST, section 1."""
+
+from __future__ import annotations
+
+import pytest
+from calls import ok
+from people.conftest import DANA, EVE, Team
+from runtime.scripted import at_work
+from runtime.test_budgets import DONE, asked_about_budget, turns
+from runtime.weather import Calls
+from runtime.working import HELLO, chat
+from watchroom import Workspace
+from watchroom.errors import ConflictSettled
+from watchroom.model import DISMISS, RELEASE_AGENTS, RESUME, Note, Write
+from watchroom.projections import Model, read_model
+from watchroom.rules.stops import STOPPED_PATH
+
+
+def model(team: Team) -> Model:
+    return read_model(team.workspace.journal, team.workspace.journal.last_seq())
+
+
+def test_a_forged_resume_lets_no_stopped_agent_go_on(team: Team) -> None:
+    journal = team.workspace.journal
+    journal.append([Write("alice", "user", "session", "alice/1", "{}")])
+    ok(team.workspace.tools_for_human("eve"), "stop_agents", agents=["alice"])
+    told = journal.last_seq()
+    journal.append([Note("human:eve", RESUME, "session", "alice")])
+    journal.append([Write("human:eve", RELEASE_AGENTS, "workspace", STOPPED_PATH, "", detail={"agents": {}})])
+    assert [*team.workspace.stops.stopped()] == ["alice"]
+    assert [*model(team).stopped] == ["alice"]
+    assert team.workspace.session_zone.controls("alice/1", told) == []
+    team.sign_as(EVE)
+    ok(team.workspace.tools_for_human("eve"), "release_agents")
+    assert [*team.workspace.stops.stopped()] == []
+    assert [*model(team).stopped] == []
+
+
+def test_a_forged_dismissal_settles_no_conflict(team: Team) -> None:
+    alice, bob = team.workspace.tools("alice"), team.workspace.tools("bob")
+    ok(alice, "collab_write", filepath="a", content="one\n", message="m", expected_version=0)
+    refused = bob.dispatch_tool_call(
+        "collab_write", {"filepath": "a", "content": "two\n", "message": "m", "expected_version": 0}
+    )
+    assert refused["error"] == "version_conflict"
+    (conflict,) = model(team).conflicts
+    number = conflict.row.seq
+    team.workspace.journal.append([Note("human:eve", DISMISS, "collab", "a", detail={"conflict": number})])
+    assert [each.row.seq for each in model(team).conflicts] == [number]
+    team.sign_as(EVE)
+    team.workspace.conflicts.dismiss("human:eve", number, "no")
+    assert model(team).conflicts == ()
+    with pytest.raises(ConflictSettled):
+        team.workspace.conflicts.dismiss("human:eve", number, "no")
+
+
+@pytest.mark.parametrize("actor", ["human:dana", "system"])
+def test_a_forged_token_lets_nobody_in(team: Team, actor: str) -> None:
+    tokens = team.workspace.access
+    team.sign_as(DANA)
+    true = tokens.create("human:dana", "alice")
+    team.sign_as(None)
+    content = team.workspace.journal.content(team.workspace.journal.last_seq())
+    team.workspace.journal.append([Write(actor, "make_token", "token", "alice/ffffffffffff", content)])
+    assert tokens.authenticate(true) == "alice"
+    assert tokens.authenticate(f"wr1.alice.ffffffffffff.{true.rpartition('.')[2]}") is None
+
+
+async def test_a_budget_is_raised_by_who_has_the_key_not_by_who_runs_the_agent(team: Team) -> None:
+    eve = team.workspace.tools_for_human("eve")
+    team.sign_as(EVE)
+    ok(eve, "set_budget", scope="session", measure="cost", most=0.05)
+    with Workspace.open(team.root, create=False) as runs:
+        agent = chat(*turns(3), DONE, tools={"tool": Calls("fine")})
+        async with runs.sessions.begin("alice", agent, messages=HELLO) as session, at_work(session) as work:
+            number, _ = await asked_about_budget(runs, session)
+            ok(eve, "answer_request", request=number, values=["raise"])
+            assert (await work).status == "done"
+        assert [each.most for each in runs.config.budgets.of("session", session.path)] == [0.11]
+    assert team.workspace.verify() == []

@@ -1,0 +1,137 @@
+"""In a closed workspace settings hold as an owner signed them, whoever edits the file: TRUST, section 3."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from calls import ok
+from people.conftest import DANA, EVE, STRANGER, Team
+from watchroom import Agent, Workspace
+from watchroom.model import SET_BUDGET, SYSTEM, Write
+from watchroom.projections import read_model
+from watchroom.projections.model import Need
+from watchroom.rules.decision_errors import MayNotDecide, SignatureRequired
+from watchroom.rules.settings import PATH, SIGN_SETTINGS, ZONE
+
+LAX = 'allowed_hosts = ["*.example.org"]\nunfenced_commands = "ask"\n'
+
+
+def edit(team: Team, text: str) -> None:
+    """Write ``text`` before what the config file says, by hand, and have it recorded."""
+    file = team.root / ".watchroom/config.toml"
+    file.write_text(text + file.read_text())
+    team.workspace.scan()
+
+
+def sign(team: Team) -> None:
+    """Have dana sign what the file says."""
+    team.sign_as(DANA)
+    team.workspace.settings.sign("human:dana")
+    team.sign_as(None)
+
+
+def hosts(workspace: Workspace) -> list[str]:
+    return [*workspace.config.allowed_hosts]
+
+
+def needs(team: Team) -> list[Need]:
+    return [*read_model(team.workspace.journal, team.workspace.journal.last_seq()).needs]
+
+
+def test_what_is_edited_by_hand_holds_once_an_owner_signed_it(team: Team) -> None:
+    sign(team)
+    edit(team, LAX)
+    assert hosts(team.workspace) == []
+    (need,) = needs(team)
+    assert (need.kind, need.row.error) == ("outside", "settings_unsigned")
+    assert need.against == "unfenced_commands, allowed_hosts"
+    sign(team)
+    assert hosts(team.workspace) == ["*.example.org"]
+    assert team.workspace.config.unfenced_commands == "ask"
+    assert needs(team) == []
+
+
+def test_an_edit_that_is_taken_back_needs_nobody(team: Team) -> None:
+    sign(team)
+    file = team.root / ".watchroom/config.toml"
+    before = file.read_text()
+    edit(team, LAX)
+    file.write_text(before)
+    team.workspace.scan()
+    assert needs(team) == []
+
+
+def test_only_an_owner_signs_settings(team: Team) -> None:
+    sign(team)
+    edit(team, LAX)
+    with pytest.raises(SignatureRequired):
+        team.workspace.settings.sign("human:dana")
+    for signer, who in ((EVE, "human:eve"), (STRANGER, "human:dana")):
+        team.sign_as(signer)
+        with pytest.raises(MayNotDecide):
+            team.workspace.settings.sign(who)
+    assert hosts(team.workspace) == []
+
+
+@pytest.mark.parametrize("actor", ["human:dana", SYSTEM, "alice"])
+def test_settings_that_nobody_signed_change_nothing_and_are_shown(team: Team, actor: str) -> None:
+    sign(team)
+    team.workspace.journal.append([Write(actor, SIGN_SETTINGS, ZONE, PATH, LAX)])
+    assert hosts(team.workspace) == []
+    with Workspace.open(team.root, create=False) as again:
+        assert hosts(again) == []
+    (need,) = needs(team)
+    assert (need.kind, need.row.error) == ("forged", "decision_unsigned")
+    sign(team)
+    assert hosts(team.workspace) == []
+
+
+def test_a_supervisor_who_sets_a_budget_changes_nothing_else(team: Team) -> None:
+    sign(team)
+    team.sign_as(EVE)
+    ok(team.workspace.tools_for_human("eve"), "set_budget", scope="team", measure="cost", most=5)
+    assert team.workspace.config.budgets.of("team", "")[0].most == 5
+    version, _ = team.workspace.registry.settings()
+    content = f"{LAX}[budgets.team]\ncost = 9\n"
+    team.workspace._store.write(Write("human:eve", SET_BUDGET, ZONE, PATH, content, expected=version))
+    team.sign_as(None)
+    assert team.workspace.config.budgets.of("team", "")[0].most == 9
+    assert hosts(team.workspace) == []
+    model = read_model(team.workspace.journal, team.workspace.journal.last_seq())
+    assert [use.budget.most for use in model.budgets] == [9]
+
+
+def test_agents_are_registered_as_before_and_settings_stay(team: Team) -> None:
+    edit(team, 'allowed_hosts = ["example.org"]\n')
+    sign(team)
+    edit_of_others = 'unfenced_commands = "ask"\n'
+    edit(team, edit_of_others)
+    team.workspace.register([Agent("carol")])
+    assert "carol" in team.workspace.config.agents
+    assert hosts(team.workspace) == ["example.org"]
+    assert team.workspace.config.unfenced_commands == "refuse"
+    # The edit waits on, although the file was written anew.
+    assert [need.against for need in needs(team)] == ["unfenced_commands"]
+
+
+def test_a_workspace_that_is_open_again_has_the_files_settings(team: Team) -> None:
+    sign(team)
+    edit(team, LAX)
+    team.sign_as(DANA)
+    for name in ("eve", "viktor", "dana"):
+        team.workspace.people.revoke("human:dana", name)
+    assert hosts(team.workspace) == []
+    team.sign_as(None)
+    team.workspace.settings.sign("human:dana")
+    assert hosts(team.workspace) == ["*.example.org"]
+    assert needs(team) == []
+
+
+def test_settings_hold_for_another_process_at_once(team: Team, tmp_path: Path) -> None:
+    sign(team)
+    with Workspace.open(team.root, create=False, scan=False) as other:
+        edit(team, LAX)
+        assert hosts(other) == []
+        sign(team)
+        assert hosts(other) == ["*.example.org"]
