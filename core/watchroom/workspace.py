@@ -241,10 +241,13 @@ class Workspace(Zones):
         Raises `UnknownAgent`."""
         return self._toolbox(self.registry.agent(agent).id, language)
 
-    def tools_for_human(self, name: str, *, language: Language | None = None) -> Toolbox:
+    def tools_for_human(
+        self, name: str, *, language: Language | None = None, reads_only: bool = False
+    ) -> Toolbox:
         """The toolbox of the person called ``name``, who acts as ``human:NAME``, in ``language``
-        (default: the workspace's). Raises `InvalidAgentId`."""
-        return self._toolbox(HUMAN_PREFIX + validation.check_human_name(name), language)
+        (default: the workspace's); with ``reads_only`` only those that change nothing. Raises
+        `InvalidAgentId`."""
+        return self._toolbox(HUMAN_PREFIX + validation.check_human_name(name), language, reads_only)
 
     @property
     def sessions(self) -> Sessions:
@@ -256,11 +259,11 @@ class Workspace(Zones):
                 self._sessions = Sessions(self.session_zone, self.requests, self.budgets, self.dispatcher)
             return self._sessions
 
-    def _toolbox(self, actor: str, language: Language | None) -> Toolbox:
+    def _toolbox(self, actor: str, language: Language | None, reads_only: bool = False) -> Toolbox:
         # The toolbox needs pydantic, slow to load: whoever only looks does not wait for it.
         from watchroom.toolbox import Toolbox
 
-        return Toolbox(actor, self._store, self, language or self.config.language)
+        return Toolbox(actor, self._store, self, language or self.config.language, reads_only=reads_only)
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Have ``listener`` called, on the committing thread, after each commit made by this process. Returns

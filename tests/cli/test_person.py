@@ -83,6 +83,17 @@ def test_an_owner_enrols_and_revokes_others(capsys: Captured, team: str, types: 
     assert answered(team, number) == "human:anybody"
 
 
+def test_an_owner_makes_tokens_and_an_agents_shell_none(
+    capsys: Captured, team: str, types: pytest.MonkeyPatch
+) -> None:
+    printed(capsys, "person", "add", team, "dana")
+    token = run(capsys, "token", team, "alice", "--as", "dana")[1].strip()
+    with Workspace.open(team) as workspace:
+        assert workspace.access.authenticate(token) == "alice"
+    types.setattr("watchroom_tui.commands.mcp.find_parent_agent", lambda root, environ: "alice")
+    assert "alice" in refusal(capsys, "token", team, "alice", "--as", "dana")
+
+
 def test_an_agents_shell_enrols_nobody(capsys: Captured, team: str, types: pytest.MonkeyPatch) -> None:
     types.setattr("watchroom_tui.commands.people.find_parent_agent", lambda root, environ: "alice")
     assert "alice" in refusal(capsys, "person", "add", team, "dana")

@@ -66,6 +66,16 @@ def test_a_forged_token_lets_nobody_in(team: Team, actor: str) -> None:
     assert tokens.authenticate(f"wr1.alice.ffffffffffff.{true.rpartition('.')[2]}") is None
 
 
+def test_a_token_of_somebody_who_is_not_enrolled_lets_nobody_in(team: Team) -> None:
+    access = team.workspace.access
+    team.sign_as(DANA)
+    tokens = {name: access.create("human:dana", f"human:{name}") for name in ("eve", "mallory")}
+    assert access.authenticate(tokens["mallory"]) is None
+    assert access.authenticate(tokens["eve"]) == "human:eve"
+    team.workspace.people.revoke("human:dana", "eve")
+    assert access.authenticate(tokens["eve"]) is None
+
+
 async def test_a_budget_is_raised_by_who_has_the_key_not_by_who_runs_the_agent(team: Team) -> None:
     eve = team.workspace.tools_for_human("eve")
     team.sign_as(EVE)

@@ -71,6 +71,25 @@ def test_wrong_missing_and_revoked_tokens_are_refused(workspace: Workspace, url:
     assert status(url, **bearing(token)) == 401
 
 
+async def test_a_persons_token_only_looks(workspace: Workspace, url: str) -> None:
+    workspace.tools("alice").dispatch_tool_call(
+        "collab_write", {"filepath": "a.md", "content": "one", "message": "m"}
+    )
+    token = workspace.access.create("human:dana", "human:zoë k. wu")
+    assert token.isascii()
+    before = [row for row in workspace.journal.rows(0, limit=1000) if row.version is not None]
+    async with over_http(url, token) as client:
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        assert "collab_read" in names
+        assert not names & {"collab_write", "answer_request", "write_file"}
+        read = await called(client, "collab_read", filepath="a.md")
+        assert read["content"] == "one"
+        refused = await client.call_tool("collab_write", {"filepath": "a.md", "content": "x", "message": "m"})
+        assert "a token of a person only looks" in str(refused)
+    after = [row for row in workspace.journal.rows(0, limit=1000) if row.version is not None]
+    assert after == before
+
+
 def test_expired_tokens_are_refused(workspace: Workspace, url: str) -> None:
     expired = workspace.access.create("human:dana", "alice", seconds=-1)
     assert status(url, **bearing(expired)) == 401

@@ -1,4 +1,4 @@
-"""The server over HTTP: the token of a request identifies its agent."""
+"""The server over HTTP: the token of a request identifies its agent, or a person, who only looks."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from watchroom.model import HUMAN_PREFIX
 from watchroom.runtime.threads import run_in_thread
 from watchroom.serving.approvals import CallApprovals
 from watchroom.serving.resources import WorkspaceResources
@@ -43,8 +44,8 @@ class _TokenVerifier:
         self._workspace = workspace
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        agent = await run_in_thread(self._workspace.access.authenticate, token)
-        return None if agent is None else AccessToken(token=token, client_id=agent, scopes=[])
+        actor = await run_in_thread(self._workspace.access.authenticate, token)
+        return None if actor is None else AccessToken(token=token, client_id=actor, scopes=[])
 
 
 class _SameOrigin:
@@ -93,11 +94,14 @@ def http_app(
         user = request.user if isinstance(request, Request) else None
         if not isinstance(user, AuthenticatedUser):
             raise PermissionError("a request without a token came through")
-        agent = user.access_token.client_id
-        toolbox = toolboxes.get(agent)
-        if toolbox is None:
-            toolbox = toolboxes.setdefault(agent, workspace.tools(agent))
-        return toolbox
+        actor = user.access_token.client_id
+        toolbox = toolboxes.get(actor)
+        return toolboxes.setdefault(actor, make_toolbox(actor)) if toolbox is None else toolbox
+
+    def make_toolbox(actor: str) -> Toolbox:
+        if not actor.startswith(HUMAN_PREFIX):
+            return workspace.tools(actor)
+        return workspace.tools_for_human(actor.removeprefix(HUMAN_PREFIX), reads_only=True)
 
     resources = WorkspaceResources(workspace.journal, language)
     approvals = CallApprovals(workspace, approval_tools)

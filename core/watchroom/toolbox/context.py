@@ -13,12 +13,20 @@ from watchroom.zones.realtime import ReplicaView
 
 class ToolContext:
     """The ``actor`` that calls, the ``zones`` it acts in, the ``language`` it reads; ``tool_names`` returns
-    the names of all tools. One for all calls of a toolbox; may be used from any thread."""
+    the names of all tools. ``reads_only``: it came in by something that lets it look and no more. One for all
+    calls of a toolbox; may be used from any thread."""
 
     def __init__(
-        self, actor: str, zones: Zones, language: Language, tool_names: Callable[[], Collection[str]]
+        self,
+        actor: str,
+        zones: Zones,
+        language: Language,
+        tool_names: Callable[[], Collection[str]],
+        *,
+        reads_only: bool = False,
     ) -> None:
         self.actor = actor
+        self.reads_only = reads_only
         self.zones = zones
         self.language: Language = language
         self.tool_names = tool_names

@@ -91,8 +91,9 @@ class ToolRegistry:
 
     def available(self, toolsets: Iterable[str] | None = None) -> list[AnyTool]:
         """Return the tools that the caller has now, or those of ``toolsets``, in a fixed order: without those
-        for agents with a task where it has none, and with those that its open buffers have in their states.
-        Each costs a model tokens. Raises `JournalError`."""
+        for agents with a task where it has none, and with those that its open buffers have in their states;
+        of a person who only looks, those that change nothing. Each costs a model tokens. Raises
+        `JournalError`."""
         wanted = None if toolsets is None else set(toolsets)
         found = [
             tool
@@ -100,7 +101,8 @@ class ToolRegistry:
             if tool.is_for(human=self._is_human) and (wanted is None or tool.toolset in wanted)
         ]
         if self._is_human:
-            return found
+            rule = self._find_bound()
+            return [tool for tool in found if tool.annotations.reads_only] if rule else found
         zones, actor = self._context.zones, self._context.actor
         of_buffers: list[AnyTool] = []
         if wanted is None or "buffer" in wanted:
@@ -129,7 +131,7 @@ class ToolRegistry:
     def require(self, name: str, *, repeated: bool = False) -> AnyTool:
         """Return the tool ``name`` as `find` does, with ``repeated``. Raises `UnknownTool`, `BufferNotFound`,
         and `PermissionDenied` or `PeopleOnly` for one that the caller does not have, `MayNotDecide` where a
-        person is enrolled to look only."""
+        person only looks."""
         tool = self.find(name, repeated=repeated)
         if tool is None and not self._is_human and (of_buffer := parse_tool_name(name)):
             names = self._context.zones.buffers.open_names(self._context.actor)
@@ -142,11 +144,14 @@ class ToolRegistry:
         if not tool.is_for(human=self._is_human):
             raise PermissionDenied(owner="agents") if self._is_human else PeopleOnly(tool=name)
         if self._is_human and not tool.annotations.reads_only:
-            self._check_role(name)
+            rule = self._find_bound()
+            if rule:
+                raise MayNotDecide(person=self._context.actor, tool=name, rule=rule)
         return tool
 
-    def _check_role(self, tool: str) -> None:
-        """Raises `MayNotDecide` where the person who calls ``tool`` is enrolled to look only."""
+    def _find_bound(self) -> str:
+        """The rule by which the person who calls only looks; empty where they may act."""
+        if self._context.reads_only:
+            return "token_reads"
         person = self._context.zones.people.current().find(self._context.actor)
-        if person is not None and person.role == "viewer":
-            raise MayNotDecide(person=self._context.actor, tool=tool, rule="decision_role")
+        return "decision_role" if person is not None and person.role == "viewer" else ""

@@ -40,17 +40,20 @@ class Toolbox:
     """The tools of one ``actor``, called under its own identity: no tool takes one as a parameter.
 
     ``store`` and ``zones`` are those of the workspace, which makes toolboxes (`Workspace.tools`);
-    ``language`` is the one that the actor is answered in. May be used from any thread.
+    ``language`` is the one that the actor is answered in. With ``reads_only`` it has only tools that change
+    nothing. May be used from any thread.
 
         toolbox = workspace.tools("alice")
         toolbox.dispatch_tool_call("collab_read", {"filepath": "plan.md"})
     """
 
-    def __init__(self, actor: str, store: Store, zones: Zones, language: Language) -> None:
+    def __init__(
+        self, actor: str, store: Store, zones: Zones, language: Language, *, reads_only: bool = False
+    ) -> None:
         self.actor = actor
         self.language: Language = language
         self._store = store
-        self._context = ToolContext(actor, zones, language, lambda: all_tools().keys())
+        self._context = ToolContext(actor, zones, language, lambda: all_tools().keys(), reads_only=reads_only)
         self.registry = ToolRegistry(self._context)
         self._policy = CallPolicy(self._context)
         self._refusals = Refusals(self._context, self.registry, store)

@@ -1,7 +1,8 @@
-"""The keys by which agents come in over the network: each for one agent, kept as a checksum only.
+"""The keys by which agents and people come in over the network: each for one, kept as a checksum only.
 
-A token is ``wr1.AGENT.ID.SECRET``. Its row (``AGENT/ID``) has the checksum of the secret, which is 256 bits
-of chance, and when it expires; version 2 revokes it.
+A token is ``wr1.AGENT.ID.SECRET``, a person's has ``human%3ANAME`` in place of the agent. Its row
+(``AGENT/ID``) has the checksum of the secret, which is 256 bits of chance, and when it expires; version 2
+revokes it.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import hmac
 import json
 import secrets
 from typing import Final, NamedTuple
+from urllib.parse import quote, unquote
 
 from watchroom import validation
 from watchroom.errors import InvalidName, NotFound
-from watchroom.model import Row, Write
+from watchroom.model import HUMAN_PREFIX, Row, Write
 from watchroom.zones.people import PeopleZone
 from watchroom.zones.store import Store
 
@@ -25,7 +27,8 @@ _NOBODY: Final = validation.sha256(b"nobody")
 
 
 class TokenInfo(NamedTuple):
-    """A token that was made. ``expires`` is nanoseconds since the epoch, None for never."""
+    """A token that was made for ``agent``, which is ``human:NAME`` where it is a person's. ``expires`` is
+    nanoseconds since the epoch, None for never."""
 
     agent: str
     id: str
@@ -43,22 +46,27 @@ class Tokens:
         self._people = people
 
     def create(self, actor: str, agent: str, *, seconds: float | None = None) -> str:
-        """Make a token of ``agent`` for ``actor``, for so many ``seconds`` (default: for ever). Returns it;
-        it is shown this once. Raises `UnknownAgent`."""
-        agent = self._store.registry.agent(agent).id
+        """Make a token of ``agent`` (or of a person, ``human:NAME``, who only looks by it) for ``actor``, for
+        so many ``seconds`` (default: for ever). Returns it; it is shown this once. Raises `UnknownAgent`,
+        `InvalidAgentId`."""
+        if agent.startswith(HUMAN_PREFIX):
+            validation.check_human_name(agent.removeprefix(HUMAN_PREFIX))
+        else:
+            agent = self._store.registry.agent(agent).id
         token_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
         expires = None if seconds is None else self._store.journal.now() + int(seconds * 1e9)
         content = json.dumps({"sha256": validation.sha256(secret.encode()), "expires": expires})
         self._store.write(Write(actor, CREATE, ZONE, f"{agent}/{token_id}", content, expected=0))
-        return ".".join((_PREFIX, agent, token_id, secret))
+        return ".".join((_PREFIX, quote(agent, safe=""), token_id, secret))
 
     def authenticate(self, token: str) -> str | None:
         """Whose ``token`` it is; None for one that is none, was revoked, has expired, or was made in a closed
         workspace by nobody who may. It takes the same time to refuse a wrong secret, whatever is wrong with
         it."""
         prefix, _, rest = token.partition(".")
-        agent, _, rest = rest.partition(".")
-        token_id, _, secret = rest.partition(".")
+        rest, _, secret = rest.rpartition(".")
+        agent, _, token_id = rest.rpartition(".")
+        agent = unquote(agent)
         kept, expires = _NOBODY, None
         head = self._head(agent, token_id) if prefix == _PREFIX else None
         if head is not None and not head.deleted:
@@ -73,7 +81,13 @@ class Tokens:
             return None
         if expires is not None and self._store.journal.now() >= expires:
             return None
-        return agent if agent in self._store.registry.current().agents else None
+        return agent if self._is_known(agent) else None
+
+    def _is_known(self, agent: str) -> bool:
+        if not agent.startswith(HUMAN_PREFIX):
+            return agent in self._store.registry.current().agents
+        people = self._people.current()
+        return not people.is_closed or people.find(agent) is not None
 
     def list(self, agent: str = "") -> list[TokenInfo]:
         """All tokens, or those of ``agent``, by agent and id."""
@@ -96,7 +110,10 @@ class Tokens:
 
     def _head(self, agent: str, token_id: str) -> Row | None:
         try:
-            validation.check_agent_id(agent)
+            if agent.startswith(HUMAN_PREFIX):
+                validation.check_human_name(agent.removeprefix(HUMAN_PREFIX))
+            else:
+                validation.check_agent_id(agent)
         except InvalidName:
             return None
         return self._store.journal.head(ZONE, f"{agent}/{token_id}") if token_id.isalnum() else None

@@ -11,13 +11,15 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
 from watchroom.clients.configuration import CLIENTS
+from watchroom.clients.errors import AgentCannotAnswer
+from watchroom.clients.parent_agent import find_parent_agent
 from watchroom.model import HUMAN_PREFIX
 from watchroom.texts import Catalogue
 from watchroom.validation import check_human_name
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import add_utc_argument, collector_paused
-from watchroom_tui.commands.person import name_of_this_person
+from watchroom_tui.commands.person import name_of_this_person, unlock_key
 from watchroom_tui.commands.port import listen
 from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.usage import WrongUsage
@@ -121,10 +123,15 @@ def declare_token(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_token(args: Namespace, texts: Catalogue) -> int:
-    person = HUMAN_PREFIX + check_human_name(args.person or name_of_this_person())
+    name = check_human_name(args.person or name_of_this_person())
+    person = HUMAN_PREFIX + name
     if args.days is not None and not 0 < args.days <= 36_500:
         raise WrongUsage(texts("cli.token.days"))
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
+        if args.agent is not None and (client := find_parent_agent(args.dir, os.environ)):
+            raise AgentCannotAnswer(agent=client)
+        if args.agent is not None and workspace.people.current().is_closed:
+            unlock_key(workspace, workspace.people.current(), name, texts)
         if args.revoke is not None:
             if args.agent is None:
                 raise WrongUsage(texts("cli.token.whose"))
@@ -135,7 +142,8 @@ def run_token(args: Namespace, texts: Catalogue) -> int:
         else:
             seconds = None if args.days is None else args.days * DAY
             print(workspace.access.create(person, args.agent, seconds=seconds))
-            print(texts("cli.token.once"), file=sys.stderr)
+            is_person = args.agent.startswith(HUMAN_PREFIX)
+            print(texts("cli.token.once_reads" if is_person else "cli.token.once"), file=sys.stderr)
     return 0
 
 

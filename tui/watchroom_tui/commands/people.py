@@ -16,10 +16,10 @@ from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
-from watchroom_tui.commands.passphrase import ask_passphrase, choose_passphrase
-from watchroom_tui.commands.person import name_of_this_person
+from watchroom_tui.commands.passphrase import choose_passphrase
+from watchroom_tui.commands.person import name_of_this_person, unlock_key
 from watchroom_tui.sanitize import sanitize
-from watchroom_tui.signing_keys import key_path, open_signer
+from watchroom_tui.signing_keys import key_path
 from watchroom_tui.usage import WrongUsage
 
 _DAY_NS = 24 * 3600 * 1_000_000_000
@@ -55,7 +55,7 @@ def run_person(args: Namespace, texts: Catalogue) -> int:
             raise WrongUsage(texts("cli.person.usage"))
         actor = args.person or (name_of_this_person() if people.is_closed else args.name)
         if args.what == "revoke":
-            _unlock(workspace, people, actor, texts)
+            unlock_key(workspace, people, actor, texts)
             workspace.people.revoke(HUMAN_PREFIX + actor, args.name)
             is_open = not workspace.people.current().is_closed
             if is_open:
@@ -63,7 +63,7 @@ def run_person(args: Namespace, texts: Catalogue) -> int:
             print(texts("cli.person.opened" if is_open else "cli.person.revoked", name=sanitize(args.name)))
             return 0
         person = _person(args, people, actor, texts)
-        _unlock(workspace, people if people.is_closed else People(persons=(person,)), actor, texts)
+        unlock_key(workspace, people if people.is_closed else People(persons=(person,)), actor, texts)
         workspace.people.add(HUMAN_PREFIX + actor, person)
         if not people.is_closed:
             # Else whoever edits config.toml would decide what agents may do.
@@ -85,13 +85,6 @@ def _person(args: Namespace, people: People, actor: str, texts: Catalogue) -> Pe
     role: Role = args.role or ("supervisor" if people.is_closed else "owner")
     expires = None if args.days is None else time.time_ns() + int(args.days * _DAY_NS)
     return Person(args.name, role, (key.line,), tuple(args.tools), tuple(args.agents), expires)
-
-
-def _unlock(workspace: Workspace, people: People, name: str, texts: Catalogue) -> None:
-    """Have what is decided from now on signed with the key of the person called ``name``."""
-    workspace.signing.signer = open_signer(
-        people, name, lambda path: ask_passphrase(texts("cli.person.passphrase", path=path))
-    )
 
 
 def _own_key(name: str, texts: Catalogue) -> PublicKey:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from watchroom.model import Json
 
 if TYPE_CHECKING:
-    from watchroom.texts import Language
+    from watchroom.rules.people import People
+    from watchroom.texts import Catalogue, Language
     from watchroom.workspace import Workspace
 
     from watchroom_tui.services.person_calls import PersonCall
@@ -22,6 +23,18 @@ def name_of_this_person() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return "supervisor"
+
+
+def unlock_key(workspace: Workspace, people: People, name: str, texts: Catalogue, key: str = "") -> None:
+    """Have what is decided in ``workspace`` from now on signed by the person called ``name`` of ``people``,
+    with the key file ``key`` (default: theirs), whose passphrase they are asked for. Raises what unlocking a
+    key does."""
+    from watchroom_tui.commands.passphrase import ask_passphrase
+    from watchroom_tui.signing_keys import open_signer
+
+    workspace.signing.signer = open_signer(
+        people, name, lambda path: ask_passphrase(texts("cli.person.passphrase", path=path)), key
+    )
 
 
 def act_as_person(
@@ -41,9 +54,6 @@ def act_as_person(
     from watchroom.rules.decision_errors import SignatureRequired
     from watchroom.texts import catalogue
 
-    from watchroom_tui.commands.passphrase import ask_passphrase
-    from watchroom_tui.signing_keys import open_signer
-
     tools = workspace.tools_for_human(person, language=language)
     if agent := find_parent_agent(workspace.root, os.environ):
         return tools.refuse(call.tool, call.arguments, AgentCannotAnswer(agent=agent))
@@ -51,10 +61,5 @@ def act_as_person(
     if result.get("error") != SignatureRequired.code:
         return result
     texts = catalogue(language or workspace.config.language, "watchroom_tui.texts")
-    workspace.signing.signer = open_signer(
-        workspace.people.current(),
-        person,
-        lambda path: ask_passphrase(texts("cli.person.passphrase", path=path)),
-        key,
-    )
+    unlock_key(workspace, workspace.people.current(), person, texts, key)
     return result if workspace.signing.signer is None else tools.dispatch_tool_call(call.tool, call.arguments)

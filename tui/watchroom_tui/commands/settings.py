@@ -70,7 +70,8 @@ def _show(workspace: Workspace, args: Namespace, texts: Catalogue) -> None:
     else:
         name = sanitize(state.signed.actor.removeprefix(HUMAN_PREFIX))
         print(texts("cli.settings.signed_by", name=name, row=state.signed.seq))
-    print(sanitize(text.rstrip()) if text else texts("cli.settings.defaults"))
+    for line in text.splitlines() or [texts("cli.settings.defaults")]:
+        print(sanitize(line))
     if state.unsigned:
         print()
         print(texts("cli.settings.unsigned", root=sanitize(args.dir)))
