@@ -274,6 +274,8 @@ class _AcpRun:
 
     async def _is_within_budget(self) -> bool:
         """Wait while a budget is used up; False, and the run ends, where a person stops the agent for it."""
+        # What the last turn used must be known.
+        await self._all_written()
         over = await hold_for_budgets(self._workspace, self._agent, self._opened_session.path)
         if over:
             self._outcome = SessionEnded("cancelled", over)
