@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -173,7 +174,9 @@ def test_verify_tells_the_key_of_an_unknown_machine_and_trusts_it_when_told_to(
 ) -> None:
     with Workspace.open(team) as workspace:
         assert workspace.sealing.write_due(Event(), at_once=True)
-    Path(state_folder(), "machine.key").write_bytes(bytes([7]) * 32)
+    # The folder may have a key of an earlier test's.
+    private = os.urandom(32)
+    Path(state_folder(), "machine.key").write_bytes(private)
     with Workspace.open(team) as workspace:
         workspace.tools("alice").dispatch_tool_call("collab_list", {})
         workspace.flush()
@@ -182,7 +185,7 @@ def test_verify_tells_the_key_of_an_unknown_machine_and_trusts_it_when_told_to(
     sealed, told = out.splitlines()[-2:]
     assert status == REFUSED
     assert "with the unknown key SHA256:" in sealed
-    fingerprint = KeySigner(bytes([7]) * 32).key.fingerprint
+    fingerprint = KeySigner(private).key.fingerprint
     assert f"watchroom verify --trust {fingerprint}" in told
     status, out, _ = run(capsys, "verify", team, "--trust", fingerprint)
     assert (status, f"with the key {fingerprint} of a machine" in out) == (OK, True)

@@ -176,7 +176,7 @@ def test_a_branch_that_somebody_uses_is_left_alone_and_the_journal_goes_on(
     seal(team)
     seal(team)
     assert git(repository, "rev-parse", "watchroom-seal") == published
-    (told,) = (each for each in caplog.messages if "no checkpoint could be put" in each)
+    (told,) = (each for each in caplog.messages if "no checkpoint was published" in each)
     assert "that branch is checked out" in told
 
 

@@ -35,7 +35,7 @@ _CHOICES: Final[Mapping[str, Sequence[str]]] = {
 }
 """The values of the settings that are one of a few."""
 
-_PUBLISH: Final = ("folder", "git", "branch")
+_PUBLISH: Final = ("folder", "git", "branch", "webhook")
 """What the table ``publish`` may have."""
 
 
@@ -44,8 +44,8 @@ class Settings:
     """The settings of one person. Every one may be left out.
 
     ``publish`` says where checkpoints of journals are published: a folder, or a table of ``folder``, ``git``
-    (a repository) and ``branch``. ``screen`` is the one to open in, ``filters`` what lists are filtered by
-    (by ``screen.list``), ``keys`` the keys of actions by their ids; the other actions keep theirs.
+    (a repository), ``branch`` and ``webhook``. ``screen`` is the one to open in, ``filters`` what lists are
+    filtered by (by ``screen.list``), ``keys`` the keys of actions by their ids; the others keep theirs.
     """
 
     theme: Literal["dark", "light"] | None = None
@@ -59,9 +59,18 @@ class Settings:
     @property
     def publication(self) -> Publication:
         """Where checkpoints of journals are published."""
-        table = {"folder": self.publish} if isinstance(self.publish, str) else self.publish or {}
+        table = self._publish_table
         folder, repository = (os.path.expanduser(table.get(name, "")) for name in ("folder", "git"))
         return Publication(folder, repository, table.get("branch", SEAL_BRANCH))
+
+    @property
+    def webhook(self) -> str:
+        """The address to which checkpoints are posted, or the variable that has it; empty for none."""
+        return self._publish_table.get("webhook", "")
+
+    @property
+    def _publish_table(self) -> Mapping[str, str]:
+        return {"folder": self.publish} if isinstance(self.publish, str) else self.publish or {}
 
     @property
     def keymap(self) -> Mapping[str, tuple[str, ...]]:

@@ -8,7 +8,7 @@ from watchroom.transparency.anchors import Anchor, Anchors, read_given
 from watchroom.transparency.checkpoint_rows import RecordedCheckpoint, recorded_checkpoints
 from watchroom.transparency.checkpoint_writer import CheckpointWriter
 from watchroom.transparency.key_pins import FINGERPRINT, KeyPins
-from watchroom.transparency.publisher import CheckpointBranch
+from watchroom.transparency.publisher import CheckpointBranch, CheckpointTarget, NotPublished
 from watchroom.transparency.sealing import Seal, Sealing
 from watchroom.transparency.signers import Signers
 from watchroom.transparency.verification import (
@@ -23,10 +23,12 @@ __all__ = [
     "Anchor",
     "Anchors",
     "CheckpointBranch",
+    "CheckpointTarget",
     "CheckpointWriter",
     "Finding",
     "FindingKind",
     "KeyPins",
+    "NotPublished",
     "RecordedCheckpoint",
     "Seal",
     "SealReport",

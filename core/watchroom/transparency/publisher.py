@@ -17,34 +17,44 @@ PUBLISH_SECONDS: Final = 60
 _log = logging.getLogger("watchroom")
 
 
-class CheckpointBranch(Protocol):
-    """Checkpoints kept one after the other. May be used from any thread."""
+class NotPublished(WatchroomError):
+    """A checkpoint could not be published. Values: place, reason."""
+
+    code = "not_published"
+
+
+class CheckpointTarget(Protocol):
+    """Takes checkpoints, one after the other. May be used from any thread."""
 
     @property
     def place(self) -> str:
-        """Where they are, for people."""
+        """Where they go, for people."""
+
+    def newest(self, workspace: str) -> SignedCheckpoint | None:
+        """The last one of ``workspace`` (its id). Raises `WatchroomError`."""
+
+    def add(self, signed: SignedCheckpoint) -> None:
+        """Add ``signed``, within a bounded time. Raises `WatchroomError`."""
+
+
+class CheckpointBranch(CheckpointTarget, Protocol):
+    """Keeps checkpoints, one after the other. May be used from any thread."""
 
     def read(self, workspace: str) -> list[SignedCheckpoint]:
         """The checkpoints of ``workspace`` (its id), newest first. Raises `WatchroomError`."""
 
-    def newest(self, workspace: str) -> SignedCheckpoint | None:
-        """The last one of ``workspace``. Raises `WatchroomError`."""
-
-    def add(self, signed: SignedCheckpoint) -> None:
-        """Add ``signed``. Raises `WatchroomError`."""
-
 
 class Publisher:
-    """Publishes on ``branch`` what ``newest`` gives, of ``journal``. To be used by one thread at a time.
+    """Publishes on ``target`` what ``newest`` gives, of ``journal``. To be used by one thread at a time.
 
     Upon a checkpoint from which the journal does not go on nothing is put any more: it is the evidence.
     """
 
     def __init__(
-        self, journal: Journal, branch: CheckpointBranch, newest: Callable[[], SignedCheckpoint | None]
+        self, journal: Journal, target: CheckpointTarget, newest: Callable[[], SignedCheckpoint | None]
     ) -> None:
         self._journal = journal
-        self._branch = branch
+        self._target = target
         self._newest = newest
         self._done: SignedCheckpoint | None = None
         self._tried_at: float | None = None
@@ -53,29 +63,29 @@ class Publisher:
         self._has_ended = False
 
     def publish_due(self, *, at_once: bool = False) -> None:
-        """Publish the newest checkpoint if it is not yet, and none was tried just now, or ``at_once``. What
-        hinders it is logged once, and tried again. Raises OSError."""
+        """Publish the newest checkpoint if it is not yet, and none was tried just now; ``at_once`` unless it
+        just failed. What hinders it is logged once, and tried again. Raises OSError."""
         if self._has_ended:
             return
         signed = self._newest()
         now = time.monotonic()
         is_early = self._tried_at is not None and now - self._tried_at < PUBLISH_SECONDS
-        if signed is None or signed == self._done or (is_early and not at_once):
+        if signed is None or signed == self._done or (is_early and (self._is_told or not at_once)):
             return
         self._tried_at = now
         try:
-            known = self._branch.newest(signed.checkpoint.workspace)
+            known = self._target.newest(signed.checkpoint.workspace)
             if known is not None and not self._goes_on_from(known.checkpoint):
                 _log.warning(
-                    "row %d does not go on from %s: see verify", signed.checkpoint.seq, self._branch.place
+                    "row %d does not go on from %s: see verify", signed.checkpoint.seq, self._target.place
                 )
                 self._has_ended = True
                 return
             if known is None or known.checkpoint.size < signed.checkpoint.size:
-                self._branch.add(signed)
+                self._target.add(signed)
         except WatchroomError as error:
             if not self._is_told:
-                _log.warning("no checkpoint could be put into %s: %s", self._branch.place, error)
+                _log.warning("no checkpoint was published: %s: %s", self._target.place, error)
             self._is_told = True
             return
         self._is_told = False

@@ -18,7 +18,7 @@ from watchroom.transparency.checkpoint_writer import CheckpointWriter
 from watchroom.transparency.decision_anchors import read_decision_anchors
 from watchroom.transparency.key_pins import KeyPins
 from watchroom.transparency.machine_key import machine_signer
-from watchroom.transparency.publisher import CheckpointBranch, Publisher
+from watchroom.transparency.publisher import CheckpointBranch, CheckpointTarget, Publisher
 from watchroom.transparency.signers import Signers
 from watchroom.transparency.state_folder import state_folder
 from watchroom.transparency.verification import SealReport, verify_checkpoints
@@ -48,7 +48,7 @@ class Sealing:
         self._state = state_folder()
         self._published = ""
         self._branch: CheckpointBranch | None = None
-        self._publisher: Publisher | None = None
+        self._publishers: list[Publisher] = []
         self._is_following = False
         self._pins = KeyPins(self._state)
         self._signer: Callable[[], Signer | None] = lambda: None
@@ -65,7 +65,11 @@ class Sealing:
         self._published = folder
         self._branch = branch
         if branch is not None:
-            self._publisher = Publisher(self._journal, branch, self._newest_kept)
+            self.publish_on(branch)
+
+    def publish_on(self, target: CheckpointTarget) -> None:
+        """Have ``target`` get the newest checkpoint from time to time, and at the end."""
+        self._publishers.append(Publisher(self._journal, target, self._newest_kept))
 
     def write_due(self, closing: Event, *, at_once: bool = False) -> Row | None:
         """Write a checkpoint if one is due (see `CheckpointWriter.write_due`), and publish what is to be.
@@ -74,8 +78,8 @@ class Sealing:
         row = self._writer.write_due(closing, at_once=at_once)
         if row is not None:
             self._pin_machines(find_workspace_id(self._journal))
-        if self._publisher is not None:
-            self._publisher.publish_due()
+        for each in self._publishers:
+            each.publish_due()
         return row
 
     def write_last(self) -> None:
@@ -83,8 +87,8 @@ class Sealing:
         followed the journal. Raises nothing: the next one that is open does it."""
         try:
             self._writer.write_last()
-            if self._publisher is not None and self._is_following:
-                self._publisher.publish_due(at_once=True)
+            for each in self._publishers if self._is_following else ():
+                each.publish_due(at_once=True)
         except (WatchroomError, OSError):
             _log.exception("no checkpoint could be written")
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from watchroom.simulation import Scenario, Summary
     from watchroom.workspace import Workspace
 
+    from watchroom_tui.plain.seal_webhook import SealWebhook
     from watchroom_tui.settings import Settings
 
 
@@ -205,6 +206,7 @@ def run_dashboard(
     watch = TerminalWatch()
     path = settings_path()
     settings = read_settings(path, load_texts(args.language))
+    webhook = _open_webhook(settings, load_texts(args.language))
     app = WatchroomApp(
         journal,
         place=_place(root),
@@ -212,7 +214,9 @@ def run_dashboard(
         settings=settings,
         until=until,
         person=args.person or name_of_this_person(),
-        open_workspace=None if open_workspace is None else partial(_published, open_workspace, settings),
+        open_workspace=None
+        if open_workspace is None
+        else partial(_published, open_workspace, settings, webhook),
         end_after=getattr(args, "seconds", None),
         alerts=args.alerts or settings.alerts or "bell",
         initial_screen=initial_screen or settings.screen,
@@ -229,10 +233,23 @@ def run_dashboard(
     return app.return_code or 0
 
 
-def _published(open_workspace: Callable[[], Workspace], settings: Settings) -> Workspace:
+def _open_webhook(settings: Settings, texts: Catalogue) -> SealWebhook | None:
+    """What posts checkpoints, if the settings name an address. Raises `WrongUsage` where that is none."""
+    if not settings.webhook:
+        return None
+    from watchroom_tui.plain.seal_webhook import open_webhook
+
+    return open_webhook(settings.webhook, os.environ, texts)
+
+
+def _published(
+    open_workspace: Callable[[], Workspace], settings: Settings, webhook: SealWebhook | None
+) -> Workspace:
     """The workspace, which keeps its checkpoints where the person wants them."""
     workspace = open_workspace()
     workspace.publication = settings.publication
+    if webhook is not None:
+        workspace.sealing.publish_on(webhook)
     return workspace
 
 

@@ -1,35 +1,21 @@
-"""Delivers alerts: one request for each message, of a bounded time, whose answer is not read."""
+"""Delivers alerts: one request for each message."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from watchroom.rules.alert_plan import AlertMessage
 from watchroom.rules.alerts import AlertTarget, is_web_address
 from watchroom.texts import Catalogue
 
 from watchroom_tui.plain.alert_payloads import alert_payload, alert_text, split_topic, without_mentions
+from watchroom_tui.plain.json_post import DeliveryFailed, post_json, resolve_variable
 from watchroom_tui.usage import WrongUsage
 
 if TYPE_CHECKING:
     from apprise import Apprise
-
-SECONDS: Final = 10.0
-"""So long a request may take, from the question for the address to the status."""
-_PASSING: Final = (408, 425, 429)
-"""These statuses say that another try may do."""
-
-
-class DeliveryFailed(Exception):
-    """A message did not arrive; the text says why, and names no address. ``is_final``: it never will."""
-
-    def __init__(self, reason: str, *, is_final: bool = False, retry_after: str = "") -> None:
-        super().__init__(reason)
-        self.is_final = is_final
-        self.retry_after = retry_after
 
 
 class AlertDelivery(Protocol):
@@ -47,8 +33,8 @@ def open_delivery(
     ``place`` whose dashboard is at ``link`` (empty: nowhere). Raises `WrongUsage` where a variable is missing
     or no address, or an extra is not installed."""
     entry = f"alerts.targets.{target.name}"
-    url = _resolve(f"{entry}.url", target.url, environ, texts)
-    token = _resolve(f"{entry}.token", target.token, environ, texts)
+    url = resolve_variable(f"{entry}.url", target.url, environ, texts)
+    token = resolve_variable(f"{entry}.token", target.token, environ, texts)
     if target.type == "apprise":
         return AppriseDelivery(entry, url, place, link, texts)
     if not is_web_address(url) or (target.type == "ntfy" and not split_topic(url)[1]):
@@ -58,18 +44,8 @@ def open_delivery(
     return HttpDelivery(target, url, token, place, link, texts)
 
 
-def _resolve(entry: str, value: str, environ: Mapping[str, str], texts: Catalogue) -> str:
-    if not value.startswith("$"):
-        return value
-    found = environ.get(value[1:], "").strip()
-    if not found:
-        raise WrongUsage(texts("watch.alert.no_variable", entry=entry, name=value))
-    return found
-
-
 class HttpDelivery:
-    """Delivers by POST to ``url``, with ``token`` as a bearer's where there is one. Redirects are not
-    followed: what they lead to nobody configured."""
+    """Delivers by POST to ``url``, with ``token`` as a bearer's where there is one."""
 
     def __init__(
         self, target: AlertTarget, url: str, token: str, place: str, link: str, texts: Catalogue
@@ -83,35 +59,9 @@ class HttpDelivery:
 
     def send(self, message: AlertMessage) -> None:
         """Deliver ``message``. Raises `DeliveryFailed`."""
-        # The library is slow to load: whoever sends nothing does not wait for it.
-        import httpx
-
-        try:
-            status, retry_after = asyncio.run(self._post(message))
-        except TimeoutError as error:
-            raise DeliveryFailed(self._texts("watch.alert.no_answer", seconds=int(SECONDS))) from error
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            # What the error says may name the address.
-            raise DeliveryFailed(self._texts("watch.alert.no_connection")) from error
-        if not 200 <= status < 300:
-            is_final = status < 500 and status not in _PASSING
-            reason = self._texts("watch.alert.status", status=status)
-            raise DeliveryFailed(reason, is_final=is_final, retry_after=retry_after)
-
-    async def _post(self, message: AlertMessage) -> tuple[int, str]:
-        import httpx
-
         text = alert_text(message, self._place, self._link, self._texts)
         payload = alert_payload(self._type, message, text, self._place, self._link, self._topic)
-        headers = {"Idempotency-Key": message.id}
-        if self._token:
-            headers["Authorization"] = f"Bearer {self._token}"
-        async with (
-            asyncio.timeout(SECONDS),
-            httpx.AsyncClient(follow_redirects=False, timeout=SECONDS) as client,
-            client.stream("POST", self._url, json=payload, headers=headers) as response,
-        ):
-            return response.status_code, response.headers.get("Retry-After", "")
+        post_json(self._url, payload, self._texts, key=message.id, token=self._token)
 
 
 class AppriseDelivery:

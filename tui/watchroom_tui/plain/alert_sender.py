@@ -16,8 +16,9 @@ from watchroom.rules.alerts import AlertSettings
 from watchroom.runtime.models.retry_policy import RetryPolicy
 from watchroom.texts import Catalogue
 
-from watchroom_tui.plain.alert_delivery import AlertDelivery, DeliveryFailed, open_delivery
+from watchroom_tui.plain.alert_delivery import AlertDelivery, open_delivery
 from watchroom_tui.plain.alert_payloads import alert_item, alert_summary
+from watchroom_tui.plain.json_post import DeliveryFailed
 from watchroom_tui.plain.sentences import end_sentence
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.usage import WrongUsage
