@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 from threading import Event
 
+import pytest
 from cli.running import Captured, printed_rows, row_of, run
 from damage import break_content, version_file
 from transparency.sealed import notes, tamper
@@ -186,7 +187,7 @@ def test_verify_tells_the_key_of_an_unknown_machine_and_trusts_it_when_told_to(
     assert status == REFUSED
     assert "with the unknown key SHA256:" in sealed
     fingerprint = KeySigner(private).key.fingerprint
-    assert f"watchroom verify --trust {fingerprint}" in told
+    assert f"watchroom verify {team} --trust {fingerprint}" in told
     status, out, _ = run(capsys, "verify", team, "--trust", fingerprint)
     assert (status, f"with the key {fingerprint} of a machine" in out) == (OK, True)
     assert run(capsys, "verify", team, "--trust", "dana")[0] == USAGE
@@ -215,3 +216,29 @@ def test_verify_against_a_repository_compares_with_the_checkpoints_on_its_branch
     status, out, _ = run(capsys, "verify", team, "--against", f"{tmp_path}/other")
     assert (status, "no checkpoint of this journal is in" in out) == (REFUSED, True)
     assert run(capsys, "verify", team, "--against", team)[0] != OK
+
+
+def test_verify_forgets_a_workspace_that_was_replaced_only_when_somebody_says_so(
+    capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = str(tmp_path / "team")
+    for _ in range(2):
+        shutil.rmtree(root, ignore_errors=True)
+        with Workspace.open(root, agents=["alice"]) as workspace:
+            assert workspace.sealing.write_due(Event(), at_once=True)
+    status, out, _ = run(capsys, "verify", root)
+    assert (status, f"watchroom verify {root} --forget" in out) == (REFUSED, True)
+    status, _, err = run(capsys, "verify", root, "--forget")
+    assert (status, "--yes" in err) == (USAGE, True)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _: "")
+    assert run(capsys, "verify", root, "--forget")[0] == USAGE
+    assert run(capsys, "verify", root)[0] == REFUSED
+    status, out, _ = run(capsys, "verify", root, "--forget", "--yes")
+    assert (status, "another workspace" in out) == (OK, False)
+    # It is this one's place from now on.
+    status, _, err = run(capsys, "verify", root, "--forget", "--yes")
+    assert (status, "Nothing to forget" in err) == (USAGE, True)
+    shutil.rmtree(root)
+    Workspace.open(root, agents=["alice"]).close()
+    assert run(capsys, "verify", root)[0] == REFUSED

@@ -68,6 +68,23 @@ class Anchors:
         if self._published:
             replace_text(self._published_file(workspace), signed.text)
 
+    def find_replaced(self, workspace: str) -> SignedCheckpoint | None:
+        """The checkpoint that another workspace than ``workspace`` left at this place, None where none
+        did."""
+        known = _read(self._place)
+        return None if known is None or known.checkpoint.workspace == workspace else known
+
+    def forget_replaced(self, workspace: str) -> None:
+        """Let go of what another workspace than ``workspace`` left at this place, which is that one's from
+        now on. What is kept of the other by its id stays. Raises OSError."""
+        if self.find_replaced(workspace) is None:
+            return
+        mine = _read(self._file(workspace)) if workspace else None
+        if mine is None:
+            os.unlink(self._place)
+        else:
+            replace_text(self._place, mine.text)
+
     def _published_file(self, workspace: str) -> str:
         return os.path.join(self._published, f"{workspace}.txt")
 

@@ -143,6 +143,15 @@ class Sealing:
             self._pins.add(workspace, self._find_machines())
         self._pins.add(workspace, {fingerprint})
 
+    def find_replaced(self) -> SignedCheckpoint | None:
+        """What another workspace left at this place that was sealed here, None where none was. Raises
+        `JournalError`."""
+        return self._anchors().find_replaced(find_workspace_id(self._journal))
+
+    def forget_replaced(self) -> None:
+        """Let go of what another workspace left at this place. Raises `JournalError`, OSError."""
+        self._anchors().forget_replaced(find_workspace_id(self._journal))
+
     def _pin_machines(self, workspace: str) -> None:
         if self._pins.read(workspace) is None and (machines := self._find_machines()):
             self._pins.add(workspace, machines)

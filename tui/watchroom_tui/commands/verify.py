@@ -26,6 +26,7 @@ from watchroom.workspace import Workspace
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.time_argument import open_journal
 from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.local_time import local_time
 from watchroom_tui.formatters.seals import seal_as_json, seal_lines
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.usage import WrongUsage
@@ -50,6 +51,8 @@ def declare_verify(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("dir", help=texts("cli.argument.dir"))
     parser.add_argument("--against", metavar="FILE", help=texts("cli.argument.against"))
     parser.add_argument("--trust", metavar="SHA256:…", help=texts("cli.argument.trust"))
+    parser.add_argument("--forget", action="store_true", help=texts("cli.argument.forget"))
+    parser.add_argument("--yes", action="store_true", help=texts("cli.argument.forget_yes"))
     parser.add_argument("--repair", action="store_true", help=texts("cli.argument.repair"))
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
 
@@ -67,6 +70,8 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
     repair = Repair()
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
         workspace.publication = settings.publication
+        if args.forget:
+            _forget_replaced(workspace, args, texts)
         if args.trust is not None:
             workspace.sealing.trust_key(args.trust)
         unread: JournalError | None = None
@@ -90,7 +95,7 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
     else:
         _print_repair(repair, texts)
         _print_problems(problems, rows, args, texts)
-        lines = seal_lines(report, texts)
+        lines = seal_lines(report, args.dir, texts)
         for line in (*lines.agrees, *lines.findings):
             print(line)
     is_missing = against is not None and against.place in report.missing
@@ -113,6 +118,22 @@ def _read_settings(texts: Catalogue) -> Settings:
     from watchroom_tui.settings import read_settings, settings_path
 
     return read_settings(settings_path(), texts)
+
+
+def _forget_replaced(workspace: Workspace, args: Namespace, texts: Catalogue) -> None:
+    """Let go of what another workspace left at this place, once somebody at the terminal says so. Raises
+    `WrongUsage`."""
+    found = workspace.sealing.find_replaced()
+    if found is None:
+        raise WrongUsage(texts("cli.seal.nothing_replaced", root=sanitize(args.dir)))
+    if not args.yes:
+        if not sys.stdin.isatty():
+            raise WrongUsage(texts("cli.seal.forget_unasked"))
+        time = local_time(found.checkpoint.time)
+        question = texts("cli.seal.forget_question", sealed=found.checkpoint.size, time=time)
+        if input(f"{question} ").strip().lower() not in ("y", "yes", "是"):
+            raise WrongUsage(texts("cli.seal.not_forgotten"))
+    workspace.sealing.forget_replaced()
 
 
 def _find_branch(path: str | None, settings: Settings) -> SealBranch | None:

@@ -20,8 +20,8 @@ class SealLines:
     findings: tuple[str, ...] = ()
 
 
-def seal_lines(report: SealReport, texts: Catalogue) -> SealLines:
-    """``report`` as lines; none where the journal never had a checkpoint."""
+def seal_lines(report: SealReport, root: str, texts: Catalogue) -> SealLines:
+    """``report`` on the workspace at ``root`` as lines; none where the journal never had a checkpoint."""
     newest, agrees = report.newest, []
     if newest is not None:
         by = _signed(report, texts)
@@ -30,7 +30,7 @@ def seal_lines(report: SealReport, texts: Catalogue) -> SealLines:
         row = newest.checkpoint.seq
         agrees.append(texts("cli.seal.sealed", row=row, by=by, kept=kept, since=report.since))
     agrees += [texts("cli.seal.missing", path=sanitize(each)) for each in report.missing]
-    findings = (_said(each, texts) for each in report.findings)
+    findings = (_said(each, sanitize(root), texts) for each in report.findings)
     return SealLines(tuple(agrees), tuple(dict.fromkeys(findings)))
 
 
@@ -85,7 +85,7 @@ def _kept(anchor: Anchor, texts: Catalogue) -> str:
     return texts(name, row=row, time=time, path=path)
 
 
-def _said(finding: Finding, texts: Catalogue) -> str:
+def _said(finding: Finding, root: str, texts: Catalogue) -> str:
     where = sanitize(finding.anchor.path) if finding.anchor else ""
     if finding.kind == "changed":
         return texts("cli.seal.changed", after=finding.after, until=finding.until)
@@ -94,10 +94,14 @@ def _said(finding: Finding, texts: Catalogue) -> str:
     if finding.kind == "forked":
         return texts("cli.seal.forked", after=finding.after, until=finding.until, where=where)
     if finding.kind == "replaced":
-        return texts("cli.seal.replaced", sealed=finding.sealed, where=where)
+        is_place = finding.anchor is not None and finding.anchor.kind == "place"
+        name = "cli.seal.replaced" if is_place else "cli.seal.other"
+        return texts(name, sealed=finding.sealed, where=where, root=root)
     if finding.kind in ("signer", "machine"):
         name = "cli.seal.signer" if finding.kind == "signer" else "cli.seal.machine"
-        return texts(name, until=finding.until, fingerprint=finding.key, person=sanitize(finding.person))
+        return texts(
+            name, until=finding.until, fingerprint=finding.key, person=sanitize(finding.person), root=root
+        )
     return texts("cli.seal.signature", until=finding.until)
 
 
