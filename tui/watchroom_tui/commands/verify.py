@@ -6,6 +6,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -76,13 +77,17 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
             workspace.sealing.trust_key(args.trust)
         unread: JournalError | None = None
         report = SealReport()
-        try:
-            report = _verify_checkpoints(workspace, given, against, console, texts)
-        except JournalError as error:
-            unread = error
-        with console.status(Text(texts("cli.verify.comparing", root=sanitize(args.dir)))):
-            problems = workspace.verify()
-            if args.repair:
+        with ThreadPoolExecutor(1, "verify") as pool:
+            # Much of both is done by SQLite and by the disk.
+            comparing = pool.submit(workspace.verify)
+            try:
+                report = _verify_checkpoints(workspace, given, against, console, texts)
+            except JournalError as error:
+                unread = error
+            with console.status(Text(texts("cli.verify.comparing", root=sanitize(args.dir)))):
+                problems = comparing.result()
+        if args.repair:
+            with console.status(Text(texts("cli.verify.comparing", root=sanitize(args.dir)))):
                 remaining = workspace.repair()
                 repair = _repair(workspace.journal, before, problems, remaining)
                 problems = remaining

@@ -345,7 +345,7 @@ class SqliteJournal:
         from watchroom.journal.sqlite.integrity import problems
 
         with self._reader() as reader:
-            return problems(reader)
+            return problems(reader, self._connect)
 
     @property
     def tolerates_damage(self) -> bool:
