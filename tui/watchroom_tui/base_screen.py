@@ -110,6 +110,7 @@ class BaseScreen(WorkerScreen[None]):
         app = self.dashboard
         self._needs = urgent_needs(model, app.now())
         self._show_header()
+        self.query_one(Footer).show_seal(model.seal)
         self.show_timeline()
         self.show_model(model)
         self._show_tabs()

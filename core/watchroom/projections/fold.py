@@ -24,6 +24,7 @@ from watchroom.projections.model import (
 )
 from watchroom.projections.needs import NeedProjection
 from watchroom.projections.processes import ProcessProjection, is_loss
+from watchroom.projections.seals import SealView, seal_after
 from watchroom.projections.sessions import RequestProjection, RequestView, SessionProjection
 from watchroom.projections.tasks import TaskProjection
 from watchroom.projections.timeline import TimelineProjection
@@ -41,7 +42,7 @@ RECENT: Final = 400
 
 KEPT_DELIVERIES: Final = 500
 """So many acknowledged deliveries the model carries: those that were acknowledged last."""
-FORMAT: Final = 4
+FORMAT: Final = 5
 """Of what `Fold.dump` gives. Another one whenever what is kept, or what rows come to mean, changes: what was
 dumped before is folded anew."""
 _OWN: Final = "fold"
@@ -88,6 +89,7 @@ class Fold:
         self._budgets = BudgetProjection()
         self._timeline = TimelineProjection()
         self._stopped: Mapping[str, int] = {}
+        self._seal: SealView | None = None
         self._config = ConfigProjection()
         self._needs = NeedProjection()
         self._model = Model()
@@ -155,6 +157,7 @@ class Fold:
             self._newest.append(row)
             self._timeline.apply(row)
             if is_step(row):
+                self._seal = seal_after(self._seal, row)
                 self._tasks.apply_step(row)
                 self._usage.apply_step(row)
                 self._budgets.apply_step(row)
@@ -232,6 +235,7 @@ class Fold:
             activity=dict(self._activity),
             timeline=self._timeline.current(),
             people=self._decisions.people,
+            seal=self._seal,
         )
         self._changed.clear()
         return self._model

@@ -16,6 +16,7 @@ from watchroom.projections.agents import AgentView
 from watchroom.projections.buffers import BufferView
 from watchroom.projections.model import ActivityEntry, BoardView, DocumentView, Need, SharedFile
 from watchroom.projections.processes import OpenWork, Step
+from watchroom.projections.seals import SealView
 from watchroom.projections.sessions import RequestView, SessionView
 from watchroom.projections.tasks import CommandView, MessageView
 from watchroom.projections.timeline import TimelineColumn
@@ -46,6 +47,7 @@ _RECORDS: Final[tuple[Any, ...]] = (
     Person,
     Refusal,
     RequestView,
+    SealView,
     SessionView,
     SharedFile,
     Step,

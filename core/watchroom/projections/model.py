@@ -10,6 +10,7 @@ from watchroom.model import Outcome, Row
 from watchroom.projections.agents import AgentView, MessageReader, find_reader
 from watchroom.projections.buffers import BufferView
 from watchroom.projections.processes import OpenWork
+from watchroom.projections.seals import SealView
 from watchroom.projections.sessions import RequestView
 from watchroom.projections.tasks import CommandView, MessageView, TaskView
 from watchroom.projections.timeline import TimelineView
@@ -177,6 +178,8 @@ class Model(NamedTuple):
     """How busy it was, and where something happened that people look for, since the first row."""
     people: People = People()
     """Who is enrolled."""
+    seal: SealView | None = None
+    """The newest checkpoint, None before the first."""
     outcomes: Mapping[Outcome, int] = MappingProxyType({})
     activity: Mapping[int, int] = MappingProxyType({})
 

@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.strip import Strip
 from watchroom.projections import Model, Need
 from watchroom.projections.model import BUCKET_SECONDS, sparkline_counts
+from watchroom.projections.seals import SealView
 
 from watchroom_tui.actions import SCREENS, Action, is_possible, of_scope, offered, scopes_of
 from watchroom_tui.context import dashboard_of
@@ -27,6 +28,9 @@ PARTY_WIDTHS: Final = (24, 14)
 SEPARATOR: Final = " │"
 NAMES_FROM: Final = 100
 """Narrower, the names of other screens give way to the keys of the one that is shown."""
+SEAL: Final = "▣"
+SEAL_FROM: Final = 120
+"""Narrower, nothing is said of the newest checkpoint."""
 MORE: Final = " …"
 """Where not all keys have space."""
 
@@ -216,13 +220,21 @@ class _Entry(NamedTuple):
 
 
 class Footer(LineWidget):
-    """The screens with their number keys, and the keys that matter here. All can be clicked."""
+    """The screens with their number keys, and the keys that matter here; all can be clicked. And the newest
+    checkpoint of the journal, where there is space."""
 
     def __init__(self, screen_name: str) -> None:
         super().__init__()
         self._screen_name = screen_name
         self._is_main_screen = any(name == screen_name for _, name in SCREENS)
         self._targets: list[tuple[int, int, str]] = []
+        self._seal: SealView | None = None
+
+    def show_seal(self, seal: SealView | None) -> None:
+        """Show ``seal``, the newest checkpoint of the journal."""
+        if seal != self._seal:
+            self._seal = seal
+            self.refresh()
 
     def _is_as_painted(self) -> bool:
         # What can be done changes with much that this does not hear of.
@@ -242,7 +254,18 @@ class Footer(LineWidget):
         end = width - _width(everywhere)
         more, used = self._laid(here, used, end)
         right, _ = self._laid(everywhere, end, width)
-        return self.strip([*left, *more, Span(" " * max(0, end - used)), *right], width)
+        mark = self._seal_mark(end - used)
+        space = max(0, end - used - width_of(mark))
+        return self.strip([*left, *more, Span(" " * space), *mark, *right], width)
+
+    def _seal_mark(self, width: int) -> Line:
+        """How many rows are sealed, and their root, for people to compare; the root alone, or nothing, where
+        there is no space."""
+        seal = self._seal
+        if seal is None or self.size.width < SEAL_FROM:
+            return []
+        variants = ([Span(f"  {SEAL} {text}", "dim")] for text in (f"{seal.size} {seal.root}", seal.root))
+        return next((each for each in variants if width_of(each) <= width), [])
 
     def _fitting(
         self, here: Sequence[_Entry], everywhere: list[_Entry], width: int
@@ -257,6 +280,11 @@ class Footer(LineWidget):
             (self._screens("short"), bare),
             (self._screens("short", is_tight=True), bare),
         ]
+        mark = width_of(self._seal_mark(width))
+        for screens, keys in variants[:2] if mark else ():
+            # Short names of screens do, where the newest checkpoint has space then.
+            if _width(screens) + len(SEPARATOR) + _width(here) + mark + _width(keys) <= width:
+                return screens, keys
         if width < NAMES_FROM:
             variants += [(self._numbers(), everywhere), (self._numbers(), bare)]
         for screens, keys in variants:

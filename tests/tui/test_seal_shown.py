@@ -1,0 +1,64 @@
+"""The newest checkpoint of the journal in the footer: what people compare between two screens."""
+
+from __future__ import annotations
+
+from threading import Event
+
+from tui.driver import MIDDLE, NARROW, WIDE, User, dashboard, past
+from watchroom import Workspace
+from watchroom.transparency import recorded_checkpoints
+from watchroom_tui.actions import SCREENS
+
+SEAL = "▣"
+
+
+def seal(workspace: Workspace) -> str:
+    """What is shown of a new checkpoint, where there is space."""
+    workspace.flush()
+    assert workspace.sealing.write_due(Event(), at_once=True)
+    (recorded,) = recorded_checkpoints(workspace.journal, limit=1)
+    assert recorded.signed is not None
+    checkpoint = recorded.signed.checkpoint
+    return f"{SEAL} {checkpoint.size} {checkpoint.root.hex()[:8]}"
+
+
+def footer(user: User) -> str:
+    return user.lines()[-1]
+
+
+async def test_the_newest_checkpoint_stands_in_the_footer_once_there_is_one(workspace: Workspace) -> None:
+    async with dashboard(workspace, size=MIDDLE) as user:
+        assert not user.shows(SEAL)
+        first = seal(workspace)
+        # There is space for the root alone, as wide as most terminals are.
+        await user.until(lambda: f"{SEAL} {first.split()[-1]}" in footer(user), "the first checkpoint")
+        workspace.tools("alice").dispatch_tool_call("collab_list", {})
+        second = seal(workspace)
+        await user.until(lambda: f"{SEAL} {second.split()[-1]}" in footer(user), "the second one")
+        assert footer(user).count(SEAL) == 1
+
+
+async def test_the_past_shows_the_checkpoint_that_there_was(workspace: Workspace) -> None:
+    before = workspace.journal.last_seq()
+    first = seal(workspace)
+    between = workspace.journal.last_seq()
+    workspace.tools("alice").dispatch_tool_call("collab_list", {})
+    seal(workspace)
+    async with past(workspace.journal, between, size=WIDE) as user:
+        await user.until(lambda: first in footer(user), "the checkpoint of then")
+    async with past(workspace.journal, before, size=WIDE) as user:
+        await user.until(lambda: user.model.seq == before, "the model of then")
+        assert not user.shows(SEAL)
+
+
+async def test_the_keys_go_before_it_and_a_narrow_screen_has_none(workspace: Workspace) -> None:
+    mark = seal(workspace)
+    async with dashboard(workspace, size=NARROW) as user:
+        await user.until(lambda: user.model.seal is not None, "a model with a checkpoint")
+        for key, name in SCREENS:
+            await user.goes_to(key, name)
+            assert SEAL not in footer(user)
+    async with dashboard(workspace, size=WIDE) as user:
+        for key, name in SCREENS:
+            await user.goes_to(key, name)
+            await user.until(lambda: mark in footer(user), f"the checkpoint on {name}")
