@@ -88,11 +88,15 @@ def verify_checkpoints(
     wanted = {each.signed.checkpoint.size for each in own} | {each.signed.checkpoint.size for each in outside}
     found = _read(journal, wanted, told)
     replaced, mine = _of_others(workspace, outside)
-    agreeing = [each for each in own if found.agrees(each.signed.checkpoint, workspace)]
     broken = [each.row.seq for each in recorded if each.signed is None]
-    broken += [each.seq for each in own if each not in agreeing]
+    sealed = []
+    for each in own:
+        if found.agrees(each.signed.checkpoint, workspace):
+            sealed.append(each.signed)
+        else:
+            broken.append(each.seq)
     good = [each for each in mine if found.agrees(each.signed.checkpoint, workspace)]
-    sealed = [each.signed for each in agreeing] + [each.signed for each in good]
+    sealed += [each.signed for each in good]
     findings = [*replaced, *_find_changes(sealed, broken), *_find_forks(found, own, sealed, mine)]
     findings += _check_signatures(own, mine, signers)
     newest = max(sealed, key=lambda each: each.checkpoint.size, default=None)
@@ -146,9 +150,13 @@ def _read(journal: Journal, wanted: set[int], told: Callable[[int, int], None]) 
 def _of_others(workspace: str, outside: Sequence[Anchor]) -> tuple[list[Finding], list[Anchor]]:
     """Of the anchors those of another workspace, as findings, and those of this one: all where it has no id,
     which may have been cut off."""
-    mine = [each for each in outside if workspace in (each.signed.checkpoint.workspace, "")]
-    others = [each for each in outside if each not in mine]
-    return [Finding("replaced", sealed=each.signed.checkpoint.size, anchor=each) for each in others], mine
+    mine, others = [], []
+    for each in outside:
+        if workspace in (each.signed.checkpoint.workspace, ""):
+            mine.append(each)
+        else:
+            others.append(Finding("replaced", sealed=each.signed.checkpoint.size, anchor=each))
+    return others, mine
 
 
 def _find_changes(sealed: Sequence[SignedCheckpoint], broken: Sequence[int]) -> list[Finding]:
@@ -164,12 +172,15 @@ def _find_forks(
 ) -> list[Finding]:
     # What the journal's own checkpoint shows is a change: it goes on from there.
     told = {each.signed.body for each in own} | {each.body for each in sealed}
+    # What agrees is of one journal: the more rows it has, the later the last one is.
+    states = sorted((each.checkpoint.size, each.checkpoint.seq) for each in sealed)
     findings: dict[tuple[str, str, FindingKind], Finding] = {}
     for each in sorted(mine, key=_size_of):
         size, until = each.signed.checkpoint.size, each.signed.checkpoint.seq
         if each.signed.body in told:
             continue
-        after = max((known.checkpoint.seq for known in sealed if known.checkpoint.size < size), default=0)
+        before = bisect_left(states, (size, 0))
+        after = states[before - 1][1] if before else 0
         kind: FindingKind = "truncated" if size > found.size else "forked"
         finding = Finding(kind, after, until, found.size, size, each)
         # Of those that are kept one after the other the first tells since when, the last how many there were.
@@ -185,7 +196,9 @@ def _size_of(anchor: Anchor) -> int:
 def _check_signatures(own: Sequence[_Own], mine: Sequence[Anchor], signers: Signers | None) -> list[Finding]:
     """What is wrong with signatures, and with who signed; of each key the first."""
     found: dict[tuple[FindingKind, str], Finding] = {}
-    for each in [*own, *(_Own(0, each.signed) for each in mine)]:
+    rows = {each.signed.text for each in own}
+    kept = {each.signed.text: _Own(0, each.signed) for each in mine if each.signed.text not in rows}
+    for each in [*own, *kept.values()]:
         until = each.signed.checkpoint.seq
         try:
             key = read_fingerprint(each.signed)
