@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 from calls import ok
-from people.conftest import DANA, EVE, Team
+from people.conftest import DANA, EVE, STRANGER, Team
 from runtime.scripted import at_work
 from runtime.test_budgets import DONE, asked_about_budget, turns
 from runtime.weather import Calls
 from runtime.working import HELLO, chat
 from watchroom import Workspace
 from watchroom.errors import ConflictSettled
-from watchroom.model import DISMISS, RELEASE_AGENTS, RESUME, Note, Write
+from watchroom.model import DISMISS, MESSAGE, RELEASE_AGENTS, RESUME, Note, Write
 from watchroom.projections import Model, read_model
 from watchroom.rules.stops import STOPPED_PATH
 
@@ -34,6 +34,18 @@ def test_a_forged_resume_lets_no_stopped_agent_go_on(team: Team) -> None:
     ok(team.workspace.tools_for_human("eve"), "release_agents")
     assert [*team.workspace.stops.stopped()] == []
     assert [*model(team).stopped] == []
+
+
+def test_an_agent_reads_that_a_message_is_not_signed(team: Team) -> None:
+    zone = team.workspace.session_zone
+    team.workspace.journal.append([Write("alice", "user", "session", "alice/1", "{}")])
+    after = team.workspace.journal.last_seq()
+    for signer in (None, STRANGER, EVE):
+        team.sign_as(signer)
+        zone.control("human:eve", MESSAGE, "alice", None, "Go on {x}")
+    by = "[unverified: this says that it is from human:eve, who did not sign it]"
+    said = [record.text for record in zone.controls("alice/1", after)]
+    assert said == [f"{by}\nGo on {{x}}", f"{by}\nGo on {{x}}", "Go on {x}"]
 
 
 def test_a_forged_dismissal_settles_no_conflict(team: Team) -> None:

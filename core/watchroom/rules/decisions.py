@@ -16,6 +16,7 @@ from watchroom.model import (
     ANSWER,
     DISMISS,
     END_TASK,
+    MESSAGE,
     OUTSIDE,
     RELEASE_AGENTS,
     RESOLVE,
@@ -66,6 +67,12 @@ _LONGEST_FINGERPRINT: Final = 60
 _MOST_ABOUT: Final = 1_000
 Lookup = Callable[[int], Row | None]
 """Gives the row of a number."""
+
+
+def is_word(row: Row | Draft) -> bool:
+    """Whether ``row`` is what a person writes to an agent: it is signed where a key is unlocked, and is read
+    as unverified in a closed workspace where it is not."""
+    return row.tool == MESSAGE and row.zone == "session" and row.actor.startswith("human:")
 
 
 def is_decision(row: Row | Draft) -> bool:

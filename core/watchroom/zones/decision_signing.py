@@ -14,6 +14,7 @@ from watchroom.rules.decisions import (
     describe_decision,
     find_flaw,
     is_decision,
+    is_word,
     sign_draft,
 )
 from watchroom.rules.people import ZONE
@@ -50,20 +51,24 @@ class DecisionSigning:
             self.signer = None
 
     def sign(self, draft: Draft) -> Draft:
-        """``draft``, signed where it is a decision that has to be. Raises `SignatureRequired` where no key is
-        unlocked, `MayNotDecide` where the signature would not count, and what the signer raises."""
-        if not is_decision(draft) or (isinstance(draft, Note) and draft.outcome != "ok"):
+        """``draft``, signed where it is a decision that has to be, or a message and a key is unlocked. Raises
+        `SignatureRequired` where no key is unlocked, `MayNotDecide` where the signature would not count, and
+        what the signer raises."""
+        is_told = is_word(draft)
+        if not (is_decision(draft) or is_told) or (isinstance(draft, Note) and draft.outcome != "ok"):
             return draft
         people = self._people.current()
         if not people.is_closed and draft.zone != ZONE:
             return draft
         if self.signer is None:
+            if is_told:
+                return draft
             raise SignatureRequired(tool=draft.tool)
         journal = self._store.journal
         time = journal.now()
         signed = describe_decision(draft, people, self.signer.key, time, journal.row, self._checkpoint())
         done = sign_draft(draft, signed, self.signer.sign(signed.encode(), NAMESPACE))
         flaw = find_flaw(row_of(done, journal.last_seq() + 1, time), people, journal.row, draft.content)
-        if flaw:
+        if flaw and not is_told:
             raise MayNotDecide(person=draft.actor, tool=draft.tool, rule=flaw)
         return done

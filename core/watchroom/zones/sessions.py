@@ -14,7 +14,9 @@ from watchroom import validation
 from watchroom.errors import SessionExists, SessionNotFound, SessionTaken, UnknownAgent
 from watchroom.journal.topics import messages_to, steps_of
 from watchroom.model import CONTINUE, PRESENCE, SPAWN, STREAM, Json, Note, Row, Write
+from watchroom.rules.decisions import is_word
 from watchroom.rules.presence import presence_of
+from watchroom.texts import catalogue
 from watchroom.zones.people import PeopleZone
 from watchroom.zones.policy_guard import PolicyGuard
 from watchroom.zones.store import Store
@@ -222,8 +224,12 @@ class SessionZone:
         ]
 
     def record(self, row: Row) -> SessionRecord:
-        """``row`` with its content."""
-        return SessionRecord(row, self._store.content(row))
+        """``row`` with its content; a message of a person is marked as unverified where it does not count."""
+        text = self._store.content(row)
+        if is_word(row) and self._people.find_flaw(row):
+            texts = catalogue(self._store.registry.current().language)
+            text = texts("session.unverified", actor=row.actor, text=text)
+        return SessionRecord(row, text)
 
 
 def session_path(agent: str, session: str) -> str:

@@ -72,6 +72,7 @@ def run_attach(args: Namespace, texts: Catalogue) -> int:
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
         agent = workspace.registry.agent(args.agent).id
         root = workspace.root
+        is_closed = workspace.people.current().is_closed
     command = shutil.which("watchroom") or "watchroom"
     # Isolated, and without the packages of the site: it begins with every call.
     hook = (sys.executable, "-I", "-S", hook_client.__file__)
@@ -86,6 +87,8 @@ def run_attach(args: Namespace, texts: Catalogue) -> int:
             print(f"# {name}\n{text}")
     if args.write:
         print(texts(f"cli.attach.next_{args.client}"))
+        if not is_closed:
+            print(texts("cli.attach.closing", root=args.dir))
     return 0
 
 

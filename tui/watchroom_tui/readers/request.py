@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from watchroom.model import Json
+from watchroom.model import ANSWER, Json
 from watchroom.projections.proposals import Proposal
 from watchroom.queries.requests import RequestDetails
 from watchroom.rules.decisions import signing_key
@@ -249,8 +249,9 @@ def _answer_lines(details: RequestDetails, texts: Catalogue) -> list[Line]:
         ]
     ]
     signed = signing_key(ended)
-    if signed:
-        lines.append([Span(f"   {texts('request.signed', fingerprint=sanitize(signed))}", "dim")])
+    if ended.tool == ANSWER:
+        by = texts("request.signed", fingerprint=sanitize(signed)) if signed else texts("request.unsigned")
+        lines.append([Span(f"   {by}", "dim")])
     answer = details.answer
     if answer is not None:
         said = [answer.text, *answer.values, *(each.reason for each in answer.decisions)]
