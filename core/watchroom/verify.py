@@ -166,10 +166,16 @@ def _problems_of_decisions(journal: Journal, people: PeopleZone) -> Iterator[Pro
     while rows := journal.rows(after, limit=_PAGE):
         after = rows[-1].seq
         for row in rows:
-            flaw = people.find_flaw(row) if row.outcome == "ok" and is_decision(row) else ""
-            if flaw:
-                what = f"row {row.seq}: {row.tool} by {row.actor} does not count: {rules(f'rule.{flaw}')}"
-                yield Problem("decision", row.zone, row.path, what, row.version)
+            if row.outcome != "ok" or not is_decision(row):
+                continue
+            said = f"row {row.seq}: {row.tool} by {row.actor}"
+            if flaw := people.find_flaw(row):
+                what = f"{said} does not count: {rules(f'rule.{flaw}')}"
+            elif dispute := people.find_dispute(row):
+                what = f"{said} is disputed by {dispute.actor} in row {dispute.seq}"
+            else:
+                continue
+            yield Problem("decision", row.zone, row.path, what, row.version)
 
 
 def _is_kept(store: Store, zone: Zone, path: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,68 @@ def test_who_closes_a_workspace_signs_its_settings(
     assert "example.org" in printed_json(capsys, "settings", team, "--json")["settings"]
     printed(capsys, "person", "revoke", team, "dana", "--as", "dana")
     assert "what config.toml says holds" in printed(capsys, "settings", team)
+
+
+def test_a_key_is_exchanged_by_its_owner(capsys: Captured, team: str, types: pytest.MonkeyPatch) -> None:
+    printed(capsys, "person", "add", team, "dana")
+    line = printed(capsys, "person", "key", team, "eve").strip()
+    printed(capsys, "person", "add", team, "eve", "--key", line, "--as", "dana", "--tools", "run_*")
+    before = Path(key_path("eve")).read_text()
+    assert "eve has the key" in printed(capsys, "person", "rotate", team, "eve")
+    assert Path(key_path("eve") + ".old").read_text() == before
+    number = ask(team)
+    printed_json(capsys, "answer", team, str(number), "--approve", "--as", "eve")
+    assert answered(team, number) == "human:eve"
+    old = key_path("eve") + ".old"
+    status, out, _ = run(capsys, "answer", team, str(ask(team)), "--approve", "--as", "eve", "--key", old)
+    assert (status, "may_not_decide" in out) == (REFUSED, True)
+    assert printed_json(capsys, "verify", team, "--json")["clean"]
+
+
+def test_a_key_of_several_workspaces_is_exchanged_in_each(
+    capsys: Captured, team: str, types: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    other = str(tmp_path / "other")
+    printed(capsys, "init", other, "--agent", "alice")
+    for each in (team, other):
+        printed(capsys, "person", "add", each, "dana")
+    printed(capsys, "person", "rotate", team, "dana")
+    assert run(capsys, "answer", other, str(ask(other)), "--approve", "--as", "dana")[0] == REFUSED
+    printed(capsys, "person", "rotate", other, "dana")
+    for each in (team, other):
+        printed_json(capsys, "answer", each, str(ask(each)), "--approve", "--as", "dana")
+
+
+def test_a_lost_key_is_exchanged_with_the_recovery_key(
+    capsys: Captured, team: str, types: pytest.MonkeyPatch
+) -> None:
+    printed(capsys, "person", "add", team, "dana")
+    code = run(capsys, "person", "recovery", team, "dana")[1].strip()
+    Path(key_path("dana")).unlink()
+    types.setattr("sys.stdin", io.StringIO("AAAA\n"))
+    assert "no recovery key" in run(capsys, "person", "rotate", team, "dana", "--lost")[2]
+    types.setattr("sys.stdin", io.StringIO(f"{code.lower()}\n{SESAME}{SESAME}"))
+    printed(capsys, "person", "rotate", team, "dana", "--lost")
+    number = ask(team)
+    printed_json(capsys, "answer", team, str(number), "--approve", "--as", "dana")
+    assert answered(team, number) == "human:dana"
+    (listed,) = printed_json(capsys, "person", "list", team, "--json")["people"]
+    assert len(listed["keys"]) == 2
+
+
+def test_what_somebody_decided_before_they_were_revoked_can_be_disputed(
+    capsys: Captured, team: str, types: pytest.MonkeyPatch
+) -> None:
+    printed(capsys, "person", "add", team, "dana")
+    line = printed(capsys, "person", "key", team, "eve").strip()
+    printed(capsys, "person", "add", team, "eve", "--key", line, "--as", "dana")
+    first, second = ask(team), ask(team)
+    printed_json(capsys, "answer", team, str(first), "--approve", "--as", "eve")
+    with Workspace.open(team) as workspace:
+        since = workspace.journal.last_seq()
+    printed_json(capsys, "answer", team, str(second), "--approve", "--as", "eve")
+    printed(capsys, "person", "revoke", team, "eve", "--as", "dana", "--since", str(since))
+    status, out, _ = run(capsys, "verify", team, "--json")
+    (problem,) = json.loads(out)["problems"]
+    assert (status, "answer_request by human:eve is disputed by human:dana" in problem["what"]) == (1, True)
+    assert answered(team, second) == "human:eve"

@@ -134,7 +134,7 @@ def sign_draft(draft: Draft, signed: str, signature: str) -> Draft:
 def find_flaw(row: Row, people: People, lookup: Lookup | None, content: str | None = None) -> str:
     """Why the decision ``row`` does not count among ``people``, as they were before it: the name of a rule;
     empty where it counts. ``lookup`` gives the rows that it is about (None: they are not looked at);
-    ``content`` is that of a row that enrols somebody."""
+    ``content`` is that of a row that enrols somebody, or changes their keys: one's own one may change."""
     if not people.is_closed and row.zone != ZONE:
         return ""
     detail = row.detail
@@ -152,7 +152,9 @@ def find_flaw(row: Row, people: People, lookup: Lookup | None, content: str | No
         return "decision_differs"
     if told.get("workspace") != people.workspace or not people.workspace:
         return "decision_elsewhere"
-    flaw = _find_difference(row, told, detail, lookup) or _find_missing_right(row, person, lookup, told)
+    is_own = _is_own_rotation(row, person, content)
+    flaw = _find_difference(row, told, detail, lookup)
+    flaw = flaw or _find_missing_right(row, person, lookup, told, is_own=is_own)
     if flaw:
         return flaw
     return _find_wrong_signature(person, told, signed, signature)
@@ -188,13 +190,25 @@ def _find_difference(
     return "" if told.get("about") == about else "decision_about"
 
 
-def _find_missing_right(row: Row, person: Person, lookup: Lookup | None, told: Mapping[str, Json]) -> str:
+def _is_own_rotation(row: Row, person: Person, content: str | None) -> bool:
+    """Whether ``row``, which has the ``content``, gives ``person`` other keys and nothing else."""
+    if row.tool != ADD_PERSON or row.path != person.name:
+        return False
+    after = parse_person(row.path, content or "")
+    return after is not None and after._replace(keys=person.keys) == person
+
+
+def _find_missing_right(
+    row: Row, person: Person, lookup: Lookup | None, told: Mapping[str, Json], *, is_own: bool
+) -> str:
     """Whether the decision is not ``person``'s to make."""
-    if person.role == "viewer" or (row.tool in OWNER_TOOLS and person.role != "owner"):
+    if person.role == "viewer" or (row.tool in OWNER_TOOLS and person.role != "owner" and not is_own):
         return "decision_role"
     time = told.get("time")
     if person.expires is not None and not (isinstance(time, int) and max(time, row.time) <= person.expires):
         return "decision_expired"
+    if is_own:
+        return ""
     if row.tool != ANSWER or not (person.tools or person.agents):
         return "decision_limits" if person.tools or person.agents else ""
     number = row.detail.get("request")

@@ -127,17 +127,24 @@ def digest(detail: dict[str, Any]) -> str:
     return sha256(canonical(kept).encode()).hex()
 
 
-def check_decision(row: list[Any], workspace: str, people: dict[str, Any]) -> dict[str, Any]:
-    """See that the decision ``row`` counts among ``people`` (by actor: role and keys); what was
-    signed. Raises Wrong."""
+def check_decision(
+    row: list[Any], workspace: str, people: dict[str, Any], after: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """See that the decision ``row`` counts among ``people`` (by actor: role and keys), who are ``after`` it
+    others where it enrols somebody; what was signed. Raises Wrong."""
     fields = dict(zip(COLUMNS, row, strict=True))
     detail = json.loads(fields["detail"] or "{}")
     where = f"row {fields['seq']}, {fields['tool']} by {fields['actor']}"
     person = people.get(fields["actor"])
+    # One's own keys one may change, and nothing else.
+    changed = (
+        (after or {}).get(fields["actor"]) if fields["path"] == fields["actor"][len("human:") :] else None
+    )
+    is_own = bool(person and changed and {**changed, "keys": person["keys"]} == person)
     if (
         person is None
         or person["role"] == "viewer"
-        or (fields["tool"] in OWNERS and person["role"] != "owner")
+        or (fields["tool"] in OWNERS and person["role"] != "owner" and not is_own)
     ):
         raise Wrong(f"{where}: it is not theirs to decide")
     signed, signature = detail.get("signed"), detail.get("signature")
@@ -179,7 +186,7 @@ def enrol(
                 raise Wrong(f"the owner is {', '.join(map(fingerprint, person['keys']))}, and not {owner}")
             check_decision(row, workspace, after)
         else:
-            check_decision(row, workspace, people)
+            check_decision(row, workspace, people, after)
     except Wrong:
         if not people:
             raise

@@ -15,7 +15,7 @@ from typing import Final
 
 from watchroom.errors import VersionConflict
 from watchroom.journal import Journal
-from watchroom.model import IDENTIFY, Row, Write, Zone
+from watchroom.model import HUMAN_PREFIX, IDENTIFY, Json, Row, Write, Zone
 from watchroom.rules.decision_errors import PersonRefused
 from watchroom.rules.decisions import apply_person_row, find_flaw, is_decision
 from watchroom.rules.people import ADD_PERSON, REVOKE_PERSON, ZONE, People, Person
@@ -23,6 +23,8 @@ from watchroom.zones.store import Store
 
 ID_ZONE: Final[Zone] = "workspace"
 ID_PATH: Final = "id"
+SINCE: Final = "since"
+"""The name in the detail of a row that revokes somebody: after which row their decisions are disputed."""
 
 
 class PeopleZone:
@@ -69,11 +71,23 @@ class PeopleZone:
             self.identify(actor)
         return self._write(actor, ADD_PERSON, person.name, person.dump(), expected)
 
-    def revoke(self, actor: str, name: str) -> Row:
-        """Let the person called ``name`` decide no more, as ``actor``. Where nobody is left the workspace is
-        open again. Returns the row. Raises as `add` does."""
+    def revoke(self, actor: str, name: str, *, since: int | None = None) -> Row:
+        """Let the person called ``name`` decide no more, as ``actor``; what they decided after row ``since``
+        is disputed (default: nothing is). Where nobody is left the workspace is open again. Returns the row.
+        Raises as `add` does."""
         self._check(name, None)
-        return self._write(actor, REVOKE_PERSON, name, None, None)
+        detail: dict[str, Json] = {} if since is None else {SINCE: since}
+        return self._write(actor, REVOKE_PERSON, name, None, None, detail)
+
+    def find_dispute(self, row: Row) -> Row | None:
+        """The row that disputes the decision ``row``: it revokes who made it as of a row before. None where
+        none does. Raises `JournalError`."""
+        journal, name = self._store.journal, row.actor.removeprefix(HUMAN_PREFIX)
+        for each in journal.history(ZONE, name) if name != row.actor else ():
+            since = each.detail.get(SINCE)
+            if each.deleted and isinstance(since, int) and since < row.seq < each.seq:
+                return None if self.find_flaw(each) else each
+        return None
 
     def identify(self, actor: str) -> str:
         """The id of the workspace, which is given one as ``actor``'s if it has none. Raises
@@ -93,10 +107,18 @@ class PeopleZone:
         if rule:
             raise PersonRefused(person=name, rule=rule)
 
-    def _write(self, actor: str, tool: str, name: str, content: str | None, expected: int | None) -> Row:
+    def _write(
+        self,
+        actor: str,
+        tool: str,
+        name: str,
+        content: str | None,
+        expected: int | None,
+        detail: dict[str, Json] | None = None,
+    ) -> Row:
         head = self._store.journal.head(ZONE, name)
         base = (head.version or 0) if expected is None and head is not None else expected or 0
-        row, met = self._store.write(Write(actor, tool, ZONE, name, content, expected=base))
+        row, met = self._store.write(Write(actor, tool, ZONE, name, content, expected=base, detail=detail))
         if row.outcome == "conflict":
             raise VersionConflict(row, met, None, content or "")
         return row

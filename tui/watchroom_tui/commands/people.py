@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
@@ -16,8 +17,8 @@ from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
-from watchroom_tui.commands.passphrase import choose_passphrase
 from watchroom_tui.commands.person import name_of_this_person, unlock_key
+from watchroom_tui.commands.person_keys import make_key_file, make_recovery_key, rotate_key
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.signing_keys import key_path
 from watchroom_tui.usage import WrongUsage
@@ -27,7 +28,9 @@ _LONGEST_LINE = 4_000
 
 
 def declare_person(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("what", choices=["add", "list", "revoke", "key"], help=texts("cli.person.what"))
+    parser.add_argument(
+        "what", choices=["add", "list", "revoke", "key", "rotate", "recovery"], help=texts("cli.person.what")
+    )
     parser.add_argument("dir", help=texts("cli.argument.dir"))
     parser.add_argument("name", nargs="?", help=texts("cli.person.name"))
     parser.add_argument("--role", choices=ROLES, help=texts("cli.person.role"))
@@ -35,6 +38,8 @@ def declare_person(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--device", action="store_true", help=texts("cli.person.device"))
     parser.add_argument("--tools", nargs="+", default=[], metavar="TOOL", help=texts("cli.person.tools"))
     parser.add_argument("--agents", nargs="+", default=[], metavar="AGENT", help=texts("cli.person.agents"))
+    parser.add_argument("--since", type=int, metavar="ROW", help=texts("cli.person.since"))
+    parser.add_argument("--lost", action="store_true", help=texts("cli.person.lost"))
     parser.add_argument("--days", type=float, help=texts("cli.person.days"))
     parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
@@ -51,12 +56,15 @@ def run_person(args: Namespace, texts: Catalogue) -> int:
         if args.what == "key":
             print(_own_key(args.name or name_of_this_person(), texts).line)
             return 0
+        if args.what in ("rotate", "recovery"):
+            _change_own_keys(workspace, args.name or args.person or name_of_this_person(), args, texts)
+            return 0
         if not args.name:
             raise WrongUsage(texts("cli.person.usage"))
         actor = args.person or (name_of_this_person() if people.is_closed else args.name)
         if args.what == "revoke":
             unlock_key(workspace, people, actor, texts)
-            workspace.people.revoke(HUMAN_PREFIX + actor, args.name)
+            workspace.people.revoke(HUMAN_PREFIX + actor, args.name, since=args.since)
             is_open = not workspace.people.current().is_closed
             if is_open:
                 workspace.settings.sign(HUMAN_PREFIX + actor)
@@ -70,6 +78,15 @@ def run_person(args: Namespace, texts: Catalogue) -> int:
             workspace.settings.sign(HUMAN_PREFIX + actor)
     _print_added(person, not people.is_closed, texts)
     return 0
+
+
+def _change_own_keys(workspace: Workspace, name: str, args: Namespace, texts: Catalogue) -> None:
+    if args.what == "recovery":
+        print(make_recovery_key(workspace, name, texts))
+        print(texts("cli.person.recovery_once"), file=sys.stderr)
+        return
+    key = rotate_key(workspace, name, is_lost=args.lost, texts=texts)
+    print(texts("cli.person.rotated", name=sanitize(name), fingerprint=key.fingerprint))
 
 
 def _person(args: Namespace, people: People, actor: str, texts: Catalogue) -> Person:
@@ -89,15 +106,10 @@ def _person(args: Namespace, people: People, actor: str, texts: Catalogue) -> Pe
 
 def _own_key(name: str, texts: Catalogue) -> PublicKey:
     """The key of the person at this machine, which is made if there is none."""
-    from watchroom.signing import create_key_file, read_public_key
+    from watchroom.signing import read_public_key
 
     path = key_path(name)
-    if os.path.exists(path):
-        return read_public_key(path)
-    chosen = choose_passphrase(
-        texts("cli.person.choose", path=path), texts("cli.person.again"), texts("cli.person.differ")
-    )
-    return create_key_file(path, chosen)
+    return read_public_key(path) if os.path.exists(path) else make_key_file(path, texts)
 
 
 def _device_key(texts: Catalogue) -> PublicKey:
