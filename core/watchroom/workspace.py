@@ -36,7 +36,6 @@ from watchroom.registry import REGISTER, Registry
 from watchroom.row_dispatcher import RowDispatcher
 from watchroom.rules.addresses import row_address
 from watchroom.rules.config import Agent, Config, add_agents, render_config
-from watchroom.rules.publication import Publication
 from watchroom.texts import Language
 from watchroom.verify import BrokenVersion, Problem, repair, verify, versions_broken
 from watchroom.zones import Store, Zones
@@ -45,7 +44,7 @@ from watchroom.zones.edit_rules import edit_rules
 from watchroom.zones.presence import record_lost_processes
 
 if TYPE_CHECKING:
-    from watchroom.git import Imported, SealBranch
+    from watchroom.git import Imported
     from watchroom.runtime.sessions import Sessions
     from watchroom.sandbox.probe import SandboxProbe
     from watchroom.search import SearchIndex, SearchQuery, SearchResult
@@ -112,8 +111,8 @@ class Workspace(Zones):
             "search", _INDEX_SECONDS, lambda closing: self.search_index.index_missing(self.journal, closing)
         )
 
-        self.publication = Publication()
-        """Where its checkpoints are published: set before the first one is due."""
+        self.prepare_sealing: Callable[[Sealing], None] = lambda _: None
+        """Called once with what seals, before the first checkpoint is due: says where those are published."""
         self._sealing: Sealing | None = None
         self.signing.anchor_with(lambda: self.sealing.newest_body())
         self._checkpoints = Repeater(
@@ -385,15 +384,8 @@ class Workspace(Zones):
             place = find_journal(self.root) if self.journal.is_shared else None
             self._sealing = Sealing(self.journal, self._commits.commit, place or self.root, self.people)
             self._sealing.sign_with(lambda: self.signing.signer)
-            self._sealing.publish_to(self.publication.folder, self._seal_branch())
+            self.prepare_sealing(self._sealing)
         return self._sealing
-
-    def _seal_branch(self) -> SealBranch | None:
-        if not self.publication.repository:
-            return None
-        from watchroom.git import SealBranch
-
-        return SealBranch(self.publication.repository, self.publication.branch)
 
     def close(self) -> None:
         """Write what waits, and let go of everything. May be called again."""

@@ -14,7 +14,7 @@ from cli.running import Captured, printed_rows, row_of, run
 from damage import break_content, version_file
 from transparency.sealed import notes, tamper
 from watchroom import Workspace
-from watchroom.rules.publication import Publication
+from watchroom.git import SealBranch
 from watchroom.signing import KeySigner
 from watchroom.transparency.state_folder import state_folder
 from watchroom_tui.cli import OK, REFUSED, USAGE
@@ -131,7 +131,7 @@ def test_verify_says_how_far_the_journal_is_sealed_and_what_was_changed_since(
     settings_path().parent.mkdir(parents=True, exist_ok=True)
     settings_path().write_text(f'publish = "{tmp_path}/shared"', encoding="utf-8")
     with Workspace.open(team) as workspace:
-        workspace.publication = Publication(str(tmp_path / "shared"))
+        workspace.sealing.publish_to(str(tmp_path / "shared"))
         assert workspace.sealing.write_due(Event(), at_once=True)
         sealed = workspace.sealing.newest()
         workspace.tools("alice").dispatch_tool_call("collab_list", {})
@@ -198,7 +198,7 @@ def test_verify_against_a_repository_compares_with_the_checkpoints_on_its_branch
 ) -> None:
     subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "seals")], check=True)
     with Workspace.open(team) as workspace:
-        workspace.publication = Publication(repository=str(tmp_path / "seals"))
+        workspace.sealing.publish_to("", SealBranch(str(tmp_path / "seals")))
         # The workspace gets its id, which is not what is cut off.
         assert workspace.sealing.write_due(Event(), at_once=True)
         workspace.journal.append(notes(5))

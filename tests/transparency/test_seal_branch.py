@@ -12,7 +12,6 @@ from threading import Event
 import pytest
 from watchroom import Workspace
 from watchroom.git import GitError, InvalidRepository, SealBranch
-from watchroom.rules.publication import Publication
 from watchroom.transparency import SealReport
 from watchroom.transparency.state_folder import state_folder
 
@@ -46,7 +45,7 @@ def team(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> I
 
 def opened(path: Path, repository: Path) -> Workspace:
     workspace = Workspace.open(path, agents=["alice"])
-    workspace.publication = Publication(repository=str(repository))
+    workspace.sealing.publish_to("", SealBranch(str(repository)))
     return workspace
 
 

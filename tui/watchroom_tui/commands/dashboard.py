@@ -22,6 +22,7 @@ from watchroom.texts import LANGUAGES, Catalogue
 from watchroom_tui.alerts.policy import MODES
 from watchroom_tui.commands.command import add_utc_argument, print_json
 from watchroom_tui.commands.person import name_of_this_person
+from watchroom_tui.commands.publication import publish_as_set
 from watchroom_tui.commands.time_argument import moment, open_journal
 from watchroom_tui.commands.watch import run_watch, watch_plainly
 from watchroom_tui.localization import load_texts
@@ -247,9 +248,7 @@ def _published(
 ) -> Workspace:
     """The workspace, which keeps its checkpoints where the person wants them."""
     workspace = open_workspace()
-    workspace.publication = settings.publication
-    if webhook is not None:
-        workspace.sealing.publish_on(webhook)
+    workspace.prepare_sealing = lambda sealing: publish_as_set(sealing, settings, webhook)
     return workspace
 
 

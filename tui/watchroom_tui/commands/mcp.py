@@ -21,6 +21,7 @@ from watchroom.workspace import Workspace
 from watchroom_tui.commands.command import add_utc_argument, collector_paused
 from watchroom_tui.commands.person import name_of_this_person, unlock_key
 from watchroom_tui.commands.port import listen
+from watchroom_tui.commands.publication import publish_later
 from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.usage import WrongUsage
 
@@ -54,6 +55,7 @@ def run_mcp(args: Namespace, texts: Catalogue) -> int:
     # Standard output is the protocol's.
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
+        publish_later(workspace, texts)
         if args.http is None:
             workspace.tools(args.agent)
             asyncio.run(_serve_client(workspace, args, toolsets))

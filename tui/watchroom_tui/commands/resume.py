@@ -15,6 +15,7 @@ from watchroom.clients.parent_agent import find_parent_agent
 from watchroom.journal import is_server_address
 from watchroom.texts import Catalogue
 
+from watchroom_tui.commands.publication import publish_later
 from watchroom_tui.commands.task import BASE_URL, follow_tasks, open_models
 from watchroom_tui.sanitize import sanitize, sanitize_lines
 from watchroom_tui.usage import WrongUsage
@@ -47,6 +48,7 @@ def run_resume(args: Namespace, texts: Catalogue) -> int:
     from watchroom.workspace import Workspace
 
     with Workspace.open(args.dir, create=False, scan=False, checkout=args.checkout) as workspace:
+        publish_later(workspace, texts)
         # Between two messages the sessions of a task's agents have ended, and still go on.
         task = find_task(workspace, args.session)
         if task is not None:

@@ -19,6 +19,7 @@ from watchroom_tui.alerts.policy import MODES
 from watchroom_tui.commands.command import add_utc_argument, collector_paused, print_json
 from watchroom_tui.commands.dashboard import is_foreign, run_dashboard
 from watchroom_tui.commands.person import name_of_this_person
+from watchroom_tui.commands.publication import publish_later
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.terminal import require_terminal
 from watchroom_tui.usage import WrongUsage
@@ -70,6 +71,7 @@ def run_task(args: Namespace, texts: Catalogue) -> int:
         from watchroom.workspace import Workspace
 
     with Workspace.open(root, language=args.language, create=text is not None) as workspace:
+        publish_later(workspace, texts)
         language = workspace.config.language
         options = [] if args.model is None else ["--model", args.model, "--base-url", args.base_url]
         if not workspace.journal.is_shared:

@@ -25,6 +25,7 @@ from watchroom.verify import Problem
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
+from watchroom_tui.commands.publication import publish_as_set
 from watchroom_tui.commands.time_argument import open_journal
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.local_time import local_time
@@ -70,7 +71,7 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
     console = Console(file=sys.__stderr__)
     repair = Repair()
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
-        workspace.publication = settings.publication
+        workspace.prepare_sealing = lambda sealing: publish_as_set(sealing, settings)
         if args.forget:
             _forget_replaced(workspace, args, texts)
         if args.trust is not None:

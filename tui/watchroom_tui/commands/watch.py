@@ -18,6 +18,7 @@ from watchroom.validation import check_human_name
 
 from watchroom_tui.commands.command import add_utc_argument
 from watchroom_tui.commands.person import act_as_person, name_of_this_person
+from watchroom_tui.commands.publication import publish_later
 from watchroom_tui.commands.time_argument import open_journal
 from watchroom_tui.localization import load_texts
 from watchroom_tui.sanitize import sanitize
@@ -53,6 +54,7 @@ def run_watch(args: Namespace, texts: Catalogue) -> int:
 
             try:
                 workspace = stack.enter_context(Workspace.open(args.dir, create=False))
+                publish_later(workspace, load_texts(args.language))
             except (WatchroomError, OSError) as error:
                 # What can only be read can be watched.
                 message = error.message(args.language) if isinstance(error, WatchroomError) else str(error)
@@ -72,6 +74,7 @@ def _send(args: Namespace) -> int:
         raise WrongUsage(texts("watch.alert.no_link"))
     with ExitStack() as stack:
         workspace = stack.enter_context(Workspace.open(args.dir, create=False))
+        publish_later(workspace, texts)
         if not stack.enter_context(workspace.alerts.claim()):
             raise WrongUsage(texts("watch.alert.sent_already"))
         place = os.path.basename(workspace.root)
