@@ -5,9 +5,10 @@ verified, moved to another machine and backed up without the one that it came fr
 deleted, and no later row of which can be taken for one of the fork. What it costs is disk, once.
 
 Not everything is as it was. Logins and tokens stay behind, and so do the checkpoints, and the id where nobody
-is enrolled. Nothing runs in a fork: leases of processes are no rows, those on boards are over, and commands
-that had no end are interrupted; sessions can be resumed. Tasks have folders of their own, so that nobody
-works in those of the original; files there that are no texts, and whose bytes are not kept, are gone.
+is enrolled. A fork is open; the settings that held, signed or not, are those of its config file. Nothing runs
+in a fork: leases of processes are no rows, those on boards are over, and commands that had no end are
+interrupted; sessions can be resumed. Tasks have folders of their own, so that nobody works in those of the
+original; files there that are no texts, and whose bytes are not kept, are gone.
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Final, NamedTuple
 
-from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
+from watchroom.checkout.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME
 from watchroom.disk import Folder
 from watchroom.journal import Journal, open_journal
 from watchroom.journal.moving import copy_blobs, open_move_side
 from watchroom.model import IDENTIFY, SYSTEM, Draft, Json, Note, Row, Write, Zone, is_of_journal
+from watchroom.queries.config import read_config
+from watchroom.rules.config import render_config
+from watchroom.rules.settings import PATH
+from watchroom.rules.settings import ZONE as SETTINGS
 from watchroom.rules.task_versions import blob_of, is_executable, is_text
 from watchroom.validation import encode_text, sha256
 from watchroom.workspace import Workspace
@@ -40,7 +45,7 @@ _CLAIMS: Final = "claims"
 _PLACING: Final = "placing"
 """The file that says which folder is about to become that of the tasks."""
 _PARTS: Final = ("workspace", "tasks", "writing")
-_NOT_COPIED: Final[frozenset[Zone]] = frozenset({"token", "person"})
+_NOT_COPIED: Final[frozenset[Zone]] = frozenset({"token", "person", SETTINGS})
 _BATCH_ROWS: Final = 500
 _BATCH_BYTES: Final = 8 * 1024 * 1024
 """So many rows, or contents of so many bytes, are copied in one transaction."""
@@ -82,7 +87,7 @@ def fork_workspace(
         rows = _copy_rows(journal, until, path, tasks, told)
         with closing(open_journal(path)) as fork:
             copy_blobs(journal, fork)
-            fork.append([*_endings(fork), _fork_note(until)])
+            fork.append([*_settings(journal, until), *_endings(fork), _fork_note(until)])
             _lay_out_tasks(fork, built_tasks, os.path.join(scratch, "writing"))
         with Workspace.open(built, create=False) as workspace:
             workspace.flush()
@@ -93,6 +98,14 @@ def fork_workspace(
             os.rename(built_tasks, tasks)
         os.rename(built, root)
     return Fork(root, until, rows, tasks if has_tasks else "")
+
+
+def _settings(journal: Journal, until: int) -> Iterator[Draft]:
+    """What puts the settings into the config file of a fork that held at row ``until``, where people had
+    signed them: who they are stays behind."""
+    if journal.head(SETTINGS, PATH, as_of=until) is not None:
+        text = render_config(read_config(journal, as_of=until))
+        yield Write(SYSTEM, FORK, "config", CONFIG_PATH, text)
 
 
 @contextmanager

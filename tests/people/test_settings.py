@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from calls import ok
 from people.conftest import DANA, EVE, STRANGER, Team
 from watchroom import Agent, Workspace
+from watchroom.fork import fork_workspace
 from watchroom.model import SET_BUDGET, SYSTEM, Write
-from watchroom.projections import read_model
+from watchroom.projections import Fold, read_model
 from watchroom.projections.model import Need
 from watchroom.rules.decision_errors import MayNotDecide, SignatureRequired
 from watchroom.rules.settings import PATH, SIGN_SETTINGS, ZONE
@@ -135,3 +137,29 @@ def test_settings_hold_for_another_process_at_once(team: Team, tmp_path: Path) -
         assert hosts(other) == []
         sign(team)
         assert hosts(other) == ["*.example.org"]
+
+
+def test_a_fork_has_the_settings_that_held(team: Team, tmp_path: Path) -> None:
+    edit(team, 'allowed_hosts = ["example.org"]\n')
+    sign(team)
+    edit(team, 'unfenced_commands = "ask"\n')
+    journal = team.workspace.journal
+    journal.append([Write("human:dana", SIGN_SETTINGS, ZONE, PATH, LAX)])
+    fork_workspace(journal, journal.last_seq(), tmp_path / "fork")
+    with Workspace.open(tmp_path / "fork", create=False) as fork:
+        assert not fork.people.current().is_closed
+        assert hosts(fork) == ["example.org"]
+        assert fork.config.unfenced_commands == "refuse"
+        assert "allowed_hosts" in (tmp_path / "fork/.watchroom/config.toml").read_text()
+        assert fork.verify() == []
+
+
+def test_a_model_that_was_kept_knows_what_holds(team: Team) -> None:
+    sign(team)
+    journal = team.workspace.journal
+    fold = Fold(journal.content)
+    fold.apply(journal.rows(0))
+    edit(team, LAX)
+    again = Fold.load(journal.content, json.loads(json.dumps(fold.dump())))
+    again.apply(journal.rows(again.seq))
+    assert [need.row.error for need in again.model().needs] == ["settings_unsigned"]

@@ -22,11 +22,11 @@ _Content = Callable[[int], str | None]
 
 
 class ConfigProjection:
-    """Takes the rows of the config file and of signed settings in order; keeps rows alone, whose contents are
-    read where they matter: there are few."""
+    """Takes the rows of the config file and of signed settings in order."""
 
-    DERIVED: ClassVar[Mapping[str, object]] = {}
-    """Nothing is made anew."""
+    DERIVED: ClassVar[Mapping[str, object]] = {"_config": None, "_settings": None, "_is_read": False}
+    """What is made anew, and how it begins then (see `watchroom.projections.fold_state`): what the rows say
+    is read again."""
 
     def __init__(self) -> None:
         self._written: Row | None = None
@@ -35,6 +35,11 @@ class ConfigProjection:
         self._budgets: Row | None = None
         """The newest budget that was set since the settings were signed."""
         self._is_valid = True
+        self._config: Config | None = None
+        """What the file says; None where that was not read yet."""
+        self._settings: Config | None = None
+        self._is_read = False
+        """Whether the settings are known."""
 
     def apply(self, row: Row, flaw: str, content: _Content) -> Config | None:
         """Take in ``row``, a version, which does not count where it has a ``flaw``; ``content`` reads a
@@ -42,7 +47,7 @@ class ConfigProjection:
         try:
             if row.zone == "config":
                 self._is_valid = False
-                parse_recorded_config(row, content(row.seq))
+                self._config = parse_recorded_config(row, content(row.seq))
                 self._written, self._is_valid = row, True
             elif flaw or not self._take_settings(row, content):
                 return None
@@ -73,17 +78,17 @@ class ConfigProjection:
             self._budgets = row
         else:
             return False
+        self._is_read = False
         return True
 
     def _read(self, content: _Content) -> tuple[Config, Config | None]:
         """What the file says, and the settings that were signed."""
-        written = Config() if self._written is None else _read_config(self._written, content)
-        settings: Config | None = None
-        for row in (self._signed, self._budgets):
-            if row is not None:
-                settings = apply_settings_row(settings, row, content(row.seq))
-        return written, settings
-
-
-def _read_config(row: Row, content: _Content) -> Config:
-    return parse_recorded_config(row, content(row.seq))
+        if self._config is None:
+            row = self._written
+            self._config = Config() if row is None else parse_recorded_config(row, content(row.seq))
+        if not self._is_read:
+            self._settings, self._is_read = None, True
+            for row in (self._signed, self._budgets):
+                if row is not None:
+                    self._settings = apply_settings_row(self._settings, row, content(row.seq))
+        return self._config, self._settings

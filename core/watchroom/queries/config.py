@@ -1,17 +1,29 @@
-"""The configuration as it stood: who was registered, and how."""
+"""The configuration as it stood: who was registered, how, and which settings held."""
 
 from __future__ import annotations
+
+import heapq
+from contextlib import suppress
+from operator import attrgetter
 
 from watchroom.checkout.layout import CONFIG_PATH
 from watchroom.errors import ConfigInvalid
 from watchroom.journal import Journal
 from watchroom.model import Row
+from watchroom.projections.decisions import DecisionProjection
 from watchroom.rules.config import Config, parse_config
+from watchroom.rules.people import ID_PATH, ID_ZONE
+from watchroom.rules.people import ZONE as PERSONS
+from watchroom.rules.settings import PATH, ZONE, apply_settings_row, with_settings
 
 
 def read_config(journal: Journal, *, as_of: int) -> Config:
-    """The configuration that held at row ``as_of`` of ``journal``: one that was broken by hand did not count.
-    Raises `JournalError`."""
+    """The configuration that held at row ``as_of`` of ``journal``: one that was broken by hand did not count,
+    nor did settings that nobody signed who may. Raises `JournalError`."""
+    return with_settings(_read_written(journal, as_of), _read_settings(journal, as_of))
+
+
+def _read_written(journal: Journal, as_of: int) -> Config:
     version = journal.head("config", CONFIG_PATH, as_of=as_of)
     while version is not None:
         try:
@@ -19,6 +31,23 @@ def read_config(journal: Journal, *, as_of: int) -> Config:
         except ConfigInvalid:
             version = journal.version("config", CONFIG_PATH, (version.version or 0) - 1)
     return Config()
+
+
+def _read_settings(journal: Journal, as_of: int) -> Config | None:
+    if journal.head(ZONE, PATH, as_of=as_of) is None:
+        return None
+    persons = [(head.zone, head.path) for head in journal.heads(PERSONS)]
+    histories = [journal.history(*place) for place in [(ZONE, PATH), (ID_ZONE, ID_PATH), *persons]]
+    decisions, settings = DecisionProjection(), None
+    for row in heapq.merge(*histories, key=attrgetter("seq")):
+        if row.seq > as_of:
+            break
+        flaw = decisions.apply(row, journal.content, lambda path: None)
+        if row.zone == ZONE and not flaw:
+            # One that is damaged does not count either.
+            with suppress(ConfigInvalid):
+                settings = apply_settings_row(settings, row, journal.content(row.seq))
+    return settings
 
 
 def read_registration(journal: Journal, *, as_of: int) -> Row | None:

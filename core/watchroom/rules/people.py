@@ -17,6 +17,9 @@ from watchroom.sshsig import InvalidPublicKey, parse_key
 from watchroom.validation import check_human_name
 
 ZONE: Final[Zone] = "person"
+ID_ZONE: Final[Zone] = "workspace"
+ID_PATH: Final = "id"
+"""Where the id of the workspace stands."""
 ADD_PERSON: Final = "add_person"
 REVOKE_PERSON: Final = "revoke_person"
 Role: TypeAlias = Literal["owner", "supervisor", "viewer"]

@@ -15,14 +15,12 @@ from typing import Final
 
 from watchroom.errors import VersionConflict
 from watchroom.journal import Journal
-from watchroom.model import HUMAN_PREFIX, IDENTIFY, Json, Row, Write, Zone
+from watchroom.model import HUMAN_PREFIX, IDENTIFY, Json, Row, Write
 from watchroom.rules.decision_errors import PersonRefused
 from watchroom.rules.decisions import apply_person_row, find_flaw, is_decision
-from watchroom.rules.people import ADD_PERSON, REVOKE_PERSON, ZONE, People, Person
+from watchroom.rules.people import ADD_PERSON, ID_PATH, ID_ZONE, REVOKE_PERSON, ZONE, People, Person
 from watchroom.zones.store import Store
 
-ID_ZONE: Final[Zone] = "workspace"
-ID_PATH: Final = "id"
 SINCE: Final = "since"
 """The name in the detail of a row that revokes somebody: after which row their decisions are disputed."""
 
