@@ -215,6 +215,8 @@ def test_verify_against_a_repository_compares_with_the_checkpoints_on_its_branch
     subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "other")], check=True)
     status, out, _ = run(capsys, "verify", team, "--against", f"{tmp_path}/other")
     assert (status, "no checkpoint of this journal is in" in out) == (REFUSED, True)
+    status, out, _ = run(capsys, "verify", team, "--against", f"{tmp_path}/other", "--json")
+    assert (status, json.loads(out)["clean"]) == (REFUSED, False)
     assert run(capsys, "verify", team, "--against", team)[0] != OK
 
 

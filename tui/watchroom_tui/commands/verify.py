@@ -96,16 +96,17 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
             # What cannot be read is among the problems, unless it is something else.
             raise unread
         rows = workspace.journal.last_seq()
+    is_missing = against is not None and against.place in report.missing
+    is_clean = not problems and not report.findings and not is_missing
     if args.json:
-        _print_as_json(problems, rows, report, repair if args.repair else None, texts)
+        _print_as_json(is_clean, problems, rows, report, repair if args.repair else None, texts)
     else:
         _print_repair(repair, texts)
         _print_problems(problems, rows, args, texts)
         lines = seal_lines(report, args.dir, texts)
         for line in (*lines.agrees, *lines.findings):
             print(line)
-    is_missing = against is not None and against.place in report.missing
-    return 0 if not problems and not report.findings and not is_missing else 1
+    return 0 if is_clean else 1
 
 
 def _read_given(path: str | None, texts: Catalogue) -> list[Anchor]:
@@ -177,10 +178,15 @@ def _repair(journal: Journal, before: int, found: list[Problem], remaining: list
 
 
 def _print_as_json(
-    problems: list[Problem], rows: int, report: SealReport, repair: Repair | None, texts: Catalogue
+    is_clean: bool,
+    problems: list[Problem],
+    rows: int,
+    report: SealReport,
+    repair: Repair | None,
+    texts: Catalogue,
 ) -> None:
     found: dict[str, object] = {
-        "clean": not problems and not report.findings,
+        "clean": is_clean,
         "rows": rows,
         "checkpoints": seal_as_json(report),
         "problems": [asdict(each) for each in problems],
