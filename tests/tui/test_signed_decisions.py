@@ -44,6 +44,13 @@ def forget_key() -> None:
     Path(key_path("dana")).unlink()
 
 
+def edit_config(workspace: Workspace, text: str) -> None:
+    """Write ``text`` before what the config file says, by hand, and have it recorded."""
+    file = Path(workspace.root, ".watchroom/config.toml")
+    file.write_text(text + file.read_text())
+    workspace.scan()
+
+
 def answered(workspace: Workspace) -> list[int]:
     """Which of the two requests were answered so that it counts."""
     return [number for number in (1, 2) if workspace.requests.ended(f"alice/1/{number}")]
@@ -74,6 +81,34 @@ async def test_who_goes_back_decides_nothing(closed: Workspace) -> None:
         await user.press("escape")
         await user.is_told("closed")
         assert answered(closed) == []
+
+
+async def test_settings_that_were_edited_are_signed_where_they_are_told(closed: Workspace) -> None:
+    closed.signing.signer = open_key_file(key_path("dana"), SESAME)
+    closed.settings.sign("human:dana")
+    closed.signing.signer = None
+
+    def hosts() -> list[str]:
+        return [*closed.config.allowed_hosts]
+
+    edit_config(closed, 'allowed_hosts = ["example.org"]\n')
+    for number in (1, 2):
+        closed.requests.withdraw(f"alice/1/{number}")
+    async with dashboard(closed) as user:
+        await user.sees("not signed yet")
+        await user.press("exclamation_mark")
+        await user.sees('+    "example.org"', "Shall it hold?")
+        await user.press("escape")
+        assert hosts() == []
+        await user.press("exclamation_mark")
+        await user.sees("Shall it hold?")
+        await user.press("enter")
+        await user.sees("Passphrase")
+        await user.type(SESAME)
+        await user.press("enter")
+        await user.is_told("holds from now on")
+        await user.until(lambda: not user.model.needs, "no need")
+    assert hosts() == ["example.org"]
 
 
 async def test_who_has_no_key_is_told_what_to_do(closed: Workspace) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 from watchroom.model import SHARED, Row, Zone
 from watchroom.projections import Need, NeedKind
 from watchroom.projections.model import urgent_needs
+from watchroom.rules.decision_errors import SettingsUnsigned
 
 from watchroom_tui.context import (
     AgentTarget,
@@ -61,6 +62,12 @@ class Navigator:
     async def go_to_need(self, need: Need) -> None:
         """Go to the screen that deals with ``need``, and to what it is about."""
         app = self._app
+        if need.row.error == SettingsUnsigned.code and app.is_live:
+            # The first paint does not wait for it.
+            from watchroom_tui.services.settings_signing import offer_signing
+
+            app.run_worker(offer_signing(app), group="settings", exclusive=True)
+            return
         if need.is_acknowledgeable and app.is_live:
             app.show_message(app.texts("seen.hint"))
         if need.kind == "failed":
