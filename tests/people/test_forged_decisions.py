@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import stat
+
 import pytest
 from calls import ok
 from people.conftest import DANA, EVE, STRANGER, Team
@@ -86,6 +88,17 @@ def test_a_token_of_somebody_who_is_not_enrolled_lets_nobody_in(team: Team) -> N
     assert access.authenticate(tokens["eve"]) == "human:eve"
     team.workspace.people.revoke("human:dana", "eve")
     assert access.authenticate(tokens["eve"]) is None
+
+
+def test_another_user_of_the_machine_reads_nothing(team: Team) -> None:
+    control = team.root / ".watchroom"
+    control.chmod(0o755)
+    (control / "journal.db").chmod(0o644)
+    with Workspace.open(team.root, create=False):
+        assert [stat.S_IMODE(each.stat().st_mode) for each in (control, control / "journal.db")] == [
+            0o700,
+            0o600,
+        ]
 
 
 async def test_a_budget_is_raised_by_who_has_the_key_not_by_who_runs_the_agent(team: Team) -> None:

@@ -289,6 +289,20 @@ def test_services_behind_abstract_sockets_are_out_of_reach(inside: Run, network:
             listening.accept()
 
 
+@pytest.mark.parametrize("network", [False, True])
+def test_an_agent_that_holds_keys_is_out_of_reach(
+    inside: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, network: bool
+) -> None:
+    path = str(tmp_path / "agent")
+    monkeypatch.setenv("SSH_AUTH_SOCK", path)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        program = f"import socket; socket.socket(socket.AF_UNIX).connect({path!r}); print('in')"
+        finished = inside(f"{python(program)}; echo $SSH_AUTH_SOCK", network=network)
+        assert finished.stdout.strip() == ""
+
+
 def test_the_environments_secrets_are_not_there(inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("API_KEY", SECRET)
     finished = inside("env; cat /proc/*/environ; set")
