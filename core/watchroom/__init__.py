@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
 __all__ = ["Agent", "Json", "Outcome", "Problem", "Row", "Toolbox", "WatchroomError", "Workspace", "Zone"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Agent": "rules.config",

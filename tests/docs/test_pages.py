@@ -1,4 +1,4 @@
-"""README.md, in both languages, and the pages in docs/: links lead somewhere, commands and keys exist."""
+"""The pages at the top, and those in docs/: links lead somewhere, commands, keys and formats exist."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
+import watchroom
+from watchroom.journal.sqlite.schema import STEPS
+from watchroom.projections.fold import FORMAT as FOLD_FORMAT
+from watchroom.rules import decisions
+from watchroom.search.database import FORMAT as SEARCH_FORMAT
+from watchroom.signing import key_file
+from watchroom.transparency import journal_tree, range_proof
 from watchroom_tui.actions import ACTIONS
 from watchroom_tui.commands import COMMANDS
 
@@ -37,7 +44,7 @@ def test_it_is_short_and_has_the_two_commands_that_are_run_as_they_stand(page: s
 
 def test_every_link_of_the_documents_leads_somewhere() -> None:
     broken = []
-    for page in (*(ROOT / name for name in PAGES), *sorted((ROOT / "docs").glob("*.md"))):
+    for page in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))):
         text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
         for link in re.findall(r"\]\(([^)\s]+)\)", text):
             path, _, anchor = link.partition("#")
@@ -60,3 +67,16 @@ def test_the_commands_and_keys_that_a_page_names_exist(page: str) -> None:
     assert set(typed) <= {command.name for command in COMMANDS}
     keys = {key for action in ACTIONS for key in action.shown_keys({})}
     assert set(re.findall(r"(?<!`)`([!-_a-~])`(?!`)", text)) <= keys | NO_KEYS.get(page, set())
+
+
+def test_the_changelog_names_the_formats_of_this_version() -> None:
+    newest = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1]
+    migrations = sorted((ROOT / "core/watchroom/journal/postgres/migrations").glob("*.sql"))
+    assert newest.startswith(watchroom.__version__)
+    for stated in (
+        f"schema {len(STEPS)} ",
+        f"migrations 01 to {migrations[-1].name[:2]}",
+        f"{FOLD_FORMAT}; {SEARCH_FORMAT}: made anew",
+        f"`{decisions.FORMAT}`; `{range_proof.FORMAT}`; `{key_file.FORMAT}`; `{journal_tree.FORM}`",
+    ):
+        assert stated in newest
