@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from watchroom.editing.tool_visibility import EDIT_TOOLS, SYNC_TOOLS
 from watchroom.errors import ToolNotFound
-from watchroom.texts import Catalogue
+from watchroom.model import ZONES
+from watchroom.texts import Catalogue, Language, catalogue
 from watchroom.toolbox.buffers import buffer_tool
 from watchroom.toolbox.tool_registry import all_tools
 
@@ -78,3 +79,9 @@ def test_each_text_of_a_tool_or_an_argument_belongs_to_one() -> None:
         found = texts(tomllib.loads((ROOT / place / "texts/en.toml").read_text("utf-8")))
         left = [key for key, _ in found if key.startswith(("tool.", "argument.")) and key not in used]
         assert left == []
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_zone_has_a_name(language: Language) -> None:
+    known = catalogue(language, "watchroom_tui.texts")
+    assert [zone for zone in ZONES if f"zone.{zone}" not in known] == []
