@@ -10,6 +10,7 @@ import pytest
 from cli.running import Captured, printed, printed_json, refusal, run
 from watchroom import Workspace
 from watchroom.rules.requests import PendingCall, Request
+from watchroom.signing import create_key_file
 from watchroom_tui.cli import REFUSED
 from watchroom_tui.signing_keys import key_path
 
@@ -93,6 +94,16 @@ def test_an_owner_makes_tokens_and_an_agents_shell_none(
         assert workspace.access.authenticate(token) == "alice"
     types.setattr("watchroom_tui.commands.mcp.find_parent_agent", lambda root, environ: "alice")
     assert "alice" in refusal(capsys, "token", team, "alice", "--as", "dana")
+
+
+def test_who_has_a_key_is_told_how_a_new_workspace_is_closed(
+    capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", "dana")
+    root = str(tmp_path / "new")
+    assert run(capsys, "init", root, "--agent", "alice")[2] == ""
+    create_key_file(key_path("dana"), "sesame", cost=16)
+    assert f"watchroom person add {root} dana" in run(capsys, "init", root)[2]
 
 
 def test_an_agents_shell_enrols_nobody(capsys: Captured, team: str, types: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from watchroom.texts import LANGUAGES, Catalogue
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
+from watchroom_tui.commands.person import suggest_closing
 from watchroom_tui.usage import WrongUsage
 
 
@@ -37,6 +38,7 @@ def run_init(args: Namespace, texts: Catalogue) -> int:
             print(texts("cli.init.empty", root=args.dir))
         for agent in workspace.config.agents.values():
             print(f"{agent.id}\t{agent.layer}\t{agent.supervisor or '-'}")
+        suggest_closing(workspace, args.dir, texts)
     return 0
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import getpass
 import os
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from watchroom.model import Json
+
+from watchroom_tui.sanitize import sanitize
 
 if TYPE_CHECKING:
     from watchroom.rules.people import People
@@ -23,6 +26,16 @@ def name_of_this_person() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return "supervisor"
+
+
+def suggest_closing(workspace: Workspace, root: str, texts: Catalogue) -> None:
+    """Say how the ``workspace`` at ``root`` is closed, where it is open and the person at this machine has a
+    key: who has none is left in peace."""
+    from watchroom_tui.signing_keys import key_path
+
+    name = name_of_this_person()
+    if os.path.exists(key_path(name)) and not workspace.people.current().is_closed:
+        print(texts("cli.person.suggestion", root=sanitize(root), name=sanitize(name)), file=sys.stderr)
 
 
 def unlock_key(workspace: Workspace, people: People, name: str, texts: Catalogue, key: str = "") -> None:

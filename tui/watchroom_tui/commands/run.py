@@ -12,6 +12,7 @@ from argparse import ArgumentParser, Namespace
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
+from watchroom_tui.commands.person import suggest_closing
 from watchroom_tui.commands.publication import publish_later
 from watchroom_tui.sanitize import sanitize_lines
 from watchroom_tui.usage import WrongUsage
@@ -71,6 +72,7 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
     )
     with Workspace.open(root, create=False, scan=False) as workspace:
         publish_later(workspace, texts)
+        suggest_closing(workspace, args.dir, texts)
         asyncio.run(run_acp(workspace, args.agent, client, options, prompt=args.prompt, on_event=show))
     for reason in failed:
         print("\n".join(sanitize_lines(reason)), file=sys.stderr)
