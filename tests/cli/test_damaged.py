@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from threading import Barrier
 
@@ -14,6 +15,7 @@ from damage import break_text
 from watchroom import Agent, Workspace
 from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
 from watchroom.journal import SqliteJournal
+from watchroom.journal.sqlite.integrity_process import find_damage_apart
 from watchroom.model import Zone
 
 NOT_UTF8 = b"\xffA\xed\xa0\x80"
@@ -41,6 +43,17 @@ DAMAGES = [
     *((column, NOT_UTF8) for column in ("message", "actor", "tool", "path", "detail", "error")),
     ("detail", b'{"a": '),
 ]
+
+
+@pytest.mark.parametrize("damaged", DAMAGES[:1], indirect=True)
+def test_another_process_finds_what_this_one_does(damaged: Path) -> None:
+    path = damaged / CONTROL / JOURNAL_NAME
+    with closing(SqliteJournal(path)) as journal:
+        found = find_damage_apart(str(path))
+        assert found == journal.problems()
+        assert found is not None
+        assert [each.path for each in found] == ["plan.md"]
+    assert find_damage_apart(str(damaged / "nothing")) is None
 
 
 @pytest.mark.parametrize("damaged", DAMAGES, indirect=True, ids=lambda damage: damage[0])

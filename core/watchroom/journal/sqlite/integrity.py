@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Final
 
-from watchroom import validation
 from watchroom.journal.protocol import Damage
+from watchroom.validation import sha256
 
 _CACHE_KIB: Final = 64 * 1024
 """Of pages, while indexes are compared with rows: with SQLite's 2 MB that reads most pages many times."""
@@ -96,5 +96,5 @@ def _wrong_contents(reader: sqlite3.Cursor) -> Iterator[Damage]:
         if content is None:
             if version is not None:
                 yield Damage(f"{of}: its content is missing", zone, path, version)
-        elif validation.sha256(content) != expected:
+        elif sha256(content) != expected:
             yield Damage(f"{of}: its content does not match its checksum", zone, path, version)

@@ -343,7 +343,10 @@ class SqliteJournal:
     @despite_damage
     def problems(self) -> list[Damage]:
         from watchroom.journal.sqlite.integrity import problems
+        from watchroom.journal.sqlite.integrity_process import MANY_ROWS, find_damage_apart
 
+        if self.last_seq() > MANY_ROWS and (found := find_damage_apart(self._path)) is not None:
+            return found
         with self._reader() as reader:
             return problems(reader, self._connect)
 
