@@ -1,0 +1,67 @@
+"""Everything that is written can be read: contrast as WCAG 2.2 computes it (1.4.3), of each pair of colours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from textual.theme import Theme
+from watchroom_tui import theme
+
+STYLES = Path(theme.__file__).parent
+LEAST = 4.5
+NAMED = ("primary", "secondary", "accent", "foreground", "background", "surface", "panel")
+STATES = ("success", "warning", "error")
+LINES_LIE_ON = (
+    *("background", "panel", "cursor", "cursor-idle", "added-back", "removed-back", "missing-back"),
+)
+"""What is beneath the lines of lists and texts: a pane, a bar, the cursor, a line of a difference."""
+DECORATION = {"line"}
+"""Frames, rules and bars beside quotations: who does not see them misses nothing."""
+
+
+def tokens(of: Theme) -> dict[str, str]:
+    """The colours of a theme, by their names in the stylesheets."""
+    return {**{name: getattr(of, name) for name in (*NAMED, *STATES)}, **of.variables}
+
+
+def luminance(colour: str) -> float:
+    parts = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def pairs() -> Iterator[tuple[str, str]]:
+    """The names of a colour and of what it is drawn on: as a rule says both, else on all that lines lie on."""
+    for file in sorted(STYLES.rglob("*.tcss")):
+        for rule in re.findall(r"\{([^{}]*)", file.read_text("utf-8")):
+            colour = re.search(r"(?<![-\w])color: \$([\w-]+)", rule)
+            back = re.search(r"(?<![-\w])background: \$([\w-]+)", rule)
+            if colour and colour[1] not in DECORATION:
+                yield from ((colour[1], each) for each in ([back[1]] if back else LINES_LIE_ON))
+            elif back:
+                yield "foreground", back[1]
+
+
+@pytest.mark.parametrize("of", theme.THEMES, ids=lambda each: each.name)
+def test_every_text_can_be_read_on_what_it_stands_on(of: Theme) -> None:
+    colours, found = tokens(of), sorted(set(pairs()))
+    assert len(found) > 100
+    weak = {
+        f"{text} on {back}": round(contrast(colours[text], colours[back]), 2)
+        for text, back in found
+        if contrast(colours[text], colours[back]) < LEAST
+    }
+    assert weak == {}
+
+
+def test_the_contrast_is_that_of_the_standard() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
