@@ -8,4 +8,4 @@ sys.path.insert(0, str(Path(__file__).parent))
 from run import main
 
 if __name__ == "__main__":  # contenders that start processes import it again
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -1,8 +1,14 @@
-"""Runs benchmarks, prints one table: ``python benchmarks/run.py [NAME …]`` or ``python -m benchmarks``."""
+"""Runs benchmarks, prints one table: ``python benchmarks/run.py [NAME …]`` or ``python -m benchmarks``.
+
+What proves that nothing is lost stands in ``reliability/``: each of its modules is a command with options of
+its own, ``python -m benchmarks torture --minutes 5``.
+"""
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import pkgutil
 import sys
 from collections.abc import Callable
 
@@ -22,6 +28,7 @@ import models
 import offloading
 import opening
 import realtime
+import reliability
 import replacing
 import reverting
 import sandboxing
@@ -70,12 +77,19 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
 }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(arguments: list[str]) -> int:
+    proofs = [each.name for each in pkgutil.iter_modules(reliability.__path__) if not each.ispkg]
+    if arguments and arguments[0] in proofs:
+        status: int = importlib.import_module(f"reliability.{arguments[0]}").main(arguments[1:])
+        return status
+    parser = argparse.ArgumentParser(
+        description="Measure, each beside its yardstick.",
+        epilog=f"With options of their own, one at a time: {', '.join(proofs)}.",
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)} (default: all)")
-    names = parser.parse_args().names or list(BENCHMARKS)
+    names = parser.parse_args(arguments).names or list(BENCHMARKS)
     if set(names) - set(BENCHMARKS):
-        parser.error(f"there are {', '.join(BENCHMARKS)}")
+        parser.error(f"there are {', '.join([*BENCHMARKS, *proofs])}")
     measures: list[Measure] = []
     for name in names:
         print(f"{name} …", file=sys.stderr, flush=True)
@@ -85,4 +99,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,110 @@
+"""What was acknowledged, kept outside the program, and what of it a workspace does not hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from watchroom import Workspace
+from watchroom.journal import Journal
+
+from reliability.workers import AGENTS, DOCUMENT, FIELD, Told, open_draft
+
+_TOKEN: Final = re.compile(r"<\d+\.\d+>")
+_BATCH: Final = 5000
+_FILES: Final = ("private", "handoff", "board", "collab")
+
+
+class Oracle:
+    """Sees the lines that workers wrote, and compares them with a workspace.
+
+    Args:
+        folder: where each worker's lines are, a file for each.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read: dict[str, int] = {}
+        self._seen_rows = 0
+        self._answered: dict[str, Told] = {}
+        self._versions: Counter[str] = Counter()
+        self._kept: set[str] = set()
+        self.edited_by_hand: set[str] = set()
+        self.acknowledged = 0
+        self.refused = 0
+
+    def listen(self) -> list[Told]:
+        """Take in what was told since, and return the answers; a torn last line was not told."""
+        new = []
+        for file in sorted(self._folder.iterdir()):
+            data = file.read_bytes()[self._read.get(file.name, 0) :]
+            whole = data[: data.rfind(b"\n") + 1]
+            self._read[file.name] = self._read.get(file.name, 0) + len(whole)
+            told: list[Told] = [json.loads(line) for line in whole.splitlines()]
+            new += [each for each in told if "success" in each]
+        for each in new:
+            self._answered[each["token"]] = each
+        self.acknowledged += sum(each["success"] for each in new)
+        self.refused += sum(not each["success"] for each in new)
+        return new
+
+    def problems(self, workspace: Workspace) -> Iterator[str]:
+        """What is lost, there twice, or there though it was refused, of all that was told so far."""
+        new = self.listen()
+        self._count_versions(workspace.journal)
+        for each in new:
+            if each["zone"] in _FILES:
+                yield from self._problems_of_version(workspace.journal, each)
+        for token, count in self._versions.items():
+            if count > 1:
+                yield f"{token} is there {count} times: {self._answered.get(token)}"
+        texts = dict(_texts(workspace))
+        for token, each in self._answered.items():
+            if each["zone"] in texts:
+                found = texts[each["zone"]].count(token)
+                if found != each["success"]:
+                    yield f"{token} is there {found} times: {each}"
+        yield from (f"an edit by hand is lost: {each}" for each in self.edited_by_hand - self._kept)
+
+    def _count_versions(self, journal: Journal) -> None:
+        while rows := journal.rows(self._seen_rows, limit=_BATCH):
+            self._seen_rows = rows[-1].seq
+            for row in rows:
+                # A conflict that is refused keeps its text, but makes no version.
+                # A draft that is flushed has all its lines in each version.
+                if row.zone not in _FILES or row.path.endswith("/draft.md") or row.sha256 is None:
+                    continue
+                tokens = _TOKEN.findall((journal.content(row.seq) or "")[:100])
+                self._kept.update(tokens)
+                # A conflict that is refused keeps its text, but makes no version.
+                if row.version is not None:
+                    self._versions.update(tokens)
+
+    def _problems_of_version(self, journal: Journal, each: Told) -> Iterator[str]:
+        token, version, row = each["token"], each.get("version"), each.get("row")
+        if version is not None:
+            found = journal.version(each["zone"], each["path"], version)
+            if found is None or token not in (journal.content(found.seq) or ""):
+                yield f"lost: {each}"
+        elif each["success"]:
+            yield f"acknowledged without a version: {each}"
+        elif row is not None and token not in (journal.content(row) or ""):
+            yield f"what was refused is not kept: {each}"
+        elif self._versions[token]:
+            yield f"refused, and there: {each}"
+
+
+def _texts(workspace: Workspace) -> Iterator[tuple[str, str]]:
+    """The text of the document, and of all buffers."""
+    toolbox = workspace.tools(AGENTS[0])
+    field = toolbox.dispatch_tool_call("realtime_get_field", {"doc_id": DOCUMENT, "field_name": FIELD})
+    yield "realtime", str(field["value"])
+    drafts = []
+    for agent in AGENTS:
+        open_draft(workspace.tools(agent))
+        drafts.append(workspace.buffers.find(agent, "draft").text)
+    yield "buffer", "\n".join(drafts)

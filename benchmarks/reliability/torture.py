@@ -1,0 +1,353 @@
+"""Eight agents work while their processes are killed, stopped and refused by the disk, clocks step, and
+files are edited by hand; after each round an oracle outside the program says what is lost:
+``python -m benchmarks torture [--minutes N | --rounds N] [--seed N] [--journal sqlite|postgresql]``.
+
+Linux alone: faults of the disk are injected with strace, steps of the clock with libfaketime, where they are
+installed; the first line says which are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes.util
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from glob import glob
+from pathlib import Path
+from typing import IO, Final, Literal
+
+import psutil
+from journals import has_server, server_addresses
+from measure import scratch
+from pty_driver import Terminal
+from watchroom import Workspace
+
+from reliability import workers
+from reliability.oracle import Oracle
+from reliability.workers import AGENTS, create_document, open_draft
+
+Backend = Literal["sqlite", "postgresql"]
+KINDS_OF_SLOTS: Final = ("write", "write", "write", "write", "write", "edit", "edit", "draft")
+KILLS_A_ROUND: Final = 25
+_DASHBOARDS: Final = 2
+_PATIENCE: Final = 60.0
+_FAULTS: Final = (
+    "fdatasync,fsync:error=EIO",
+    "pwrite64:error=ENOSPC",
+    "openat:error=ENOSPC",
+    "renameat2,renameat,rename:error=EIO",
+)
+_CLOCK_STEPS: Final = ("+0", "+3600", "-7200", "+86400")
+
+
+@dataclass(slots=True)
+class Report:
+    """What was done, and what was found."""
+
+    rounds: int = 0
+    done: Counter[str] = field(default_factory=Counter)
+    acknowledged: int = 0
+    refused: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        done = ", ".join(f"{count:,} {what}" for what, count in sorted(self.done.items()))
+        return (
+            f"{self.rounds} rounds: {done}; {self.acknowledged:,} acknowledged, {self.refused:,} refused;"
+            f" {len(self.problems)} problems"
+        )
+
+
+class Tormentor:
+    """Starts workers, one for each slot, and does to them what a machine may do.
+
+    Args:
+        orders: where the program that forks workers reads.
+        answers: where it says who was forked.
+        chance: decides all.
+        report: takes what was done.
+        first: the generation of its first worker.
+    """
+
+    def __init__(
+        self, orders: IO[str], answers: IO[str], chance: random.Random, report: Report, first: int
+    ) -> None:
+        self._orders = orders
+        self._answers = answers
+        self._chance = chance
+        self._report = report
+        self._generation = first
+        self._working: dict[int, psutil.Process] = {}
+
+    def start(self, slot: int) -> None:
+        """Fork a worker for that slot. Its number is that of no other."""
+        number = self._generation * len(AGENTS) + slot
+        self._generation += 1
+        self._orders.write(f"{KINDS_OF_SLOTS[slot]} {number}\n")
+        self._orders.flush()
+        told, process = self._answers.readline().split()
+        if int(told) != number:
+            raise RuntimeError(f"asked for worker {number}, and got {told}")
+        self._working[slot] = psutil.Process(int(process))
+
+    def kill(self, slot: int) -> None:
+        """Kill the worker of that slot, and wait until it is gone."""
+        process = self._working.pop(slot)
+        if not process.is_running():
+            # Where its disk refuses what it takes to open the workspace, a worker gives up.
+            self._report.done["workers that gave up"] += 1
+            return
+        process.send_signal(signal.SIGKILL)
+        process.wait(_PATIENCE)
+        self._report.done["kills"] += 1
+
+    def stop_awhile(self, slot: int) -> None:
+        """Let it stand still, as a laptop that is closed, while others work."""
+        process = self._working[slot]
+        if not process.is_running():
+            return
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(self._chance.uniform(0.05, 0.4))
+        process.send_signal(signal.SIGCONT)
+        self._report.done["stops"] += 1
+
+    def refuse_calls(self, slot: int) -> None:
+        """Have some of its system calls fail, for a short while."""
+        fault = (
+            f"{self._chance.choice(_FAULTS)}:when={self._chance.randint(1, 9)}+{self._chance.randint(2, 9)}"
+        )
+        calls = fault.split(":")[0]
+        command = ["strace", "-f", "-p", str(self._working[slot].pid), "-o", os.devnull]
+        command += ["-e", f"trace={calls}", "-e", f"inject={fault}"]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as strace:
+            time.sleep(self._chance.uniform(0.2, 0.5))
+            strace.terminate()
+        self._report.done["faults of the disk"] += 1
+
+    def kill_all(self) -> None:
+        """End a round: in any order, each wherever it is."""
+        slots = list(self._working)
+        self._chance.shuffle(slots)
+        for slot in slots:
+            self.kill(slot)
+
+
+def torture(
+    address: str,
+    checkout: str | None,
+    folder: Path,
+    *,
+    rounds: int,
+    until: float,
+    seed: int,
+    dashboards: int = _DASHBOARDS,
+    faults: bool = True,
+) -> Report:
+    """Work and break, round by round.
+
+    Args:
+        address: of the workspace: a folder, or a server's.
+        checkout: the folder of its files, where the address is a server's.
+        folder: where workers tell; outside the workspace.
+        rounds: so many at most.
+        until: no round begins after this moment of the monotonic clock.
+        seed: of the first round; the next has the next.
+        dashboards: so many are open throughout, and must live to the end.
+        faults: whether system calls are made to fail, which takes strace.
+
+    Returns:
+        What was done, and what was found; each problem names its round's seed.
+    """
+    told = folder / "told"
+    told.mkdir()
+    oracle, report = Oracle(told), Report()
+    with Workspace.open(address, AGENTS, checkout=checkout) as workspace:
+        create_document(workspace)
+        for agent in AGENTS:
+            open_draft(workspace.tools(agent))
+    files = Path(checkout or address)
+    with ExitStack() as stack:
+        shown = [stack.enter_context(_dashboard(address, checkout)) for _ in range(dashboards)]
+        clock = folder / "clock"
+        _step(clock, _CLOCK_STEPS[0])
+        orders, answers = stack.enter_context(_forking(address, checkout, told, clock))
+        for number in range(seed, seed + rounds):
+            if time.monotonic() > until:
+                break
+            first = (number - seed) * 10 * KILLS_A_ROUND
+            tormentor = Tormentor(orders, answers, random.Random(number), report, first)
+            _round(tormentor, oracle, files, clock, random.Random(number), report, faults)
+            found = _examine(address, checkout, oracle)
+            found += [f"dashboard {n} ended" for n, each in enumerate(shown) if not _lives(each)]
+            report.rounds += 1
+            report.acknowledged, report.refused = oracle.acknowledged, oracle.refused
+            report.problems += [f"seed {number}: {each}" for each in found]
+            print(f"seed {number}: {report}", file=sys.stderr, flush=True)
+    return report
+
+
+def _round(
+    tormentor: Tormentor,
+    oracle: Oracle,
+    files: Path,
+    clock: Path,
+    chance: random.Random,
+    report: Report,
+    faults: bool,
+) -> None:
+    try:
+        for slot in range(len(AGENTS)):
+            tormentor.start(slot)
+        edited: set[str] = set()
+        begun = report.done["kills"]
+        while report.done["kills"] - begun < KILLS_A_ROUND - len(AGENTS):
+            time.sleep(chance.uniform(0.02, 0.2))
+            slot, what = chance.randrange(len(AGENTS)), chance.random()
+            if what < 0.6:
+                tormentor.kill(slot)
+                tormentor.start(slot)
+            elif what < 0.75:
+                tormentor.stop_awhile(slot)
+            elif what < 0.85 and faults:
+                tormentor.refuse_calls(slot)
+            elif what < 0.92:
+                _step(clock, chance.choice(_CLOCK_STEPS))
+                report.done["steps of the clock"] += _faketime() is not None
+            else:
+                _edit_by_hand(files, edited, oracle, report)
+    finally:
+        tormentor.kill_all()
+
+
+def _edit_by_hand(files: Path, edited: set[str], oracle: Oracle, report: Report) -> None:
+    """As an editor does: a new file takes the old one's place. One edit of each file in a round, so that no
+    edit takes the place of another before anybody saw it."""
+    name = f"{len(edited)}.md"
+    place = files / "collaborative/current/plans" / name
+    if name in edited or not place.parent.is_dir() or len(edited) == 5:
+        return
+    edited.add(name)
+    report.done["edits by hand"] += 1
+    token = f"<{10**9}.{report.done['edits by hand']}>"
+    draft = files.parent / f"{files.name}-draft"
+    draft.write_text(f"{token} by hand\n")
+    draft.replace(place)
+    oracle.edited_by_hand.add(token)
+
+
+def _examine(address: str, checkout: str | None, oracle: Oracle) -> list[str]:
+    """What the oracle and ``verify`` find in the workspace, once it was opened again."""
+    with Workspace.open(address, checkout=checkout) as workspace:
+        workspace.scan()
+        return [*oracle.problems(workspace), *(f"verify: {each}" for each in workspace.verify())]
+
+
+@contextmanager
+def _forking(
+    address: str, checkout: str | None, told: Path, clock: Path
+) -> Iterator[tuple[IO[str], IO[str]]]:
+    """The program that forks workers, whose clock stands as ``clock`` says."""
+    library = _faketime()
+    faked = {
+        "LD_PRELOAD": library or "",
+        "FAKETIME_TIMESTAMP_FILE": str(clock),
+        "FAKETIME_NO_CACHE": "1",
+        "DONT_FAKE_MONOTONIC": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "reliability.workers",
+        address,
+        str(told),
+        *([checkout] if checkout else []),
+    ]
+    with (
+        (told.parent / "workers.log").open("w") as log,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            cwd=Path(workers.__file__).parents[1],
+            env={**os.environ, **(faked if library else {})},
+        ) as process,
+    ):
+        if process.stdin is None or process.stdout is None:
+            raise RuntimeError("the program has no pipes")
+        yield process.stdin, process.stdout
+        process.stdin.close()
+
+
+def _step(clock: Path, offset: str) -> None:
+    """Set the clock of all workers. Nobody reads half of it."""
+    draft = clock.with_suffix(".new")
+    draft.write_text(offset)
+    draft.replace(clock)
+
+
+def _faketime() -> str | None:
+    """The library that steps clocks, None where it is not installed."""
+    found = glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
+    return found[0] if found else ctypes.util.find_library("faketimeMT")
+
+
+@contextmanager
+def _dashboard(address: str, checkout: str | None) -> Iterator[Terminal]:
+    command = [sys.executable, "-m", "watchroom_tui.cli", "open", checkout or address]
+    with Terminal(command) as terminal:
+        terminal.wait_for_text("Activity", timeout=_PATIENCE)
+        yield terminal
+
+
+def _lives(terminal: Terminal) -> bool:
+    return psutil.pid_exists(terminal.pid) and psutil.Process(terminal.pid).status() != psutil.STATUS_ZOMBIE
+
+
+def main(arguments: list[str]) -> int:
+    """Torture on each journal in turn, and print what was found; the result is 1 where anything was."""
+    parser = argparse.ArgumentParser(prog="benchmarks torture", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=5.0, help="of all (default: 5)")
+    parser.add_argument("--rounds", type=int, default=10_000, help="at most, on each journal")
+    parser.add_argument("--seed", type=int, default=1, help="of the first round")
+    parser.add_argument("--journal", choices=["sqlite", "postgresql"], help="only this one")
+    parser.add_argument("--no-faults", action="store_true", help="no system call is made to fail")
+    given = parser.parse_args(arguments)
+    # So that what was started is ended, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    print(f"strace: {bool(shutil.which('strace'))}, libfaketime: {bool(_faketime())}", file=sys.stderr)
+    backends: list[Backend] = [given.journal] if given.journal else ["sqlite"]
+    if not given.journal and has_server():
+        backends.append("postgresql")
+    reports = {}
+    for backend in backends:
+        until = time.monotonic() + 60 * given.minutes / len(backends)
+        with scratch() as folder, ExitStack() as stack:
+            team = os.path.join(folder, "team")
+            address = team
+            if backend == "postgresql":
+                address = stack.enter_context(server_addresses())("torture")
+            reports[backend] = torture(
+                address,
+                team if backend == "postgresql" else None,
+                Path(folder),
+                rounds=given.rounds,
+                until=until,
+                seed=given.seed,
+                faults=not given.no_faults and shutil.which("strace") is not None,
+            )
+    for name, report in reports.items():
+        print(f"{name}: {report}")
+        print("".join(f"  {each}\n" for each in report.problems), end="")
+    return int(any(report.problems for report in reports.values()))
