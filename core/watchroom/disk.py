@@ -30,6 +30,7 @@ from watchroom.files import (
 
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_SPARES: Final = 8
+_SCRATCH_PREFIX: Final = "w"
 _BLOCK: Final = 512
 """Bytes, by which a file's place on disk is counted."""
 MAX_DEPTH: Final = 512
@@ -233,7 +234,7 @@ class Folder:
             if rewrite_spare(self._scratch_fd, name, data, self._spare_mode):
                 return name
             self._drop(name)
-        name = f"w{os.getpid():x}-{next(self._numbers):x}"
+        name = f"{_SCRATCH_PREFIX}{os.getpid():x}-{next(self._numbers):x}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | FILE_FLAGS
         file = os.open(name, flags, 0o600 if is_private else 0o666, dir_fd=self._scratch_fd)
         try:
@@ -315,12 +316,18 @@ class Folder:
             return None
 
     def clear_scratch(self, older_than: float) -> None:
-        """Remove what writers that died left behind more than ``older_than`` seconds ago."""
+        """Remove what writers that died left behind more than ``older_than`` seconds ago.
+
+        Age alone does not tell: a clock that steps makes files old that are being written. Nor does the
+        process alone: in a container its number means another one.
+        """
         horizon = time.time() - older_than
         with os.scandir(self.scratch) as found:
             for entry in found:
                 with contextlib.suppress(FileNotFoundError):
-                    if entry.stat(follow_symlinks=False).st_mtime < horizon:
+                    is_old = entry.stat(follow_symlinks=False).st_mtime < horizon
+                    writer = _writer(entry.name)
+                    if is_old and (writer is None or not _may_be_running(writer)):
                         os.unlink(entry.path)
 
     @contextlib.contextmanager
@@ -352,6 +359,27 @@ def _step(fd: int, part: str, *, make: bool) -> int:
     with contextlib.suppress(FileExistsError):
         os.mkdir(part, dir_fd=fd)
     return os.open(part, _FOLDER_FLAGS, dir_fd=fd)
+
+
+def _writer(name: str) -> int | None:
+    """The number of the process that made the scratch file ``name``, None where it tells of none."""
+    number, separator, _ = name.removeprefix(_SCRATCH_PREFIX).partition("-")
+    try:
+        return int(number, 16) if separator and name.startswith(_SCRATCH_PREFIX) else None
+    except ValueError:
+        return None
+
+
+def _may_be_running(process: int) -> bool:
+    """Whether a process of the number ``process`` runs on this machine. A number may mean another process
+    than before, so that only False is certain."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _read_if_there(fd: int, name: str) -> bytes | None:

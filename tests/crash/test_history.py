@@ -6,6 +6,8 @@ import errno
 import hashlib
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,3 +68,20 @@ def test_files_that_follow_behind_are_written_when_the_disk_has_space_again(
     with Workspace.open(root) as workspace:
         assert (root / "collaborative/.versions/plan.md/v1.txt").read_text() == "0"
         assert workspace.verify() == []
+
+
+def test_a_clock_that_steps_takes_nothing_from_a_process_that_writes(root: Path) -> None:
+    scratch = root / ".watchroom/tmp"
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        alice = workspace.tools("alice")
+        for n in range(2):
+            ok(alice, "collab_write", filepath="plan.md", content=f"{n}", message="m", expected_version=n)
+        own = [each.name for each in scratch.iterdir()]
+        assert own
+        ended = subprocess.Popen([sys.executable, "-c", ""])
+        ended.wait()
+        (scratch / f"w{ended.pid:x}-1").write_text("left behind")
+        for each in scratch.iterdir():
+            os.utime(each, (0, 0))
+        Workspace.open(root).close()
+        assert [each.name for each in scratch.iterdir()] == own
