@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import resource
+import signal
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
 
@@ -24,8 +26,10 @@ from journal.conformance import (
 )
 from watchroom.errors import JournalError
 from watchroom.journal import Journal, Snapshot, SqliteJournal
+from watchroom.journal.errors import OutcomeUnknown
 from watchroom.journal.sqlite import INLINE_BYTES
 from watchroom.journal.sqlite.read_only import ReadOnlyJournal
+from watchroom.model import Write
 
 WRITE_UNTIL_KILLED = """
 import sys
@@ -143,3 +147,39 @@ def test_snapshots_lie_beside_the_journal_and_a_damaged_or_deleted_file_of_them_
         assert journal.snapshot("f/1") == Snapshot(30, b"thirty")
     with closing(ReadOnlyJournal(tmp_path / "journal.db")) as journal, pytest.raises(JournalError):
         journal.keep_snapshot("f/1", 40, b"forty")
+
+
+@contextmanager
+def failing_disk(wal: Path, *, times: int | None) -> Iterator[None]:
+    """The disk takes nothing more beyond the end of the log, so many ``times`` (None: each time)."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def work_again(*_: object) -> None:
+        nonlocal times
+        times = None if times is None else times - 1
+        if times == 0:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    before = signal.signal(signal.SIGXFSZ, work_again)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (wal.stat().st_size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+
+
+def test_a_commit_that_the_disk_fails_once_is_written_again_and_one_that_fails_twice_is_uncertain(
+    tmp_path: Path,
+) -> None:
+    wal = tmp_path / "journal.db-wal"
+    with closing(SqliteJournal(tmp_path / "journal.db")) as journal:
+        journal.append([Write("ann", "t", "collab", "first", "1")])
+        with failing_disk(wal, times=1):
+            (row, _), *_ = journal.append([Write("ann", "t", "collab", "second", "2" * 9000)])
+        assert [row.version, journal.content(row.seq)] == [1, "2" * 9000]
+        with failing_disk(wal, times=None), pytest.raises(OutcomeUnknown):
+            journal.append([Write("ann", "t", "collab", "third", "3" * 90_000)])
+        journal.append([Write("ann", "t", "collab", "fourth", "4")])
+        assert [each.path for each in all_rows(journal)] == ["first", "second", "fourth"]
+        assert journal.problems() == []

@@ -12,7 +12,8 @@ class JournalUnreachable(JournalError):
 
 
 class OutcomeUnknown(JournalError):
-    """The server went away before it said what became of an append, which is a row or not. Values: reason."""
+    """The server went away, or the disk failed, before it was certain what became of an append: it is a row
+    or not. Values: reason."""
 
     code = "outcome_unknown"
 

@@ -14,6 +14,7 @@ from threading import Lock
 from typing import Final
 
 from watchroom.errors import JournalError
+from watchroom.journal.errors import OutcomeUnknown
 from watchroom.journal.sqlite.queries import INSERT, LAST, LOOK_UP, find_head, find_heads, look_up_few
 from watchroom.model import Appended, Draft, Row, Write, Zone
 from watchroom.process_lock import ProcessLock
@@ -25,6 +26,10 @@ _FEW: Final = 6
 """Up to so many paths are asked for by parameters of their own: SQLite keeps a statement for each number."""
 MOST_HEADS: Final = 256
 """How many heads are read at a time."""
+_UNCERTAIN: Final = frozenset(
+    {sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC}
+)
+"""Errors of a commit after which it may be recovered from the write-ahead log, or not."""
 _log = logging.getLogger("watchroom")
 
 
@@ -49,14 +54,20 @@ class Writer:
     ) -> list[Appended]:
         """Make rows of ``drafts`` in one transaction; ``text_factory`` decodes the texts that it reads.
 
-        Raises `WorkspaceLocked`, `JournalError`, and what SQLite raises; with ``all_or_nothing`` `HeadsMoved`
+        Raises `WorkspaceLocked`, `JournalError`, `OutcomeUnknown` where the disk failed so that nobody can
+        tell, and what SQLite raises; with ``all_or_nothing`` `HeadsMoved`
         where one would be refused.
         """
         with self._locked() as lock:
             self._connection.text_factory = text_factory
             durable = any(isinstance(draft, Write) or draft.durable for draft in drafts)
             self.synchronise("FULL" if durable else "NORMAL")
-            appended, newest = self._append(drafts, all_or_nothing)
+            try:
+                appended, newest = self._append(drafts, all_or_nothing)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode not in _UNCERTAIN:
+                    raise
+                appended, newest = self._append_again(drafts, all_or_nothing)
             if newest is not None:
                 _announce(lock, newest)
         return appended
@@ -113,6 +124,16 @@ class Writer:
                 # Somebody wrote who does not know of the lock, after the journal was looked at.
                 return self._append_all(drafts, all_or_nothing)
         return self._append_all(drafts, all_or_nothing)
+
+    def _append_again(
+        self, drafts: Sequence[Draft], all_or_nothing: bool
+    ) -> tuple[list[Appended], Row | None]:
+        """`_append` after the disk failed a commit. What was written of it may stand in the write-ahead log,
+        where whoever recovers the log takes it for a commit; written once more, it is one."""
+        try:
+            return self._append(drafts, all_or_nothing)
+        except sqlite3.OperationalError as error:
+            raise OutcomeUnknown(reason=str(error)) from error
 
     def _append_one(self, drafts: Sequence[Draft]) -> tuple[list[Appended], Row | None]:
         """Without a transaction around it: that the row's number is still free is all that has to hold."""
