@@ -26,7 +26,6 @@ from journal.conformance import (
 )
 from watchroom.errors import JournalError
 from watchroom.journal import Journal, Snapshot, SqliteJournal
-from watchroom.journal.errors import OutcomeUnknown
 from watchroom.journal.sqlite import INLINE_BYTES
 from watchroom.journal.sqlite.read_only import ReadOnlyJournal
 from watchroom.model import Write
@@ -169,7 +168,7 @@ def failing_disk(wal: Path, *, times: int | None) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, before)
 
 
-def test_a_commit_that_the_disk_fails_once_is_written_again_and_one_that_fails_twice_is_uncertain(
+def test_a_commit_that_the_disk_fails_once_is_written_again_and_one_that_fails_twice_is_no_row(
     tmp_path: Path,
 ) -> None:
     wal = tmp_path / "journal.db-wal"
@@ -178,7 +177,7 @@ def test_a_commit_that_the_disk_fails_once_is_written_again_and_one_that_fails_t
         with failing_disk(wal, times=1):
             (row, _), *_ = journal.append([Write("ann", "t", "collab", "second", "2" * 9000)])
         assert [row.version, journal.content(row.seq)] == [1, "2" * 9000]
-        with failing_disk(wal, times=None), pytest.raises(OutcomeUnknown):
+        with failing_disk(wal, times=None), pytest.raises(JournalError):
             journal.append([Write("ann", "t", "collab", "third", "3" * 90_000)])
         journal.append([Write("ann", "t", "collab", "fourth", "4")])
         assert [each.path for each in all_rows(journal)] == ["first", "second", "fourth"]

@@ -26,10 +26,10 @@ _FEW: Final = 6
 """Up to so many paths are asked for by parameters of their own: SQLite keeps a statement for each number."""
 MOST_HEADS: Final = 256
 """How many heads are read at a time."""
-_UNCERTAIN: Final = frozenset(
-    {sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC}
-)
-"""Errors of a commit after which it may be recovered from the write-ahead log, or not."""
+_OF_SYNC: Final = frozenset({sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC})
+"""Errors after which a commit may be recovered from the write-ahead log, or not."""
+_OF_DISK: Final = _OF_SYNC | {sqlite3.SQLITE_IOERR_WRITE}
+"""Errors after which a commit is tried once more."""
 _log = logging.getLogger("watchroom")
 
 
@@ -65,9 +65,9 @@ class Writer:
             try:
                 appended, newest = self._append(drafts, all_or_nothing)
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode not in _UNCERTAIN:
+                if error.sqlite_errorcode not in _OF_DISK:
                     raise
-                appended, newest = self._append_again(drafts, all_or_nothing)
+                appended, newest = self._append_again(drafts, all_or_nothing, error)
             if newest is not None:
                 _announce(lock, newest)
         return appended
@@ -126,14 +126,16 @@ class Writer:
         return self._append_all(drafts, all_or_nothing)
 
     def _append_again(
-        self, drafts: Sequence[Draft], all_or_nothing: bool
+        self, drafts: Sequence[Draft], all_or_nothing: bool, before: sqlite3.OperationalError
     ) -> tuple[list[Appended], Row | None]:
-        """`_append` after the disk failed a commit. What was written of it may stand in the write-ahead log,
-        where whoever recovers the log takes it for a commit; written once more, it is one."""
+        """`_append` after the disk failed a commit. What was not synced of it may stand in the write-ahead
+        log, where whoever recovers the log takes it for a commit; written once more, it is one."""
         try:
             return self._append(drafts, all_or_nothing)
         except sqlite3.OperationalError as error:
-            raise OutcomeUnknown(reason=str(error)) from error
+            if {before.sqlite_errorcode, error.sqlite_errorcode} & _OF_SYNC:
+                raise OutcomeUnknown(reason=str(error)) from error
+            raise
 
     def _append_one(self, drafts: Sequence[Draft]) -> tuple[list[Appended], Row | None]:
         """Without a transaction around it: that the row's number is still free is all that has to hold."""
