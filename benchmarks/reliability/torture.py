@@ -1,15 +1,13 @@
-"""Eight agents work while their processes are killed, stopped and refused by the disk, clocks step, and
-files are edited by hand; after each round an oracle outside the program says what is lost:
+"""Agents work while their processes are killed, stopped and refused by the disk, clocks step, and files are
+edited by hand; after each round an oracle outside the program says what is lost:
 ``python -m benchmarks torture [--minutes N | --rounds N] [--seed N] [--journal sqlite|postgresql]``.
 
-Linux alone: faults of the disk are injected with strace, steps of the clock with libfaketime, where they are
-installed; the first line says which are.
+Linux alone: faults of the disk are injected with strace, where it is installed; the first line says so.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes.util
 import os
 import random
 import shutil
@@ -21,7 +19,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from glob import glob
 from pathlib import Path
 from typing import IO, Final, Literal
 
@@ -30,13 +27,15 @@ from journals import has_server, server_addresses
 from measure import scratch
 from pty_driver import Terminal
 from watchroom import Workspace
+from watchroom.verify import Problem
 
-from reliability import workers
-from reliability.oracle import Oracle
-from reliability.workers import AGENTS, create_document, open_draft
+from reliability.torturing.clock import SteppedClock
+from reliability.torturing.companions import ATTACHED, AttachedAgent, Society
+from reliability.torturing.oracle import Oracle
+from reliability.torturing.workers import AGENTS, create_document, create_task, open_draft, telling
 
 Backend = Literal["sqlite", "postgresql"]
-KINDS_OF_SLOTS: Final = ("write", "write", "write", "write", "write", "edit", "edit", "draft")
+KINDS_OF_SLOTS: Final = ("write", "write", "write", "write", "edit", "edit", "draft", "command")
 KILLS_A_ROUND: Final = 25
 _DASHBOARDS: Final = 2
 _PATIENCE: Final = 60.0
@@ -46,7 +45,7 @@ _FAULTS: Final = (
     "openat:error=ENOSPC",
     "renameat2,renameat,rename:error=EIO",
 )
-_CLOCK_STEPS: Final = ("+0", "+3600", "-7200", "+86400")
+_CLOCK_STEPS: Final = (0, 3600, -7200, 86_400)
 
 
 @dataclass(slots=True)
@@ -57,13 +56,14 @@ class Report:
     done: Counter[str] = field(default_factory=Counter)
     acknowledged: int = 0
     refused: int = 0
+    uncertain: int = 0
     problems: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         done = ", ".join(f"{count:,} {what}" for what, count in sorted(self.done.items()))
         return (
-            f"{self.rounds} rounds: {done}; {self.acknowledged:,} acknowledged, {self.refused:,} refused;"
-            f" {len(self.problems)} problems"
+            f"{self.rounds} rounds: {done}; {self.acknowledged:,} acknowledged, {self.refused:,} refused,"
+            f" of which {self.uncertain:,} as uncertain; {len(self.problems)} problems"
         )
 
 
@@ -90,7 +90,7 @@ class Tormentor:
 
     def start(self, slot: int) -> None:
         """Fork a worker for that slot. Its number is that of no other."""
-        number = self._generation * len(AGENTS) + slot
+        number = self._generation * len(KINDS_OF_SLOTS) + slot
         self._generation += 1
         self._orders.write(f"{KINDS_OF_SLOTS[slot]} {number}\n")
         self._orders.flush()
@@ -167,65 +167,105 @@ def torture(
     Returns:
         What was done, and what was found; each problem names its round's seed.
     """
-    told = folder / "told"
+    told, task = folder / "told", folder / "task"
     told.mkdir()
-    oracle, report = Oracle(told), Report()
-    with Workspace.open(address, AGENTS, checkout=checkout) as workspace:
+    oracle, report = Oracle(told, task), Report()
+    with Workspace.open(address, [*AGENTS, ATTACHED], checkout=checkout) as workspace:
         create_document(workspace)
+        create_task(workspace, str(task))
         for agent in AGENTS:
             open_draft(workspace.tools(agent))
-    files = Path(checkout or address)
+    clock = folder / "clock"
+    scene = _Scene(address, checkout, told, SteppedClock(clock), oracle, report, faults)
     with ExitStack() as stack:
         shown = [stack.enter_context(_dashboard(address, checkout)) for _ in range(dashboards)]
-        clock = folder / "clock"
-        _step(clock, _CLOCK_STEPS[0])
         orders, answers = stack.enter_context(_forking(address, checkout, told, clock))
         for number in range(seed, seed + rounds):
             if time.monotonic() > until:
                 break
             first = (number - seed) * 10 * KILLS_A_ROUND
             tormentor = Tormentor(orders, answers, random.Random(number), report, first)
-            _round(tormentor, oracle, files, clock, random.Random(number), report, faults)
-            found = _examine(address, checkout, oracle)
+            with scene.companions(number):
+                scene.run_round(tormentor, random.Random(number))
+            found = scene.examine()
             found += [f"dashboard {n} ended" for n, each in enumerate(shown) if not _lives(each)]
             report.rounds += 1
             report.acknowledged, report.refused = oracle.acknowledged, oracle.refused
+            report.uncertain = oracle.uncertain
             report.problems += [f"seed {number}: {each}" for each in found]
-            print(f"seed {number}: {report}", file=sys.stderr, flush=True)
+            print(f"seed {number}: {report}", *found, sep="\n  ", file=sys.stderr, flush=True)
     return report
 
 
-def _round(
-    tormentor: Tormentor,
-    oracle: Oracle,
-    files: Path,
-    clock: Path,
-    chance: random.Random,
-    report: Report,
-    faults: bool,
-) -> None:
-    try:
-        for slot in range(len(AGENTS)):
-            tormentor.start(slot)
-        edited: set[str] = set()
-        begun = report.done["kills"]
-        while report.done["kills"] - begun < KILLS_A_ROUND - len(AGENTS):
-            time.sleep(chance.uniform(0.02, 0.2))
-            slot, what = chance.randrange(len(AGENTS)), chance.random()
-            if what < 0.6:
-                tormentor.kill(slot)
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """A workspace that is tortured."""
+
+    address: str
+    checkout: str | None
+    told: Path
+    clock: SteppedClock
+    oracle: Oracle
+    report: Report
+    faults: bool
+
+    @contextmanager
+    def companions(self, number: int) -> Iterator[None]:
+        """A society and an attached agent at work, which are killed at the end. Both know folders alone."""
+        if self.checkout is not None:
+            yield
+            return
+        society = Society(self.address, number)
+        # Forked workers have lower numbers.
+        attached = AttachedAgent(self.address, 10**8 + number, telling(str(self.told), 10**8 + number))
+        try:
+            yield
+        finally:
+            self.report.done["kills"] += society.kill() + attached.kill()
+
+    def run_round(self, tormentor: Tormentor, chance: random.Random) -> None:
+        """Until `KILLS_A_ROUND` workers were killed."""
+        done = self.report.done
+        try:
+            for slot in range(len(KINDS_OF_SLOTS)):
                 tormentor.start(slot)
-            elif what < 0.75:
-                tormentor.stop_awhile(slot)
-            elif what < 0.85 and faults:
-                tormentor.refuse_calls(slot)
-            elif what < 0.92:
-                _step(clock, chance.choice(_CLOCK_STEPS))
-                report.done["steps of the clock"] += _faketime() is not None
-            else:
-                _edit_by_hand(files, edited, oracle, report)
-    finally:
-        tormentor.kill_all()
+            edited: set[str] = set()
+            begun = done["kills"]
+            while done["kills"] - begun < KILLS_A_ROUND - len(KINDS_OF_SLOTS):
+                time.sleep(chance.uniform(0.02, 0.2))
+                slot, what = chance.randrange(len(KINDS_OF_SLOTS)), chance.random()
+                if what < 0.6:
+                    tormentor.kill(slot)
+                    tormentor.start(slot)
+                elif what < 0.75:
+                    tormentor.stop_awhile(slot)
+                elif what < 0.85 and self.faults:
+                    tormentor.refuse_calls(slot)
+                elif what < 0.92:
+                    self.clock.step(chance.choice(_CLOCK_STEPS))
+                    done["steps of the clock"] += 1
+                else:
+                    _edit_by_hand(Path(self.checkout or self.address), edited, self.oracle, self.report)
+        finally:
+            tormentor.kill_all()
+
+    def examine(self) -> list[str]:
+        """What the oracle and ``verify`` find in the workspace, once it was opened again."""
+        with Workspace.open(self.address, checkout=self.checkout) as workspace:
+            workspace.scan()
+            found = [*self.oracle.problems(workspace)]
+            for each in workspace.verify():
+                if _is_told(workspace, each):
+                    self.report.done["files that the disk refused, as rows say"] += 1
+                else:
+                    found.append(f"verify: {each}")
+            return [*found, *(f"after repair: {each}" for each in workspace.repair())]
+
+
+def _is_told(workspace: Workspace, problem: Problem) -> bool:
+    """Whether a row says that the disk refused a file of that path."""
+    lately = workspace.journal.refused(problem.zone, problem.path, limit=1000)
+    return any(row.error == "not_laid_out" for row in lately)
 
 
 def _edit_by_hand(files: Path, edited: set[str], oracle: Oracle, report: Report) -> None:
@@ -244,32 +284,19 @@ def _edit_by_hand(files: Path, edited: set[str], oracle: Oracle, report: Report)
     oracle.edited_by_hand.add(token)
 
 
-def _examine(address: str, checkout: str | None, oracle: Oracle) -> list[str]:
-    """What the oracle and ``verify`` find in the workspace, once it was opened again."""
-    with Workspace.open(address, checkout=checkout) as workspace:
-        workspace.scan()
-        return [*oracle.problems(workspace), *(f"verify: {each}" for each in workspace.verify())]
-
-
 @contextmanager
 def _forking(
     address: str, checkout: str | None, told: Path, clock: Path
 ) -> Iterator[tuple[IO[str], IO[str]]]:
-    """The program that forks workers, whose clock stands as ``clock`` says."""
-    library = _faketime()
-    faked = {
-        "LD_PRELOAD": library or "",
-        "FAKETIME_TIMESTAMP_FILE": str(clock),
-        "FAKETIME_NO_CACHE": "1",
-        "DONT_FAKE_MONOTONIC": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }
+    """The program that forks workers, whose wall clock is that of ``clock``."""
+    module = "reliability.torturing.workers"
     command = [
         sys.executable,
         "-m",
-        "reliability.workers",
+        module,
         address,
         str(told),
+        str(clock),
         *([checkout] if checkout else []),
     ]
     with (
@@ -280,27 +307,13 @@ def _forking(
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
-            cwd=Path(workers.__file__).parents[1],
-            env={**os.environ, **(faked if library else {})},
+            cwd=Path(__file__).parents[1],
         ) as process,
     ):
         if process.stdin is None or process.stdout is None:
             raise RuntimeError("the program has no pipes")
         yield process.stdin, process.stdout
         process.stdin.close()
-
-
-def _step(clock: Path, offset: str) -> None:
-    """Set the clock of all workers. Nobody reads half of it."""
-    draft = clock.with_suffix(".new")
-    draft.write_text(offset)
-    draft.replace(clock)
-
-
-def _faketime() -> str | None:
-    """The library that steps clocks, None where it is not installed."""
-    found = glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
-    return found[0] if found else ctypes.util.find_library("faketimeMT")
 
 
 @contextmanager
@@ -326,7 +339,7 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     # So that what was started is ended, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    print(f"strace: {bool(shutil.which('strace'))}, libfaketime: {bool(_faketime())}", file=sys.stderr)
+    print(f"strace: {bool(shutil.which('strace'))}", file=sys.stderr)
     backends: list[Backend] = [given.journal] if given.journal else ["sqlite"]
     if not given.journal and has_server():
         backends.append("postgresql")

@@ -12,10 +12,12 @@ from typing import Final
 from watchroom import Workspace
 from watchroom.journal import Journal
 
-from reliability.workers import AGENTS, DOCUMENT, FIELD, Told, open_draft
+from reliability.torturing.workers import AGENTS, DOCUMENT, FIELD, LOG, Told, open_draft
 
 _TOKEN: Final = re.compile(r"<\d+\.\d+>")
 _BATCH: Final = 5000
+_UNCERTAIN: Final = ("outcome_unknown",)
+"""Who is answered so looks before he repeats a call."""
 _FILES: Final = ("private", "handoff", "board", "collab")
 
 
@@ -24,10 +26,12 @@ class Oracle:
 
     Args:
         folder: where each worker's lines are, a file for each.
+        task: the folder in which commands run.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, task: Path) -> None:
         self._folder = folder
+        self._task = task
         self._read: dict[str, int] = {}
         self._seen_rows = 0
         self._answered: dict[str, Told] = {}
@@ -36,6 +40,7 @@ class Oracle:
         self.edited_by_hand: set[str] = set()
         self.acknowledged = 0
         self.refused = 0
+        self.uncertain = 0
 
     def listen(self) -> list[Told]:
         """Take in what was told since, and return the answers; a torn last line was not told."""
@@ -50,6 +55,7 @@ class Oracle:
             self._answered[each["token"]] = each
         self.acknowledged += sum(each["success"] for each in new)
         self.refused += sum(not each["success"] for each in new)
+        self.uncertain += sum(each["error"] in _UNCERTAIN for each in new)
         return new
 
     def problems(self, workspace: Workspace) -> Iterator[str]:
@@ -64,10 +70,15 @@ class Oracle:
                 yield f"{token} is there {count} times: {self._answered.get(token)}"
         texts = dict(_texts(workspace))
         for token, each in self._answered.items():
-            if each["zone"] in texts:
+            if each["zone"] in texts and each["error"] not in _UNCERTAIN:
                 found = texts[each["zone"]].count(token)
                 if found != each["success"]:
                     yield f"{token} is there {found} times: {each}"
+        log = self._task / LOG
+        lines = Counter(log.read_text().split() if log.exists() else ())
+        for token, each in self._answered.items():
+            if each["zone"] == "command" and each["success"] and lines[token] != 1:
+                yield f"{token} was run {lines[token]} times: {each}"
         yield from (f"an edit by hand is lost: {each}" for each in self.edited_by_hand - self._kept)
 
     def _count_versions(self, journal: Journal) -> None:
@@ -94,7 +105,7 @@ class Oracle:
             yield f"acknowledged without a version: {each}"
         elif row is not None and token not in (journal.content(row) or ""):
             yield f"what was refused is not kept: {each}"
-        elif self._versions[token]:
+        elif self._versions[token] and each["error"] not in _UNCERTAIN:
             yield f"refused, and there: {each}"
 
 

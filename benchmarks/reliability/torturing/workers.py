@@ -1,9 +1,9 @@
 """Processes that work in a workspace, tell what was acknowledged, and wait to be killed.
 
-``python -m reliability.workers ADDRESS FOLDER [CHECKOUT]``: reads orders, one a line, ``KIND NUMBER``. For
-each it forks a worker, which writes its lines to a file of that number in FOLDER: first what it is about to
-do, then how it was answered. On its own output it prints ``NUMBER PID``. Forking saves each worker the start
-of an interpreter.
+``python -m reliability.torturing.workers ADDRESS FOLDER CLOCK [CHECKOUT]``: reads orders, one a line, ``KIND
+NUMBER``. For each it forks a worker, which writes its lines to a file of that number in FOLDER: first what it
+is about to do, then how it was answered. Its wall clock is that of CLOCK. On its own output it prints
+``NUMBER PID``. Forking saves each worker the start of an interpreter.
 """
 
 from __future__ import annotations
@@ -16,14 +16,23 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from itertools import count
+from pathlib import Path
 from typing import Final, NotRequired, TypedDict
 
-from watchroom import Json, Toolbox, Workspace
+from watchroom import Agent, Json, Toolbox, Workspace
+from watchroom.files import write_all
 from watchroom.model import Zone
+from watchroom.sandbox.probe import SandboxProbe
+
+from reliability.torturing.clock import SteppedClock
 
 AGENTS: Final = ("alice", "bob", "charlie", "dana", "erin", "frank", "gina", "hugo")
 DOCUMENT: Final = "minutes"
 FIELD: Final = "body"
+COMMANDED: Final = "jack"
+"""Runs commands, in the folder of a task."""
+LOG: Final = "log.txt"
+"""The file to which these commands append."""
 
 
 class Told(TypedDict):
@@ -102,6 +111,11 @@ class Worker:
         if self._random.random() < 0.2:
             self._toolbox.dispatch_tool_call("draft_flush", {})
 
+    def command(self, token: str) -> None:
+        """Append a line to a file, by a command in the sandbox."""
+        line = f"echo '{token}' >> {LOG}"
+        self._do("run_command", token, "command", LOG, command=line, timeoutMs=20_000)
+
     def _do(self, tool: str, token: str, zone: Zone, path: str, **arguments: Json) -> None:
         about = Told(kind=tool, token=token, zone=zone, path=path)
         self._tell(about)
@@ -128,19 +142,25 @@ KINDS: Final[Mapping[str, Callable[[Worker, str], None]]] = {
     "write": Worker.write,
     "edit": Worker.edit,
     "draft": Worker.draft,
+    "command": Worker.command,
 }
 
 
-def work_until_killed(address: str, checkout: str | None, folder: str, kind: str, number: int) -> None:
-    """Be the worker of that number."""
+def telling(folder: str, number: int) -> Callable[[Told], None]:
+    """What writes down, in ``folder``, what the worker of that number tells."""
     lines = os.open(os.path.join(folder, str(number)), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    return lambda told: write_all(lines, json.dumps(told).encode() + b"\n")
 
-    def tell(told: Told) -> None:
-        os.write(lines, json.dumps(told).encode() + b"\n")
 
+def work_until_killed(
+    address: str, checkout: str | None, folder: str, sandbox: SandboxProbe, kind: str, number: int
+) -> None:
+    """Be the worker of that number."""
+    tell = telling(folder, number)
     os.write(1, f"{number} {os.getpid()}\n".encode())
-    workspace = Workspace.open(address, scan=False, checkout=checkout)
-    Worker(workspace.tools(AGENTS[number % len(AGENTS)]), number, tell).run(kind)
+    workspace = Workspace.open(address, scan=False, checkout=checkout, sandbox=sandbox)
+    agent = COMMANDED if kind == "command" else AGENTS[number % len(AGENTS)]
+    Worker(workspace.tools(agent), number, tell).run(kind)
 
 
 def load_everything() -> None:
@@ -148,6 +168,7 @@ def load_everything() -> None:
     with tempfile.TemporaryDirectory() as root, Workspace.open(root, AGENTS) as workspace:
         create_document(workspace)
         for kind in KINDS.values():
+            # Commands are refused here: there is no task.
             kind(Worker(workspace.tools(AGENTS[0]), 0, lambda _: None), "<>")
 
 
@@ -164,17 +185,26 @@ def create_document(workspace: Workspace) -> None:
     )
 
 
-def fork_workers(address: str, folder: str, checkout: str | None) -> None:
+def create_task(workspace: Workspace, folder: str) -> None:
+    """Make the task in whose ``folder`` commands run."""
+    task = workspace.tasks.submit("human:dana", "Keep a log.", folder)
+    workspace.register([Agent(COMMANDED, task=task.id)])
+
+
+def fork_workers(address: str, folder: str, clock: Path, checkout: str | None) -> None:
+    """Fork a worker for each order, until there are no more."""
     load_everything()
+    sandbox = SandboxProbe.run()
+    SteppedClock(clock).follow()
     # Nobody waits for the dead: whoever killed one watches its process.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
         kind, number = line.split()
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            work_until_killed(address, checkout, folder, kind, int(number))
+            work_until_killed(address, checkout, folder, sandbox, kind, int(number))
             return
 
 
 if __name__ == "__main__":
-    fork_workers(sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None)
+    fork_workers(sys.argv[1], sys.argv[2], Path(sys.argv[3]), sys.argv[4] if len(sys.argv) > 4 else None)

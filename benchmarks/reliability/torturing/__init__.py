@@ -1,0 +1,1 @@
+"""Workers, companions and an oracle for the torture of a workspace."""
