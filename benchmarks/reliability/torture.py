@@ -8,6 +8,7 @@ Linux alone: faults of the disk are injected with strace, where it is installed;
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import random
 import shutil
@@ -27,6 +28,7 @@ from journals import has_server, server_addresses
 from measure import scratch
 from pty_driver import Terminal
 from watchroom import Workspace
+from watchroom.journal.edits import edits
 from watchroom.verify import Problem
 
 from reliability.torturing.clock import SteppedClock
@@ -38,6 +40,7 @@ Backend = Literal["sqlite", "postgresql"]
 KINDS_OF_SLOTS: Final = ("write", "write", "write", "write", "edit", "edit", "draft", "command")
 KILLS_A_ROUND: Final = 25
 _DASHBOARDS: Final = 2
+_SHARED_FILES: Final = "collaborative/current"
 _PATIENCE: Final = 60.0
 _FAULTS: Final = (
     "fdatasync,fsync:error=EIO",
@@ -257,6 +260,8 @@ class _Scene:
             for each in workspace.verify():
                 if _is_told(workspace, each):
                     self.report.done["files that the disk refused, as rows say"] += 1
+                elif _waits(workspace, each):
+                    self.report.done["edits by hand that wait to be settled"] += 1
                 else:
                     found.append(f"verify: {each}")
             return [*found, *(f"after repair: {each}" for each in workspace.repair())]
@@ -268,11 +273,24 @@ def _is_told(workspace: Workspace, problem: Problem) -> bool:
     return any(row.error == "not_laid_out" for row in lately)
 
 
+def _waits(workspace: Workspace, problem: Problem) -> bool:
+    """Whether what stands at that path is an edit by hand which is a row, and which a person is to settle."""
+    if problem.kind != "file" or problem.zone != "collab":
+        return False
+    file = Path(workspace.root, _SHARED_FILES, problem.path)
+    known = next(edits(workspace.journal, "collab", problem.path), None)
+    return (
+        known is not None
+        and known.outcome == "conflict"
+        and known.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
+    )
+
+
 def _edit_by_hand(files: Path, edited: set[str], oracle: Oracle, report: Report) -> None:
     """As an editor does: a new file takes the old one's place. One edit of each file in a round, so that no
     edit takes the place of another before anybody saw it."""
     name = f"{len(edited)}.md"
-    place = files / "collaborative/current/plans" / name
+    place = files / _SHARED_FILES / "plans" / name
     if name in edited or not place.parent.is_dir() or len(edited) == 5:
         return
     edited.add(name)
