@@ -33,7 +33,7 @@ class BoardApp(App[None]):
         self.texts = Catalogue("pane.preview = 'Preview'\nempty.preview = 'Nothing to show.'")
         self.data = data
         self.updates = 0
-        for theme in THEMES:
+        for theme in THEMES["full"]:
             self.register_theme(theme)
         # As the dashboard does: the stylesheets are parsed once.
         self.set_reactive(BoardApp.theme, DARK)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.color import Color, ColorSystem
 from textual.theme import Theme
 from watchroom_tui import theme
 
@@ -20,6 +21,35 @@ LINES_LIE_ON = (
 """What is beneath the lines of lists and texts: a pane, a bar, the cursor, a line of a difference."""
 DECORATION = {"line"}
 """Frames, rules and bars beside quotations: who does not see them misses nothing."""
+OWN_GROUND = [(depth, each) for depth, themes in theme.THEMES.items() if depth != "16" for each in themes]
+SYSTEMS = {"full": ColorSystem.TRUECOLOR, "256": ColorSystem.EIGHT_BIT}
+XTERM = {
+    "red": "#cd0000",
+    "green": "#00cd00",
+    "blue": "#0000ee",
+    "magenta": "#cd00cd",
+    "cyan": "#00cdcd",
+    "bright_red": "#ff0000",
+    "bright_green": "#00ff00",
+    "bright_yellow": "#ffff00",
+    "black": "#000000",
+    "bright_magenta": "#ff00ff",
+    "bright_cyan": "#00ffff",
+}
+VGA = {
+    "red": "#aa0000",
+    "green": "#00aa00",
+    "blue": "#0000aa",
+    "magenta": "#aa00aa",
+    "cyan": "#00aaaa",
+    "bright_red": "#ff5555",
+    "bright_green": "#55ff55",
+    "bright_yellow": "#ffff55",
+    "black": "#000000",
+    "bright_magenta": "#ff55ff",
+    "bright_cyan": "#55ffff",
+}
+"""What two kinds of terminals make of the colours of 16, as they come."""
 
 
 def tokens(of: Theme) -> dict[str, str]:
@@ -50,14 +80,36 @@ def pairs() -> Iterator[tuple[str, str]]:
                 yield "foreground", back[1]
 
 
-@pytest.mark.parametrize("of", theme.THEMES, ids=lambda each: each.name)
-def test_every_text_can_be_read_on_what_it_stands_on(of: Theme) -> None:
-    colours, found = tokens(of), sorted(set(pairs()))
+def shown(colour: str, depth: theme.ColorDepth) -> str:
+    """What a terminal shows: of 256 colours the nearest."""
+    return Color.parse(colour).downgrade(SYSTEMS[depth]).get_truecolor().hex
+
+
+@pytest.mark.parametrize(
+    ("depth", "of"), OWN_GROUND, ids=[f"{each.name}-{depth}" for depth, each in OWN_GROUND]
+)
+def test_every_text_can_be_read_on_what_it_stands_on(depth: theme.ColorDepth, of: Theme) -> None:
+    colours = {name: shown(value, depth) for name, value in tokens(of).items()}
+    found = sorted(set(pairs()))
     assert len(found) > 100
     weak = {
         f"{text} on {back}": round(contrast(colours[text], colours[back]), 2)
         for text, back in found
         if contrast(colours[text], colours[back]) < LEAST
+    }
+    assert weak == {}
+
+
+@pytest.mark.parametrize("palette", [XTERM, VGA], ids=["xterm", "vga"])
+@pytest.mark.parametrize("ground", ["#000000", "#ffffff"], ids=["dark", "light"])
+def test_of_16_colours_those_are_used_that_can_be_read(ground: str, palette: dict[str, str]) -> None:
+    of = theme.THEMES["16"][ground == "#ffffff"]
+    used = {name: value.removeprefix("ansi_") for name, value in tokens(of).items() if name not in DECORATION}
+    weak = {
+        name: value
+        for name, value in used.items()
+        if value != "default" and name != "block-cursor-text-style"
+        if contrast(palette[value], ground) < LEAST
     }
     assert weak == {}
 

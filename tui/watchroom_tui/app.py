@@ -99,7 +99,8 @@ class WatchroomApp(ReplayApp):
         if initial_screen is not None:
             # Before Textual names the first screen after it.
             self.DEFAULT_MODE = initial_screen  # type: ignore[misc]
-        super().__init__(driver_class=watch.driver_class() if watch is not None else None)
+        depth = watch.color_depth if watch is not None else "full"
+        super().__init__(driver_class=watch.driver_class() if watch else None, ansi_color=depth == "16")
         self._watch = watch
         self.texts = load_texts(language)
         self.language: Language = language
@@ -133,10 +134,9 @@ class WatchroomApp(ReplayApp):
         )
         self.outage: int | None = None
         """Since when the journal's server does not answer."""
-
         self.alert_monitor = AlertMonitor(self, alerts)
         self.line_styles: dict[str, Style] = {}
-        for theme in THEMES:
+        for theme in THEMES[depth]:
             self.register_theme(theme)
         # Without the watcher, which would have every stylesheet parsed once more before the first paint.
         chosen = LIGHT if settings and settings.theme == "light" else DARK

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import io
 import os
 import sys
@@ -14,10 +15,11 @@ from watchroom import __version__
 from watchroom.errors import DiskFailed, WatchroomError
 from watchroom.texts import LANGUAGES, Catalogue, Language
 
+from watchroom_tui.charset import REPLACEMENT_ERRORS, replace_unencodable
 from watchroom_tui.commands import COMMANDS, WrongUsage
 from watchroom_tui.escaping_stream import escape_terminal_output
 from watchroom_tui.formatters.local_time import use_utc
-from watchroom_tui.localization import load_texts
+from watchroom_tui.localization import load_texts, readable_language
 
 OK: Final = 0
 REFUSED: Final = 1
@@ -68,7 +70,7 @@ def _run(typed: list[str]) -> int:
         return int(usage.code or OK)
     # Who named no language has the one that is remembered, where something is.
     args.is_language_chosen = args.language is not None or LANGUAGE_VARIABLE in os.environ
-    args.language = args.language or language
+    args.language = readable_language(args.language or language)
     command = next(each for each in COMMANDS if each.name == args.command)
     try:
         with _debug_records(texts), use_utc() if getattr(args, "utc", False) else nullcontext():
@@ -95,10 +97,11 @@ def _run(typed: list[str]) -> int:
 
 
 def _never_refuse_to_print() -> None:
-    """What a terminal's encoding cannot say is spelled out: no text of an agent's ends a command."""
+    """What the encoding of the output does not have is replaced: no text of an agent's ends a command."""
+    codecs.register_error(REPLACEMENT_ERRORS, replace_unencodable)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=REPLACEMENT_ERRORS)
 
 
 @contextmanager
@@ -123,7 +126,7 @@ def _debug_records(texts: Catalogue) -> Iterator[None]:
 
 def _language() -> Language:
     args = os.environ.get(LANGUAGE_VARIABLE, "en")
-    return args if args in LANGUAGES else "en"
+    return readable_language(args if args in LANGUAGES else "en")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, TextIO, cast
 
+from watchroom_tui.charset import json_escape, terminal_charset
+
 _KEPT: Final = "\n\t\u00a0\u3000"
 """What is not printable for Python, and yet does nothing but leave space."""
 _INVISIBLE: Final = frozenset(
@@ -29,7 +31,7 @@ class _Escapes(dict[int, str]):
     def __missing__(self, code: int) -> str:
         character = chr(code)
         is_seen = character.isprintable() and code not in _INVISIBLE
-        shown = character if is_seen or character in _KEPT else _escape(character)
+        shown = character if is_seen or character in _KEPT else json_escape(character)
         self[code] = shown
         return shown
 
@@ -43,13 +45,9 @@ def escape_invisible(text: str) -> str:
     return text if text.isascii() and text.isprintable() else text.translate(_ESCAPES)
 
 
-def _escape(character: str) -> str:
-    units = character.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
-
-
 class EscapingStream(io.TextIOBase):
-    """A terminal to print to, with `escape_invisible` before it."""
+    """A terminal to print to, with `escape_invisible` before it, and then what replaces that which it cannot
+    show."""
 
     def __init__(self, terminal: TextIO) -> None:
         self._terminal = terminal
@@ -59,7 +57,8 @@ class EscapingStream(io.TextIOBase):
         return self._terminal.encoding
 
     def write(self, text: str) -> int:
-        self._terminal.write(escape_invisible(text))
+        charset, visible = terminal_charset(), escape_invisible(text)
+        self._terminal.write(visible if charset is None else charset.escape(visible))
         return len(text)
 
     def flush(self) -> None:

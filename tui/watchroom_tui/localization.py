@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from watchroom.texts import Catalogue, Language, catalogue
 
+from watchroom_tui.charset import terminal_charset
+
 if TYPE_CHECKING:
     from textual.dom import DOMNode
+
+_CHINESE: Final = "\u4e2d"
 
 
 class LocalizedApp(Protocol):
@@ -22,6 +26,12 @@ class LocalizedApp(Protocol):
 
 def load_texts(language: Language) -> Catalogue:
     return catalogue(language, "watchroom_tui.texts")
+
+
+def readable_language(language: Language) -> Language:
+    """``language``; English where the terminal cannot show it."""
+    charset = terminal_charset()
+    return language if charset is None or charset.shows(_CHINESE) else "en"
 
 
 def now_of(node: DOMNode) -> int:

@@ -1,13 +1,16 @@
 """Make text from agents safe to show: control characters become visible, nothing is dropped.
 
 Stored text stays as written. Here every control, escape, bidirectional and other invisible character
-becomes something that can be seen, so that it can move no cursor, start no link and hide no word.
+becomes something that can be seen, so that it can move no cursor, start no link and hide no word; and what
+the terminal cannot show becomes what it can.
 """
 
 from __future__ import annotations
 
 import unicodedata
 from typing import Final
+
+from watchroom_tui.charset import terminal_charset
 
 TAB: Final = "→   "
 _LINE_BREAK: Final = "⏎"
@@ -38,12 +41,18 @@ _LINE = _Visible({0x09: TAB, 0x0A: _LINE_BREAK, 0x3000: 0x3000, 0xA0: " "})
 
 def sanitize(text: str) -> str:
     """``text`` as one line that is safe to show: every invisible or control character made visible."""
+    shown = _made_visible(text)
+    charset = None if shown.isascii() else terminal_charset()
+    return shown if charset is None else charset.escape(shown)
+
+
+def _made_visible(text: str) -> str:
     return text if text.isprintable() else text.translate(_LINE)
 
 
 def copyable(line: str) -> str:
     """``line`` as it is copied: made safe, as it may be pasted into a shell, but for its tabs."""
-    return "\t".join(map(sanitize, line.split("\t")))
+    return "\t".join(map(_made_visible, line.split("\t")))
 
 
 def sanitize_lines(text: str) -> list[str]:

@@ -7,30 +7,55 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from codecs import IncrementalDecoder, getincrementaldecoder
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Event
+from types import FunctionType
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from watchroom.texts import Catalogue
 
+from watchroom_tui.charset import Charset, terminal_charset
 from watchroom_tui.usage import WrongUsage
 
 if TYPE_CHECKING:
     from textual.app import App
     from textual.driver import Driver
 
+    from watchroom_tui.theme import ColorDepth
+
 _STREAMS = (0, 1, 2)
 """Standard input, output and error: Textual reads the first and draws on the last."""
 
 
 def require_terminal(texts: Catalogue, instead: str) -> None:
-    """Raises `WrongUsage`, which names ``instead``, where the dashboard would be drawn into a file or a pipe.
+    """Raises `WrongUsage`, which names ``instead``, where the dashboard would be drawn into a file or a pipe,
+    or in a terminal that cannot move its cursor.
 
     A page in a browser (`watchroom web`) needs none.
     """
-    if not is_page() and not all(map(os.isatty, _STREAMS)):
+    if is_page():
+        return
+    if not all(map(os.isatty, _STREAMS)):
         raise WrongUsage(texts("cli.no_terminal", instead=instead))
+    if os.environ.get("TERM") == "dumb":
+        raise WrongUsage(texts("cli.dumb_terminal", instead=instead))
+
+
+def color_depth(environ: Mapping[str, str]) -> ColorDepth:
+    """How many colours a terminal with these variables has, as rich has it, which draws them; where colours
+    are not wanted (``NO_COLOR``), as few as there are."""
+    depths: Mapping[str, ColorDepth] = {"truecolor": "full", "256": "256", "standard": "16"}
+    wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "auto")
+    if "NO_COLOR" in environ:
+        return "16"
+    if wanted in depths:
+        return depths[wanted]
+    if environ.get("COLORTERM", "").strip().lower() in ("truecolor", "24bit"):
+        return "full"
+    kind = environ.get("TERM", "").strip().lower().rpartition("-")[2]
+    return "256" if kind in ("256color", "kitty") else "16"
 
 
 def is_page() -> bool:
@@ -66,6 +91,11 @@ class TerminalWatch:
             if self.is_gone:
                 _discard_streams()
 
+    @property
+    def color_depth(self) -> ColorDepth:
+        """How many colours it has."""
+        return color_depth(os.environ)
+
     def driver_class(self) -> type[Driver]:
         """Textual's driver of a terminal, or of a page in a browser, which outlives a failed write: with the
         first one the thread that writes would end, and all who write would wait for it, the exit too."""
@@ -74,12 +104,15 @@ class TerminalWatch:
     def _terminal_driver(self) -> type[Driver]:
         from textual.drivers.linux_driver import LinuxDriver
 
-        mark_gone = self.mark_gone
+        mark_gone, charset = self.mark_gone, terminal_charset()
 
         class TerminalDriver(LinuxDriver):
             def __init__(self, app: App[Any], **given: Any) -> None:
                 super().__init__(app, **given)
-                self._file = cast("Any", WatchedOutput(cast("IO[str]", self._file), mark_gone))
+                self._file = cast("Any", WatchedOutput(cast("IO[str]", self._file), mark_gone, charset))
+
+            # Textual's decodes strictly, and UTF-8 alone: one other byte would end the dashboard.
+            run_input_thread = _with_decoder(LinuxDriver.run_input_thread, charset)
 
         return TerminalDriver
 
@@ -105,18 +138,32 @@ class TerminalWatch:
         return PageDriver
 
 
-class WatchedOutput:
-    """A terminal to write to; once a write fails, nothing is written any more."""
+def _with_decoder(read_keys: Callable[[Any], None], charset: Charset | None) -> Callable[[Any], None]:
+    """``read_keys``, which makes itself a decoder, with one that reads what the terminal sends, and replaces
+    bytes that mean nothing."""
+    encoding = "utf-8" if charset is None else charset.encoding
 
-    def __init__(self, file: IO[str], mark_gone: Callable[[], None]) -> None:
+    def make_decoder(_encoding: str) -> Callable[[], IncrementalDecoder]:
+        return lambda: getincrementaldecoder(encoding)("replace")
+
+    function = cast("FunctionType", read_keys)
+    return FunctionType(function.__code__, {**function.__globals__, "getincrementaldecoder": make_decoder})
+
+
+class WatchedOutput:
+    """A terminal to write to; once a write fails, nothing is written any more. What it cannot show, by
+    ``charset``, is replaced."""
+
+    def __init__(self, file: IO[str], mark_gone: Callable[[], None], charset: Charset | None = None) -> None:
         self._file = file
         self._mark_gone = mark_gone
+        self._charset = charset
         self._has_failed = False
 
     def write(self, text: str) -> int:
         if not self._has_failed:
             try:
-                return self._file.write(text)
+                return self._file.write(text if self._charset is None else self._charset.replace(text))
             except OSError:
                 self._fail()
         return len(text)

@@ -1,13 +1,17 @@
-"""The two themes: shared tokens for every screen's stylesheet."""
+"""The two themes: shared tokens for every screen's stylesheet, for terminals of any number of colours."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
 
 from textual.theme import Theme
 
 DARK: Final = "watchroom-dark"
 LIGHT: Final = "watchroom-light"
+
+ColorDepth: TypeAlias = Literal["16", "256", "full"]
+"""How many colours a terminal has. Of 16 it is its own, on its own ground."""
 
 _DARK_AGENTS: Final = [
     *("#7cb7ff", "#7fd99a", "#f2c14e", "#ff9e80", "#c9a0ff", "#5fd7d7"),
@@ -17,68 +21,207 @@ _LIGHT_AGENTS: Final = [
     *("#1a5fb4", "#156530", "#8a5a00", "#a53a16", "#7a35c2", "#0a6475"),
     *("#b0246f", "#4d6617", "#3f51b5", "#8b5a2b", "#0b644d", "#8c3b3b"),
 ]
+_DARK_AGENTS_OF_256: Final = [
+    *("#87afff", "#87d787", "#ffd75f", "#ffaf87", "#d7afff", "#5fd7d7"),
+    *("#ff87d7", "#afd75f", "#afafff", "#d7af5f", "#5fd7af", "#d7afaf"),
+]
+_LIGHT_AGENTS_OF_256: Final = [
+    *("#005faf", "#005f00", "#5f5f00", "#af005f", "#8700d7", "#005f5f"),
+    *("#87005f", "#303030", "#0000d7", "#5f0000", "#5f5f5f", "#870000"),
+]
+_DARK_AGENTS_OF_16: Final = [
+    *("bright_cyan", "green", "bright_yellow", "bright_magenta", "cyan", "bright_green"),
+]
+_LIGHT_AGENTS_OF_16: Final = ["blue", "magenta", "black"]
+_AGENTS: Final = 12
 
 
 def _variables(agents: list[str], **more: str) -> dict[str, str]:
-    named = {f"agent-{number}": colour for number, colour in enumerate(agents)}
+    named = {f"agent-{number}": agents[number % len(agents)] for number in range(_AGENTS)}
     return {**named, **{name.replace("_", "-"): value for name, value in more.items()}}
 
 
-THEMES: Final = (
-    Theme(
-        name=DARK,
-        primary="#7cb7ff",
-        secondary="#5fd7d7",
-        accent="#f2c14e",
-        foreground="#d7dae0",
-        background="#14161b",
-        surface="#14161b",
-        panel="#1d2027",
-        success="#7fd99a",
-        warning="#f2c14e",
-        error="#ff7b72",
-        dark=True,
+def _terminal_theme(
+    name: str, agents: list[str], *, primary: str, accent: str, success: str, error: str, dark: bool
+) -> Theme:
+    """A theme of the terminal's own colours, by their names, on its own ground. What is marked by a ground in
+    the others is reversed, underlined or bold here (``app.tcss``)."""
+    ground = "ansi_default"
+    success, error = f"ansi_{success}", f"ansi_{error}"
+    return Theme(
+        name=name,
+        ansi=True,
+        primary=f"ansi_{primary}",
+        secondary=f"ansi_{primary}",
+        accent=f"ansi_{accent}",
+        foreground=ground,
+        background=ground,
+        success=success,
+        warning=f"ansi_{accent}",
+        error=error,
+        dark=dark,
         variables=_variables(
-            _DARK_AGENTS,
-            dim="#979daa",
-            line="#343944",
-            cursor="#2a3040",
-            cursor_idle="#262b36",
-            added="#7fd99a",
-            removed="#ff7b72",
-            added_back="#16301f",
-            removed_back="#3a1c1c",
-            added_word_back="#245c38",
-            removed_word_back="#5c2323",
-            missing_back="#191b21",
+            [f"ansi_{agent}" for agent in agents],
+            panel=ground,
+            surface=ground,
+            dim=ground,
+            line="ansi_bright_black" if dark else "ansi_black",
+            cursor=ground,
+            cursor_idle=ground,
+            added=success,
+            removed=error,
+            added_back=ground,
+            removed_back=ground,
+            added_word_back=ground,
+            removed_word_back=ground,
+            missing_back=ground,
+            # What Textual's own widgets have.
+            ansi_background=ground,
+            ansi_foreground=ground,
+            border_blurred=ground,
+            block_cursor_background=ground,
+            block_cursor_text_style="reverse",
+        ),
+    )
+
+
+THEMES: Final[Mapping[ColorDepth, tuple[Theme, Theme]]] = {
+    "full": (
+        Theme(
+            name=DARK,
+            primary="#7cb7ff",
+            secondary="#5fd7d7",
+            accent="#f2c14e",
+            foreground="#d7dae0",
+            background="#14161b",
+            surface="#14161b",
+            panel="#1d2027",
+            success="#7fd99a",
+            warning="#f2c14e",
+            error="#ff7b72",
+            dark=True,
+            variables=_variables(
+                _DARK_AGENTS,
+                dim="#979daa",
+                line="#343944",
+                cursor="#2a3040",
+                cursor_idle="#262b36",
+                added="#7fd99a",
+                removed="#ff7b72",
+                added_back="#16301f",
+                removed_back="#3a1c1c",
+                added_word_back="#245c38",
+                removed_word_back="#5c2323",
+                missing_back="#191b21",
+            ),
+        ),
+        Theme(
+            name=LIGHT,
+            primary="#1a5fb4",
+            secondary="#0a6475",
+            accent="#8a5a00",
+            foreground="#24292f",
+            background="#fbfbfa",
+            surface="#fbfbfa",
+            panel="#eeeeec",
+            success="#156530",
+            warning="#8a5a00",
+            error="#b3261e",
+            dark=False,
+            variables=_variables(
+                _LIGHT_AGENTS,
+                dim="#575d66",
+                line="#c8cbd0",
+                cursor="#d6e4f7",
+                cursor_idle="#dfe3e8",
+                added="#156530",
+                removed="#b3261e",
+                added_back="#dff3e4",
+                removed_back="#fbe3e1",
+                added_word_back="#bfe8cb",
+                removed_word_back="#f8cecb",
+                missing_back="#f1f1ef",
+            ),
         ),
     ),
-    Theme(
-        name=LIGHT,
-        primary="#1a5fb4",
-        secondary="#0a6475",
-        accent="#8a5a00",
-        foreground="#24292f",
-        background="#fbfbfa",
-        surface="#fbfbfa",
-        panel="#eeeeec",
-        success="#156530",
-        warning="#8a5a00",
-        error="#b3261e",
-        dark=False,
-        variables=_variables(
-            _LIGHT_AGENTS,
-            dim="#575d66",
-            line="#c8cbd0",
-            cursor="#d6e4f7",
-            cursor_idle="#dfe3e8",
-            added="#156530",
-            removed="#b3261e",
-            added_back="#dff3e4",
-            removed_back="#fbe3e1",
-            added_word_back="#bfe8cb",
-            removed_word_back="#f8cecb",
-            missing_back="#f1f1ef",
+    # Colours of the palette that all such terminals have: the nearest to those above can be read less well.
+    "256": (
+        Theme(
+            name=DARK,
+            primary="#87afff",
+            secondary="#5fd7d7",
+            accent="#ffd75f",
+            foreground="#e4e4e4",
+            background="#121212",
+            surface="#121212",
+            panel="#1c1c1c",
+            success="#87d787",
+            warning="#ffd75f",
+            error="#ff8787",
+            dark=True,
+            variables=_variables(
+                _DARK_AGENTS_OF_256,
+                dim="#a8a8a8",
+                line="#3a3a3a",
+                cursor="#303030",
+                cursor_idle="#262626",
+                added="#87d787",
+                removed="#ff8787",
+                added_back="#262626",
+                removed_back="#262626",
+                added_word_back="#005f00",
+                removed_word_back="#5f0000",
+                missing_back="#1c1c1c",
+            ),
+        ),
+        Theme(
+            name=LIGHT,
+            primary="#005faf",
+            secondary="#005f5f",
+            accent="#5f5f00",
+            foreground="#262626",
+            background="#ffffff",
+            surface="#ffffff",
+            panel="#eeeeee",
+            success="#005f00",
+            warning="#5f5f00",
+            error="#af0000",
+            dark=False,
+            variables=_variables(
+                _LIGHT_AGENTS_OF_256,
+                dim="#585858",
+                line="#c6c6c6",
+                cursor="#d7d7ff",
+                cursor_idle="#e4e4e4",
+                added="#005f00",
+                removed="#870000",
+                added_back="#d7ffd7",
+                removed_back="#ffd7d7",
+                added_word_back="#afffaf",
+                removed_word_back="#ffafaf",
+                missing_back="#eeeeee",
+            ),
         ),
     ),
-)
+    "16": (
+        _terminal_theme(
+            DARK,
+            _DARK_AGENTS_OF_16,
+            primary="bright_cyan",
+            accent="bright_yellow",
+            success="green",
+            error="bright_red",
+            dark=True,
+        ),
+        _terminal_theme(
+            LIGHT,
+            _LIGHT_AGENTS_OF_16,
+            primary="blue",
+            accent="magenta",
+            success="black",
+            error="red",
+            dark=False,
+        ),
+    ),
+}
+"""The dark theme and the light one, for each number of colours."""

@@ -20,12 +20,13 @@ from watchroom.projections import open_fold
 from watchroom.texts import LANGUAGES, Catalogue
 
 from watchroom_tui.alerts.policy import MODES
+from watchroom_tui.charset import terminal_charset
 from watchroom_tui.commands.command import add_utc_argument, print_json
 from watchroom_tui.commands.person import name_of_this_person
 from watchroom_tui.commands.publication import publish_as_set
 from watchroom_tui.commands.time_argument import moment, open_journal
 from watchroom_tui.commands.watch import run_watch, watch_plainly
-from watchroom_tui.localization import load_texts
+from watchroom_tui.localization import load_texts, readable_language
 from watchroom_tui.terminal import TerminalWatch, require_terminal
 from watchroom_tui.usage import WrongUsage
 
@@ -211,7 +212,9 @@ def run_dashboard(
     app = WatchroomApp(
         journal,
         place=_place(root),
-        language=args.language if args.is_language_chosen else settings.language or args.language,
+        language=args.language
+        if args.is_language_chosen
+        else readable_language(settings.language or args.language),
         settings=settings,
         until=until,
         person=args.person or name_of_this_person(),
@@ -226,8 +229,12 @@ def run_dashboard(
     )
     with watch.hangups():
         app.run()
+    remembered = app.remembered()
+    if terminal_charset() is not None:
+        # Perhaps it was English for want of characters.
+        remembered["language"] = settings.language
     try:
-        remember(path, **app.remembered())
+        remember(path, **remembered)
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or error
         print(app.texts("settings.not_kept", path=path, reason=reason), file=sys.stderr)

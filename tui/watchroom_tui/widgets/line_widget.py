@@ -10,7 +10,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
 from textual.dom import DOMNode
-from textual.filter import ANSIToTruecolor, DimFilter, LineFilter
+from textual.filter import ANSIToTruecolor, DimFilter, LineFilter, NoColor
 from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
@@ -79,7 +79,7 @@ class LineWidget(Widget):
         While rows come in by the hundred, that is half the cost of showing them.
         """
         part = (crop, self.outer_size)
-        if self.get_line_filters():
+        if any(not isinstance(each, NoColor) for each in self.get_line_filters()):
             # A dialog that lies above it dims it.
             self._painted = None
             return super().render_lines(crop)
@@ -139,10 +139,16 @@ class LineWidget(Widget):
     def _style(self, name: str, under: str) -> Style:
         style = self._mixed.get((name, under))
         if style is None:
-            style = self.rich_style
-            for each in (*under.split(), *name.split()):
-                style += style_named(self, each)
-            self._mixed[name, under] = style
+            style = self._mixed[name, under] = self._mix(name, under)
+        return style
+
+    def _mix(self, name: str, under: str) -> Style:
+        style = self.rich_style
+        for each in (*under.split(), *name.split()):
+            style += style_named(self, each)
+        if self.app.no_color or (self.app.native_ansi_color and under == "cursor"):
+            # Reversed, the line of the cursor is one stripe: each colour would be a ground of its own.
+            return style.without_color
         return style
 
 

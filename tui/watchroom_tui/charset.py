@@ -1,0 +1,247 @@
+"""What a terminal cannot show, as what it can: signs as simpler ones of the same width, everything else by
+its code point."""
+
+from __future__ import annotations
+
+import codecs
+import locale
+import os
+import sys
+from collections.abc import Mapping
+from functools import cache
+from typing import Final, NamedTuple
+
+REPLACEMENT_ERRORS: Final = "watchroom.replace_signs"
+"""The name of `replace_unencodable` among the error handlers of codecs."""
+
+_PICTURES: Final = range(0x2400, 0x2420)
+"""Pictures of control characters, in their order."""
+_NOT_UTF8: Final = ("C", "POSIX")
+_COERCED: Final = ("C.UTF-8", "C.utf8", "UTF-8")
+"""What Python sets ``LC_CTYPE`` to where it is begun in one of `_NOT_UTF8` (PEP 538)."""
+
+_SIGNS: Final[Mapping[str, str]] = {
+    # agents, sessions, tasks
+    "●": "*",
+    "◐": "?",
+    "○": "o",
+    "✖": "X",
+    "✓": "√+",
+    "⏸": "=",
+    "◌": "%",
+    "◇": "<",
+    "⊘": "/",
+    # needs, and what stands on the time line
+    "⚔": "#",
+    "⧗": ":",
+    "↻": "@",
+    "◔": "$",
+    "✎": "&",
+    "‼": "!",
+    "✉": "^",
+    "✗": "x",
+    "⚑": "!",
+    "☺": "@",
+    "↶": "<",
+    "⚠": "!",
+    "◷": "@",
+    # boards, versions, marks
+    "▤": "=",
+    "▣": "■#",
+    "◆": "*",
+    "☑": "x",
+    "☐": "_",
+    "◉": "@",
+    "◑": "?",
+    "◦": "o",
+    "•": "*",
+    "▪": "■*",
+    "▸": ">",
+    "▶": ">",
+    "▾": "v",
+    "▼": "v",
+    "⌁": "~",
+    "⏎": "|",
+    "✐": "&",
+    "⇧": "^",
+    "☰": "= ",
+    "🔎": "/ ",
+    # typography
+    "…": "~",
+    "·": ".",
+    "×": "x",
+    "−": "-",
+    "–": "-",
+    "—": "-",
+    "→": ">",
+    "←": "<",
+    "↑": "^",
+    "↓": "v",
+    "↔": "x",
+    "⇄": ">",
+    "≠": "!",
+    "≥": ">",
+    "≤": "<",
+    "“": '"',
+    "”": '"',
+    "‘": "'",
+    "’": "'",
+    "›": ">",
+    "‹": "<",
+    "»": ">",
+    "«": "<",
+    "⟩": ">",
+    "⟨": "<",
+    "⋯": "~",
+    "\u3000": "  ",
+    "\ufffd": "?",
+    # frames and trees
+    **dict.fromkeys("─┄┈╌", "─-"),
+    **dict.fromkeys("━╍▔", "═="),
+    **dict.fromkeys("│┆┊", "│|"),
+    **dict.fromkeys("┃╏", "║#"),
+    "╭": "┌+",
+    "╮": "┐+",
+    "╰": "└+",
+    "╯": "┘+",
+    "├": "├+",
+    "┼": "┼+",
+    "┤": "┤+",
+    "┌": "+",
+    "┐": "+",
+    "└": "+",
+    "┘": "+",
+    "┬": "+",
+    "┴": "+",
+    "┏": "╔#",
+    "┓": "╗#",
+    "┗": "╚#",
+    "┛": "╝#",
+    # bars
+    "█": "#",
+    "▓": "#",
+    "▒": ":",
+    "░": ".",
+    "▰": "■#",
+    "▱": "-",
+    "▌": "|",
+    "▍": "▌|",
+    "▐": "|",
+    "▀": '"',
+    "▁": "_",
+    "▂": "_",
+    "▃": "▄.",
+    "▄": "-",
+    "▅": "▄=",
+    "▆": "█+",
+    "▇": "█*",
+    "▎": "▌|",
+    "▏": "│|",
+    "▊": "█|",
+    "▕": "│|",
+}
+"""Signs, each with those that may stand for it, the best first. The last one is ASCII."""
+
+
+class Charset(NamedTuple):
+    """The characters that a terminal can show: those of ``repertoire``, a codec. ``encoding`` is how it is
+    written to, and how its keys arrive."""
+
+    repertoire: str
+    encoding: str
+
+    def shows(self, text: str) -> bool:
+        """Whether all of ``text`` can be shown."""
+        return _encodes(text, self.repertoire)
+
+    def replace(self, text: str) -> str:
+        """``text`` in as many cells, with simpler signs, and ``?`` for what has none."""
+        return text if text.isascii() else text.translate(_replacements(self.repertoire))
+
+    def escape(self, text: str) -> str:
+        """``text`` with simpler signs; other characters that cannot be shown by their code points, as JSON
+        has them."""
+        return text if text.isascii() else text.translate(_escapes(self.repertoire))
+
+
+@cache
+def terminal_charset() -> Charset | None:
+    """What the terminal of this process can show, by its environment; None: every character, or standard
+    output is no terminal."""
+    if not sys.__stdout__ or not sys.__stdout__.isatty():
+        return None
+    return charset_of(os.environ, locale.getencoding())
+
+
+def charset_of(environ: Mapping[str, str], encoding: str) -> Charset | None:
+    """What a terminal with these variables can show, where ``encoding`` is that of the locale; None: every
+    character."""
+    if environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver") or environ.get("PYTHONUTF8") == "1":
+        return None
+    if environ.get("TERM") == "linux":
+        # The console without graphics takes UTF-8, but its fonts have at most 512 characters.
+        return Charset("cp437", "utf-8")
+    given = environ.get("LC_ALL") or environ.get("LANG", "")
+    is_coerced = environ.get("LC_ALL", "") == "" and environ.get("LC_CTYPE", "") in _COERCED
+    name = codecs.lookup("ascii" if is_coerced and given in _NOT_UTF8 else encoding).name
+    if name == "utf-8":
+        return None
+    return Charset(name, "utf-8" if name == "ascii" else name)
+
+
+def replace_unencodable(error: UnicodeError) -> tuple[str, int]:
+    """An error handler of codecs: what an encoding does not have as `Charset.escape` gives it. Raises other
+    errors again."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return error.object[error.start : error.end].translate(_escapes(error.encoding)), error.end
+
+
+class _Table(dict[int, str]):
+    """A translation table that works out what to show for a character when it first meets it."""
+
+    def __init__(self, repertoire: str, *, escapes: bool) -> None:
+        self._repertoire = repertoire
+        self._escapes = escapes
+
+    def __missing__(self, code: int) -> str:
+        # Most commands never come here, and it takes a while to load.
+        from rich.cells import cell_len
+
+        character = chr(code)
+        if _encodes(character, self._repertoire):
+            shown = character
+        elif character in _SIGNS:
+            given = _SIGNS[character]
+            # One of two cells has one replacement for both.
+            candidates = [given] if cell_len(character) == 2 else list(given)
+            shown = next(each for each in candidates if _encodes(each, self._repertoire))
+        else:
+            meant = chr(code - _PICTURES.start) if code in _PICTURES else character
+            shown = json_escape(meant) if self._escapes else "?" * cell_len(character)
+        self[code] = shown
+        return shown
+
+
+@cache
+def _replacements(repertoire: str) -> _Table:
+    return _Table(repertoire, escapes=False)
+
+
+@cache
+def _escapes(repertoire: str) -> _Table:
+    return _Table(repertoire, escapes=True)
+
+
+def _encodes(text: str, codec: str) -> bool:
+    try:
+        text.encode(codec)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def json_escape(character: str) -> str:
+    """``character`` as ``\\uXXXX``; one above U+FFFF as two, as in JSON."""
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
