@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from tasking import machine_sandbox
 from watchroom import Json, Toolbox, Workspace
 from watchroom.checkout.location import keep_journal_address
@@ -23,10 +23,15 @@ pytest.register_assert_rewrite("cli.running")
 
 Call = Callable[..., dict[str, Json]]
 
-# The same examples each time, so that what fails was changed by the change; WATCHROOM_HUNT tries others.
-settings.register_profile("steady", derandomize=True)
-if "WATCHROOM_HUNT" not in os.environ:
-    settings.load_profile("steady")
+# The same examples each time, so that what fails was changed by the change; WATCHROOM_HUNT tries others. How long an
+# example takes says more of what else the machine does.
+settings.register_profile(
+    "steady",
+    derandomize="WATCHROOM_HUNT" not in os.environ,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("steady")
 
 
 def pytest_collection_finish() -> None:

@@ -137,7 +137,7 @@ soup = st.one_of(mixed, even, st.text(max_size=60)).map(lambda text: text.encode
 
 
 @given(soup)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @example(b"# a | b\n--|--\n# c\n")
 @example(b"~~~ a|b\n--|--\n# c\n~~~\n# d")
 @example(b"- foo\n<a>\n# bar\n<a>\n# baz\n\n# qux")
@@ -155,7 +155,7 @@ def test_headings_are_those_that_the_parser_finds(data: bytes) -> None:
 
 
 @given(soup)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @example(b"```` py\n# a")
 @example(b"<script>\n# a")
 @example(b"<!-- a")
@@ -189,7 +189,7 @@ def test_what_closes_a_text(text: str, end: str) -> None:
 
 
 @given(soup)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_parts_cover_the_text_and_each_means_the_same_alone(data: bytes) -> None:
     found = list(split_segments(data))
     assert b"".join(data[part.start : part.end] for part in found) == data
@@ -204,7 +204,7 @@ def test_parts_cover_the_text_and_each_means_the_same_alone(data: bytes) -> None
 
 @given(soup, st.integers(0, 200))
 @example(b"# a\n</script>\n\n", 1)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_parts_go_on_from_where_one_begins(data: bytes, number: int) -> None:
     found = list(split_segments(data))
     if found:
@@ -225,7 +225,7 @@ long = st.lists(st.tuples(soup, st.integers(1, 400)), max_size=5).map(
 
 
 @given(long)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @example(b"```py\n" + b"x = 1\n" * 5000 + b"```\n# after\n")
 @example(b"| a | b |\n|---|---|\n" + b"| c | d |\n" * 3000)
 @example("字".encode() * 10_000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from watchroom.editing import (
@@ -341,9 +341,7 @@ class Binding(RuleBasedStateMachine):
 def test_nothing_is_lost_in_any_order_of_calls() -> None:
     run_state_machine_as_test(
         Binding,
-        settings=settings(
-            max_examples=150, stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow]
-        ),
+        settings=settings(max_examples=150, stateful_step_count=25),
     )
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from watchroom.editing import (
@@ -130,7 +130,5 @@ class Editing(RuleBasedStateMachine):
 def test_the_editor_does_what_a_plain_string_would() -> None:
     run_state_machine_as_test(
         Editing,
-        settings=settings(
-            max_examples=150, stateful_step_count=30, suppress_health_check=[HealthCheck.too_slow]
-        ),
+        settings=settings(max_examples=150, stateful_step_count=30),
     )

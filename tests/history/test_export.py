@@ -174,7 +174,6 @@ def _drafts(draw: st.DrawFn) -> Draft:
 @pytest.mark.parametrize("per", ["version", "session"])
 @settings(
     max_examples=200 if "WATCHROOM_HUNT" in os.environ else 8,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(drafts=st.lists(_drafts(), min_size=1, max_size=40), cuts=st.sets(st.integers(1, 80), max_size=4))

@@ -29,7 +29,7 @@ EDITS: Final = {
 }
 
 of_each_type = pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS.keys())
-fuzzing = settings(max_examples=80, deadline=None)
+fuzzing = settings(max_examples=80)
 numbers = st.integers() | st.floats() | st.sampled_from((-1, 2**53, 2**63, 2**64, 10**400, 1e308, -0.0, True))
 wild = st.recursive(
     st.none() | numbers | st.text(max_size=5),
@@ -124,7 +124,7 @@ def test_anything_in_the_place_of_a_delta(delta: Json) -> None:
     assert evidence(document) == before
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(data=st.data())
 def test_broken_bytes_in_a_texts_delta(data: st.DataObject) -> None:
     other = filled({"body": "rga"}, BOB)
@@ -134,7 +134,7 @@ def test_broken_bytes_in_a_texts_delta(data: st.DataObject) -> None:
     offered(filled({"body": "rga"}, ALICE), {"body": {"ops": encoded(ops), "by": BOB}})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(data=st.data())
 def test_broken_bytes_in_a_texts_history(data: st.DataObject) -> None:
     state = filled({"body": "rga"}, ALICE, BOB).text("body").state()
@@ -154,7 +154,7 @@ def test_broken_bytes_in_a_texts_history(data: st.DataObject) -> None:
     offered(filled({"body": "rga"}, CAROL), {"body": {**state, **broken}})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(data=st.data())
 def test_broken_states_of_documents(data: st.DataObject) -> None:
     """A replica's own state is trusted to hold what it says; even so nothing but a refusal comes of it."""
@@ -193,7 +193,7 @@ def test_a_state_that_is_nested_without_end_is_refused(schema: Schema) -> None:
     assert evidence(document) == before
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     moment=st.binary(max_size=12) | st.lists(st.sampled_from(b"\0\1\2\3\x08\x1e\x7f\x80\xa1\xff")).map(bytes)
 )
@@ -208,7 +208,7 @@ def test_a_moment_is_refused_or_shows_what_was(moment: bytes) -> None:
     assert text.insert(0, "x", ALICE).position == 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     cut=st.integers(0, 400),
     flip=st.integers(0, 10_000),

@@ -238,7 +238,7 @@ def recorded(document: Document) -> dict[str, object]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_honest_states_are_taken_over(data: st.DataObject) -> None:
     document, rows, remote = both_sides(data)
@@ -265,7 +265,7 @@ def mutate(data: st.DataObject, state: Json) -> None:
         holder[key] = data.draw(st.sampled_from((*NAMES, "forged", 1, None)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(data=st.data())
 def test_no_state_changes_what_others_here_are_recorded_to_have_written(data: st.DataObject) -> None:
     document, rows, remote = both_sides(data)

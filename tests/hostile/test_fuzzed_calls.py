@@ -145,7 +145,6 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspace
 
 @settings(
     max_examples=BATCHES,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 )
 @given(batch=st.lists(calls(), min_size=CALLS_IN_A_BATCH, max_size=CALLS_IN_A_BATCH))

@@ -368,7 +368,6 @@ def run_against_the_model(
         settings=settings(
             max_examples=examples,
             stateful_step_count=25,
-            deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         ),
     )

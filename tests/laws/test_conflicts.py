@@ -234,7 +234,6 @@ def test_a_conflict_is_open_exactly_as_long_as_the_rules_say() -> None:
         settings=settings(
             max_examples=40,
             stateful_step_count=40,
-            deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         ),
     )

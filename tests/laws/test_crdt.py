@@ -30,7 +30,7 @@ ALICE, BOB, CAROL, DAVE = "alice#a1", "bob#b2", "carol#c3", "dave#d4"
 Schema = Mapping[str, FieldType]
 
 of_each_type = pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS.keys())
-law = settings(max_examples=30, deadline=None)
+law = settings(max_examples=30)
 clocks = st.integers(0, 2)
 
 

@@ -153,9 +153,7 @@ class Members(RuleBasedStateMachine):
 
 
 def test_who_is_there_is_the_same_to_all() -> None:
-    run_state_machine_as_test(
-        Members, settings=settings(max_examples=15, stateful_step_count=20, deadline=None)
-    )
+    run_state_machine_as_test(Members, settings=settings(max_examples=15, stateful_step_count=20))
 
 
 def test_who_is_spawned_while_the_members_are_asked_for_has_its_instructions(

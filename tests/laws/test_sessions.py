@@ -260,6 +260,4 @@ class SessionMachine(RuleBasedStateMachine):
 
 
 def test_a_session_is_what_its_records_say() -> None:
-    run_state_machine_as_test(
-        SessionMachine, settings=settings(max_examples=60, stateful_step_count=25, deadline=None)
-    )
+    run_state_machine_as_test(SessionMachine, settings=settings(max_examples=60, stateful_step_count=25))

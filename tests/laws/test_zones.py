@@ -397,7 +397,6 @@ def test_the_zones_answer_as_plain_dictionaries_would() -> None:
         settings=settings(
             max_examples=20,
             stateful_step_count=50,
-            deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         ),
     )

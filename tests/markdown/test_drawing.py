@@ -263,7 +263,7 @@ CONTROLS: Final = re.compile(
 
 
 @given(hostile, st.integers(1, 60))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @example("- " * 40 + "x", 12)
 @example("> " * 40 + "x", 12)
 @example("![" * 2000, 40)

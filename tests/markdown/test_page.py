@@ -60,7 +60,7 @@ def fresh(data: bytes, width: int = 60) -> list[str]:
 
 
 @given(boards, boards, st.integers(0, 10_000), st.integers(0, 200), st.booleans())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @example(b"# a\n" * 4000 + b"# b\n", b"```\n", 8000, 0, False)
 @example(b"```\n" + b"x = 1\n" * 5000 + b"```\n# a\n" + b"text\n\n" * 3000, b"```\n", 9000, 0, True)
 @example(b"[r]\n\n" + b"# a\n" * 4000, b"[r]: /x\n", 16004, 0, True)
@@ -82,7 +82,7 @@ def test_an_edit_gives_the_lines_of_a_fresh_view(
 
 
 @given(boards)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_outline_is_what_the_parser_says(data: bytes) -> None:
     # Thousands of bytes that are underlined are no heading to anybody, and not looked into.
     sane = [each for each in headings(data) if each.body - each.start < LONGEST]

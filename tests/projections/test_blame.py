@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from watchroom.merge import diff_lines, split_lines
 from watchroom.projections.blame import blame, update_blame
@@ -17,7 +17,6 @@ def numbered(history: list[str]) -> list[tuple[int, str]]:
     return list(enumerate(history, start=1))
 
 
-@settings(deadline=None)
 @given(histories)
 def test_every_line_of_the_last_version_has_its_version_and_no_other_has(history: list[str]) -> None:
     assert len(blame(numbered(history))) == len(split_lines(history[-1]))
@@ -28,7 +27,6 @@ def test_all_of_a_file_with_one_version_comes_from_it(text: str) -> None:
     assert blame([(1, text)]) == [1] * len(split_lines(text))
 
 
-@settings(deadline=None)
 @given(histories)
 def test_a_line_comes_from_a_version_that_has_it_and_brought_it(history: list[str]) -> None:
     found = blame(numbered(history))
@@ -43,7 +41,6 @@ def test_a_line_comes_from_a_version_that_has_it_and_brought_it(history: list[st
         assert line in brought
 
 
-@settings(deadline=None)
 @given(histories)
 def test_a_version_that_changes_nothing_gets_no_line(history: list[str]) -> None:
     again = [*history, history[-1]]

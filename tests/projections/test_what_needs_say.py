@@ -115,7 +115,7 @@ def agree(model: Model, needs: Sequence[Need]) -> None:
     assert [(each["kind"], each["row"]) for each in listed] == [(each.kind, each.row.seq) for each in needs]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_what_needs_say_is_true_and_each_thing_is_counted_once(
     pasts: list[Past], data: st.DataObject

@@ -151,7 +151,7 @@ def play(steps: list[Step], *, apart: bool) -> tuple[list[str], list[PathVersion
     return start, versions, ours
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(steps)
 def test_edits_apart_from_each_other_are_as_if_ours_had_never_been(steps: list[Step]) -> None:
     start, versions, ours = play(steps, apart=True)
@@ -162,7 +162,7 @@ def test_edits_apart_from_each_other_are_as_if_ours_had_never_been(steps: list[S
     assert (newest if planned.kind == "nothing" else planned.content) == without
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(steps)
 def test_no_line_of_others_is_lost_and_no_deletion_of_theirs_undone(steps: list[Step]) -> None:
     start, versions, ours = play(steps, apart=False)
@@ -188,7 +188,7 @@ def _is_of_others(line: str, ours: set[int]) -> bool:
     return bringer.isdigit() and int(bringer) not in ours
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(steps, st.lists(st.booleans(), max_size=4))
 def test_a_revert_can_be_reverted_and_so_can_that(steps: list[Step], more: list[bool]) -> None:
     start, versions, ours = play(steps, apart=False)

@@ -30,7 +30,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture
 def examples(backend: SandboxBackend) -> settings:
     """More of them for the backend that is used where it works; the others start much more slowly."""
-    return settings(max_examples=60 if backend.name == "bubblewrap" else 25, deadline=None)
+    return settings(max_examples=60 if backend.name == "bubblewrap" else 25)
 
 
 def test_a_result_is_whole(backend: SandboxBackend, shared: str, examples: settings) -> None:

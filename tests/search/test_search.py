@@ -167,7 +167,6 @@ TOKENS = st.lists(
 
 @settings(
     max_examples=1000 if "WATCHROOM_HUNT" in os.environ else 60,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(texts=st.lists(TOKENS, min_size=1, max_size=4), data=st.data())

@@ -360,13 +360,13 @@ def test_other_headings_are_the_same_if_their_words_are() -> None:
 
 
 @given(board=boards)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_was_written_is_found_again(board: Written) -> None:
     assert parse_board(board.text) == board.items
 
 
 @given(board=boards)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_windows_line_ends_change_nothing(board: Written) -> None:
     assert parse_board(board.text.replace("\n", "\r\n")) == board.items
 
@@ -412,7 +412,7 @@ def mutilated(draw: st.DrawFn) -> str:
 
 
 @given(text=st.text() | scraps | mutilated())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_text_is_read_the_same_way_twice_and_says_where_all_of_it_stands(text: str) -> None:
     said = parse_board(text)
     assert said == parse_board(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it.token import Token
 from watchroom.rules.config import Agent, Config
@@ -152,7 +152,6 @@ def visible(text: str) -> str:
 
 
 @given(role=st.text(max_size=40) | st.text("*_`[]()<>#&;!~\\|{}-+=\n\r 1.ab/:\"'", max_size=30))
-@settings(deadline=None)
 def test_a_role_of_any_characters_is_plain_text_of_one_line(role: str) -> None:
     def board(role: str) -> list[Token]:
         agents = [Agent("bob", role, "bottom"), Agent("ada", role, "top")]

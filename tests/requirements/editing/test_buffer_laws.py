@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from watchroom import Json, Toolbox, Workspace
@@ -182,7 +182,5 @@ def test_a_buffer_is_what_its_rows_say() -> None:
         settings=settings(
             max_examples=40,
             stateful_step_count=20,
-            deadline=None,
-            suppress_health_check=[HealthCheck.too_slow],
         ),
     )
