@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from watchroom.errors import (
     InvalidAgentId,
@@ -24,6 +25,8 @@ MAX_PATH_BYTES: Final = 1000
 MAX_PATH_PARTS: Final = 32
 MAX_MAP_KEY: Final = 1000
 """Characters."""
+MAX_KEY_PARTS: Final = 64
+"""Of a dotted key in a file of TOML."""
 RESERVED_PARTS: Final = frozenset({".watchroom", ".versions", ".crdt_state", ".locks", ".git"})
 RESERVED_IDS: Final = frozenset({OUTSIDE, SYSTEM, "human", "user"})
 META_SUFFIX: Final = ".meta.json"
@@ -42,6 +45,10 @@ _DEVICE_NAMES: Final = frozenset(
 )
 # Characters that look like a separator or a dot without being one: some fold to it under NFKC, these do not.
 _LOOK_ALIKES: Final = frozenset("∕⁄⧸⧹∖⧵╱╲⟋⟍․‥…")
+# Possessive, and begun where a part begins only, so that a text is looked through once.
+_LONG_KEY: Final = re.compile(
+    rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MAX_KEY_PARTS}}}"""
+)
 _HIDDEN_CATEGORIES: Final = frozenset({"Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
@@ -219,6 +226,18 @@ def decode_text(data: bytes) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise NotText(rule="not_utf8") from error
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The table that ``text`` says, which is TOML. Raises ValueError, which says what is wrong with it: also
+    where it is nested too deeply, a number has too many digits, or a key more than `MAX_KEY_PARTS` parts, for
+    which the parser takes quadratic time."""
+    if _LONG_KEY.search(text):
+        raise ValueError(f"a key has more than {MAX_KEY_PARTS} parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 def _check_bytes(data: bytes) -> None:

@@ -7,13 +7,13 @@ The file is the person's own: what is remembered is written into it, and comment
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from platformdirs import user_config_path
+from watchroom import validation
 from watchroom.rules.publication import SEAL_BRANCH, Publication
 from watchroom.texts import LANGUAGES, Catalogue, Language
 
@@ -102,8 +102,8 @@ def read_settings(path: Path, texts: Catalogue) -> Settings:
         raise _problem(path, None, texts("settings.too_long", most=MAX_BYTES), texts)
     source = data.decode("utf-8", "replace")
     try:
-        values = tomllib.loads(source)
-    except (ValueError, RecursionError) as error:
+        values = validation.parse_toml(source)
+    except ValueError as error:
         raise _problem(path, None, str(error), texts) from error
     mistake = next(_mistakes(values, texts), None)
     if mistake is not None:

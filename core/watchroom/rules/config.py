@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -128,8 +127,8 @@ def parse_config(text: str) -> Config:
     """The config that ``text``, which is TOML, says. Raises `ConfigInvalid`, which names the entry that is
     wrong."""
     try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        table = validation.parse_toml(text)
+    except ValueError as error:
         raise ConfigInvalid(problem=str(error)) from error
     language = table.get("language", "en")
     if language not in LANGUAGES:
@@ -223,14 +222,18 @@ def check_role(agent: Agent, config: Config) -> None:
 
 
 def _check_supervisors(config: Config) -> None:
+    checked: set[str] = set()
     for agent in config.agents.values():
-        chain = [agent.id]
-        while supervisor := config.agents[chain[-1]].supervisor:
-            if supervisor not in config.agents:
-                raise ConfigInvalid(problem=f"agents.{chain[-1]}.supervisor = {supervisor!r}")
+        chain: dict[str, str] = {}
+        at = agent.id
+        while at and at not in checked:
+            chain[at] = supervisor = config.agents[at].supervisor
+            if supervisor and supervisor not in config.agents:
+                raise ConfigInvalid(problem=f"agents.{at}.supervisor = {supervisor!r}")
             if supervisor in chain:
                 raise ConfigInvalid(problem=" → ".join([*chain, supervisor]))
-            chain.append(supervisor)
+            at = supervisor
+        checked |= chain.keys()
 
 
 def render_config(config: Config) -> str:

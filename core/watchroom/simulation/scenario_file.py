@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from watchroom import validation
 from watchroom.rules.config import Agent
 from watchroom.simulation.errors import InvalidScenario
 from watchroom.simulation.scenario import Scenario
@@ -37,19 +37,19 @@ def load(path: str | os.PathLike[str]) -> Scenario:
     text = ""
     try:
         text = raw.decode()
-        given = {**tomllib.loads(text), "source": name}
+        given = {**validation.parse_toml(text), "source": name}
         # The names that a scenario has are known only when its shape is right.
         names = Scenario.model_validate(given).names()
         return Scenario.model_validate(given, context=names)
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise InvalidScenario(file=name, problems=f"line {line}: not UTF-8") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InvalidScenario(file=name, problems=_syntax_problem(error)) from error
     except ValidationError as error:
         found = sorted(set(_problems(error, line_numbers(text))))
         problems = "\n".join(f"line {line}: {problem}" for line, problem in found)
         raise InvalidScenario(file=name, problems=problems) from error
+    except ValueError as error:
+        raise InvalidScenario(file=name, problems=_syntax_problem(error)) from error
 
 
 @cache
