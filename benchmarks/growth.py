@@ -21,7 +21,8 @@ from watchroom import Workspace
 from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
 from watchroom.journal import Journal, SqliteJournal
 from watchroom.model import ENDED, UNCHECKED, Draft, Json, Note, Row, Write
-from watchroom.process_lock import ProcessLock, boot_id
+from watchroom.platforms import detect_platform
+from watchroom.process_lock import ProcessLock
 from watchroom.rules.handoffs import ACKNOWLEDGE_TOOL, split_handoff
 from watchroom.simulation import Simulation, roster
 
@@ -123,9 +124,10 @@ def grow(root: str, rows: int) -> None:
             last = journal.last_seq()
     finally:
         journal.close()
-    lock = ProcessLock(os.path.join(control, "lock"))
+    platform = detect_platform()
+    lock = ProcessLock(os.path.join(control, "lock"), platform)
     lock.acquire()
-    lock.set_text(f"{last} {boot_id()}")
+    lock.set_text(f"{last} {platform.boot_id()}")
     lock.release()
     lock.close()
 

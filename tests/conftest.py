@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from platforms.choice import PLATFORM_NAMES, choose_platform
 from tasking import machine_sandbox
 from watchroom import Json, Toolbox, Workspace
 from watchroom.checkout.location import keep_journal_address
+from watchroom.platforms import Platform
 
 if TYPE_CHECKING:
     from journal.server import Server
@@ -77,6 +79,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="sqlite",
         help="where the workspaces of the fixture `root` have their rows",
     )
+    parser.addoption(
+        "--platform",
+        choices=PLATFORM_NAMES,
+        default="detected",
+        help="the fixture `platform`: that of this machine, or POSIX without what Linux adds",
+    )
 
 
 @pytest.fixture(scope="session")
@@ -107,9 +115,14 @@ def root(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture
-def workspace(root: Path) -> Iterator[Workspace]:
+def platform(request: pytest.FixtureRequest) -> Platform:
+    return choose_platform(request.config.getoption("--platform"))
+
+
+@pytest.fixture
+def workspace(root: Path, platform: Platform) -> Iterator[Workspace]:
     agents = ["alice", "bob", "charlie"]
-    with Workspace.open(root, agents=agents, sandbox=machine_sandbox()) as opened:
+    with Workspace.open(root, agents=agents, sandbox=machine_sandbox(), platform=platform) as opened:
         yield opened
 
 

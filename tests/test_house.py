@@ -34,6 +34,15 @@ CLOCK_READERS = {
 CLOCKS = ("time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today")
 
 
+PLATFORM_QUESTIONS = ("sys.platform", "os.name", "platform.system", "os.uname")
+PLATFORM_ASKERS = {
+    "platforms": "the seam",
+    "sandbox": "what commands run in is found by what this machine has",
+    "signing/serve_key.py": "what keeps the memory of a process closed",
+}
+"""What may ask in the core which operating system this is, and for what."""
+
+
 @pytest.mark.parametrize("check", CHECKS)
 def test_the_whole_house_passes(check: str) -> None:
     done = subprocess.run(
@@ -100,3 +109,15 @@ def test_processes_agree_on_the_time_by_the_journal() -> None:
     allowed = tuple(CLOCK_READERS)
     assert {name: clocks for name, clocks in found.items() if not name.startswith(allowed)} == {}
     assert {each for each in allowed if not any(name.startswith(each) for name in found)} == set()
+
+
+def test_only_platforms_ask_which_operating_system_this_is() -> None:
+    core = ROOT / "core" / "watchroom"
+    found = {
+        str(module.relative_to(core))
+        for module in core.rglob("*.py")
+        for node in ast.walk(ast.parse(module.read_text()))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in PLATFORM_QUESTIONS
+    }
+    assert {name for name in found if not name.startswith(tuple(PLATFORM_ASKERS))} == set()
+    assert {each for each in PLATFORM_ASKERS if not any(name.startswith(each) for name in found)} == set()

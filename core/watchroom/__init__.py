@@ -34,10 +34,15 @@ _HOMES = {
     "Workspace": "workspace",
     "Zone": "model",
 }
+_ON_DISK = ("Problem", "Toolbox", "Workspace")
 
 
 def __getattr__(name: str) -> object:
     # Looked up on first use: the command line must not wait for what it does not need.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _ON_DISK:
+        from watchroom.platforms import check_platform
+
+        check_platform()
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,8 +1,7 @@
 """Files beneath a root that no symlink can lead out of, replaced whole.
 
-With `watchroom.files` and `watchroom.process_lock` this is the seam to the operating system. Every step from
-the root down is opened by directory descriptor with O_NOFOLLOW, so that a symlink swapped in at the wrong
-moment gets nowhere.
+Every step from the root down is opened by directory descriptor with O_NOFOLLOW, so that a symlink swapped in
+at the wrong moment gets nowhere.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from watchroom.files import (
     rewrite_spare,
     write_all,
 )
+from watchroom.platforms import Platform, detect_platform
 
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_SPARES: Final = 8
@@ -81,10 +81,12 @@ class Folder:
     """Reads, replaces and removes files beneath ``root``.
 
     ``scratch`` is a folder on the same file system where half-written files live until they are whole. What
-    lies in the same folder of the root as it does is for this user alone. Every method may raise OSError.
+    lies in the same folder of the root as it does is for this user alone. ``platform`` is the operating
+    system (default: this machine's). Every method may raise OSError.
     """
 
-    def __init__(self, root: str, scratch: str) -> None:
+    def __init__(self, root: str, scratch: str, platform: Platform | None = None) -> None:
+        self.platform = platform or detect_platform()
         self.root = root
         self.scratch = scratch
         self._private = os.path.relpath(scratch, root).partition(os.sep)[0]
@@ -179,10 +181,7 @@ class Folder:
         if self._folds_case is None:
             name = self._staged(b"", is_private=True)
             try:
-                os.stat(name.upper(), dir_fd=self._scratch_fd, follow_symlinks=False)
-                self._folds_case = name != name.upper()
-            except FileNotFoundError:
-                self._folds_case = False
+                self._folds_case = self.platform.folds_case(self._scratch_fd, name)
             finally:
                 self._drop(name)
         return self._folds_case
@@ -212,11 +211,11 @@ class Folder:
                 if new:
                     os.replace(source, name, src_dir_fd=self._scratch_fd, dst_dir_fd=folder)
                     return None
-                previous = replace(self._scratch_fd, source, folder, name)
+                previous, is_kept = replace(self.platform, self._scratch_fd, source, folder, name)
             except BaseException:
                 self._drop(source)
                 raise
-        if previous is not None:
+        if is_kept:
             self._spares.append(source)
             if len(self._spares) > _MOST_SPARES:
                 self._drop(self._spares.pop(0))
@@ -231,7 +230,7 @@ class Folder:
         """The name of a scratch file that holds ``data``."""
         while self._spares and not is_private:
             name = self._spares.pop()
-            if rewrite_spare(self._scratch_fd, name, data, self._spare_mode):
+            if rewrite_spare(self.platform, self._scratch_fd, name, data, self._spare_mode):
                 return name
             self._drop(name)
         name = f"{_SCRATCH_PREFIX}{os.getpid():x}-{next(self._numbers):x}"

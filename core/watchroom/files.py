@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import logging
 import os
 import stat
 import sys
-from collections.abc import Callable
-from functools import cache
 from typing import Final
 
+from watchroom.platforms import Platform
+
 FILE_FLAGS: Final = os.O_NOFOLLOW | os.O_CLOEXEC
-_RENAME_EXCHANGE: Final = 2
 _LARGEST_SPARE: Final = 64 * 1024
 _ONE_READ: Final = 1 << 30
 """Up to so many bytes, a reading that gives less than was wanted has come to the end of the file."""
@@ -31,32 +29,33 @@ def write_all(file: int, data: bytes) -> None:
         remaining = remaining[os.write(file, remaining) :]
 
 
-def replace(source_fd: int, source: str, target_fd: int, target: str) -> bytes | None:
-    """Move ``source``, in the folder ``source_fd``, over ``target``, in the folder ``target_fd``, atomically,
-    and return what was there, which ``source`` may now name. Raises OSError.
+def replace(
+    platform: Platform, source_fd: int, source: str, target_fd: int, target: str
+) -> tuple[bytes | None, bool]:
+    """Move ``source``, in the folder ``source_fd``, over ``target``, in the folder ``target_fd``, atomically.
+    Returns what was there, None if nothing was, and whether ``source`` now names that. Raises `NotAFile`
+    where something other than a file was there, OSError.
 
     Renaming over an existing file makes ext4 flush the new file's data at once (auto_da_alloc), which
     costs over a millisecond. Exchanging the two does not, is as atomic, and leaves in our hands exactly
-    what was replaced, so that a change made by someone else a moment ago cannot slip away unread.
+    what was replaced, so that a change made by someone else a moment ago cannot slip away unread. Elsewhere
+    one made between the last look and the rename does.
     """
-    exchange = _exchange()
-    if exchange:
-        names = (os.fsencode(source), os.fsencode(target))
-        if exchange(source_fd, names[0], target_fd, names[1], _RENAME_EXCHANGE) == 0:
-            try:
-                return read_file(source_fd, source)
-            except OSError:
-                exchange(source_fd, names[0], target_fd, names[1], _RENAME_EXCHANGE)
-                raise
+    if platform.exchange(source_fd, source, target_fd, target):
+        try:
+            return read_file(source_fd, source), True
+        except OSError:
+            platform.exchange(source_fd, source, target_fd, target)
+            raise
     try:
         previous = read_file(target_fd, target)
     except FileNotFoundError:
         previous = None
     os.replace(source, target, src_dir_fd=source_fd, dst_dir_fd=target_fd)
-    return previous
+    return previous, False
 
 
-def rewrite_spare(scratch_fd: int, name: str, data: bytes, mode: int) -> bool:
+def rewrite_spare(platform: Platform, scratch_fd: int, name: str, data: bytes, mode: int) -> bool:
     """Put ``data`` into ``name``, a file in the folder ``scratch_fd`` that was replaced earlier, with the
     rights ``mode``, instead of making a new one; False if it cannot be.
 
@@ -64,7 +63,7 @@ def rewrite_spare(scratch_fd: int, name: str, data: bytes, mode: int) -> bool:
     without that. But a reader may still have the old file open, and must not see it change: the kernel
     grants a write lease only on a file that nobody else has open. Nor may anyone have linked it.
     """
-    if sys.platform != "linux" or len(data) > _LARGEST_SPARE:
+    if len(data) > _LARGEST_SPARE:
         return False
     try:
         file = os.open(name, os.O_RDWR | os.O_NONBLOCK | FILE_FLAGS, dir_fd=scratch_fd)
@@ -74,7 +73,8 @@ def rewrite_spare(scratch_fd: int, name: str, data: bytes, mode: int) -> bool:
         found = os.fstat(file)
         if found.st_nlink != 1 or found.st_mode != mode or found.st_size > _LARGEST_SPARE:
             return False
-        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        if not platform.take_write_lease(file):
+            return False
         write_all(file, data)
         if found.st_size != len(data):
             os.ftruncate(file, len(data))
@@ -157,18 +157,3 @@ def make_private(folder: str) -> None:
             continue
         except OSError as error:
             _log.warning("%s is open to other users: %s", path, error.strerror)
-
-
-@cache
-def _exchange() -> Callable[[int, bytes, int, bytes, int], int] | None:
-    """renameat2(2), where the C library has it."""
-    if sys.platform != "linux":
-        return None
-    import ctypes
-
-    function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if function is None:
-        return None
-    function.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
-    function.restype = ctypes.c_int
-    return function  # type: ignore[no-any-return]

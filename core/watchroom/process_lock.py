@@ -1,30 +1,22 @@
-"""A lock between processes, and what tells one run of the machine from the next.
-
-With `watchroom.disk` this is the seam to the operating system: what is POSIX-only about locks is here.
-"""
+"""A lock between processes, which a short text goes with."""
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import logging
 import os
 from threading import Event, Lock, Thread
 from typing import Final, Literal
 
 from watchroom.errors import WorkspaceLocked
+from watchroom.platforms import Platform
+from watchroom.platforms.errors import LocksUnsupported
 
 LOCK_SECONDS: Final = 10.0
 """How long a writer waits for a lock before it says who holds it."""
+_NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
+"""What a file system without locks between processes answers, such as some on a network."""
 _log = logging.getLogger("watchroom")
-
-
-def boot_id() -> str:
-    """What tells one run of this machine from the next; empty where the system does not say."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
 
 
 class ProcessLock:
@@ -34,8 +26,9 @@ class ProcessLock:
     threads.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, platform: Platform) -> None:
         self._path = path
+        self._platform = platform
         self._fd = self._open()
         self._waiter: _LockWaiter | None = None
 
@@ -43,29 +36,31 @@ class ProcessLock:
         return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def acquire(self, seconds: float = LOCK_SECONDS) -> None:
-        """Wait for the lock, at most ``seconds``. Raises `WorkspaceLocked`, which names its holder."""
+        """Wait for the lock, at most ``seconds``. Raises `WorkspaceLocked`, which names its holder, and
+        `LocksUnsupported` where the file system has no locks."""
         if self._waiter is None or not self._waiter.resume():
             self._waiter = None
             if self.try_acquire():
                 return
-            self._waiter = _LockWaiter(self._fd)
+            self._waiter = _LockWaiter(self._fd, self._platform)
         if not self._waiter.wait(seconds):
             # It goes on waiting, so that the next call keeps this one's place among those who wait.
             raise WorkspaceLocked(seconds=round(seconds), holder=self.holder())
         self._waiter = None
 
     def try_acquire(self) -> bool:
-        """Take the lock if nobody has it; whether it was taken."""
+        """Take the lock if nobody has it; whether it was taken. Raises `LocksUnsupported`."""
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+            return self._platform.try_lock(self._fd)
+        except OSError as error:
+            if error.errno in _NO_LOCKS:
+                raise LocksUnsupported(path=self._path, reason=error.strerror) from error
+            raise
 
     def release(self) -> None:
         """Let others have it. Raises nothing: what was done under the lock is done."""
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_UN)
+            self._platform.unlock(self._fd)
         except OSError:
             # The kernel lets go of it with the descriptor.
             _log.exception("%s could not be unlocked, and is opened anew", self._path)
@@ -74,22 +69,8 @@ class ProcessLock:
             os.close(new)
 
     def holder(self) -> str:
-        """Which process has the lock: its name and number, ``-`` where that cannot be told.
-
-        Linux lists all locks in ``/proc/locks`` (proc_locks(5)), by inode.
-        """
-        inode = str(os.fstat(self._fd).st_ino)
-        try:
-            with open("/proc/locks", encoding="ascii") as file:
-                held = [line.split() for line in file]
-            for fields in held:
-                if fields[1] == "FLOCK" and fields[5].rpartition(":")[2] == inode:
-                    with open(f"/proc/{fields[4]}/comm", encoding="utf-8", errors="replace") as file:
-                        return f"{file.read().strip()} ({fields[4]})"
-        except OSError:
-            # Not Linux, or the holder is gone by now.
-            return "-"
-        return "-"
+        """Which process has the lock: its name and number, ``-`` where that cannot be told."""
+        return self._platform.lock_holder(self._fd)
 
     def text(self) -> str:
         """What `set_text` wrote last, empty if nothing."""
@@ -110,7 +91,8 @@ class _LockWaiter:
     """A thread that sleeps in the kernel until a lock is free: the kernel serves those who wait in turn,
     but knows no time-out."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, platform: Platform) -> None:
+        self._platform = platform
         # The lock belongs to what was opened, whichever number names it; this number outlives a close.
         self._fd = os.dup(fd)
         self._turn = Lock()
@@ -141,12 +123,12 @@ class _LockWaiter:
 
     def _run(self) -> None:
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX)
+            self._platform.lock(self._fd)
         except OSError as error:
             self._error = error
         with self._turn:
             self._state = "held" if self._is_wanted else "given_up"
             if self._state == "given_up":
-                fcntl.flock(self._fd, fcntl.LOCK_UN)
+                self._platform.unlock(self._fd)
             os.close(self._fd)
             self._ended.set()

@@ -32,6 +32,7 @@ from watchroom.journal import Journal, is_server_address, open_journal
 from watchroom.journal.errors import JournalDenied
 from watchroom.journal.snapshots import SNAPSHOT_ROWS
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
+from watchroom.platforms import Platform, detect_platform
 from watchroom.registry import REGISTER, Registry
 from watchroom.row_dispatcher import RowDispatcher
 from watchroom.rules.addresses import row_address
@@ -68,24 +69,29 @@ class Workspace(Zones):
         with Workspace.open("team/", agents=["alice", "bob"]) as workspace:
             workspace.tools("alice").dispatch_tool_call("collab_list", {})
 
-    ``root`` is its folder, ``sandbox`` finds what commands run in, ``journal`` has the rows; for what stands
-    in where they are left out see `open`.
+    ``root`` is its folder, ``sandbox`` finds what commands run in, ``journal`` has the rows, ``platform`` is
+    the operating system; for what stands in where they are left out see `open`.
     """
 
     def __init__(
-        self, root: str, sandbox: SandboxProbe | None = None, journal: Journal | None = None
+        self,
+        root: str,
+        sandbox: SandboxProbe | None = None,
+        journal: Journal | None = None,
+        platform: Platform | None = None,
     ) -> None:
         self.root = os.path.abspath(root)
+        self.platform = platform or detect_platform()
         control = os.path.join(self.root, CONTROL)
         os.makedirs(control, mode=0o700, exist_ok=True)
         self.journal: Journal = journal or open_journal(
-            find_journal(self.root) or os.path.join(control, JOURNAL_NAME)
+            find_journal(self.root) or os.path.join(control, JOURNAL_NAME), self.platform
         )
         self._follower = Follower("files")
         self._commits = GroupCommit(self.journal)
         self._host = CheckoutHost(self.journal, self.root, control)
         self._checkout = Materializer(
-            self.root, self.journal, self._commits.append, self._follower, self._host
+            self.root, self.journal, self._commits.append, self._follower, self._host, self.platform
         )
         self._commits.follow(self._checkout)
         make_private(control)
@@ -131,6 +137,7 @@ class Workspace(Zones):
         sandbox: SandboxProbe | None = None,
         journal: Journal | None = None,
         checkout: str | os.PathLike[str] | None = None,
+        platform: Platform | None = None,
     ) -> Self:
         """Open the workspace at ``root``, making it on first use, and register ``agents``. Where ``root`` is
         the address of a database (``postgresql://…``) its rows are there, and its files in the folder
@@ -141,9 +148,11 @@ class Workspace(Zones):
         every file with the journal and records edits made by hand; without it only what is touched is
         compared. ``sandbox`` finds what commands run in (default: what this machine offers), ``journal`` has
         the rows (default: the SQLite file in the control folder); it is closed with the workspace.
+        ``platform`` is the operating system (default: this machine's).
 
         Raises `WorkspaceNotFound`, `InvalidAgentId`, `InvalidRole`, `ConfigInvalid`, `WorkspaceLocked`, and
-        `JournalError` where the journal cannot be read, `CheckoutTaken` where ``checkout`` shows another one.
+        `JournalError` where the journal cannot be read, `CheckoutTaken` where ``checkout`` shows another one,
+        `LocksUnsupported` on a file system without locks, and `PlatformUnsupported`.
         """
         path = os.fspath(root)
         given = [Agent(each) if isinstance(each, str) else each for each in agents]
@@ -162,7 +171,7 @@ class Workspace(Zones):
                 if journal is not None:
                     journal.close()
                 raise
-        workspace = cls(path, sandbox, journal)
+        workspace = cls(path, sandbox, journal, platform)
         try:
             workspace._prepare(given, language, scan)
         except BaseException:
@@ -336,7 +345,7 @@ class Workspace(Zones):
     def export(self, as_of: int, target: str | os.PathLike[str]) -> int:
         """Lay the files out under the folder ``target`` as they stood at row ``as_of``; returns their number.
         Raises `JournalError`, and OSError where ``target`` cannot be written."""
-        return export(self.journal, as_of, os.fspath(target))
+        return export(self.journal, as_of, os.fspath(target), self.platform)
 
     def import_git(self, path: str, actor: str, *, task: str = "", revision: str = "HEAD") -> Imported:
         """Bring the texts of the commit ``revision`` of the repository at ``path`` in, as ``actor``: into the

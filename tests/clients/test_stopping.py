@@ -11,9 +11,10 @@ from threading import Thread
 import pytest
 from watchroom import Workspace
 from watchroom.clients.events import ClientInfo, PromptSubmitted, SessionEnded
-from watchroom.clients.processes import ClientProcess, process_start
+from watchroom.clients.processes import ClientProcess
 from watchroom.clients.session import ClientSession
 from watchroom.clients.stopping import STOP, stop_client
+from watchroom.platforms import Platform
 
 PATIENCE = 30
 STUBBORN = """
@@ -35,7 +36,7 @@ def client() -> Iterator[subprocess.Popen[str]]:
 
 
 def test_an_attached_client_is_ended_by_signals(workspace: Workspace, client: subprocess.Popen[str]) -> None:
-    info = ClientInfo("claude", pid=client.pid, started=process_start(client.pid))
+    info = ClientInfo("claude", pid=client.pid, started=workspace.platform.process_start(client.pid))
     session = ClientSession(workspace, "alice", "s-1", info)
     session.record(PromptSubmitted("Loop for ever"))
     proof = stop_client(workspace, "alice", "human:ann", patience=PATIENCE)
@@ -47,8 +48,10 @@ def test_an_attached_client_is_ended_by_signals(workspace: Workspace, client: su
     assert str(row.seq) in proof.how
 
 
-def test_another_process_with_its_number_is_left_alone(client: subprocess.Popen[str]) -> None:
-    other = ClientProcess(client.pid, process_start(client.pid) + 1)
+def test_another_process_with_its_number_is_left_alone(
+    client: subprocess.Popen[str], platform: Platform
+) -> None:
+    other = ClientProcess(client.pid, platform.process_start(client.pid) + 1, platform)
     assert not other.send_signal(signal.SIGTERM)
     assert other.wait_gone(0)
     assert client.poll() is None

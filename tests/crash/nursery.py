@@ -36,9 +36,9 @@ class Nursery:
 
 
 @contextmanager
-def nursery(script: str, root: Path) -> Iterator[Nursery]:
-    """Of writers that ``script`` forks, in the workspace at ``root``."""
-    command = [sys.executable, script, str(root)]
+def nursery(script: str, root: Path, *more: str) -> Iterator[Nursery]:
+    """Of writers that ``script`` forks, in the workspace at ``root``, with ``more`` arguments."""
+    command = [sys.executable, script, str(root), *more]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         yield Nursery(process)

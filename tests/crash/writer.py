@@ -1,6 +1,6 @@
 """Processes that write to a workspace, say what was acknowledged, and wait to be killed.
 
-``python writer.py ROOT``: reads seeds, one a line. For each it forks a writer, which prints its process id and
+``python writer.py ROOT PLATFORM``: reads seeds, one a line. For each it forks a writer, which prints its process id and
 then one line of JSON for each acknowledged operation, for ever; once it is dead, prints ``dead``. Forking saves
 every writer the start of an interpreter.
 
@@ -27,6 +27,8 @@ from typing import Any, Final, TypedDict
 from watchroom import Toolbox, Workspace
 from watchroom.errors import WatchroomError
 from watchroom.model import Zone
+from watchroom.platforms import Platform, detect_platform
+from watchroom.platforms.posix import PosixPlatform
 
 AGENTS: Final = ("alice", "bob", "charlie")
 DEAD: Final = "dead"
@@ -155,7 +157,7 @@ class Writer:
         self._call("read_from_workspace", agent_id="nobody", filename=text)
 
 
-def write_until_killed(root: str, seed: int) -> None:
+def write_until_killed(root: str, seed: int, platform: Platform) -> None:
     """All agents at once, each in a thread of its own, so that one commit carries several rows."""
     os.write(1, f"{os.getpid()}\n".encode())
     lock = Lock()
@@ -164,7 +166,7 @@ def write_until_killed(root: str, seed: int) -> None:
         with lock:
             os.write(1, json.dumps(acknowledged).encode() + b"\n")
 
-    workspace = Workspace.open(root, scan=False)
+    workspace = Workspace.open(root, scan=False, platform=platform)
     for agent in AGENTS:
         Thread(target=Writer(workspace.tools(agent), seed, report).run).start()
 
@@ -187,12 +189,12 @@ def load_everything() -> None:
         Writer(workspace.tools(AGENTS[0]), 1, lambda _: None).run(20)
 
 
-def fork_writers(root: str) -> None:
+def fork_writers(root: str, platform: Platform) -> None:
     load_everything()
     for line in sys.stdin:
         process = os.fork()
         if process == 0:
-            write_until_killed(root, int(line))
+            write_until_killed(root, int(line), platform)
             return
         os.waitpid(process, 0)
         # Behind what it may have begun to tell.
@@ -225,7 +227,7 @@ def _redirect(descriptor: int, path: str) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 2:
-        fork_writers(sys.argv[1])
+    if len(sys.argv) > 1:
+        fork_writers(sys.argv[1], PosixPlatform() if sys.argv[2] == "posix" else detect_platform())
     else:
         fork_traced()

@@ -1,7 +1,7 @@
 """Names that differ only in upper and lower case, on disks that take them for one and on those that do not.
 
-Where no such disk can be had, the answer of the operating system to the one question asked of it is changed.
-Set WATCHROOM_FOLDING_DISK to a folder on a real one to try that.
+Where no such disk can be had, the one question that is asked about it is answered by a fake. Set
+WATCHROOM_FOLDING_DISK to a folder on a real one to try that.
 """
 
 from __future__ import annotations
@@ -9,28 +9,26 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from calls import ok, refused
 from watchroom import Workspace
+from watchroom.platforms.posix import PosixPlatform
 
 REAL_DISK = os.environ.get("WATCHROOM_FOLDING_DISK")
 
 
+class FoldingPlatform(PosixPlatform):
+    def folds_case(self, folder_fd: int, name: str) -> bool:
+        return True
+
+
 @pytest.fixture
-def folding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+def folding(tmp_path: Path) -> Iterator[Workspace]:
     """A workspace on a disk that takes upper and lower case for one."""
-    found = os.stat
-
-    def stat(path: Any, *args: Any, **options: Any) -> os.stat_result:
-        is_question = isinstance(path, str) and path.isupper() and "/" not in path
-        return found(path.lower() if is_question else path, *args, **options)
-
-    if REAL_DISK is None:
-        monkeypatch.setattr(os, "stat", stat)
     root = Path(REAL_DISK or tmp_path) / f"team-{os.getpid()}-{tmp_path.name}"
-    with Workspace.open(root, agents=["alice", "bob"]) as workspace:
+    platform = PosixPlatform() if REAL_DISK else FoldingPlatform()
+    with Workspace.open(root, agents=["alice", "bob"], platform=platform) as workspace:
         yield workspace
 
 
@@ -62,7 +60,7 @@ def test_a_second_spelling_of_a_document_is_refused(folding: Workspace) -> None:
     alice = folding.tools("alice")
     ok(alice, "realtime_create_document", doc_id="Notes", schema={"body": "rga"})
     folding.close()
-    with Workspace.open(folding.root) as again:
+    with Workspace.open(folding.root, platform=folding.platform) as again:
         refusal = refused(
             again.tools("bob"), "realtime_create_document", doc_id="notes", schema={"body": "rga"}
         )

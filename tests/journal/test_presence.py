@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from time import monotonic, sleep, time
+from time import monotonic, sleep
 
 import pytest
 from evidence import all_rows
 from watchroom import Workspace
 from watchroom.journal import SqliteJournal
-from watchroom.journal.sqlite.presence import LEASE_SECONDS, PresenceFolder
 from watchroom.model import LOST
 
 PATIENCE = 30.0
@@ -126,19 +124,3 @@ def test_a_lease_runs_out_with_its_process_and_is_released_with_its_journal(tmp_
     again = SqliteJournal(tmp_path / "journal.db")
     assert again.presences() == []
     again.close()
-
-
-def test_where_there_are_no_locks_a_lease_is_renewed_and_runs_out(tmp_path: Path) -> None:
-    folder = str(tmp_path / "presence")
-    mine, other = PresenceFolder(folder, renews=True), PresenceFolder(folder, renews=True)
-    lease = mine.present("")
-    assert [each.is_alive for each in other.all()] == [True]
-    long_ago = time() - 2 * LEASE_SECONDS
-    os.utime(tmp_path / "presence" / lease, (long_ago, long_ago))
-    assert [each.is_alive for each in other.all()] == [False]
-    until = monotonic() + PATIENCE
-    while [each.is_alive for each in other.all()] != [True]:
-        assert monotonic() < until
-        sleep(0.05)
-    mine.close()
-    assert other.all() == []

@@ -18,6 +18,8 @@ from watchroom.commit import GroupCommit
 from watchroom.errors import JournalBusy, WorkspaceLocked
 from watchroom.journal.memory import MemoryJournal
 from watchroom.model import Appended, Draft, Note
+from watchroom.platforms.errors import LocksUnsupported
+from watchroom.platforms.linux import LinuxPlatform
 from watchroom.process_lock import ProcessLock
 
 
@@ -162,22 +164,45 @@ def test_rows_that_the_journal_has_no_time_for_wait_together() -> None:
     commits.close()
 
 
-def test_an_error_when_the_lock_is_let_go_takes_nothing_back(
-    workspace: Workspace, alice: Toolbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    flock, faults = fcntl.flock, iter((True,))
+class FailingUnlock(LinuxPlatform):
+    """Fails to let go of a lock once, when it ``fails``."""
 
-    def failing(fd: int, operation: int) -> None:
-        if operation == fcntl.LOCK_UN and next(faults, False):
+    fails = False
+
+    def unlock(self, file: int) -> None:
+        if self.fails:
+            self.fails = False
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        flock(fd, operation)
+        super().unlock(file)
 
-    monkeypatch.setattr(fcntl, "flock", failing)
-    assert ok(alice, "collab_write", filepath="plan.md", content="x", message="m")["version"] == 1
-    assert "could not be unlocked" in caplog.text
-    # Another opening of the workspace is another holder of the lock: it is free.
-    with Workspace.open(workspace.root) as other:
-        assert (
-            ok(other.tools("bob"), "collab_write", filepath="b.md", content="x", message="m")["version"] == 1
-        )
-    assert ok(alice, "collab_write", filepath="plan.md", content="y", message="m")["version"] == 2
+
+def test_an_error_when_the_lock_is_let_go_takes_nothing_back(
+    root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    platform = FailingUnlock()
+    with Workspace.open(root, agents=["alice", "bob"], platform=platform) as workspace:
+        alice = workspace.tools("alice")
+        platform.fails = True
+        assert ok(alice, "collab_write", filepath="plan.md", content="x", message="m")["version"] == 1
+        assert "could not be unlocked" in caplog.text
+        # Another opening of the workspace is another holder of the lock: it is free.
+        with Workspace.open(root) as other:
+            bob = other.tools("bob")
+            assert ok(bob, "collab_write", filepath="b.md", content="x", message="m")["version"] == 1
+        assert ok(alice, "collab_write", filepath="plan.md", content="y", message="m")["version"] == 2
+
+
+class WithoutLocks(LinuxPlatform):
+    """As on a file system of a network that has none."""
+
+    def try_lock(self, file: int) -> bool:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+
+def test_a_file_system_without_locks_is_refused_by_name(root: Path) -> None:
+    with pytest.raises(LocksUnsupported, match="No locks available") as refusal:
+        Workspace.open(root, agents=["alice"], platform=WithoutLocks())
+    assert str(root) in refusal.value.message()
+    # Elsewhere it opens as if nothing had been.
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        assert workspace.verify() == []

@@ -1,6 +1,6 @@
 """A process that commits versions of one shared file until enough of them are acknowledged.
 
-Run as: ``python write_many.py ROOT AGENT PATH COUNT``. It says ``ready``, waits for a line on its input, so
+Run as: ``python write_many.py ROOT AGENT PATH COUNT PLATFORM``. It says ``ready``, waits for a line on its input, so
 that all processes start together, and in the end prints what it was told as one line of JSON.
 """
 
@@ -11,6 +11,8 @@ import sys
 from typing import Any, NamedTuple, TypedDict
 
 from watchroom import Toolbox, Workspace
+from watchroom.platforms import detect_platform
+from watchroom.platforms.posix import PosixPlatform
 
 
 class Told(NamedTuple):
@@ -51,8 +53,9 @@ def write_many(toolbox: Toolbox, path: str, count: int) -> Told:
     return told
 
 
-def main(root: str, agent: str, path: str, count: str) -> None:
-    with Workspace.open(root, scan=False) as workspace:
+def main(root: str, agent: str, path: str, count: str, platform: str) -> None:
+    on = PosixPlatform() if platform == "posix" else detect_platform()
+    with Workspace.open(root, scan=False, platform=on) as workspace:
         toolbox = workspace.tools(agent)
         print("ready", flush=True)
         sys.stdin.readline()

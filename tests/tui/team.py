@@ -85,7 +85,7 @@ async def has_opened_merge(user: User) -> MergeDraft:
 @contextmanager
 def busy(workspace: Workspace) -> Iterator[None]:
     """While another process appends to the journal, which lets nobody else: an act has begun, and is not done."""
-    lock = ProcessLock(os.path.join(workspace.root, CONTROL, "journal.lock"))
+    lock = ProcessLock(os.path.join(workspace.root, CONTROL, "journal.lock"), workspace.platform)
     lock.acquire()
     try:
         yield

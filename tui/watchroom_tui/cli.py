@@ -13,6 +13,7 @@ from typing import Final
 
 from watchroom import __version__
 from watchroom.errors import DiskFailed, WatchroomError
+from watchroom.platforms import PlatformUnsupported, check_platform
 from watchroom.texts import LANGUAGES, Catalogue, Language
 
 from watchroom_tui.charset import REPLACEMENT_ERRORS, replace_unencodable
@@ -37,6 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns 0 for success, 1 for a refusal, 2 for wrong usage."""
     _never_refuse_to_print()
     with escape_terminal_output():
+        try:
+            check_platform()
+        except PlatformUnsupported as error:
+            return _refuse(error, _language())
         return _run(list(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -76,24 +81,27 @@ def _run(typed: list[str]) -> int:
         with _debug_records(texts), use_utc() if getattr(args, "utc", False) else nullcontext():
             return command.run(args, texts)
     except WatchroomError as error:
-        message = error.message(language)
-        # What to do next does not stand in the last line of a list.
-        separator = "\n" if "\n" in message else " "
-        print(f"watchroom: {message}{separator}{error.suggestion(language)}", file=sys.stderr)
-        return REFUSED
+        return _refuse(error, language)
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except OSError as error:
-        failed = DiskFailed(reason=f"{error.strerror}: {error.filename}" if error.filename else str(error))
-        print(f"watchroom: {failed.message(language)} {failed.suggestion(language)}", file=sys.stderr)
-        return REFUSED
+        reason = f"{error.strerror}: {error.filename}" if error.filename else str(error)
+        return _refuse(DiskFailed(reason=reason), language)
     except WrongUsage as error:
         print(f"watchroom {command.name}: {error}", file=sys.stderr)
         return USAGE
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _refuse(error: WatchroomError, language: Language) -> int:
+    message = error.message(language)
+    # What to do next does not stand in the last line of a list.
+    separator = "\n" if "\n" in message else " "
+    print(f"watchroom: {message}{separator}{error.suggestion(language)}", file=sys.stderr)
+    return REFUSED
 
 
 def _never_refuse_to_print() -> None:

@@ -9,7 +9,8 @@ from threading import Lock
 from typing import Final
 
 from watchroom.errors import WorkspaceLocked
-from watchroom.process_lock import LOCK_SECONDS, ProcessLock, boot_id
+from watchroom.platforms import Platform
+from watchroom.process_lock import LOCK_SECONDS, ProcessLock
 
 _POLL_SECONDS: Final = 0.005
 """For so long whoever finds the lock taken looks whether its work is done for it; then it waits in turn."""
@@ -25,10 +26,10 @@ class Cursor:
     run of the machine in which it was moved last.
     """
 
-    def __init__(self, path: str) -> None:
-        self._lock = ProcessLock(path)
+    def __init__(self, path: str, platform: Platform) -> None:
+        self._lock = ProcessLock(path, platform)
         self._turn = Lock()
-        self._boot = boot_id()
+        self._boot = platform.boot_id()
         self._has_waited = False
 
     @contextmanager

@@ -30,6 +30,7 @@ from watchroom.disk import Folder
 from watchroom.errors import JournalDamaged
 from watchroom.journal import Journal
 from watchroom.model import Row, Zone
+from watchroom.platforms import Platform
 
 _CHUNK: Final = 1000
 """Rows that are read at a time."""
@@ -60,10 +61,11 @@ class DerivedFiles:
         journal: Journal,
         control: str,
         refused: Callable[[Sequence[tuple[Row, OSError]]], None],
+        platform: Platform,
     ) -> None:
-        self._folder = Folder(root, os.path.join(control, "tmp"))
+        self._folder = Folder(root, os.path.join(control, "tmp"), platform)
         self._journal = journal
-        self._cursor = Cursor(os.path.join(control, "behind.lock"))
+        self._cursor = Cursor(os.path.join(control, "behind.lock"), platform)
         self._refused = refused
 
     def begin(self, seq: int) -> None:

@@ -17,10 +17,12 @@ from watchroom.checkout.layout import (
 from watchroom.checkout.rendering import files_of
 from watchroom.disk import Folder
 from watchroom.journal import Journal
+from watchroom.platforms import Platform
 
 
-def export(journal: Journal, as_of: int, target: str) -> int:
-    """Lay the files out under ``target`` as they stood at row ``as_of`` of ``journal``.
+def export(journal: Journal, as_of: int, target: str, platform: Platform | None = None) -> int:
+    """Lay the files out under ``target`` as they stood at row ``as_of`` of ``journal``. ``platform`` is the
+    operating system (default: this machine's).
 
     Returns how many files agents and people had then: versions, histories, metadata and the configuration are
     not counted. Raises OSError, `JournalError`.
@@ -28,7 +30,7 @@ def export(journal: Journal, as_of: int, target: str) -> int:
     # Documents need the engine, slow to load: whoever lays out only files does without.
     from watchroom.checkout.document_replica import ZONE, DocumentReplica
 
-    folder = Folder(target, os.path.join(target, CONTROL, "tmp"))
+    folder = Folder(target, os.path.join(target, CONTROL, "tmp"), platform)
     count = 0
     try:
         for zone in ROOTS:

@@ -37,6 +37,7 @@ from watchroom.follower import Follower
 from watchroom.journal import Journal
 from watchroom.journal.edits import edits, last_revert
 from watchroom.model import SYSTEM, Appended, Draft, Json, Note, Row, Write, Zone
+from watchroom.platforms import Platform
 
 LAY_OUT_TOOL: Final = "lay_out"
 _CHUNK: Final = 1000
@@ -72,7 +73,8 @@ class Materializer:
     """The files of the workspace at ``root``, laid out from ``journal``. May be used from any thread.
 
     ``append`` makes rows of what was found and could not be done; ``follower`` writes behind what no commit
-    waits for: see `DerivedFiles`. ``host`` knows which of the workspace's checkouts this is.
+    waits for: see `DerivedFiles`. ``host`` knows which of the workspace's checkouts this is,
+    ``platform`` is the operating system.
     """
 
     def __init__(
@@ -82,15 +84,16 @@ class Materializer:
         append: Callable[[Sequence[Draft]], list[Appended]],
         follower: Follower,
         host: CheckoutHost,
+        platform: Platform,
     ) -> None:
         control = os.path.join(root, CONTROL)
-        self.folder = Folder(root, os.path.join(control, "tmp"))
-        self.derived = DerivedFiles(root, journal, control, self._note_failures)
+        self.folder = Folder(root, os.path.join(control, "tmp"), platform)
+        self.derived = DerivedFiles(root, journal, control, self._note_failures, platform)
         self._journal = journal
         self._append = append
         self._follower = follower
         self._host = host
-        self._cursor = Cursor(os.path.join(control, "lock"))
+        self._cursor = Cursor(os.path.join(control, "lock"), platform)
         self._noting = Lock()
         self._is_held_up = False
         self._known = _Known(0, -1)

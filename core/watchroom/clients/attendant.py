@@ -12,8 +12,9 @@ import asyncio
 import json
 import os
 import stat
-from collections.abc import AsyncIterator, Coroutine, Mapping
-from contextlib import asynccontextmanager, suppress
+import tempfile
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Final
 
@@ -23,12 +24,13 @@ from watchroom.clients.configuration import Client
 from watchroom.clients.events import ClientInfo, SessionEnded
 from watchroom.clients.hook_answer import HookAnswer
 from watchroom.clients.json_fields import text_of
-from watchroom.clients.processes import ClientProcess, process_start
+from watchroom.clients.processes import ClientProcess
 from watchroom.clients.session import ClientSession
 from watchroom.clients.session_ids import session_id_of
 from watchroom.clients.stopping import stop_process
 from watchroom.errors import WatchroomError
 from watchroom.model import CANCEL, ENDED, Json, Row
+from watchroom.platforms import Platform
 from watchroom.runtime.threads import call_soon_threadsafe, run_in_thread
 from watchroom.texts import catalogue
 from watchroom.workspace import Workspace
@@ -42,7 +44,6 @@ _MOST_EVENT_BYTES: Final = 20_000_000
 _MOST_READ_BYTES: Final = 4_000_000
 """So much of a transcript is read at a time."""
 _MOST_LINE_BYTES: Final = 1_000_000
-_LONGEST_SOCKET: Final = 100
 
 
 class TranscriptFile:
@@ -110,12 +111,10 @@ class Attendant:
         folder = os.path.join(self._workspace.root, CONTROL, FOLDER)
         await run_in_thread(partial(os.makedirs, folder, mode=0o700, exist_ok=True))
         name = f"{self._agent}-{self._process.pid}.sock"
-        handle = os.open(folder, os.O_RDONLY)
         path = os.path.join(folder, name)
-        # A socket's path has to be short.
-        address = path if len(os.fsencode(path)) < _LONGEST_SOCKET else f"/proc/self/fd/{handle}/{name}"
-        await run_in_thread(_remove_left_sockets, folder, name)
-        server = await asyncio.start_unix_server(self._serve_hook, address)
+        await run_in_thread(_remove_left_sockets, folder, name, self._workspace.platform)
+        with _short_path(folder) as short:
+            server = await asyncio.start_unix_server(self._serve_hook, os.path.join(short, name))
         os.chmod(path, 0o600)
         loop = asyncio.get_running_loop()
         end = self._workspace.dispatcher.subscribe(
@@ -129,7 +128,6 @@ class Attendant:
             server.close()
             with suppress(FileNotFoundError):
                 os.unlink(path)
-            os.close(handle)
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -273,12 +271,21 @@ class Attendant:
                 await run_in_thread(_end_session, session, texts("hook.gone"))
 
 
-def _remove_left_sockets(folder: str, own: str) -> None:
+@contextmanager
+def _short_path(folder: str) -> Iterator[str]:
+    """Another path of ``folder``, since that of a socket has to be short."""
+    with tempfile.TemporaryDirectory(prefix="w") as above:
+        link = os.path.join(above, "a")
+        os.symlink(folder, link)
+        yield link
+
+
+def _remove_left_sockets(folder: str, own: str, platform: Platform) -> None:
     """Remove the sockets of clients that are gone, and that with the name ``own``, of an earlier server of
     this one."""
     for name in os.listdir(folder):
         pid = name.removesuffix(".sock").rpartition("-")[2]
-        if not pid.isdecimal() or name == own or not process_start(int(pid)):
+        if not pid.isdecimal() or name == own or not platform.process_start(int(pid)):
             with suppress(FileNotFoundError):
                 os.unlink(os.path.join(folder, name))
 

@@ -55,7 +55,7 @@ def stop_client(workspace: Workspace, agent: str, by: str, *, patience: float = 
     cancelled = zone.control(by, CANCEL, agent, None, "")
     proofs = []
     for session in running:
-        process = find_process(workspace.journal, session.path)
+        process = find_process(workspace, session.path)
         if process is None:
             proofs.append(_wait_until_ended(workspace.journal, zone, session, patience, texts))
         else:
@@ -97,17 +97,18 @@ def stop_process(
     return StopProof(agent, is_gone, texts("stop.row", said=said, row=row.seq))
 
 
-def find_process(journal: Journal, path: str) -> ClientProcess | None:
+def find_process(workspace: Workspace, path: str) -> ClientProcess | None:
     """The process of the client that a person has started and that runs the session at ``path``, by the rows
-    of ``journal``; None where none is known."""
-    agent = path.partition("/")[0]
+    of ``workspace``; None where none is known."""
+    agent, journal = path.partition("/")[0], workspace.journal
     rows = (journal.last_note("session", path, agent, CONTINUE), journal.version("session", path, 1))
     for row in rows:
         detail = row.detail if row is not None else {}
         pid, started = detail.get(PID), detail.get(STARTED)
         is_number = isinstance(pid, int) and isinstance(started, int | float)
         if detail.get(ATTACHMENT) == "attached" and is_number:
-            return ClientProcess(int(pid), float(started))  # type: ignore[arg-type]  # numbers, as was asked
+            # Numbers, as was asked.
+            return ClientProcess(int(pid), float(started), workspace.platform)  # type: ignore[arg-type]
     return None
 
 

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 from watchroom.errors import JournalError
 from watchroom.journal.protocol import Journal
 from watchroom.journal.sqlite import SqliteJournal
+from watchroom.platforms import Platform
 
 _SCHEMES: Final = ("postgresql", "postgres")
 
@@ -28,10 +29,10 @@ def database_name(address: str) -> str:
     return f"{name}@{host}" if host else name
 
 
-def open_journal(where: str | os.PathLike[str]) -> Journal:
+def open_journal(where: str | os.PathLike[str], platform: Platform | None = None) -> Journal:
     """The journal at ``where``: the path of a SQLite file, made if missing; ``postgresql://…`` for the one in
     a server's database (extra ``postgres``), made if missing; or ``memory:`` for a new one of this process
-    alone.
+    alone. ``platform`` is the operating system (default: this machine's).
 
     Raises `JournalError` for an address that no backend answers to, and as the backend does.
     """
@@ -49,4 +50,4 @@ def open_journal(where: str | os.PathLike[str]) -> Journal:
     scheme, is_url, _ = address.partition("://")
     if is_url:
         raise JournalError(reason=f"no journal answers to {scheme}://")
-    return SqliteJournal(address)
+    return SqliteJournal(address, platform)

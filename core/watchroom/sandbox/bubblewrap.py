@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import shutil
 import stat
@@ -17,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
+from watchroom.platforms import detect_platform
 from watchroom.sandbox import forwarder
 from watchroom.sandbox.backend import (
     NETWORK_FILES,
@@ -175,7 +175,7 @@ def _lock_git_folder(folder: int) -> int | None:
         if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS):
             return None
         raise
-    fcntl.flock(held, fcntl.LOCK_SH)
+    detect_platform().lock_shared(held)
     return held
 
 
@@ -192,13 +192,13 @@ def _remove_git_folder(folder: int) -> None:
     try:
         held = open_beneath(folder, (GIT_FOLDER,), os.O_RDONLY | os.O_DIRECTORY)
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.rmdir(GIT_FOLDER, dir_fd=folder)
+            if detect_platform().try_lock(held):
+                os.rmdir(GIT_FOLDER, dir_fd=folder)
         finally:
             os.close(held)
     except OSError as error:
-        # Another command runs there, or a person has begun a repository, or removed the folder.
-        if error.errno not in (errno.EWOULDBLOCK, errno.ENOTEMPTY, errno.ENOENT, errno.ENOTDIR, errno.EEXIST):
+        # A person has begun a repository, or removed the folder.
+        if error.errno not in (errno.ENOTEMPTY, errno.ENOENT, errno.ENOTDIR, errno.EEXIST):
             raise
     finally:
         os.close(folder)

@@ -1,4 +1,7 @@
-"""Each case on the embedded journal, and on one in memory: what it promises belongs to no backend."""
+"""Each case on the embedded journal, and on one in memory with files as POSIX alone has them.
+
+What is promised belongs to no backend and to no operating system.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,12 @@ from pathlib import Path
 import pytest
 from watchroom import Workspace
 from watchroom.journal.memory import MemoryJournal
+from watchroom.platforms import Platform
+from watchroom.platforms.posix import PosixPlatform
 
 
 @pytest.fixture(params=["sqlite", "memory"])
-def workspace(root: Path, request: pytest.FixtureRequest) -> Iterator[Workspace]:
-    journal = MemoryJournal(gap=1) if request.param == "memory" else None
-    with Workspace.open(root, agents=["alice", "bob", "charlie"], journal=journal) as opened:
+def workspace(root: Path, platform: Platform, request: pytest.FixtureRequest) -> Iterator[Workspace]:
+    journal, on = (None, platform) if request.param == "sqlite" else (MemoryJournal(gap=1), PosixPlatform())
+    with Workspace.open(root, agents=["alice", "bob", "charlie"], journal=journal, platform=on) as opened:
         yield opened

@@ -84,7 +84,7 @@ async def _serve_client(workspace: Workspace, args: Namespace, toolsets: Sequenc
         from watchroom.clients.attendant import Attendant
         from watchroom.clients.processes import parent_process
 
-    process = parent_process()
+    process = parent_process(workspace.platform)
     attendant = Attendant(workspace, args.agent, args.client, process, is_strict=args.strict)
     loop = asyncio.get_running_loop()
     leaving: set[asyncio.Task[None]] = set()

@@ -10,6 +10,7 @@ from typing import Final
 
 from watchroom.errors import JournalError, WorkspaceLocked
 from watchroom.keyed_lock import KeyedLock
+from watchroom.platforms import Platform
 from watchroom.process_lock import LOCK_SECONDS, ProcessLock
 
 _CLAIM_SECONDS: Final = 0.05
@@ -18,10 +19,12 @@ _CLAIM_SECONDS: Final = 0.05
 
 class KeyedProcessLock:
     """A lock for each key, held by one thread of one process at a time. Their files are in ``folder``, which
-    is made with the first one. Not re-entrant; different keys are independent of each other."""
+    is made with the first one; ``platform`` is the operating system. Not re-entrant; different keys are
+    independent of each other."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, platform: Platform) -> None:
         self._folder = folder
+        self._platform = platform
         self._threads = KeyedLock()
 
     @contextmanager
@@ -64,6 +67,6 @@ class KeyedProcessLock:
     def _open(self, key: str) -> ProcessLock:
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            return ProcessLock(self._path(key))
+            return ProcessLock(self._path(key), self._platform)
         except OSError as error:
             raise JournalError(reason=f"{self._folder}: {error.strerror}") from error

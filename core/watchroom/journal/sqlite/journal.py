@@ -25,7 +25,7 @@ from watchroom.journal.changes import LocalChanges
 from watchroom.journal.protocol import Changes, Damage, NoteKey, Presence, RowFilter
 from watchroom.journal.snapshots import Snapshot
 from watchroom.journal.sqlite.blobs import BlobDatabase
-from watchroom.journal.sqlite.changes import changes_of_file
+from watchroom.journal.sqlite.changes import watch_appends
 from watchroom.journal.sqlite.counting import CountingConnection
 from watchroom.journal.sqlite.damage import decode_content, decode_damaged, despite_damage
 from watchroom.journal.sqlite.derived import DerivedDatabase
@@ -54,6 +54,7 @@ from watchroom.journal.sqlite.queries import (
 from watchroom.journal.sqlite.schema import migrate
 from watchroom.journal.sqlite.writer import INLINE_BYTES, MOST_HEADS, Writer, last_announced_time
 from watchroom.model import Appended, Draft, Row, Zone
+from watchroom.platforms import FileWatch, Platform, detect_platform
 
 _BUSY_SECONDS: Final = 10
 _CHECKPOINT_PAGES: Final = 1000
@@ -63,26 +64,28 @@ _log = logging.getLogger("watchroom")
 
 
 class SqliteJournal:
-    """`Journal` on the SQLite file at ``path``, made if missing. May be used from any thread.
+    """`Journal` on the SQLite file at ``path``, made if missing, on ``platform`` (default: this machine's).
+    May be used from any thread.
 
     Raises `JournalTooNew` if a newer Watchroom wrote the file, `JournalError` if it is no journal.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], platform: Platform | None = None) -> None:
+        self._platform = platform or detect_platform()
         self._path = os.fspath(path)
         self._lock_path = os.path.splitext(self._path)[0] + ".lock"
         folder = os.path.dirname(self._path)
-        self._exclusion = KeyedProcessLock(os.path.join(folder, "exclusive"))
-        self._claims = KeyedProcessLock(os.path.join(folder, "claims"))
-        self._presence = PresenceFolder(os.path.join(folder, "presence"))
+        self._exclusion = KeyedProcessLock(os.path.join(folder, "exclusive"), self._platform)
+        self._claims = KeyedProcessLock(os.path.join(folder, "claims"), self._platform)
+        self._presence = PresenceFolder(os.path.join(folder, "presence"), self._platform)
         self._derived = DerivedDatabase(folder)
         self._blobs = BlobDatabase(folder)
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
-        self._waiting: WeakSet[LocalChanges] = WeakSet()
+        self._waiting: WeakSet[FileWatch] = WeakSet()
         self._waiting_lock = Lock()
         self._text_factory: Callable[[bytes], str] = str
         with _TRANSLATED:
-            self._writer = Writer(self._prepared(), self._lock_path)
+            self._writer = Writer(self._prepared(), self._lock_path, self._platform)
 
     def _prepared(self) -> sqlite3.Connection:
         """A connection to write with, to a journal of the newest schema."""
@@ -124,11 +127,12 @@ class SqliteJournal:
         return appended
 
     def changes(self, after: int | None = None) -> Changes:
-        changes = changes_of_file(self._lock_path)
-        if isinstance(changes, LocalChanges):
-            # The kernel does not tell it at once of what this process does.
+        watch = watch_appends(self._lock_path, self._platform)
+        if watch is not None and watch.polls:
+            # It does not notice at once what this process does.
             with self._waiting_lock:
-                self._waiting.add(changes)
+                self._waiting.add(watch)
+        changes = watch or LocalChanges()
         if after is not None and self.last_seq() > after:
             changes.wake()
         return changes

@@ -16,6 +16,7 @@ from watchroom.journal.sqlite.journal import SqliteJournal
 from watchroom.journal.sqlite.queries import COLUMNS, INSERT
 from watchroom.journal.sqlite.writer import INLINE_BYTES
 from watchroom.model import Row
+from watchroom.platforms import detect_platform
 from watchroom.process_lock import ProcessLock
 
 _READ: Final = (
@@ -71,7 +72,7 @@ class SqliteMove:
         present = [each for each in self._journal.presences() if each.is_alive]
         if present:
             raise JournalInUse(process=present[0].process, machine=present[0].machine)
-        with closing(ProcessLock(os.path.splitext(self._path)[0] + ".lock")) as lock:
+        with closing(ProcessLock(os.path.splitext(self._path)[0] + ".lock", detect_platform())) as lock:
             lock.acquire()
             try:
                 yield

@@ -1,45 +1,38 @@
 """Who is there: each process that runs something holds a lease, a file that it keeps locked while it lives.
 
 The kernel unlocks the file when its process dies, however it dies: this is known at once, and no number that
-is used again can forge it. Where the system has no such locks a process renews its lease each second, and one
-that was not renewed for `LEASE_SECONDS` has run out.
+is used again can forge it.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import platform
 import secrets
-import sys
 import time
 from contextlib import suppress
-from threading import Event, Lock, Thread
+from platform import node
+from threading import Lock
 from typing import Final
 
 from watchroom.errors import JournalError
 from watchroom.journal.protocol import Presence
+from watchroom.platforms import Platform
 from watchroom.process_lock import ProcessLock
 
-HAS_LOCKS: Final = sys.platform != "win32"
-LEASE_SECONDS: Final = 5.0
-"""How long a lease lasts that is renewed, after it was renewed."""
-_RENEW_SECONDS: Final = 1.0
 _LONGEST_TEXT: Final = 4096
 
 
 class PresenceFolder:
-    """The leases in ``folder``, each a file. May be used from any thread. ``renews``: by renewal and time,
-    not by locks."""
+    """The leases in ``folder``, each a file. ``platform`` is the operating system. May be used from any
+    thread."""
 
-    def __init__(self, folder: str, *, renews: bool = not HAS_LOCKS) -> None:
+    def __init__(self, folder: str, platform: Platform) -> None:
         self._folder = folder
-        self._renews = renews
+        self._platform = platform
         self._turn = Lock()
         self._own: ProcessLock | None = None
         self._id = ""
-        self._closing = Event()
-        self._renewal: Thread | None = None
 
     def present(self, resume: str) -> str:
         """Hold a lease from now on, if this does not hold one; its id. Raises `JournalError`."""
@@ -58,10 +51,10 @@ class PresenceFolder:
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         path = self._path(identity)
         # Under another name until it is locked: nobody may take it for that of a dead process meanwhile.
-        lock = ProcessLock(f"{path}.new")
+        lock = ProcessLock(f"{path}.new", self._platform)
         try:
             lock.acquire()
-            about = {"process": os.getpid(), "machine": platform.node(), "since": time.time_ns()}
+            about = {"process": os.getpid(), "machine": node(), "since": time.time_ns()}
             with open(f"{path}.new", "r+", encoding="utf-8") as file:
                 json.dump({**about, "resume": resume}, file)
             os.replace(f"{path}.new", path)
@@ -69,14 +62,7 @@ class PresenceFolder:
             lock.close()
             raise
         self._own = lock
-        if self._renews:
-            self._renewal = Thread(target=self._renew, args=(path,), name="watchroom-presence", daemon=True)
-            self._renewal.start()
         return identity
-
-    def _renew(self, path: str) -> None:
-        while not self._closing.wait(_RENEW_SECONDS):
-            os.utime(path)
 
     def all(self) -> list[Presence]:
         """The leases that are held, and those whose process died and that nobody took away since."""
@@ -106,9 +92,7 @@ class PresenceFolder:
             return None
 
     def _is_held(self, path: str) -> bool:
-        if self._renews:
-            return time.time() - os.stat(path).st_mtime < LEASE_SECONDS
-        lock = ProcessLock(path)
+        lock = ProcessLock(path, self._platform)
         try:
             is_free = lock.try_acquire()
             if is_free:
@@ -130,9 +114,6 @@ class PresenceFolder:
     def close(self) -> None:
         """Release the lease that this holds."""
         with self._turn:
-            self._closing.set()
-            if self._renewal is not None:
-                self._renewal.join()
             if self._own is not None:
                 with suppress(FileNotFoundError):
                     os.unlink(self._path(self._id))

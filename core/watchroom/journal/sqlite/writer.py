@@ -17,6 +17,7 @@ from watchroom.errors import JournalError
 from watchroom.journal.errors import OutcomeUnknown
 from watchroom.journal.sqlite.queries import INSERT, LAST, LOOK_UP, find_head, find_heads, look_up_few
 from watchroom.model import Appended, Draft, Row, Write, Zone
+from watchroom.platforms import Platform
 from watchroom.process_lock import ProcessLock
 from watchroom.rules import append as rules
 
@@ -41,13 +42,16 @@ class Writer:
     after each commit, which wakes those who wait for rows.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: str, platform: Platform) -> None:
         self._connection = connection
         self._path = path
+        self._platform = platform
         self._turn = Lock()
         self._lock: ProcessLock | None = None
         self._synchronous = ""
         self._is_closed = False
+        # On macOS a sync returns before the drive has written; elsewhere this says nothing.
+        connection.execute("PRAGMA fullfsync=1")
 
     def append(
         self, drafts: Sequence[Draft], text_factory: Callable[[bytes], str], all_or_nothing: bool = False
@@ -106,7 +110,7 @@ class Writer:
         with self._turn:
             if self._lock is None:
                 try:
-                    self._lock = ProcessLock(self._path)
+                    self._lock = ProcessLock(self._path, self._platform)
                 except OSError as error:
                     raise JournalError(reason=f"{os.path.basename(self._path)}: {error.strerror}") from error
             self._lock.acquire()

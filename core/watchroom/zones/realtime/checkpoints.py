@@ -32,7 +32,7 @@ class Checkpoints:
     """Keeps the files current. May be used from any thread."""
 
     def __init__(self, folder: Folder, journal: Journal, commits: GroupCommit, follower: Follower) -> None:
-        self._root, self._scratch = folder.root, folder.scratch
+        self._root, self._scratch, self._platform = folder.root, folder.scratch, folder.platform
         self._journal = journal
         self._commits = commits
         self._turn = Lock()
@@ -99,7 +99,7 @@ class Checkpoints:
     def _open(self) -> Folder:
         """A folder of our own, because one is not for two threads. Raises OSError."""
         if self._folder is None:
-            self._folder = Folder(self._root, self._scratch)
+            self._folder = Folder(self._root, self._scratch, self._platform)
         return self._folder
 
     def _write(self, live: LiveReplica) -> None:

@@ -1,0 +1,199 @@
+"""Linux: what its kernel has beyond POSIX, where this kernel, file system and container have it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from threading import Lock
+from typing import Final
+
+from watchroom.platforms.posix import PosixPlatform
+from watchroom.platforms.protocol import FileWatch, ProcessInfo
+
+_RENAME_EXCHANGE: Final = 2
+_Rename = Callable[[int, bytes, int, bytes, int], int]
+_STATE, _PARENT, _STARTED = 0, 1, 19
+"""Where ``stat`` of a process says them, after the program's name."""
+
+
+class LinuxPlatform(PosixPlatform):
+    """`Platform` with renameat2(2), leases, inotify(7), pidfd_open(2) and /proc."""
+
+    def exchange(self, source_fd: int, source: str, target_fd: int, target: str) -> bool:
+        rename = self._rename
+        if rename is None:
+            return False
+        return rename(source_fd, os.fsencode(source), target_fd, os.fsencode(target), _RENAME_EXCHANGE) == 0
+
+    @cached_property
+    def _rename(self) -> _Rename | None:
+        """renameat2(2), where the C library has it."""
+        # Slow to load, and who only reads does without.
+        import ctypes
+
+        function: _Rename | None = getattr(ctypes.CDLL(None), "renameat2", None)
+        if function is not None:
+            kinds = ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint
+            function.argtypes = kinds  # type: ignore[attr-defined]
+        return function
+
+    def take_write_lease(self, file: int) -> bool:
+        try:
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        except OSError:
+            return False
+        return True
+
+    def lock_holder(self, file: int) -> str:
+        # /proc/locks lists all of them, by inode: proc_locks(5).
+        inode = str(os.fstat(file).st_ino)
+        try:
+            with open("/proc/locks", encoding="ascii") as locks:
+                held = [line.split() for line in locks]
+            for fields in held:
+                if fields[1] == "FLOCK" and fields[5].rpartition(":")[2] == inode:
+                    with open(f"/proc/{fields[4]}/comm", encoding="utf-8", errors="replace") as name:
+                        return f"{name.read().strip()} ({fields[4]})"
+        except OSError:
+            # There is no /proc, or the holder is gone by now.
+            return "-"
+        return "-"
+
+    def boot_id(self) -> str:
+        try:
+            with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+                return file.read().strip()
+        except OSError:
+            return super().boot_id()
+
+    def watch_file(self, path: str) -> FileWatch:
+        try:
+            return _KernelWatch(path)
+        except OSError:
+            # A user may have 128 of them, and sandboxes have none.
+            return super().watch_file(path)
+
+    def process_start(self, pid: int) -> float:
+        fields = _stat_fields(pid) if pid > 0 else []
+        return 0.0 if not fields or fields[_STATE] in "ZX" else float(fields[_STARTED])
+
+    def send_signal(self, pid: int, started: float, number: signal.Signals) -> bool:
+        with _opened_process(pid) as process:
+            # What the descriptor means stays the same process, whoever gets the number next.
+            if process is None:
+                return super().send_signal(pid, started, number)
+            if not self._is_running(pid, started):
+                return False
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(process, number)
+            return True
+
+    def wait_ended(self, pid: int, started: float, seconds: float) -> bool:
+        with _opened_process(pid) as process:
+            if process is None:
+                return super().wait_ended(pid, started, seconds)
+            if self._is_running(pid, started):
+                waiting = select.poll()
+                waiting.register(process, select.POLLIN)
+                waiting.poll(max(0.0, seconds) * 1000)
+            return not self._is_running(pid, started)
+
+    def processes(self) -> Iterator[ProcessInfo]:
+        for name in os.listdir("/proc"):
+            if not name.isdecimal():
+                continue
+            # A process may end while it is read.
+            with suppress(OSError):
+                fields = _stat_fields(int(name))
+                with open(f"/proc/{name}/cmdline", encoding="utf-8", errors="surrogateescape") as file:
+                    arguments = tuple(file.read().split("\0"))
+                if fields:
+                    yield ProcessInfo(int(name), int(fields[_PARENT]), arguments, _folder_of(name))
+
+
+def _stat_fields(pid: int) -> list[str]:
+    """What the kernel says of the process ``pid`` after its name, empty where there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            # A program's name may have blanks and brackets.
+            return file.read().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _folder_of(name: str) -> str:
+    try:
+        return os.readlink(f"/proc/{name}/cwd")
+    except OSError:
+        return ""
+
+
+@contextmanager
+def _opened_process(pid: int) -> Iterator[int | None]:
+    """A descriptor of the process ``pid``, None where there is no such process, or the kernel has none."""
+    try:
+        process = os.pidfd_open(pid)
+    except OSError:
+        yield None
+        return
+    try:
+        yield process
+    finally:
+        os.close(process)
+
+
+class _KernelWatch:
+    """Sleeps in the kernel on inotify's descriptor and on a pipe."""
+
+    polls = False
+
+    def __init__(self, path: str) -> None:
+        from inotify_simple import INotify, flags
+
+        self._inotify = INotify(nonblocking=True)
+        try:
+            self._inotify.add_watch(path, flags.MODIFY)
+            self._reading, self._writing = os.pipe()
+        except BaseException:
+            self._inotify.close()
+            raise
+        self._turn = Lock()
+        self._waiting = Lock()
+        self._is_open = True
+        os.set_blocking(self._reading, False)
+        os.set_blocking(self._writing, False)
+        self._poll = select.poll()
+        for fd in (self._inotify.fileno(), self._reading):
+            self._poll.register(fd, select.POLLIN)
+
+    def wait(self, seconds: float) -> None:
+        with self._waiting:
+            if self._is_open:
+                for fd, _ in self._poll.poll(seconds * 1000):
+                    os.read(fd, 1 << 16)
+
+    def wake(self) -> None:
+        with self._turn:
+            if self._is_open:
+                self._interrupt()
+
+    def _interrupt(self) -> None:
+        # A pipe that is full of calls that were not answered yet need not be told once more.
+        with suppress(BlockingIOError):
+            os.write(self._writing, b"!")
+
+    def close(self) -> None:
+        with self._turn:
+            if not self._is_open:
+                return
+            self._is_open = False
+            self._interrupt()
+        with self._waiting:
+            self._inotify.close()
+            os.close(self._reading)
+            os.close(self._writing)

@@ -1,0 +1,207 @@
+"""Each platform does what is asked of it: Linux, POSIX alone, and Linux whose kernel refuses what it adds."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from watchroom.disk import Folder
+from watchroom.journal import SqliteJournal
+from watchroom.model import Note
+from watchroom.platforms import Platform
+from watchroom.platforms.linux import LinuxPlatform
+from watchroom.platforms.posix import PosixPlatform
+
+PATIENCE = 30
+
+
+def refuse(*_: object, **__: object) -> int:
+    raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+
+@pytest.fixture(params=["linux", "posix", "linux without its calls"])
+def platform(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Platform:
+    if request.param == "posix":
+        return PosixPlatform()
+    if request.param != "linux":
+        monkeypatch.setattr("inotify_simple.INotify.__init__", refuse)
+        monkeypatch.setattr(os, "pidfd_open", refuse)
+    return LinuxPlatform()
+
+
+@pytest.fixture
+def child() -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(["sleep", "1000"]) as process:
+        yield process
+        process.kill()
+
+
+def test_who_waits_for_a_file_is_woken_by_a_write_a_call_and_its_closing(
+    platform: Platform, tmp_path: Path
+) -> None:
+    path = tmp_path / "journal.lock"
+    path.write_text("1")
+    with ThreadPoolExecutor() as threads, closing(platform.watch_file(str(path))) as watch:
+        began = time.monotonic()
+        waiting = threads.submit(watch.wait, PATIENCE)
+        with open(path, "r+") as file:
+            # It stays open meanwhile, as a journal's does.
+            file.write("2")
+            file.flush()
+            waiting.result(PATIENCE)
+        for end in (watch.wake, watch.close):
+            watch.wait(0)
+            waiting = threads.submit(watch.wait, PATIENCE)
+            end()
+            waiting.result(PATIENCE)
+        assert time.monotonic() - began < PATIENCE
+        watch.wake()
+
+
+def test_an_append_of_another_opening_wakes(platform: Platform, tmp_path: Path) -> None:
+    with (
+        closing(SqliteJournal(tmp_path / "journal.db", platform)) as ours,
+        closing(SqliteJournal(tmp_path / "journal.db", platform)) as theirs,
+        closing(ours.changes()) as changes,
+        ThreadPoolExecutor() as threads,
+    ):
+        began = time.monotonic()
+        waiting = threads.submit(changes.wait, PATIENCE)
+        (made,) = theirs.append([Note("alice", "t", "collab", "a")])
+        waiting.result(PATIENCE)
+        assert time.monotonic() - began < PATIENCE
+        assert ours.last_seq() == made.row.seq
+
+
+def test_a_lock_is_held_by_one_opening_of_a_file_at_a_time(platform: Platform, tmp_path: Path) -> None:
+    with (
+        open(tmp_path / "lock", "w") as ours,
+        open(tmp_path / "lock") as theirs,
+        ThreadPoolExecutor() as pool,
+    ):
+        platform.lock(ours.fileno())
+        assert not platform.try_lock(theirs.fileno())
+        waiting = pool.submit(platform.lock, theirs.fileno())
+        platform.unlock(ours.fileno())
+        waiting.result(PATIENCE)
+        assert not platform.try_lock(ours.fileno())
+        platform.lock_shared(theirs.fileno())
+        platform.lock_shared(ours.fileno())
+        assert not platform.try_lock(ours.fileno())
+        platform.unlock(theirs.fileno())
+        assert platform.try_lock(ours.fileno())
+
+
+def test_what_a_file_held_is_given_back_when_it_is_replaced(platform: Platform, tmp_path: Path) -> None:
+    scratch = tmp_path / ".watchroom" / "tmp"
+    with closing(Folder(str(tmp_path), str(scratch), platform)) as folder:
+        assert folder.write(("a", "b.md"), b"first") is None
+        with open(tmp_path / "a/b.md", "rb") as reader:
+            replaced = [folder.write(("a", "b.md"), text) for text in (b"second", b"third", b"fourth")]
+            assert reader.read() == b"first"
+        assert replaced == [b"first", b"second", b"third"]
+        assert (tmp_path / "a/b.md").read_bytes() == b"fourth"
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_process_is_known_by_when_it_began_whatever_the_time_zone(
+    platform: Platform, child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = platform.process_start(child.pid)
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert platform.process_start(child.pid) == began > 0
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert platform.process_start(0) == 0
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert platform.process_start(child.pid) == 0, "it only waits to be collected"
+
+
+def test_a_signal_goes_to_the_process_that_began_then_and_to_no_other(
+    platform: Platform, child: subprocess.Popen[bytes]
+) -> None:
+    began = platform.process_start(child.pid)
+    assert not platform.send_signal(child.pid, began + 1, signal.SIGTERM)
+    assert platform.wait_ended(child.pid, began + 1, 0)
+    assert not platform.wait_ended(child.pid, began, 0)
+    assert platform.send_signal(child.pid, began, signal.SIGTERM)
+    assert platform.wait_ended(child.pid, began, PATIENCE)
+    assert not platform.send_signal(child.pid, began, signal.SIGTERM)
+    assert child.wait() == -signal.SIGTERM
+
+
+def test_processes_are_listed_with_their_parents_and_arguments(
+    platform: Platform, child: subprocess.Popen[bytes]
+) -> None:
+    found = {each.pid: each for each in platform.processes()}
+    assert found[child.pid].parent == os.getpid()
+    assert found[child.pid].arguments[:2] == ("sleep", "1000")
+    assert found[os.getpid()].arguments[0]
+
+
+def test_a_run_of_the_machine_has_one_name(platform: Platform) -> None:
+    assert platform.boot_id() == type(platform)().boot_id() != ""
+
+
+WINDOWS = """
+import os, sys
+for name in ("O_NOFOLLOW", "O_DIRECTORY", "O_CLOEXEC", "O_NONBLOCK", "pread", "pwrite", "fork", "uname", "getuid"):
+    delattr(os, name)
+os.supports_dir_fd = set()
+MISSING = ("fcntl", "grp", "pwd", "resource", "termios", "tty", "pty", "readline")
+for name in MISSING:
+    sys.modules.pop(name, None)
+class Finder:
+    def __init__(self, finder):
+        self.finder = finder
+    def find_spec(self, name, path=None, target=None):
+        return None if name in MISSING else self.finder.find_spec(name, path, target)
+sys.meta_path[:] = map(Finder, sys.meta_path)
+sys.platform = "win32"
+"""
+"""What Python lacks on Windows; the rest of it is that of this machine."""
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("en", "does not run on win32"), ("zh", "不能在 win32 上运行")],
+)
+def test_windows_is_refused_in_one_sentence(tmp_path: Path, language: str, said: str) -> None:
+    program = f"{WINDOWS}\nfrom watchroom_tui.cli import main\nsys.exit(main(['init', sys.argv[1]]))"
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "team")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "WATCHROOM_LANGUAGE": language, "PYTHONIOENCODING": "utf-8"},
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert said in done.stderr
+    assert "flock, O_NOFOLLOW, O_DIRECTORY, openat" in done.stderr
+    assert "WSL 2" in done.stderr
+    assert not (tmp_path / "team").exists()
+
+
+def test_a_program_on_windows_is_told_why(tmp_path: Path) -> None:
+    program = f"""{WINDOWS}
+from watchroom import WatchroomError
+try:
+    from watchroom import Workspace
+except WatchroomError as error:
+    print(error.code)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "platform_unsupported"
