@@ -29,6 +29,13 @@ def types(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
+@pytest.fixture
+def keys(types: pytest.MonkeyPatch) -> None:
+    """dana and eve have key files whose passphrase takes no time to try."""
+    for name in ("dana", "eve"):
+        create_key_file(key_path(name), SESAME.strip(), cost=16)
+
+
 def ask(team: str) -> int:
     call = PendingCall("c1", "run_command", '{"command": "make"}')
     with Workspace.open(team) as workspace:
@@ -58,6 +65,7 @@ def test_from_nobody_to_a_signed_approval(capsys: Captured, team: str, types: py
     assert printed_json(capsys, "verify", team, "--json")["clean"]
 
 
+@pytest.mark.usefixtures("keys")
 def test_who_has_no_key_decides_nothing(capsys: Captured, team: str, types: pytest.MonkeyPatch) -> None:
     printed(capsys, "person", "add", team, "dana")
     number = ask(team)
@@ -68,6 +76,7 @@ def test_who_has_no_key_decides_nothing(capsys: Captured, team: str, types: pyte
     assert answered(team, number) is None
 
 
+@pytest.mark.usefixtures("keys")
 def test_an_owner_enrols_and_revokes_others(capsys: Captured, team: str, types: pytest.MonkeyPatch) -> None:
     printed(capsys, "person", "add", team, "dana")
     assert "person key" in run(capsys, "person", "add", team, "eve", "--as", "dana")[2]
@@ -85,6 +94,7 @@ def test_an_owner_enrols_and_revokes_others(capsys: Captured, team: str, types: 
     assert answered(team, number) == "human:anybody"
 
 
+@pytest.mark.usefixtures("keys")
 def test_an_owner_makes_tokens_and_an_agents_shell_none(
     capsys: Captured, team: str, types: pytest.MonkeyPatch
 ) -> None:
@@ -112,6 +122,7 @@ def test_an_agents_shell_enrols_nobody(capsys: Captured, team: str, types: pytes
     assert not printed_json(capsys, "person", "list", team, "--json")["closed"]
 
 
+@pytest.mark.usefixtures("keys")
 def test_who_closes_a_workspace_signs_its_settings(
     capsys: Captured, team: str, types: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +142,7 @@ def test_who_closes_a_workspace_signs_its_settings(
     assert "what config.toml says holds" in printed(capsys, "settings", team)
 
 
+@pytest.mark.usefixtures("keys")
 def test_a_key_is_exchanged_by_its_owner(capsys: Captured, team: str, types: pytest.MonkeyPatch) -> None:
     printed(capsys, "person", "add", team, "dana")
     line = printed(capsys, "person", "key", team, "eve").strip()
@@ -147,6 +159,7 @@ def test_a_key_is_exchanged_by_its_owner(capsys: Captured, team: str, types: pyt
     assert printed_json(capsys, "verify", team, "--json")["clean"]
 
 
+@pytest.mark.usefixtures("keys")
 def test_a_key_of_several_workspaces_is_exchanged_in_each(
     capsys: Captured, team: str, types: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -161,6 +174,7 @@ def test_a_key_of_several_workspaces_is_exchanged_in_each(
         printed_json(capsys, "answer", each, str(ask(each)), "--approve", "--as", "dana")
 
 
+@pytest.mark.usefixtures("keys")
 def test_a_lost_key_is_exchanged_with_the_recovery_key(
     capsys: Captured, team: str, types: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +192,7 @@ def test_a_lost_key_is_exchanged_with_the_recovery_key(
     assert len(listed["keys"]) == 2
 
 
+@pytest.mark.usefixtures("keys")
 def test_what_somebody_decided_before_they_were_revoked_can_be_disputed(
     capsys: Captured, team: str, types: pytest.MonkeyPatch
 ) -> None:
