@@ -37,14 +37,14 @@ class RowConsumer(Protocol):
     """What commits wait for, once their rows are durable."""
 
     def check(self, drafts: Sequence[Draft]) -> None:
-        """Raises `WorkspaceLocked` where `lay_out` would wait for ``drafts`` in vain, as before. Quick."""
+        """Raises `WorkspaceLocked` where `materialize` would wait for ``drafts`` in vain. Quick."""
         ...
 
     def add(self, drafts: Sequence[Draft], appended: Sequence[Appended]) -> None:
         """Take note of what became of ``drafts``: ``appended``, in their order. Quick."""
         ...
 
-    def lay_out(self, appended: Sequence[Appended]) -> None:
+    def materialize(self, appended: Sequence[Appended]) -> None:
         """Do what has to be done for the rows in ``appended`` before their commits return. Raises nothing."""
         ...
 
@@ -144,7 +144,7 @@ class GroupCommit:
             self._consumer.check(drafts)
         given = [self._prepared(draft) for draft in drafts]
         appended = self.append(given, all_or_nothing=all_or_nothing)
-        self._lay_out(appended)
+        self._materialize(appended)
         return appended
 
     def append(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
@@ -186,9 +186,9 @@ class GroupCommit:
         prepared = with_call_context(draft)
         return self._sign(prepared) if self._sign and draft.actor.startswith(HUMAN_PREFIX) else prepared
 
-    def _lay_out(self, appended: Sequence[Appended]) -> None:
+    def _materialize(self, appended: Sequence[Appended]) -> None:
         if self._consumer is not None and appended:
-            self._consumer.lay_out(appended)
+            self._consumer.materialize(appended)
 
     def _wait(self, ticket: _Ticket, wake: Lock) -> None:
         """Sleep until others have committed the ticket, or lead."""
@@ -210,7 +210,7 @@ class GroupCommit:
         finally:
             self._hand_over()
             try:
-                self._lay_out([ticket.appended for ticket in batch if ticket.appended])
+                self._materialize([ticket.appended for ticket in batch if ticket.appended])
             finally:
                 for ticket in batch:
                     if not ticket.is_done:

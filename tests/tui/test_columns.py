@@ -9,7 +9,7 @@ from tui.driver import dashboard
 from tui.team import deliver, write
 from watchroom import Toolbox, Workspace
 from watchroom_tui.formatters.columns import Column, share_width
-from watchroom_tui.formatters.styled_text import Span, lay_out
+from watchroom_tui.formatters.styled_text import Span, align_cells
 
 COLUMNS = (Column(least=6, cut="middle", grows=True), Column(align="right"), Column(least=4, most=10))
 
@@ -17,7 +17,7 @@ COLUMNS = (Column(least=6, cut="middle", grows=True), Column(align="right"), Col
 def drawn(width: int, path: str, number: str, name: str) -> str:
     cells = ([Span(path)], [Span(number)], [Span(name)])
     needs = [cell_len(each) for each in (path, number, name)]
-    line = lay_out(COLUMNS, cells, share_width(COLUMNS, needs, width))
+    line = align_cells(COLUMNS, cells, share_width(COLUMNS, needs, width))
     return "".join(span.text for span in line)
 
 

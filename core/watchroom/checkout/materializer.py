@@ -172,7 +172,7 @@ class Materializer:
                 self._catch_up(self._journal.last_seq())
                 self._is_held_up = False
 
-    def lay_out(self, appended: Sequence[Appended]) -> None:
+    def materialize(self, appended: Sequence[Appended]) -> None:
         """Have the files of the rows in ``appended`` in place. Raises nothing: the rows stand, and who comes
         next goes on."""
         waiting = [each.row.seq for each in appended if each.row.seq in self._pending]
@@ -242,13 +242,13 @@ class Materializer:
         known = self._known
         if known.first <= done + 1 and known.last >= until:
             rows = [self._pending[seq].row for seq in sorted([*self._pending]) if done < seq <= known.last]
-            self._lay_out(rows)
+            self._materialize(rows)
             done = known.last
             self._cursor.move(done)
         else:
             # Rows of others are among them.
             while rows := self._journal.rows(done, limit=_CHUNK):
-                self._lay_out([row for row in rows if row.version is not None and has_files(row.zone)])
+                self._materialize([row for row in rows if row.version is not None and has_files(row.zone)])
                 done = rows[-1].seq
                 self._cursor.move(done)
         self._forget(done)
@@ -258,7 +258,7 @@ class Materializer:
         for seq in [seq for seq in [*self._pending] if seq <= done]:
             self._pending.pop(seq, None)
 
-    def _lay_out(self, rows: Sequence[Row]) -> None:
+    def _materialize(self, rows: Sequence[Row]) -> None:
         """Put the newest version of each path that ``rows`` changed in its place."""
         failed: list[tuple[Row, OSError]] = []
         for change in self._changes(rows):

@@ -138,8 +138,8 @@ class _AcpRun:
         self._turn: asyncio.Future[Any] | None = None
         self._events: asyncio.Queue[ClientEvent] = asyncio.Queue()
         self._prompts: asyncio.Queue[PromptSubmitted] = asyncio.Queue()
-        self._goes_on = asyncio.Event()
-        self._goes_on.set()
+        self._is_resumed = asyncio.Event()
+        self._is_resumed.set()
         self._cancelled: Row | None = None
         self._must_end = asyncio.Event()
         self._errors = ""
@@ -242,11 +242,11 @@ class _AcpRun:
         elif row.tool == CANCEL:
             self._cancelled = row
             self._must_end.set()
-        elif row.tool == PAUSE and self._goes_on.is_set():
-            self._goes_on.clear()
+        elif row.tool == PAUSE and self._is_resumed.is_set():
+            self._is_resumed.clear()
             self._tell(ClientPaused(row.actor))
-        elif row.tool == RESUME and not self._goes_on.is_set():
-            self._goes_on.set()
+        elif row.tool == RESUME and not self._is_resumed.is_set():
+            self._is_resumed.set()
             self._tell(ClientPaused(row.actor, is_paused=False))
 
     async def work(self, prompt: str) -> None:
@@ -269,7 +269,7 @@ class _AcpRun:
 
     async def _next_prompt(self) -> PromptSubmitted | None:
         prompt = await self._prompts.get()
-        await self._goes_on.wait()
+        await self._is_resumed.wait()
         return prompt if await self._is_within_budget() else None
 
     async def _is_within_budget(self) -> bool:
@@ -419,7 +419,7 @@ class _AcpRun:
         """Whether ``call`` may be made: by the rules of the policy, else a person says. The protocol takes no
         reason and no other arguments: both go to the model with the next prompt."""
         workspace, session = self._workspace, self._opened_session
-        await self._goes_on.wait()
+        await self._is_resumed.wait()
         await self._all_written()
         if not await self._is_within_budget():
             return False

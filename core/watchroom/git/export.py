@@ -191,7 +191,7 @@ class _Export:
                 session = session_of(row)
                 if row.seq in opened:
                     begun.add(session)
-                path = _place(row)
+                path = _tree_path(row)
                 if session in begun and row.version is not None and path is not None and is_safe_path(path):
                     self._groups.restore(session, path, row)
 
@@ -199,7 +199,7 @@ class _Export:
         if row.version is not None:
             for group in self._groups.close_ended(row):
                 self._commit(group, row.seq)
-        path = _place(row)
+        path = _tree_path(row)
         if path is None or (row.version is None and (row.outcome != "conflict" or row.sha256 is None)):
             return
         if not is_safe_path(path):
@@ -248,7 +248,7 @@ class _Export:
         return FileChange(path, data, FILE_MODES[is_file and is_executable(row)])
 
     def _text_of_one(self, row: Row) -> CommitText:
-        path = _place(row) or ""
+        path = _tree_path(row) or ""
         return CommitText(row.actor, row.time, subject(row, path), _body(row), self._trailers(row))
 
     def _text_of_session(self, group: Group) -> CommitText:
@@ -325,7 +325,7 @@ def read_chunks(journal: Journal, after: int, until: int) -> Iterator[list[Row]]
         after = rows[-1].seq
 
 
-def _place(row: Row) -> str | None:
+def _tree_path(row: Row) -> str | None:
     """Where the file of ``row`` lies in the tree."""
     return tree_path(row.zone, row.path)
 

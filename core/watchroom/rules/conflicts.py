@@ -117,7 +117,7 @@ class ConflictTracker:
 
     def apply(self, row: Row) -> None:
         """Take in ``row``, the next one of something that several share."""
-        place = _place(row)
+        place = _file_key(row)
         if row.version is not None:
             self._heads[place] = row
         head = self._heads.get(place)
@@ -131,7 +131,7 @@ class ConflictTracker:
 
     def is_open(self, conflict: Row) -> bool:
         """Whether ``conflict``, a row that was taken in, waits to be settled."""
-        refusals = self._refusals.get(_place(conflict), {}).get(conflict.actor, [])
+        refusals = self._refusals.get(_file_key(conflict), {}).get(conflict.actor, [])
         return any(each.row.seq == conflict.seq for each in refusals)
 
     def current(self) -> tuple[ConflictView, ...]:
@@ -142,7 +142,7 @@ class ConflictTracker:
         return self._current
 
     def _refuse(self, row: Row, head: Row | None) -> None:
-        place = _place(row)
+        place = _file_key(row)
         if head is not None and is_same_text(row, head):
             if (place, row.actor) in self._open:
                 self._close(place, [row.actor])
@@ -155,7 +155,7 @@ class ConflictTracker:
 
     def _move_on(self, row: Row) -> None:
         """A new version: it closes some and is one more round of the others."""
-        place = _place(row)
+        place = _file_key(row)
         waiting = self._refusals[place]
         if "resolves" in row.detail:
             self._settle(place, named_conflicts(row), row)
@@ -189,7 +189,7 @@ class ConflictTracker:
             del self._refusals[place]
 
 
-def _place(row: Row) -> _Place:
+def _file_key(row: Row) -> _Place:
     return row.zone, row.path
 
 

@@ -101,8 +101,8 @@ def need_key(kind: NeedKind, actor: str, row: Row) -> str:
     if kind == "outside":
         return f"{row.zone} {row.path}"
     if kind == "conflict":
-        return f"{_place(row)} {actor}"
-    return _place(row) if kind == "unchecked" else row.path
+        return f"{_qualified_path(row)} {actor}"
+    return _qualified_path(row) if kind == "unchecked" else row.path
 
 
 def is_acknowledgeable(kind: NeedKind, zone: Zone) -> bool:
@@ -141,6 +141,6 @@ _ANSWERS: Final[Mapping[NeedKind, tuple[NeedAnswer, ...]]] = {
 }
 
 
-def _place(row: Row) -> str:
+def _qualified_path(row: Row) -> str:
     """A path that is not the path of another zone's; that of a shared file stands as it is."""
     return row.path if row.zone == "collab" else f"{row.zone} {row.path}"

@@ -120,7 +120,7 @@ class SearchIndex:
             self._database.delete()
         with self._database.writing() as writer:
             passages = PassageReader(journal)
-            while not writer.is_lost and pace.goes_on:
+            while not writer.is_lost and pace.is_running:
                 began = time.monotonic()
                 if not _add_rows(journal, passages, writer):
                     break
@@ -145,7 +145,7 @@ class _Pace:
         self._deadline = None if seconds is None else Deadline(seconds)
 
     @property
-    def goes_on(self) -> bool:
+    def is_running(self) -> bool:
         return not self._closing.is_set() and not (self._deadline and self._deadline.is_over())
 
     def rest(self, worked: float) -> None:

@@ -57,7 +57,7 @@ class PassageReader:
         if row.zone in _TEXT_ZONES and row.outcome in ("ok", "conflict"):
             yield from added_passages(self._base_text(row, content), content)
         elif row.zone == "session" and row.version is not None:
-            yield from map(Passage, _said(_parsed(content)))
+            yield from map(Passage, _step_texts(_parsed(content)))
         elif row.zone == "realtime" and row.version is not None:
             yield from map(Passage, _edited(_parsed(content)))
             yield from self._documents.read(row)
@@ -103,7 +103,7 @@ class PassageReader:
                 yield text
 
 
-def _said(step: Json) -> Iterator[str]:
+def _step_texts(step: Json) -> Iterator[str]:
     """What was said and called in a step of a session."""
     messages = step.get("messages") if isinstance(step, Mapping) else None
     for message in messages if isinstance(messages, list) else ():

@@ -106,7 +106,7 @@ class TaskRunner:
         task."""
         first = next((each for each in members if each.spawned and not each.parent), None)
         if first is not None and first.spawned is not None and first.id in self._idle and len(members) > 1:
-            await self._tell(first.id, self._texts("society.all_rest"), first.spawned.seq)
+            await self._notify(first.id, self._texts("society.all_rest"), first.spawned.seq)
 
     async def _update_member(self, member: Member) -> None:
         """Start the session of a new agent, and end that of one that has ended."""
@@ -254,9 +254,9 @@ class TaskRunner:
 
     async def _tell_parent(self, member: Member, text: str, about: int | None = None, **values: str) -> None:
         if member.parent not in self._ended:
-            await self._tell(member.parent or USER, self._texts(text, agent=member.id, **values), about)
+            await self._notify(member.parent or USER, self._texts(text, agent=member.id, **values), about)
 
-    async def _tell(self, to: str, text: str, about: int | None = None) -> None:
+    async def _notify(self, to: str, text: str, about: int | None = None) -> None:
         await asyncio.to_thread(self._workspace.members.notify, self._task.id, to, text, about)
 
     async def _stop(self) -> None:

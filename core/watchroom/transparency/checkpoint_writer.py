@@ -131,7 +131,7 @@ class CheckpointWriter:
         if anchored is not None and tree.size == anchored.checkpoint.size:
             self._compare(anchored, tree)
         pace = _Pace(closing, at_once)
-        if not read_rows(self._journal, tree, self._journal.last_seq(), pace.goes_on, check):
+        if not read_rows(self._journal, tree, self._journal.last_seq(), pace.is_running, check):
             if tree.seq - self._kept_seq >= KEEP_ROWS:
                 tree.keep(self._journal)
             return None
@@ -191,7 +191,7 @@ class _Pace:
         self._at_once = at_once
         self._began = time.monotonic()
 
-    def goes_on(self) -> bool:
+    def is_running(self) -> bool:
         if self._at_once:
             return time.monotonic() - self._began < _LAST_SECONDS
         self._closing.wait(_REST * (time.monotonic() - self._began))

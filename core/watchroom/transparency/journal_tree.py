@@ -89,14 +89,14 @@ def read_rows(
     journal: Journal,
     tree: JournalTree,
     until: int,
-    goes_on: Callable[[], bool],
+    is_running: Callable[[], bool],
     told: Callable[[Row], None],
     batch: int = 1000,
 ) -> bool:
-    """Read rows into ``tree`` up to row ``until``, as long as ``goes_on``; ``told`` gets each row that became
-    a leaf, after it did. Whether all were read. Raises `JournalError`."""
+    """Read rows into ``tree`` up to row ``until``, as long as ``is_running``; ``told`` gets each row that
+    became a leaf, after it did. Whether all were read. Raises `JournalError`."""
     while tree.seq < until:
-        if not goes_on():
+        if not is_running():
             return False
         rows = journal.rows(tree.seq, until=until, limit=batch)
         if not rows:

@@ -220,7 +220,7 @@ class TaskFiles:
     def lay_out_revert(self, task: str, path: str) -> None:
         """Put the newest version of the file at ``path`` in the folder of ``task`` on disk, if a revert made
         it and nobody changed the file since. Raises `FolderDenied`, `NotText`, `TaskNotFound`."""
-        self._recorder(task).lay_out(_parts(path))
+        self._recorder(task).materialize(_parts(path))
 
     def record_all(self) -> list[Row]:
         """Make rows of all that changed outside of Watchroom in the folders of tasks. Returns those rows."""

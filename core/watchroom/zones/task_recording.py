@@ -38,7 +38,7 @@ BATCH_BYTES: Final = 1024 * 1024
 """At most so many rows, or a text and what follows up to so many bytes, are committed at once."""
 _LEAST_READ: Final = 16 * 1024 * 1024
 """However little time there is, so many bytes or one batch are looked at, so that it ends some day."""
-_MOST_TOLD: Final = 100
+_MOST_NOTED: Final = 100
 """Of so many closed folders there are rows."""
 _SETTLED_AFTER: Final = 1_000_000_000
 """A file that was changed less than so many nanoseconds ago is looked into again."""
@@ -136,7 +136,7 @@ class TaskRecorder:
         """Of each file what it was when it was last looked into."""
         self._authors: dict[Parts, tuple[FileStamp | None, ChangeAuthor]] = {}
         """Of what there was no time for: how it was then, and who had changed it."""
-        self._told: set[Parts] = set()
+        self._noted: set[Parts] = set()
         """The closed folders of which there are rows."""
 
     def path(self, parts: Parts) -> str:
@@ -158,7 +158,7 @@ class TaskRecorder:
             rows += made
             stale += len(batch) - len(made)
         self._authors = {each.parts: (each.stamp, self._author_of(each, author)) for each in left}
-        told = self._tell(closed, scan.unnameable, author)
+        told = self._note_left_out(closed, scan.unnameable, author)
         left_out = len(closed) + len(scan.unnameable) if told else 0
         return RecordedChanges([*rows, *told], len(left) + stale, left_out, scan.usage)
 
@@ -179,20 +179,20 @@ class TaskRecorder:
         if _is_current(suspect.head, content):
             return suspect.head
         if head is not None and self._is_awaited(head, content):
-            self._lay_out(head, parts)
+            self._materialize(head, parts)
             return head
         change = _Change(suspect, content, self._author_of(suspect, author))
         self._keep_blobs([change])
         return self._store.commits.commit(_draft(change)).row
 
-    def lay_out(self, parts: Parts) -> None:
+    def materialize(self, parts: Parts) -> None:
         """Put the newest version of the file at ``parts`` on disk if a revert made it and the file is as it
         was before that: other contents are an edit, and stay. Raises `FolderDenied`, `NotText`."""
         with self._store.journal.exclusive(self.lock_key):
             head = self._store.journal.head(ZONE, self.path(parts))
             content = self._content(_Suspect(self.path(parts), parts, self.folder.stamp(parts), head))
             if head is not None and not _is_current(head, content) and self._is_awaited(head, content):
-                self._lay_out(head, parts)
+                self._materialize(head, parts)
 
     def _is_awaited(self, head: Row, content: _Content | None) -> bool:
         """Whether the file, which has the ``content``, is as it was before a revert made ``head`` that has
@@ -204,7 +204,7 @@ class TaskRecorder:
         revert = self._store.journal.head("revert", str(head.detail.get("revert")))
         return revert is not None and revert.version == 1
 
-    def _lay_out(self, head: Row, parts: Parts) -> None:
+    def _materialize(self, head: Row, parts: Parts) -> None:
         path, blob = "/".join(parts), blob_of(head)
         if head.deleted:
             self.folder.remove(path)
@@ -337,12 +337,14 @@ class TaskRecorder:
         stamp, before = self._authors.get(suspect.parts, (None, author))
         return before if stamp == suspect.stamp else author
 
-    def _tell(self, closed: Sequence[Parts], beyond: Sequence[Parts], author: ChangeAuthor) -> list[Row]:
+    def _note_left_out(
+        self, closed: Sequence[Parts], beyond: Sequence[Parts], author: ChangeAuthor
+    ) -> list[Row]:
         """Say of folders that nobody may look into, and of the first of what no path can name, that they are
         left out, once."""
-        self._told.intersection_update(closed)
-        new = [parts for parts in closed if parts not in self._told][: _MOST_TOLD - len(self._told)]
-        self._told.update(new)
+        self._noted.intersection_update(closed)
+        new = [parts for parts in closed if parts not in self._noted][: _MOST_NOTED - len(self._noted)]
+        self._noted.update(new)
         notes = [_note(author, FolderDenied.code, self.path(parts)) for parts in new]
         if beyond:
             path = self.path(beyond[0])

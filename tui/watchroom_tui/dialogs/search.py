@@ -119,7 +119,7 @@ class SearchDialog(ModalDialog[Hit | None]):
             )
         except JournalError as error:
             # What is indexed can be searched all the same.
-            self._entitle(error.message(self.dashboard.language))
+            self._set_subtitle(error.message(self.dashboard.language))
             return
         self._search()
 
@@ -160,10 +160,10 @@ class SearchDialog(ModalDialog[Hit | None]):
     def _show(self, query: SearchQuery, found: SearchResult, note: str) -> None:
         self._result = found
         self.hits.show_of(query, found.hits)
-        self._entitle(note)
+        self._set_subtitle(note)
         self._show_excerpt()
 
-    def _entitle(self, note: str) -> None:
+    def _set_subtitle(self, note: str) -> None:
         self.hits.border_subtitle = content(sanitize(note)) if note else None
 
     def _note(self, found: SearchResult) -> str:

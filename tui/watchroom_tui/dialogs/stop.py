@@ -12,7 +12,7 @@ from watchroom.texts import Catalogue
 from watchroom_tui.dialogs.base import Dialog
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column
-from watchroom_tui.formatters.styled_text import Line, Span, lay_out, width_of
+from watchroom_tui.formatters.styled_text import Line, Span, align_cells, width_of
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.widgets.line_view import LineView
 
@@ -79,7 +79,7 @@ def stop_lines(progress: StopProgress, texts: Catalogue) -> list[Line]:
     # What shows it is as long as it is: padded, it would be broken into lines for nothing.
     lines: list[Line] = [[]]
     for row, cell in zip(rows, cells, strict=True):
-        lines.append([*lay_out(_COLUMNS, cell, shares), Span(" "), Span(sanitize(row[-1]), "dim")])
+        lines.append([*align_cells(_COLUMNS, cell, shares), Span(" "), Span(sanitize(row[-1]), "dim")])
     lines.append([])
     count, unproven = len(progress.agents), progress.unproven
     if not count:

@@ -58,10 +58,10 @@ class DocumentDrawing(Drawing):
             if self.rows:
                 self.rows.append(DocumentRow(name, "", ()))
             self.rows += _Field(name, kind, texts).rows(picture)
-        self._said = [_said(row) for row in self.rows]
+        self._plain_texts = [_plain_text(row) for row in self.rows]
         self.new_rows = sum(row.is_new for row in self.rows)
         """How many rows hold something new."""
-        lengths = (len(said) if said.isascii() else 2 * len(said) for said in self._said)
+        lengths = (len(said) if said.isascii() else 2 * len(said) for said in self._plain_texts)
         self._longest = max(lengths, default=0)
 
     def __len__(self) -> int:
@@ -69,10 +69,10 @@ class DocumentDrawing(Drawing):
 
     def same_row(self, row: DocumentRow, near: int) -> int | None:
         """Where a row of an earlier drawing is now: by its key, or the nearest that says the same."""
-        says = _said(row)
+        says = _plain_text(row)
         found = [
             index
-            for index, said in enumerate(self._said)
+            for index, said in enumerate(self._plain_texts)
             if said == says and self.rows[index].field == row.field
         ]
         if found:
@@ -90,14 +90,14 @@ class DocumentDrawing(Drawing):
         return self.rows[index].foot
 
     def cell_texts(self, index: int) -> Sequence[str]:
-        return [self._said[index]]
+        return [self._plain_texts[index]]
 
     def row(self, index: int, reach: int, *, is_top: bool) -> Sequence[Cell]:
         row = self.rows[index]
         return [Cell([_NEW if row.is_new else Span(" "), Span(" ")], cut(row.text, 0, 4 * reach))]
 
 
-def _said(row: DocumentRow) -> str:
+def _plain_text(row: DocumentRow) -> str:
     return "".join(span.text for span in row.text)
 
 

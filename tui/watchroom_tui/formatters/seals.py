@@ -30,7 +30,7 @@ def seal_lines(report: SealReport, root: str, texts: Catalogue) -> SealLines:
         row = newest.checkpoint.seq
         agrees.append(texts("cli.seal.sealed", row=row, by=by, kept=kept, since=report.since))
     agrees += [texts("cli.seal.missing", path=sanitize(each)) for each in report.missing]
-    findings = (_said(each, sanitize(root), texts) for each in report.findings)
+    findings = (_format_finding(each, sanitize(root), texts) for each in report.findings)
     return SealLines(tuple(agrees), tuple(dict.fromkeys(findings)))
 
 
@@ -85,7 +85,7 @@ def _kept(anchor: Anchor, texts: Catalogue) -> str:
     return texts(name, row=row, time=time, path=path)
 
 
-def _said(finding: Finding, root: str, texts: Catalogue) -> str:
+def _format_finding(finding: Finding, root: str, texts: Catalogue) -> str:
     where = sanitize(finding.anchor.path) if finding.anchor else ""
     if finding.kind == "changed":
         return texts("cli.seal.changed", after=finding.after, until=finding.until)

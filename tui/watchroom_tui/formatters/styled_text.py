@@ -91,7 +91,7 @@ def mark(line: Line, pattern: re.Pattern[str], style: str) -> Line:
     return spans
 
 
-def lay_out(columns: Sequence[Column], cells: Sequence[Line], widths: Sequence[int]) -> Line:
+def align_cells(columns: Sequence[Column], cells: Sequence[Line], widths: Sequence[int]) -> Line:
     """The cells of an item in a line, each in its column; ``widths`` are those of `share_width`."""
     spans: list[Span] = []
     for column, cell, width in zip(columns, cells, widths, strict=True):

@@ -71,14 +71,16 @@ def make_entries(agent: str, steps: Sequence[SessionStep], texts: Catalogue) -> 
                 if at is not None:
                     found[at] = _with_result(found[at], str(message["content"]), texts)
                 continue
-            found.extend(_said(key, agent, message, texts))
+            found.extend(_message_entries(key, agent, message, texts))
             for order, call in enumerate(message.get("tool_calls", ())):
                 calls[call["id"]] = len(found)
                 found.append(_call(f"{key}.{order}", agent, call, texts))
     return found
 
 
-def _said(key: str, agent: str, message: Mapping[str, Any], texts: Catalogue) -> Iterable[TranscriptEntry]:
+def _message_entries(
+    key: str, agent: str, message: Mapping[str, Any], texts: Catalogue
+) -> Iterable[TranscriptEntry]:
     text = str(message["content"])
     if not text.strip():
         return

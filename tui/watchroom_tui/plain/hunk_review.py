@@ -66,7 +66,7 @@ class HunkReview(NamedTuple):
 
     def decide(self, *, takes: bool) -> HunkReview:
         """The review in which the hunk that is asked about is taken or declined, at the next one."""
-        call, hunk = self._place()
+        call, hunk = self._current_hunk()
         review = self.reviews[call]
         if (hunk not in review.declined) != takes:
             review = review.toggle(hunk)
@@ -75,7 +75,7 @@ class HunkReview(NamedTuple):
     def comment(self, typed: str, texts: Catalogue) -> HunkReview:
         """The review with the comment that was ``typed``: the number of a line, and what there is to say of
         it. Raises `UnusableComment`."""
-        call, _ = self._place()
+        call, _ = self._current_hunk()
         first, _, rest = typed.partition(" ")
         is_old = first == _OLD
         number, _, said = rest.strip().partition(" ") if is_old else (first, "", rest)
@@ -94,7 +94,7 @@ class HunkReview(NamedTuple):
     def lines(self) -> list[tuple[str, int, str]]:
         """The lines of the hunk that is asked about, and those around it: what becomes of each (``added``,
         ``removed``, ``same``), its number, and its text."""
-        call, index = self._place()
+        call, index = self._current_hunk()
         review = self.reviews[call]
         hunk, old, new = review.hunks[index], split_lines(review.before), split_lines(review.after)
         before = range(max(0, hunk.new_start - _CONTEXT), hunk.new_start)
@@ -109,12 +109,12 @@ class HunkReview(NamedTuple):
     @property
     def path(self) -> str:
         """Where the call would write whose hunk is asked about. Not safe yet."""
-        return self.paths[self._place()[0]]
+        return self.paths[self._current_hunk()[0]]
 
     @property
     def is_declined(self) -> bool:
         """Whether the hunk that is asked about is declined so far."""
-        call, hunk = self._place()
+        call, hunk = self._current_hunk()
         return hunk in self.reviews[call].declined
 
     def decisions(self, words: Catalogue, *, approved: bool, reason: str) -> list[CallDecision]:
@@ -125,7 +125,7 @@ class HunkReview(NamedTuple):
         ids = [call.id for call in self.calls]
         return decide_calls(self.calls, self.reviews, words, approved=ids)
 
-    def _place(self) -> tuple[str, int]:
+    def _current_hunk(self) -> tuple[str, int]:
         if self.at is None:
             raise RuntimeError("no hunk is asked about")
         return self.places[self.at]

@@ -63,21 +63,23 @@ class News:
         for identity, need in self._known.items():
             # Something that waits under another kind by now waits still.
             if identity not in current and identity not in self._settled and need.row.seq not in rows:
-                yield Announcement(now, self._gone(need, model, now))
+                yield Announcement(now, self._format_gone(need, model, now))
         for identity, need in current.items():
             is_soon = need.deadline is not None and need.deadline - now <= EXPIRES_SOON_SECONDS * _SECOND
             if identity not in self._known:
                 # Of what is lost the row may be old.
-                yield Announcement(now if need.kind == "lost" else need.row.time, self._told(need, now))
+                yield Announcement(
+                    now if need.kind == "lost" else need.row.time, self._format_need(need, now)
+                )
             elif is_soon and identity not in self._warned:
-                yield Announcement(now, self._told(need, now))
+                yield Announcement(now, self._format_need(need, now))
             if is_soon:
                 self._warned.add(identity)
         self._known = current
         self._settled &= current.keys()
         self._warned &= current.keys()
 
-    def _told(self, need: Need, now: int) -> str:
+    def _format_need(self, need: Need, now: int) -> str:
         sentence = self._texts("watch.need_line", need=need_sentence(need, self._texts))
         told = end_sentence(sentence, self._texts)
         if need.deadline is None:
@@ -85,7 +87,7 @@ class News:
         left = time_left(need.deadline, now, self._texts)
         return self._texts("watch.with_deadline", need=told, left=left)
 
-    def _gone(self, need: Need, model: Model, now: int) -> str:
+    def _format_gone(self, need: Need, model: Model, now: int) -> str:
         what = gone_sentence(need, model, now, self._texts)
         return end_sentence(what, self._texts)
 

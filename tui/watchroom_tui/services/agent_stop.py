@@ -51,7 +51,7 @@ class AgentStop:
         elif stopped:
             answer = await self._act(RELEASE_AGENTS, {}, "resume", stopped)
             if answer is not None:
-                app.show_message(app.texts("stop.resume_done", agents=_named(_told(answer))))
+                app.show_message(app.texts("stop.resume_done", agents=_join_names(_notified_agents(answer))))
         else:
             app.show_message(app.texts("stop.nobody"))
 
@@ -77,7 +77,7 @@ class AgentStop:
         """Call ``tool``, after the person confirmed it. Returns its result; None where it did nothing, which
         has been said then."""
         app, texts = self._app, self._app.texts
-        question = texts(f"stop.{verb}_question", count=len(agents), agents=_named(agents))
+        question = texts(f"stop.{verb}_question", count=len(agents), agents=_join_names(agents))
         if not await app.push_screen_wait(ConfirmDialog(texts(f"stop.{verb}_title"), question)):
             return None
         answer = await app.act(tool, arguments)
@@ -96,7 +96,7 @@ class AgentStop:
         if workspace is None:
             return
         until = time.monotonic() + self._patience
-        proofs = await asyncio.to_thread(self._check, workspace, _told(answer))
+        proofs = await asyncio.to_thread(self._check, workspace, _notified_agents(answer))
         progress = StopProgress(proofs, refused, workspace.root, int(self._patience))
         dialog = StopDialog(progress)
         app.push_screen(dialog)
@@ -110,9 +110,9 @@ class AgentStop:
         dialog.show_progress(progress._replace(is_over=True))
         proven = [proof.agent for proof in proofs if proof.is_proven]
         if proven:
-            app.show_message(app.texts("stop.stop_done", agents=_named(proven)))
+            app.show_message(app.texts("stop.stop_done", agents=_join_names(proven)))
         if progress.unproven:
-            text = app.texts("stop.not_proven", agents=_named(progress.unproven))
+            text = app.texts("stop.not_proven", agents=_join_names(progress.unproven))
             app.show_message(text, "error")
         for agent, reason in refused.items():
             text = app.texts("stop.stop_failed", agent=sanitize(agent), reason=reason)
@@ -126,9 +126,9 @@ class AgentStop:
         return [StopState(proof.agent, proof.is_proven, proof.how) for proof in proofs]
 
 
-def _told(answer: Mapping[str, Json]) -> Sequence[str]:
+def _notified_agents(answer: Mapping[str, Json]) -> Sequence[str]:
     return list(cast("Mapping[str, int]", answer["rows"]))
 
 
-def _named(agents: Sequence[str]) -> str:
+def _join_names(agents: Sequence[str]) -> str:
     return ", ".join(map(sanitize, agents))

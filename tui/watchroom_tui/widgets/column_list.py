@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from typing import ClassVar, TypeVar
 
 from watchroom_tui.formatters.columns import Column, share_width
-from watchroom_tui.formatters.styled_text import Line, lay_out, width_of
+from watchroom_tui.formatters.styled_text import Line, align_cells, width_of
 from watchroom_tui.widgets.line_list import LineList
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class ColumnList(LineList[T]):
             self.refresh()
         if self._shared != width:
             self._shared, self._shares = width, share_width(self.COLUMNS, self._needs, width)
-        return lay_out(self.COLUMNS, cells, self._shares)
+        return align_cells(self.COLUMNS, cells, self._shares)
 
     def item_text(self, item: T) -> str:
         return " ".join("".join(span.text for span in cell) for cell in self.cells(item))

@@ -77,7 +77,7 @@ class RegionPane(ScrollableWidget):
         """The region's lines in this text."""
 
     @abstractmethod
-    def lay_out(self, regions: Regions) -> RegionLayout:
+    def build_layout(self, regions: Regions) -> RegionLayout:
         """Where the regions stand in this pane."""
 
     @abstractmethod
@@ -91,7 +91,7 @@ class RegionPane(ScrollableWidget):
         if regions is not self._regions:
             self._measure(regions)
             self._regions = regions
-            self._layout = self.lay_out(regions)
+            self._layout = self.build_layout(regions)
             self._numbers = [0, *accumulate(len(self.lines_of(region)) for region in regions)]
             self.virtual_size = Size(self._longest + self._gutter_width, self._layout.rows)
         if is_first:
@@ -223,7 +223,7 @@ class SidePane(RegionPane):
         lines: Lines = getattr(region, self._side)
         return lines
 
-    def lay_out(self, regions: Regions) -> RegionLayout:
+    def build_layout(self, regions: Regions) -> RegionLayout:
         return side_by_side_layout(regions)
 
     def draw(self, region: Region, row: int) -> Line:
@@ -251,7 +251,7 @@ class ResultPane(RegionPane):
     def lines_of(self, region: Region) -> Lines:
         return region.text if region.is_open else region.result
 
-    def lay_out(self, regions: Regions) -> RegionLayout:
+    def build_layout(self, regions: Regions) -> RegionLayout:
         return result_layout(regions)
 
     def draw(self, region: Region, row: int) -> Line:
