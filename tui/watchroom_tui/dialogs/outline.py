@@ -52,6 +52,9 @@ class OutlineDialog(ModalDialog[int | None]):
             headings.move_to(before[-1].start)
         headings.focus()
 
+    def action_back(self) -> None:
+        self.dismiss(None)
+
     @on(LineList.Opened)
     def choose(self) -> None:
         heading = self.query_one(HeadingList).item

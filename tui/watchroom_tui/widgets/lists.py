@@ -43,7 +43,7 @@ class RowList(ColumnList[Row]):
     GROWS_AT_TOP = True
     SHOWS_ACTOR = True
     COLUMNS: ClassVar = (
-        Column(least=8),
+        Column(least=8, from_width=48),
         Column(least=11, most=20),
         Column(least=14, most=24),
         Column(least=16, cut="middle"),

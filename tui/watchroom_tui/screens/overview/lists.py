@@ -27,10 +27,10 @@ class NeedList(ColumnList[Need]):
     COLUMNS: ClassVar = (
         Column(least=2),
         Column(least=8, most=12),
-        Column(least=11, most=40, cut="middle"),
-        Column(least=20, grows=True),
+        Column(least=8, most=40, cut="middle"),
+        Column(least=8, grows=True),
         Column(least=9, align="right"),
-        Column(least=5),
+        Column(least=5, from_width=56),
     )
 
     def item_key(self, item: Need) -> Hashable:

@@ -1,0 +1,94 @@
+"""Small terminals: all can be used at 40 columns and 12 rows, and smaller ones say what is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from calls import ok
+from documents import create
+from tui.driver import User, dashboard
+from tui.societies import works
+from tui.team import collide, deliver, opens_merge
+from watchroom import Toolbox, Workspace
+from watchroom_tui.actions import SCREENS
+from watchroom_tui.size_notice import LEAST_SIZE
+from watchroom_tui.widgets.frame import Footer, Header
+
+TOO_SMALL = ((39, 12), (40, 11), (10, 3), (1, 1))
+
+
+async def resizes(user: User, width: int, height: int) -> None:
+    await user.pilot.resize_terminal(width, height)
+    await user.until(lambda: user.app.screen.size == (width, height), f"{width}×{height}")
+    await user.settle()
+
+
+async def fits(user: User, where: str) -> None:
+    """All of the screen can be seen: nothing lies outside of it, and each pane has a line at least."""
+
+    def is_seen() -> bool:
+        screen = user.app.screen
+        regions = [screen.query_one(f"#{pane}").content_region for pane in user.shown_panes()]
+        frame = [screen.query_one(Header).region, screen.query_one(Footer).region]
+        return (
+            screen.max_scroll_y == 0 == screen.max_scroll_x
+            and all(region.height > 0 and region.bottom <= LEAST_SIZE.height for region in regions)
+            and (frame[0].y, frame[1].bottom) == (0, LEAST_SIZE.height)
+        )
+
+    await user.until(is_seen, f"all of {where}")
+
+
+async def becomes_too_small(user: User, place: str) -> None:
+    """Smaller and smaller, and large enough again, which shows what was there."""
+    focused = user.app.focused
+    for size in TOO_SMALL:
+        await resizes(user, *size)
+        assert user.place == "SizeNotice"
+    await resizes(user, *LEAST_SIZE)
+    await user.until(lambda: user.place == place, place)
+    assert user.app.focused is focused
+
+
+async def test_every_screen_and_dialog_can_be_used_at_40_by_12_and_none_ends_in_a_smaller_terminal(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, tmp_path: Path
+) -> None:
+    works(workspace, tmp_path / "calculator")
+    deliver(alice, "bob", "one.md", "the delivery")
+    create(alice, body="rga")
+    ok(
+        workspace.tools_for_human("dana"),
+        "whiteboard_update_section",
+        board="global",
+        section="Team",
+        content="x",
+    )
+    collide(alice, bob)
+    async with dashboard(workspace, size=LEAST_SIZE) as user:
+        for key, name in SCREENS:
+            await user.goes_to(key, name)
+            await fits(user, name)
+        await becomes_too_small(user, "usage")
+        await user.press("6", "o")
+        await user.until(lambda: user.place == "OutlineDialog", "the headings")
+        await becomes_too_small(user, "OutlineDialog")
+        await user.press("escape", "N")
+        await user.until(lambda: user.place == "NewTaskDialog", "the new task")
+        await becomes_too_small(user, "NewTaskDialog")
+        await user.press("escape")
+        await opens_merge(user)
+        await fits(user, "merge")
+        await resizes(user, *TOO_SMALL[0])
+        # Who wants to look all the same may.
+        await user.press("escape")
+        assert user.place == "merge"
+
+
+async def test_what_is_needed_stands_even_in_three_lines(workspace: Workspace) -> None:
+    async with dashboard(workspace, size=(10, 3)) as user:
+        await user.until(lambda: user.place == "SizeNotice", "the notice")
+        assert [line.strip() for line in user.lines()] == ["Needs", "40×12, has", "10×3: make"]
+        await user.press("a", "1", "exclamation_mark")
+        assert user.place == "SizeNotice"
+        await resizes(user, 80, 24)
+        await user.until(lambda: user.place == "overview", "the overview")

@@ -1,0 +1,53 @@
+"""Says that the terminal is too small for what lies beneath."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from textual import events
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.geometry import Size
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from watchroom_tui.actions import bindings
+from watchroom_tui.localization import texts_of
+
+LEAST_SIZE: Final = Size(40, 12)
+"""Columns and rows in which every screen and every dialog can be used."""
+
+
+def is_too_small(size: Size) -> bool:
+    """Whether a terminal of this size is smaller than `LEAST_SIZE`."""
+    return size.width < LEAST_SIZE.width or size.height < LEAST_SIZE.height
+
+
+class SizeNotice(ModalScreen[None]):
+    """Lies over everything until the terminal is large enough, or the person closes it."""
+
+    BINDINGS = bindings("dialog")
+
+    def compose(self) -> ComposeResult:
+        yield Static(Content(self._text(self.app.size)), markup=False)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.query_one(Static).update(Content(self._text(event.size)))
+        self._close_if_large_enough()
+
+    def on_screen_resume(self) -> None:
+        # It may have grown while another screen lay above.
+        self._close_if_large_enough()
+
+    def action_back(self) -> None:
+        self.dismiss()
+
+    def _close_if_large_enough(self) -> None:
+        if self.is_current and not is_too_small(self.app.size):
+            self.dismiss()
+
+    def _text(self, size: Size) -> str:
+        columns, rows = LEAST_SIZE
+        return texts_of(self)(
+            "size.too_small", columns=columns, rows=rows, width=size.width, height=size.height
+        )
