@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,10 +43,18 @@ def told(name: str, **more: object) -> dict[str, Any]:
 
 
 class AttachedClient:
-    """A client of ``agent`` in the workspace at ``root``, in a terminal or without one."""
+    """A client of ``agent`` in the workspace at ``root``, in a terminal or without one, whose hooks run
+    ``within`` another command."""
 
-    def __init__(self, root: Path, *more: str, agent: str = "alice", has_terminal: bool = True) -> None:
-        self._command = hook_command(root, *more, agent=agent)
+    def __init__(
+        self,
+        root: Path,
+        *more: str,
+        agent: str = "alice",
+        has_terminal: bool = True,
+        within: Sequence[str] = (),
+    ) -> None:
+        self._command = [*within, *hook_command(root, *more, agent=agent)]
         self._environment = {**os.environ, "CLAUDE_CODE_ENTRYPOINT": "cli" if has_terminal else "sdk-cli"}
 
     def hook(self, name: str, **more: object) -> dict[str, Any] | None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Barrier, Thread
 from typing import Any
 
@@ -18,7 +21,9 @@ from clients.attached import HELLO, PATIENCE, SESSION, AttachedClient, attendant
 from people.conftest import close
 from watchroom import Workspace
 from watchroom.checkout.layout import CONFIG_PATH, CONTROL
+from watchroom.clients.client_process import namespace_command
 from watchroom.clients.hook_client import FOLDER
+from watchroom.clients.stopping import find_process
 from watchroom.errors import RequestClosed
 from watchroom.model import ASK, CANCEL, MESSAGE, PAUSE, RESUME, WITHDRAW, Row
 from watchroom.rules.requests import decide_all
@@ -333,3 +338,34 @@ def test_the_servers_of_two_agents_of_one_client_are_both_reached(root: Path, wo
     with attendant(root), attendant(root, agent="bob"):
         reached = {path.name.partition("-")[0] for path in (root / FOLDER).iterdir()}
         assert reached == {"alice", "bob"}
+
+
+def test_where_there_is_no_proc_a_hook_reaches_the_server_of_its_own_client(
+    root: Path, workspace: Workspace, tmp_path: Path
+) -> None:
+    """Nor that of another client of the agent, whose socket here is one that hangs up."""
+    if not namespace_command():
+        pytest.skip("bubblewrap, which takes /proc away, does not work here")
+    elsewhere, ps = tmp_path / "proc", tmp_path / "bin" / "ps"
+    elsewhere.mkdir()
+    ps.parent.mkdir()
+    # As that of a system without /proc, it knows the processes all the same.
+    ps.write_text(
+        f"#!/bin/sh\nsed 's/^\\([0-9]*\\) (.*) . \\([0-9]*\\) .*/\\1 \\2/' {elsewhere}/[0-9]*/stat\nexit 0\n"
+    )
+    ps.chmod(0o755)
+    no_proc = ["bwrap", "--dev-bind", "/", "/", "--bind", "/proc", str(elsewhere), "--tmpfs", "/proc"]
+    path = f"{ps.parent}:{os.environ['PATH']}"
+    client = AttachedClient(root, within=[*no_proc, "--setenv", "PATH", path, "--"])
+    with attendant(root), closing(socket.socket(socket.AF_UNIX)) as other:
+        with TemporaryDirectory() as short:
+            other.bind(f"{short}/s")
+            os.rename(f"{short}/s", root / FOLDER / "alice-1.sock")
+        other.listen()
+        client.hook("UserPromptSubmit", prompt="Go")
+        other.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            other.accept()
+    process = find_process(workspace, PATH)
+    assert process is not None
+    assert process.pid == os.getpid()

@@ -48,9 +48,7 @@ def _names(root: str, agent: str, ancestors: list[int]) -> list[str]:
     except OSError:
         return []
     own = [f"{agent}-{pid}.sock" for pid in ancestors]
-    # Where the system tells of no ancestors, any may be it.
-    others = [] if os.path.isdir("/proc/self") else sorted(e for e in names if e.startswith(f"{agent}-"))
-    return [each for each in own if each in names] + others
+    return [each for each in own if each in names]
 
 
 def _ask(root: str, name: str, event: bytes) -> dict[str, str] | None:
@@ -81,15 +79,33 @@ def _may_wait() -> bool:
 
 
 def _ancestors(pid: int) -> list[int]:
+    parents = {} if os.path.isdir("/proc/self") else _list_parents()
     found: list[int] = []
     while pid > 1 and len(found) < _MOST_ANCESTORS:
         found.append(pid)
-        try:
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                pid = int(file.read().rpartition(b")")[2].split()[1])
-        except (OSError, ValueError):
-            break
+        pid = parents.get(pid, 0) if parents else _parent_of(pid)
     return found
+
+
+def _parent_of(pid: int) -> int:
+    """The parent of a process, 0 where it is gone, or the system does not say."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[1])
+    except (OSError, ValueError):
+        return 0
+
+
+def _list_parents() -> dict[int, int]:
+    """The parent of each process, where there is no /proc; empty where there is no ps(1)."""
+    # Slow to load.
+    import subprocess
+
+    try:
+        said = subprocess.run(("ps", "-axo", "pid=,ppid="), capture_output=True, check=True).stdout
+        return {int(pid): int(parent) for pid, parent in map(bytes.split, said.splitlines())}
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return {}
 
 
 def _become(command: list[str], event: bytes) -> int:
