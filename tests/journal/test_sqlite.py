@@ -29,6 +29,7 @@ from watchroom.journal import Journal, Snapshot, SqliteJournal
 from watchroom.journal.sqlite import INLINE_BYTES
 from watchroom.journal.sqlite.read_only import ReadOnlyJournal
 from watchroom.model import Write
+from watchroom.platforms import Platform
 
 WRITE_UNTIL_KILLED = """
 import sys
@@ -89,8 +90,8 @@ def test_the_embedded_journal_answers_as_a_plain_list_of_rows_would() -> None:
 
 class TestSqlite(Conformance, SnapshotConformance, BlobConformance):
     @pytest.fixture
-    def journal(self, tmp_path: Path) -> Iterator[Journal]:
-        journal = open_file(tmp_path)
+    def journal(self, tmp_path: Path, platform: Platform) -> Iterator[Journal]:
+        journal = SqliteJournal(tmp_path / "journal.db", platform)
         yield journal
         journal.close()
 
