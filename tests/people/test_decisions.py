@@ -182,6 +182,16 @@ def test_limits_bound_what_somebody_answers(team: Team) -> None:
     people.add("human:dana", limited._replace(tools=("run_*",)))
     team.sign_as(STRANGER)
     answer(team, team.ask("2"), "human:bot")
+    team.workspace.journal.append([Write("alice", "user", "session", "alice/1", "{}")])
+    for tools, agents in ((("*",), ()), ((), ("*",))):
+        team.sign_as(DANA)
+        people.add("human:dana", limited._replace(tools=tools, agents=agents))
+        team.sign_as(STRANGER)
+        ok(team.workspace.tools_for_human("bot"), "pause_agent", agent_id="alice")
+        resumed = team.workspace.tools_for_human("bot").dispatch_tool_call(
+            "resume_agent", {"agent_id": "alice"}
+        )
+        assert resumed["error"] == "may_not_decide", "who is limited to some calls decides nothing else"
     team.sign_as(DANA)
     people.add("human:dana", limited._replace(tools=(), expires=1))
     team.sign_as(STRANGER)

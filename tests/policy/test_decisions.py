@@ -125,6 +125,7 @@ def test_names_replaced_by_asterisks_still_match(names: list[str], data: st.Data
         ">log rm -rf x",
         "2> log rm -rf x",
         "sudo -u root rm -rf x",
+        "sudo -u a -g b -p c -k rm -rf x",
         "env A=1 rm -rf x",
         "ls | xargs -n 1 rm -rf",
         "/bin/rm -rf x",
@@ -292,6 +293,7 @@ def test_the_commands_of_common_clients_tools_are_found(arguments: dict[str, Any
         ('[[policy.rules]]\nverdict = "ask"\nhours = "24:30-18:00"', "policy.rules 1: hours"),
         ('[[policy.rules]]\nverdict = "ask"\ndays = "monday"', "policy.rules 1: days = 'monday' (mon, tue"),
         ('[[policy.rules]]\nverdict = "ask"\n' * 101, "policy.rules: 101 (0 … 100)"),
+        ('[[policy.rules]]\nverdict = "ask"\nname = "a\\u001bb"', "policy.rules 1: name (1 … "),
         (f'[[policy.rules]]\nverdict = "ask"\npath = "{"a" * 201}"', "policy.rules 1: path = "),
     ],
 )

@@ -90,6 +90,16 @@ def test_each_field_is_as_if_the_agent_had_not_written_and_an_undo_brings_it_bac
     assert workspace.verify() == []
 
 
+def test_a_document_of_more_versions_than_are_looked_at_cannot_be_reverted(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(bob, **SCHEMA)
+    edit(alice, "insert", position=0, text="one")
+    monkeypatch.setattr("watchroom.zones.document_reverts.MOST_VERSIONS", 1)
+    plan = workspace.reverts.plan(RevertSelection(("alice",)))
+    assert [(each.path, each.plan.reason) for each in plan.items] == [("doc1", "too_many_versions")]
+
+
 @pytest.mark.parametrize(("mine", "theirs"), [(1, True), (0, False), (1, 1.0), ([1], [True])])
 def test_a_value_comes_back_where_only_its_type_was_changed(
     workspace: Workspace, alice: Toolbox, bob: Toolbox, mine: object, theirs: object

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from pathlib import Path
 
 import pytest
 from watchroom.errors import ConfigInvalid
@@ -35,6 +36,14 @@ def step(message: str) -> Row:
 def trips(*rows: Row) -> list[Trip]:
     breaker = Breaker()
     return [trip for each in rows if (trip := breaker.apply(each, SETTINGS)) is not None]
+
+
+def test_the_values_of_the_page_are_the_defaults() -> None:
+    page = (Path(__file__).parents[2] / "docs/limits.md").read_text(encoding="utf-8")
+    (example,) = (
+        text for each in page.split("```toml\n")[1:] if "[breaker]" in (text := each.partition("```")[0])
+    )
+    assert parse_config(example).breaker == BreakerSettings()
 
 
 def test_the_same_call_that_fails_again_and_again() -> None:

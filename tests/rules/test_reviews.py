@@ -123,9 +123,13 @@ def test_what_is_said_is_bounded() -> None:
     for key, text in ((LineKey(MOST_COMMENTS), "x"), (LineKey(0), "x" * (MOST_COMMENT_CHARACTERS + 1))):
         with pytest.raises(ValueError, match="comments"):
             review.comment(key, text)
-    many = "".join(f"{number}\n\n" for number in range(5000))
-    long = review_of(many, many.replace("\n\n", "!\n\n"), 0)
-    assert len(describe_review(long, TEXTS)) < 5000
+    said = {}
+    for hunks in (301, 5000):
+        many = "".join(f"{number}\n\n" for number in range(hunks))
+        said[hunks] = describe_review(review_of(many, many.replace("\n\n", "!\n\n"), 0), TEXTS)
+    assert "more" not in said[301]
+    assert "and 4699 more" in said[5000]
+    assert len(said[5000]) < 5000
 
 
 @pytest.mark.parametrize(

@@ -160,6 +160,7 @@ async def test_tokens_without_a_price_are_said_and_hold_nothing(workspace: Works
         {"scope": "team", "name": "alice", "measure": "cost", "most": 1},
         {"scope": "agent", "name": "nobody", "measure": "cost", "most": 1},
         {"scope": "session", "name": "alice", "measure": "cost", "most": 1},
+        {"scope": "task", "name": "t" * 501, "measure": "cost", "most": 1},
         {"scope": "all", "measure": "cost", "most": 1},
     ],
 )

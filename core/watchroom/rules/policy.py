@@ -257,7 +257,7 @@ def _parse_rule(at: str, table: object) -> PolicyRule:
     if "path" in table and "command" in table:
         _refuse(f"{at}: path, command (path | command)")
     name = table.get("name", "")
-    if not isinstance(name, str) or len(name) > MAX_NAME or not (name.isprintable() or not name):
+    if not isinstance(name, str) or len(name) > MAX_NAME or not name.isprintable():
         _refuse(f"{at}: name (1 … {MAX_NAME})")
     patterns = {kind: _parse_patterns(at, kind, table[kind]) for kind in _PATTERNS if kind in table}
     for pattern in patterns.get("path", ()):

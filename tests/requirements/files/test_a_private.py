@@ -34,8 +34,9 @@ def test_A_4_read_another_agents_file(alice: Toolbox, bob: Toolbox) -> None:
 def test_A_5_writing_to_another_agents_workspace_is_refused(
     root: Path, workspace: Workspace, alice: Toolbox
 ) -> None:
-    with pytest.raises(PermissionDenied):
-        workspace.private.write("alice", "bob", "x.md", "mine now", tool="save_to_my_workspace")
+    for actor, owner in (("alice", "bob"), ("bob", "alice")):
+        with pytest.raises(PermissionDenied):
+            workspace.private.write(actor, owner, "x.md", "mine now", tool="save_to_my_workspace")
     for filename in ("../bob/x.md", "../../agents/bob/x.md", str(root / "agents/bob/x.md")):
         assert (
             refused(alice, "save_to_my_workspace", filename=filename, content="mine now")["error"]
