@@ -7,10 +7,16 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
+import pytest
+from rich.console import RenderableType
+from rich.text import Text
 from textual import events
+from textual._compositor import Compositor
+from textual._context import visible_screen_stack
 from textual.app import ScreenStackError
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widget import Widget
 from watchroom import Row, Workspace
 from watchroom.journal import Journal
@@ -212,14 +218,36 @@ _PARSED: Final[dict[str, dict[Any, Any]]] = {}
 what a test of one costs."""
 
 
+_render_update: Final = Compositor.render_update
+
+
+def _render_when_read(
+    self: Compositor,
+    full: bool = False,
+    screen_stack: list[Screen[Any]] | None = None,
+    simplify: bool = False,
+) -> RenderableType | None:
+    """A frame is drawn when somebody reads it: there is no terminal that wants each one, and a fifth of what a
+    test of the dashboard costs was painting them. Pictures are drawn in full."""
+    if full:
+        return _render_update(self, full, screen_stack, simplify)
+    visible_screen_stack.set([] if screen_stack is None else screen_stack)
+    is_changed = bool(self._dirty_regions)
+    self._dirty_regions.clear()
+    return Text() if is_changed else None
+
+
 @asynccontextmanager
-async def running(app: WatchroomApp, size: tuple[int, int]) -> AsyncIterator[User]:
-    """The dashboard ``app`` in a terminal of that size."""
+async def running(app: WatchroomApp, size: tuple[int, int], *, paints: bool = True) -> AsyncIterator[User]:
+    """The dashboard ``app`` in a terminal of that size, which ``paints`` each frame or what is read alone."""
     theme, cache = app.theme, app.stylesheet._parse_cache
     for key, rules in _PARSED.get(theme, {}).items():
         cache[key] = rules
-    async with app.run_test(size=size, notifications=True) as pilot:
-        yield User(app, pilot)
+    with pytest.MonkeyPatch.context() as patch:
+        if not paints:
+            patch.setattr(Compositor, "render_update", _render_when_read)
+        async with app.run_test(size=size, notifications=True) as pilot:
+            yield User(app, pilot)
     # Another theme has other colours: what was parsed for it is not kept.
     if app.theme == theme:
         _PARSED.setdefault(theme, {}).update((key, cache[key]) for key in cache.keys())  # noqa: SIM118
@@ -249,7 +277,7 @@ async def dashboard(
         person="dana",
         open_workspace=lambda: workspace,
     )
-    async with running(app, size) as user:
+    async with running(app, size, paints=False) as user:
         await user.has_taken_in(workspace)
         await user.until(lambda: app.workspace is not None, "the open workspace")
         yield user
