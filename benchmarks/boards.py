@@ -1,15 +1,9 @@
-"""Rendered boards in a real terminal, and beside other renderers: ``python benchmarks/boards.py``.
-
-Textual's own Markdown widget takes minutes for a megabyte. It is given one only where WATCHROOM_WHOLE=1 is
-set; else what it takes for 100 KB counts ten times, which is less than it would take.
-"""
+"""Rendered boards in a real terminal: ``python benchmarks/boards.py``."""
 
 from __future__ import annotations
 
-import json
 import os
 import random
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -25,7 +19,6 @@ from pty_driver import Terminal
 _HERE: Final = Path(__file__).parent
 _MINIMAL: Final = [sys.executable, str(_HERE / "minimal_app.py")]
 _BOARD: Final = [sys.executable, str(_HERE / "board_app.py")]
-_RENDERERS: Final = [sys.executable, str(_HERE / "renderers.py")]
 _TITLE: Final = "The board of the checkout team"
 _WORDS: Final = (
     *("plan", "build", "test", "review", "deploy", "agent", "journal", "merge", "lease", "the", "a", "of"),
@@ -81,12 +74,7 @@ def measure() -> list[Measure]:
         os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(folder, "bytecode")
         os.environ["PYTHONDONTWRITEBYTECODE"] = ""
         paths = {}
-        for name, size in (
-            ("10 KB", 10_000),
-            ("100 KB", 100_000),
-            ("1 MB", 1_000_000),
-            ("10 MB", 10_000_000),
-        ):
+        for name, size in (("10 KB", 10_000), ("10 MB", 10_000_000)):
             paths[name] = os.path.join(folder, name.replace(" ", "-") + ".md")
             Path(paths[name]).write_bytes(board(size))
         return [
@@ -94,7 +82,6 @@ def measure() -> list[Measure]:
             *keys(paths["10 MB"]),
             *updates(paths["10 MB"]),
             *memory(paths),
-            *renderers(paths),
         ]
 
 
@@ -188,47 +175,6 @@ def memory(paths: dict[str, str]) -> list[Measure]:
     added = (used["10 MB"] - used["10 KB"]) / (sizes["10 MB"] - sizes["10 KB"])
     remark = f"{used['10 MB'] / 1e6:.0f} MB, {used['10 KB'] / 1e6:.0f} MB with 10 KB"
     return [Measure("memory for each byte of the board", added, "bytes", 1.4, remark=remark)]
-
-
-def renderers(paths: dict[str, str]) -> list[Measure]:
-    """The same text, from having it to its first screen: ours, Textual's widget and rich's Markdown."""
-    is_whole = os.environ.get("WATCHROOM_WHOLE") == "1"
-    measures = []
-    textual_of: dict[str, float] = {}
-    for name, rounds in (("10 KB", 5), ("100 KB", 3), ("1 MB", 3)):
-        taken: dict[str, list[float]] = {}
-        for turn in range(rounds):
-            for which in ("ours", "ours whole", "rich", "textual"):
-                is_long = which == "textual" and name != "10 KB"
-                if (is_long and turn) or (which == "textual" and name == "1 MB" and not is_whole):
-                    continue
-                taken.setdefault(which, []).append(_render(which, paths[name]))
-        ours = median(taken["ours"])
-        textual_of[name] = median(taken["textual"]) if "textual" in taken else 10 * textual_of["100 KB"]
-        said = "" if "textual" in taken else " (ten times that of 100 KB: less than it would be)"
-        measures += [
-            Measure(
-                f"{name}: Textual's Markdown ÷ ours",
-                textual_of[name] / ours,
-                "×",
-                1000 if name == "1 MB" else None,
-                "≥",
-                remark=f"{textual_of[name]:.2f} s{said}, {ours * 1e3:.1f} ms",
-            ),
-            Measure(
-                f"{name}: rich.markdown ÷ ours",
-                median(taken["rich"]) / ours,
-                "×",
-                remark=f"{median(taken['rich']):.2f} s for all of it; ours for all: "
-                f"{median(taken['ours whole']):.2f} s",
-            ),
-        ]
-    return measures
-
-
-def _render(which: str, path: str) -> float:
-    done = subprocess.run([*_RENDERERS, which, path], capture_output=True, text=True, check=True)
-    return float(json.loads(done.stdout))
 
 
 if __name__ == "__main__":

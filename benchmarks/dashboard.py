@@ -33,7 +33,7 @@ _KEYS = (("8", b"outcome"), ("1", b"Needs you"))
 """To the activity screen and back, and what only the screen that opens writes."""
 
 
-def _open(root: str) -> list[str]:
+def open_command(root: str) -> list[str]:
     return [*_WATCHROOM, "open", root]
 
 
@@ -45,11 +45,11 @@ def measure(rows: int = 100_000, rate: float = 1_000, seconds: float = 20) -> li
         build(big, rows)
         build(busy, 1_000, agents=200)
         for root in (big, busy):
-            _save_as(root, _LAST)
+            save_as(root, _LAST)
         return [*first_paint(big, busy, rows), *one_commit(big), *under_load(busy, rate, seconds)]
 
 
-def _save_as(root: str, name: str) -> None:
+def save_as(root: str, name: str) -> None:
     with Workspace.open(root, scan=False) as workspace:
         tools = workspace.tools(min(workspace.config.agents))
         tools.dispatch_tool_call("save_to_my_workspace", {"filename": f"{name}.md", "content": "…"})
@@ -59,8 +59,8 @@ def first_paint(big: str, small: str, rows: int, rounds: int = 9) -> list[Measur
     """From starting the program to the newest row's text on the screen, beside the least there can be."""
     cases = {
         "minimal app": (_MINIMAL, GREETING),
-        f"{rows:,} rows": (_open(big), _LAST),
-        "1,000 rows": (_open(small), _LAST),
+        f"{rows:,} rows": (open_command(big), _LAST),
+        "1,000 rows": (open_command(small), _LAST),
     }
     painted: dict[str, list[float]] = {name: [] for name in cases}
     for _ in range(rounds):
@@ -83,7 +83,7 @@ def first_paint(big: str, small: str, rows: int, rounds: int = 9) -> list[Measur
 
 def one_commit(root: str, count: int = 60) -> list[Measure]:
     """A commit by this process, and how long after it its row is on the dashboard's screen; then rest."""
-    with Terminal(_open(root)) as terminal, Workspace.open(root, scan=False) as workspace:
+    with Terminal(open_command(root)) as terminal, Workspace.open(root, scan=False) as workspace:
         _loaded(terminal)
         tools = workspace.tools(min(workspace.config.agents))
         delays = []
@@ -113,7 +113,7 @@ def one_commit(root: str, count: int = 60) -> list[Measure]:
 
 def under_load(root: str, rate: float, seconds: float) -> list[Measure]:
     """While another process writes: how far the screen is behind, what it costs, and how keys fare."""
-    with Terminal(_open(root)) as terminal:
+    with Terminal(open_command(root)) as terminal:
         _loaded(terminal)
         _key_latencies(terminal, 2)
         idle = _key_latencies(terminal, 20)

@@ -14,8 +14,10 @@ from typing import Literal
 
 Work = Callable[[int], None]
 """Does one piece of work, the n-th."""
+Sample = Callable[[int], float]
+"""Does the n-th piece of work, and returns what it took: seconds, or bytes."""
 Rounds = dict[str, list[list[float]]]
-"""For each contender, for each round, the seconds that each piece of its work took."""
+"""For each contender, for each round, what each piece of its work took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +74,39 @@ def interleaved(
     """Let the contenders take turns, ``burst`` pieces of work at a time, each round in another order, so that
     what one leaves for the kernel to write falls on each of the others alike. ``between`` is done before
     each turn, and not timed."""
-    seconds: Rounds = {name: [] for name in contenders}
+    samples = {name: clocked(work) for name, work in contenders.items()}
+    return sampled(samples, rounds, burst, between=between, first=first)
+
+
+def sampled(
+    contenders: Mapping[str, Sample],
+    rounds: int,
+    burst: int,
+    *,
+    between: Callable[[], None] | None = None,
+    first: int = 0,
+) -> Rounds:
+    """As `interleaved`, where each contender says by itself what a piece of its work took."""
+    taken: Rounds = {name: [] for name in contenders}
     names = list(contenders)
     for turn in range(rounds):
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
             if between:
                 between()
             begin = first + turn * burst
-            seconds[name].append(timed(contenders[name], begin, burst))
-    return seconds
+            taken[name].append([contenders[name](n) for n in range(begin, begin + burst)])
+    return taken
 
 
-def timed(work: Work, first: int, count: int) -> list[float]:
-    """How long each of ``count`` pieces of work takes, in seconds."""
-    taken = []
-    for n in range(first, first + count):
+def clocked(work: Work) -> Sample:
+    """How many seconds each piece of ``work`` takes."""
+
+    def sample(n: int) -> float:
         start = time.perf_counter()
         work(n)
-        taken.append(time.perf_counter() - start)
-    return taken
+        return time.perf_counter() - start
+
+    return sample
 
 
 def ratio(above: list[list[float]], below: list[list[float]]) -> float:

@@ -34,7 +34,7 @@ class Size(NamedTuple):
         return f"{self.lines:,} lines"
 
 
-_SHORT, _LONG, _LONGEST = _SIZES = (Size(100, 10), Size(10_000, 200), Size(100_000, 2_000))
+SHORT, LONG, _LONGEST = _SIZES = (Size(100, 10), Size(10_000, 200), Size(100_000, 2_000))
 
 
 class Key(NamedTuple):
@@ -89,13 +89,31 @@ def measure(rounds: int = 5, passes: int = 2) -> list[Measure]:
                 for name, each in seconds.items():
                     taken[size].setdefault(name, []).append(each)
     return [
-        *(_line(taken, name, 500 if name in (_OPENING, _AGAIN) else 50) for name in taken[_LONG]),
+        *(_line(taken, name, 500 if name in (_OPENING, _AGAIN) else 50) for name in taken[LONG]),
         _slowest(taken[_LONGEST]),
     ]
 
 
 def build(root: str, size: Size) -> None:
     """A workspace in which the regions of one file wait: conflicts, and what one side changed alone."""
+    base, current, incoming = make_texts(size)
+    with Workspace.open(root, agents=["analyst", "writer"], scan=False) as workspace:
+        for agent, text, expected in (("writer", base, 0), ("writer", current, 1), ("analyst", incoming, 1)):
+            answer = workspace.tools(agent).dispatch_tool_call(
+                "collab_write",
+                {
+                    "filepath": _FILE,
+                    "content": text,
+                    "message": "a long text",
+                    "expected_version": expected,
+                },
+            )
+            if not answer["success"] and not answer.get("is_conflict"):
+                raise RuntimeError(f"a write failed: {answer['message']}")
+
+
+def make_texts(size: Size) -> tuple[str, str, str]:
+    """The base, and what two sides made of it."""
     base = [
         [f"line {n} of the report, about as long as a line of text mostly is\n"] for n in range(size.lines)
     ]
@@ -110,19 +128,11 @@ def build(root: str, size: Size) -> None:
             current[at] = [f"line {at} as it stands, {n} of the report\n" for n in range(count)]
         if kind != "current":
             incoming[at] = [f"line {at} as it comes in, {n} of the report\n" for n in range(count)]
-    with Workspace.open(root, agents=["analyst", "writer"], scan=False) as workspace:
-        for agent, text, expected in (("writer", base, 0), ("writer", current, 1), ("analyst", incoming, 1)):
-            answer = workspace.tools(agent).dispatch_tool_call(
-                "collab_write",
-                {
-                    "filepath": _FILE,
-                    "content": "".join(line for lines in text for line in lines),
-                    "message": "a long text",
-                    "expected_version": expected,
-                },
-            )
-            if not answer["success"] and not answer.get("is_conflict"):
-                raise RuntimeError(f"a write failed: {answer['message']}")
+    return _joined(base), _joined(current), _joined(incoming)
+
+
+def _joined(parts: list[list[str]]) -> str:
+    return "".join(line for part in parts for line in part)
 
 
 def merged(folder: str, sizes: tuple[Size, ...], passes: int) -> dict[Size, dict[str, list[float]]]:
@@ -189,11 +199,11 @@ def _line(taken: dict[Size, Rounds], name: str, goal: float) -> Measure:
     """The long file's figures, and in the remark those of the others."""
     short, long, longest = (taken[size][name] for size in _SIZES)
     return Measure(
-        f"merge, {_LONG.name}, {_LONG.regions} regions: {name}, p95",
+        f"merge, {LONG.name}, {LONG.regions} regions: {name}, p95",
         _high(long),
         "ms",
         goal,
-        remark=f"p50 {_middle(long)}, {ratio(long, short):.2g} × {_SHORT.name} ({_middle(short)},"
+        remark=f"p50 {_middle(long)}, {ratio(long, short):.2g} × {SHORT.name} ({_middle(short)},"
         f" p95 {_high(short):.0f}); {_LONGEST.name}: p50 {_middle(longest)}, p95 {_high(longest):.0f},"
         f" {ratio(longest, short):.2g} ×",
     )

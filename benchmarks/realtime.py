@@ -1,5 +1,5 @@
-"""Documents that many edit at once, against bare Loro and against pycrdt: on how a paper was written, edit by
-edit, and on long texts."""
+"""Documents that many edit at once, against bare Loro: on how a paper was written, edit by edit, and on long
+texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple, TypeVar
 
-import pycrdt
 from loro import ExportMode, LoroDoc
 from measure import Measure, Rounds, Work, interleaved, middle, ratio
 from watchroom import Json
@@ -23,7 +22,7 @@ from watchroom.crdt.timeline import Timeline
 TRACE: Final = Path(__file__).parent.parent / "tests" / "traces" / "automerge-paper.json.gz"
 SCHEMA: Final[Mapping[str, FieldType]] = {"body": "rga"}
 REPLICA: Final = "author#a1"
-OURS, BARE, OTHER = "Watchroom", "bare Loro", "pycrdt"
+OURS, BARE = "Watchroom", "bare Loro"
 BATCH: Final = 1000
 """So many edits are one piece of work."""
 BURST: Final = 5
@@ -46,23 +45,21 @@ T = TypeVar("T")
 
 
 def measure() -> list[Measure]:
-    edits = _trace()
-    ours, bare, other = writers = WatchroomText(), BareText(), PycrdtText()
+    edits = read_trace()
+    ours, bare = writers = WatchroomText(), BareText()
     written = _in_batches(
         {
-            OURS: partial(_each, ours.edit, edits),
-            BARE: partial(_each, bare.edit, edits),
-            OTHER: partial(_each, other.edit, edits),
+            OURS: partial(apply_batch, ours.edit, edits),
+            BARE: partial(apply_batch, bare.edit, edits),
         },
         len(edits),
     )
     lines = [json.dumps({"body": delta}) for delta in ours.deltas]
-    reading, bare_reading, other_reading = readers = WatchroomText(), BareText(), PycrdtText()
+    reading, bare_reading = readers = WatchroomText(), BareText()
     tailed = _in_batches(
         {
-            OURS: partial(_each, reading.tail, lines),
-            BARE: partial(_each, bare_reading.tail, bare.updates),
-            OTHER: partial(_each, other_reading.tail, other.updates),
+            OURS: partial(apply_batch, reading.tail, lines),
+            BARE: partial(apply_batch, bare_reading.tail, bare.updates),
         },
         len(edits),
     )
@@ -70,9 +67,9 @@ def measure() -> list[Measure]:
         raise RuntimeError("the texts differ")
     checkpoint, snapshot = ours.checkpoint(), bare.checkpoint()
     return [
-        *_compared(f"document, {len(edits):,} edits: an edit and its delta", written, 3),
-        *_compared("document: tailing a delta from its line of JSON", tailed, 2.5),
-        *_sizes(len(checkpoint), len(snapshot), len(other.checkpoint())),
+        _compared(f"document, {len(edits):,} edits: an edit and its delta", written, 3),
+        _compared("document: tailing a delta from its line of JSON", tailed, 2.5),
+        _size(len(checkpoint), len(snapshot)),
         *_opened(checkpoint, snapshot),
         _lengths(),
         *_pasted(),
@@ -80,7 +77,7 @@ def measure() -> list[Measure]:
     ]
 
 
-def _trace() -> list[Edit]:
+def read_trace() -> list[Edit]:
     trace = json.loads(gzip.decompress(TRACE.read_bytes()))
     return [Edit(*patch) for transaction in trace["txns"] for patch in transaction["patches"]]
 
@@ -160,34 +157,7 @@ class BareText:
         return self._document.export(ExportMode.Snapshot())
 
 
-class PycrdtText:
-    """A Yjs document, by way of its Rust library. Positions are bytes; the trace is ASCII."""
-
-    def __init__(self) -> None:
-        self._document: pycrdt.Doc[pycrdt.Text] = pycrdt.Doc()
-        self._text = self._document.get("text", type=pycrdt.Text)
-        self.updates: list[bytes] = []
-        self._subscription = self._document.observe(lambda event: self.updates.append(event.update))
-
-    def edit(self, edit: Edit) -> None:
-        position, deleted, inserted = edit
-        with self._document.transaction():
-            if deleted:
-                del self._text[position : position + deleted]
-            if inserted:
-                self._text.insert(position, inserted)
-
-    def tail(self, update: bytes) -> None:
-        self._document.apply_update(update)
-
-    def text(self) -> str:
-        return str(self._text)
-
-    def checkpoint(self) -> bytes:
-        return bytes(self._document.get_update())
-
-
-def _each(act: Callable[[T], None], pieces: Sequence[T], batch: int) -> None:
+def apply_batch(act: Callable[[T], None], pieces: Sequence[T], batch: int) -> None:
     for piece in pieces[batch * BATCH : (batch + 1) * BATCH]:
         act(piece)
 
@@ -196,13 +166,9 @@ def _in_batches(contenders: Mapping[str, Work], count: int) -> Rounds:
     return interleaved(contenders, count // (BATCH * BURST) + 1, BURST)
 
 
-def _compared(name: str, rounds: Rounds, goal: float) -> list[Measure]:
-    ours, bare, other = rounds[OURS], rounds[BARE], rounds[OTHER]
-    each = ", ".join(f"{who} {middle(rounds[who]) / BATCH * 1e6:.3g} µs" for who in (OURS, BARE, OTHER))
-    return [
-        Measure(f"{name}, against bare Loro", ratio(ours, bare), "×", goal, remark=each),
-        Measure(f"{name}, against pycrdt", ratio(ours, other), "×"),
-    ]
+def _compared(name: str, rounds: Rounds, goal: float) -> Measure:
+    each = ", ".join(f"{who} {middle(taken) / BATCH * 1e6:.3g} µs" for who, taken in rounds.items())
+    return Measure(f"{name}, against bare Loro", ratio(rounds[OURS], rounds[BARE]), "×", goal, remark=each)
 
 
 def _jumped(seconds: list[float]) -> Measure:
@@ -210,12 +176,9 @@ def _jumped(seconds: list[float]) -> Measure:
     return Measure("document: a jump to a moment of its past", max(seconds) * 1e3, "ms", 200, remark=each)
 
 
-def _sizes(ours: int, bare: int, other: int) -> list[Measure]:
-    each = f"{ours / 1024:,.0f} KB, Loro {bare / 1024:,.0f} KB, pycrdt {other / 1024:,.0f} KB"
-    return [
-        Measure("document: its checkpoint against the bare snapshot", ours / bare, "×", 1.5, remark=each),
-        Measure("document: its checkpoint against pycrdt's", ours / other, "×"),
-    ]
+def _size(ours: int, bare: int) -> Measure:
+    each = f"{ours / 1024:,.0f} KB, Loro {bare / 1024:,.0f} KB"
+    return Measure("document: its checkpoint against the bare snapshot", ours / bare, "×", 1.5, remark=each)
 
 
 def _opened(checkpoint: bytes, snapshot: bytes) -> list[Measure]:

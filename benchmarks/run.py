@@ -1,7 +1,7 @@
 """Runs benchmarks, prints one table: ``python benchmarks/run.py [NAME …]`` or ``python -m benchmarks``.
 
 What proves that nothing is lost stands in ``reliability/``: each of its modules is a command with options of
-its own, ``python -m benchmarks torture --minutes 5``.
+its own, ``python -m benchmarks torture --minutes 5``. So is ``peers``, which measures others too.
 """
 
 from __future__ import annotations
@@ -79,17 +79,18 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
 
 def main(arguments: list[str]) -> int:
     proofs = [each.name for each in pkgutil.iter_modules(reliability.__path__) if not each.ispkg]
-    if arguments and arguments[0] in proofs:
-        status: int = importlib.import_module(f"reliability.{arguments[0]}").main(arguments[1:])
+    commands = {"peers": "peers.command", **{name: f"reliability.{name}" for name in proofs}}
+    if arguments and arguments[0] in commands:
+        status: int = importlib.import_module(commands[arguments[0]]).main(arguments[1:])
         return status
     parser = argparse.ArgumentParser(
         description="Measure, each beside its yardstick.",
-        epilog=f"With options of their own, one at a time: {', '.join(proofs)}.",
+        epilog=f"With options of their own, one at a time: {', '.join(commands)}.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)} (default: all)")
     names = parser.parse_args(arguments).names or list(BENCHMARKS)
     if set(names) - set(BENCHMARKS):
-        parser.error(f"there are {', '.join([*BENCHMARKS, *proofs])}")
+        parser.error(f"there are {', '.join([*BENCHMARKS, *commands])}")
     measures: list[Measure] = []
     for name in names:
         print(f"{name} …", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""What one versioned commit costs beside the alternatives, and as versions grow: ``python storage.py``."""
+"""What a versioned commit costs beside the least that it can, and as versions grow: ``python storage.py``."""
 
 from __future__ import annotations
 
@@ -55,10 +55,6 @@ def _against(seconds: Rounds) -> list[Measure]:
         measures.append(
             Measure(f"{name} ÷ (append + fdatasync)", ratio(seconds[name], floor), "×", remark=doc)
         )
-    for name in ("git commit", "dulwich", "pygit2", "AgentFS"):
-        goal = 20 if name == "git commit" else None
-        doc = (CONTENDERS[name].__doc__ or "").strip().rstrip(".")
-        measures.append(Measure(f"{name} ÷ commit", ratio(seconds[name], ours), "×", goal, "≥", doc))
     return measures
 
 
