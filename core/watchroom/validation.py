@@ -274,6 +274,11 @@ def replace_lone_surrogates(given: str) -> str:
     return given.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def replace_non_path_characters(given: str) -> str:
+    """``given`` with U+FFFD for what no file name can have: NUL, and lone halves of surrogate pairs."""
+    return replace_lone_surrogates(given).replace("\0", "\ufffd")
+
+
 def is_unicode(given: str) -> bool:
     """Whether ``given`` can be encoded. File names on POSIX may be any bytes."""
     try:

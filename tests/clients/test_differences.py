@@ -36,6 +36,7 @@ def test_it_is_compared_with_the_file(tmp_path: Path, arguments: dict[str, Json]
 def test_a_new_file_is_all_new_and_what_is_no_file_is_none(tmp_path: Path) -> None:
     assert "+new" in call_difference({"file_path": "b.txt", "content": "new\n"}, str(tmp_path))
     assert call_difference({"file_path": ".", "content": "new\n"}, str(tmp_path)) == ""
+    assert "+new" in call_difference({"file_path": "c\0.txt", "content": "new\n"}, str(tmp_path))
     os.mkfifo(tmp_path / "pipe")
     assert call_difference({"file_path": "pipe", "content": "new\n"}, str(tmp_path)) == ""
     assert call_difference({"command": "ls"}, str(tmp_path)) == ""

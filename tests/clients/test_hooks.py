@@ -111,6 +111,27 @@ class TestBefore:
         assert "collab_write" in before(workspace, "apply_patch", input=patch)
         assert "collab_write" in before(workspace, "shell", command=["apply_patch", patch])
 
+    def test_a_patch_is_looked_through_once(self, workspace: Workspace) -> None:
+        """Else a name with many blanks in it holds the hook until the client no longer waits for it."""
+        blanks = " " * 200_000
+        patch = f"*** Begin Patch\n{blanks}*** Add File: collaborative/current/a{blanks}b.md\n*** End Patch\n"
+        assert "collab_write" in before(workspace, "apply_patch", input=patch)
+
+    @pytest.mark.parametrize("character", ["\0", "\ud800"])
+    def test_the_policy_decides_wherever_the_client_says_that_it_is(
+        self, workspace: Workspace, character: str
+    ) -> None:
+        config = Path(workspace.root, ".watchroom", "config.toml")
+        rule = '\n[[policy.rules]]\npath = "secrets/**"\nverdict = "deny"\n'
+        config.write_text(config.read_text() + rule)
+        workspace.scan()
+        event: dict[str, Json] = {"hook_event_name": BEFORE, "tool_name": "Read"}
+        for cwd, path in (("/" + character, "secrets/x"), ("/project", f"secrets/{character}")):
+            event |= {"session_id": f"s-{len(cwd)}", "tool_use_id": character, "model": character, "cwd": cwd}
+            said = handle_hook(workspace, "alice", {**event, "tool_input": {"file_path": path}})
+            assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
+        assert before(workspace, "Write", cwd="/" + character, file_path="a.md") == ""
+
 
 class TestAfter:
     def test_what_has_come_is_told_once(self, workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:

@@ -175,7 +175,7 @@ class Attendant:
             if size > _MOST_EVENT_BYTES:
                 return f"{size} bytes", False
             event = json.loads(await reader.readexactly(size))
-        except (ValueError, KeyError, TypeError, RecursionError, asyncio.IncompleteReadError) as error:
+        except (ValueError, ArithmeticError, LookupError, TypeError, RecursionError, EOFError) as error:
             return str(error), False
         is_object = isinstance(event, dict)
         return event if is_object else type(event).__name__, head.get("may_wait") is True

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from watchroom import validation
 from watchroom.clients.json_fields import text_of
 from watchroom.merge import unified_diff
 from watchroom.model import Json
@@ -26,7 +27,7 @@ def call_difference(arguments: Mapping[str, Json], folder: str) -> str:
     path = text_of(arguments, "file_path")
     if not path:
         return ""
-    before = _read(os.path.join(folder, path))
+    before = _read(validation.replace_non_path_characters(os.path.join(folder, path)))
     if before is None:
         return ""
     given = arguments.get("content")

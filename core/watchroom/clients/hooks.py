@@ -16,6 +16,7 @@ from watchroom.checkout.layout import CONTROL, ROOTS, path_at
 from watchroom.disk import Parts
 from watchroom.model import MESSAGE, Json, Row, Zone
 from watchroom.rules.handoffs import split_handoff
+from watchroom.rules.policy_subject import patched_files
 from watchroom.texts import Language, catalogue
 
 if TYPE_CHECKING:
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
 _PATH_ARGUMENTS: Final = ("file_path", "notebook_path", "path", "filename")
 """The arguments by which tools that write name a file."""
 _WRITING_TOOL: Final = re.compile(r"write|edit|create|delete|move|patch|insert|replace", re.IGNORECASE)
-_PATCHED_FILE: Final = re.compile(
-    r"^[ \t]*\*\*\* (?:(?:Add|Update|Delete) File|Move to):[ \t]*(.+?)\s*$", re.MULTILINE
-)
-"""The files of a patch as Codex reads it, which makes little of blanks."""
 _MAX_NOTIFICATIONS: Final = 10
 _MAX_MESSAGE_CHARACTERS: Final = 500
 _OWN_FOLDERS: Final = frozenset(
@@ -41,8 +38,11 @@ def denial_reason(root: str, agent: str, event: Mapping[str, Json], language: La
     for written in _written_paths(event):
         cwd = event.get("cwd")
         # Clients replace characters that no file name can have, each in its own way; the folder is the same.
-        given = validation.replace_lone_surrogates(written).replace("\0", "\ufffd")
-        path = os.path.join(cwd if isinstance(cwd, str) else os.getcwd(), os.path.expanduser(given))
+        folder, given = map(
+            validation.replace_non_path_characters,
+            (cwd if isinstance(cwd, str) else os.getcwd(), written),
+        )
+        path = os.path.join(folder, os.path.expanduser(given))
         # Clients differ in whether they take ".." out of a path before they follow its links.
         for meant in (path, os.path.normpath(path)):
             # As far as the path is there, symlinks count for what they lead to.
@@ -72,7 +72,7 @@ def _written_paths(event: Mapping[str, Json]) -> Iterator[str]:
     for value in given.values():
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and "*** Begin Patch" in text:
-                yield from _PATCHED_FILE.findall(text)
+                yield from patched_files(text)
     if _WRITING_TOOL.search(tool):
         for argument in _PATH_ARGUMENTS:
             path = given.get(argument)

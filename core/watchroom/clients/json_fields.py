@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from watchroom import validation
 from watchroom.model import Json
 
 
 def text_of(given: Mapping[str, Json], name: str) -> str:
-    """The text under ``name`` in ``given``, empty where there is none."""
+    """The text under ``name`` in ``given`` as a row can keep it, empty where there is none."""
     value = given.get(name)
-    return value if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    return value if value.isascii() else validation.replace_lone_surrogates(value)
 
 
 def object_of(given: Mapping[str, Json], name: str) -> Mapping[str, Json]:
@@ -27,5 +30,6 @@ def count_of(given: Mapping[str, Json], name: str) -> int:
 
 
 def dump(given: Json) -> str:
-    """``given`` as the JSON text of an object, empty where it is none."""
-    return json.dumps(given if isinstance(given, Mapping) else {}, ensure_ascii=False)
+    """``given`` as the JSON text of an object that a row can keep, empty where it is none."""
+    text = json.dumps(given if isinstance(given, Mapping) else {}, ensure_ascii=False)
+    return text if text.isascii() else validation.replace_lone_surrogates(text)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from posixpath import join, normpath
 from typing import Final, NamedTuple
 
+from watchroom import validation
 from watchroom.model import Json
 from watchroom.rules.command_parts import script_of
 
@@ -42,8 +43,7 @@ _LISTS: Final = ("edits", "files", "locations", "changes", "content")
 """Arguments that list objects of which each may name a path."""
 _COMMANDS: Final = ("command", "cmd", "script")
 _PATCHES: Final = ("patch", "input", *_COMMANDS)
-_PATCHED: Final = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
-"""A file in a patch as ``apply_patch`` takes it."""
+_PATCHED: Final = re.compile(r"^[ \t]*+\*\*\* (?:(?:Add|Update|Delete) File|Move to):(.+)$", re.MULTILINE)
 
 
 class PolicySubject(NamedTuple):
@@ -70,6 +70,8 @@ def policy_subject(
     gone, and other paths stay absolute. Without either, paths are those of a zone. ``resolve`` follows links
     (`os.path.realpath`): a path that leads elsewhere counts by both names.
     """
+    # Clients replace what no path can have, each in its own way: what is meant lies in the same folder.
+    folder, cwd = map(validation.replace_non_path_characters, (folder, cwd))
     commands = [text for name in _COMMANDS if (text := _command(arguments.get(name)))]
     found: dict[str, None] = {}
     for path in _paths(arguments):
@@ -109,7 +111,12 @@ def _paths(arguments: Mapping[str, Json]) -> Iterator[str]:
         value = arguments.get(name)
         text = value if isinstance(value, str) else "\n".join(_texts(value))
         if "*** " in text:
-            yield from _PATCHED.findall(text[:_MAX_PATCH_CHARACTERS])
+            yield from patched_files(text[:_MAX_PATCH_CHARACTERS])
+
+
+def patched_files(patch: str) -> Iterator[str]:
+    """The paths of the files in ``patch`` as Codex reads it, which makes little of blanks."""
+    return (path.strip() for path in _PATCHED.findall(patch))
 
 
 def _texts(value: Json) -> Iterator[str]:
@@ -120,8 +127,8 @@ def _texts(value: Json) -> Iterator[str]:
 
 
 def _normalized(path: str, folder: str, cwd: str, resolve: Callable[[str], str] | None) -> Iterator[str]:
-    path = unicodedata.normalize("NFC", path.strip())
-    if not path or "\0" in path:
+    path = unicodedata.normalize("NFC", validation.replace_non_path_characters(path.strip()))
+    if not path:
         return
     whole = join(cwd, path) if cwd else path
     yield _shorten(whole, folder)
