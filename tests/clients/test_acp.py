@@ -19,8 +19,15 @@ from watchroom.clients.acp import AcpTranslator
 from watchroom.clients.acp_runner import AcpClient, AcpOptions, run_acp
 from watchroom.clients.client_process import namespace_command
 from watchroom.clients.errors import ClientDoesNotAsk, ClientNotStarted
-from watchroom.clients.events import ClientEvent, MessageCompleted, SessionEnded, TextStreamed, TurnEnded
-from watchroom.model import CANCEL, PAUSE, RESUME, Row
+from watchroom.clients.events import (
+    ClientEvent,
+    MessageCompleted,
+    SessionEnded,
+    TextStreamed,
+    TurnEnded,
+    UsageTold,
+)
+from watchroom.model import CANCEL, PAUSE, RESUME, Json, Row
 from watchroom.rules.details import StepDetail
 from watchroom.rules.requests import Answer, decide_all
 from watchroom.rules.usage import usage_of
@@ -294,3 +301,14 @@ def test_a_message_without_an_end_is_kept_in_pieces() -> None:
     assert all(len(event.text) <= 1_000_000 for event in whole)
     rest = [event for event in translator.finish() if isinstance(event, MessageCompleted)]
     assert sum(len(event.text) for event in (*whole, *rest)) == 2_000_000
+
+
+@pytest.mark.parametrize(
+    "amount", [10**400, float("inf"), float("nan"), True, "1"], ids=["huge", "inf", "nan", "true", "text"]
+)
+def test_a_price_that_nobody_pays_is_none(amount: Json) -> None:
+    translator = AcpTranslator()
+    translator.translate({"sessionUpdate": "usage_update", "cost": {"amount": amount, "currency": "USD"}})
+    ended = translator.end_turn({"usage": {"inputTokens": 10**400}})
+    (used,) = (event.used for event in ended if isinstance(event, UsageTold))
+    assert (used.input, used.cost, used.priced_by) == (2**53, 0, "")

@@ -21,7 +21,7 @@ from watchroom.clients.events import (
     TurnEnded,
     UsageTold,
 )
-from watchroom.clients.json_fields import count_of, object_of, text_of
+from watchroom.clients.json_fields import amount_of, count_of, object_of, text_of
 from watchroom.merge import unified_diff
 from watchroom.model import Json
 from watchroom.rules.usage import UsageTotal
@@ -81,8 +81,8 @@ class AcpTranslator:
             return [*self._complete(), _plan(update)]
         if kind == "usage_update":
             cost = object_of(update, "cost")
-            if cost.get("currency") == "USD" and isinstance(amount := cost.get("amount"), int | float):
-                self._cost, self._has_cost = float(amount), True
+            if cost.get("currency") == "USD" and (amount := amount_of(cost, "amount")) is not None:
+                self._cost, self._has_cost = amount, True
         return []
 
     def describe_call(self, call: Fields) -> AskedCall:

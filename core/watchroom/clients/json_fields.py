@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Final
 
 from watchroom import validation
 from watchroom.model import Json
+
+MOST: Final = 2**53
 
 
 def text_of(given: Mapping[str, Json], name: str) -> str:
@@ -24,9 +27,18 @@ def object_of(given: Mapping[str, Json], name: str) -> Mapping[str, Json]:
 
 
 def count_of(given: Mapping[str, Json], name: str) -> int:
-    """The number under ``name`` in ``given`` of something that is counted, 0 where there is none."""
+    """The number under ``name`` in ``given`` of something that is counted, 0 where there is none; at most
+    2^53."""
     value = given.get(name)
-    return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0
+    return min(max(0, value), MOST) if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def amount_of(given: Mapping[str, Json], name: str) -> float | None:
+    """The amount under ``name`` in ``given``, None where there is none, or one that nobody pays."""
+    value = given.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) <= MOST else None
 
 
 def dump(given: Json) -> str:
