@@ -114,6 +114,16 @@ def test_a_command_its_output_a_request_and_its_answer_are_found(
     assert [found(index, journal, word) for word in words] == [[1], [4], [4], [5], [6]]
 
 
+def test_half_of_a_surrogate_pair_in_a_call_does_not_end_the_index(
+    journal: Journal, index: SearchIndex
+) -> None:
+    journal.append([Note("alice", "x", "buffer", "alice/x", content=json.dumps({"old_text": "odd \ud800x"}))])
+    journal.append([write("what comes after it\n", expected=0)])
+    update(index, journal)
+    assert (found(index, journal, "odd"), found(index, journal, "after")) == ([1], [2])
+    assert search(index, journal, "odd").hits[0].excerpt.encode()
+
+
 def test_a_secret_is_not_indexed(journal: Journal, index: SearchIndex) -> None:
     journal.append([Write("human:ann", "create_token", "token", "alice/1", '{"hash": "deadbeef"}')])
     update(index, journal)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from watchroom import validation
 from watchroom.errors import JournalDamaged
 from watchroom.journal import Journal
 from watchroom.model import PRINTED, STREAM, Json, Row, Zone
@@ -46,7 +47,7 @@ class PassageReader:
             return ()
         try:
             content = self._journal.content(row.seq) if row.size and row.zone not in _RECORD_ZONES else None
-            said = () if content is None else tuple(self._passages(row, content))
+            said = () if content is None else tuple(map(_storable, self._passages(row, content)))
         except JournalDamaged:
             said = ()
         if row.message.strip() and not any(row.message in each.text for each in said):
@@ -101,6 +102,12 @@ class PassageReader:
             text = fields.get(name)
             if isinstance(text, str) and text:
                 yield text
+
+
+def _storable(passage: Passage) -> Passage:
+    """``passage`` without lone surrogates: a refused call may have had one, which its row spells out."""
+    text = passage.text
+    return passage if text.isascii() else passage._replace(text=validation.replace_lone_surrogates(text))
 
 
 def _step_texts(step: Json) -> Iterator[str]:
