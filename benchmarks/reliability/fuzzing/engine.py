@@ -1,0 +1,254 @@
+"""The loop of a fuzz: makes inputs, runs them, keeps those that led to something new, and reports.
+
+What is new is told by the answer (its kind, its rule, its shape), which every target returns: no tracing of
+lines, which would cost more than it finds here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import resource
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from types import FrameType
+from typing import Final, Protocol, Self, TextIO
+
+from reliability.fuzzing.oracle import Broken
+
+SLOW_SECONDS: Final = 0.5
+"""Of CPU: an input of allowed size that takes longer is a finding."""
+HANGING_SECONDS: Final = 30.0
+MEMORY_BYTES: Final = 256 * 1024 * 1024
+"""An input that lets the process grow by more is a finding."""
+_CORPUS: Final = 4000
+_LONGEST_KEPT: Final = 8000
+"""Bytes: longer ones are tried, and not gone on with, since all that follow would be long."""
+_FRESH: Final = 0.3
+_SLOWEST: Final = 3
+_FINDINGS: Final = 200
+_WIDTH: Final = 24
+_BROKEN: Final = "broken"
+"""The kind of an input after which a target is opened anew."""
+_PAGE_KB: Final = 1024
+
+
+class Target(Protocol):
+    """Something that takes input from outside."""
+
+    name: str
+    size: int
+    """The longest input, in bytes."""
+    period: int
+    """After so many inputs it is closed and opened anew."""
+    slow_seconds: float
+    """Of CPU: an input that takes longer is a finding."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def generate(self, chance: Random) -> bytes:
+        """Make an input."""
+
+    def mutate(self, data: bytes, other: bytes, chance: Random) -> bytes:
+        """Make an input of one or two that were run."""
+
+    def run(self, data: bytes) -> Hashable:
+        """Take the input, and return what kind of answer came. Raises whatever is wrong about that."""
+
+    def check(self) -> Sequence[str]:
+        """Return what is wrong after all inputs so far."""
+
+
+class Hanging(Exception):
+    """An input takes longer than anybody would wait for."""
+
+
+@dataclass(slots=True)
+class Result:
+    """What a target was given, and what came of it."""
+
+    name: str
+    inputs: int = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    kinds: int = 0
+    findings: dict[str, str] = field(default_factory=dict)
+    """For each that is unlike the others what is said of it."""
+    slowest: list[tuple[float, int, bytes]] = field(default_factory=list)
+    """CPU seconds, bytes, and the input, the slowest first."""
+    grown: int = 0
+    """So many bytes the process has grown by."""
+
+    @property
+    def rate(self) -> float:
+        return self.inputs / self.seconds if self.seconds else 0.0
+
+    @property
+    def rate_of_cpu(self) -> float:
+        """Inputs a second of CPU: what the rate would be on a processor of its own."""
+        return self.inputs / self.cpu_seconds if self.cpu_seconds else 0.0
+
+
+def fuzz(
+    open_target: Callable[[], Target],
+    seed: str,
+    *,
+    seconds: float,
+    inputs: int | None = None,
+    keep: Path | None = None,
+    progress: TextIO | None = None,
+) -> Result:
+    """Run a target for ``seconds``, or for ``inputs``, as ``seed`` decides; findings and the slowest inputs
+    become files in the folder ``keep``."""
+    result, begin = Result(open_target().name), time.monotonic()
+    chance, corpus, seen = Random(seed), list[bytes](), set[Hashable]()
+    before, drawn = _peak_bytes(), 0.0
+    while (left := seconds - (time.monotonic() - begin)) > 0 and (inputs is None or result.inputs < inputs):
+        with open_target() as target, _logged_defects() as defects:
+            until = time.monotonic() + left
+            for _ in range(min(target.period, 10**9 if inputs is None else inputs - result.inputs)):
+                data = _next_input(target, corpus, chance)
+                kind = _run_one(target, data, result, keep)
+                result.inputs += 1
+                if kind is not None and kind is not _BROKEN and kind not in seen:
+                    seen.add(kind)
+                    _add(corpus, data, chance)
+                now = time.monotonic()
+                if kind is _BROKEN:
+                    break
+                if progress is not None and now - drawn > 0.5:
+                    drawn = now
+                    result.seconds, result.kinds = now - begin, len(seen)
+                    _draw(progress, result, seconds, inputs)
+                if now >= until:
+                    break
+            for problem in [*target.check(), *defects]:
+                said = f"after {result.inputs} inputs: {problem}"
+                _keep(result, keep, said, problem.splitlines()[-1][:80], problem.encode("utf-8", "replace"))
+    result.seconds, result.kinds = time.monotonic() - begin, len(seen)
+    result.grown = _peak_bytes() - before
+    if progress is not None:
+        _draw(progress, result, seconds, inputs)
+        progress.write("\n")
+    if keep is not None:
+        for number, (_, _, data) in enumerate(result.slowest, 1):
+            (keep / f"{result.name}-slow-{number}.bin").write_bytes(data)
+    return result
+
+
+@contextmanager
+def _logged_defects() -> Iterator[list[str]]:
+    """What threads in the background log as a defect while this lasts."""
+    found: list[str] = []
+    handler, log = logging.Handler(logging.ERROR), logging.getLogger("watchroom")
+    formatter = logging.Formatter()
+    handler.emit = lambda record: found.append(formatter.format(record))  # type: ignore[method-assign]
+    propagates, log.propagate = log.propagate, False
+    log.addHandler(handler)
+    try:
+        yield found
+    finally:
+        log.removeHandler(handler)
+        log.propagate = propagates
+
+
+def _next_input(target: Target, corpus: Sequence[bytes], chance: Random) -> bytes:
+    if not corpus or chance.random() < _FRESH:
+        return target.generate(chance)
+    # The newest ones lead further more often than the first.
+    one = corpus[max(chance.randrange(len(corpus)), chance.randrange(len(corpus)))]
+    return target.mutate(one, chance.choice(corpus), chance)
+
+
+def _add(corpus: list[bytes], data: bytes, chance: Random) -> None:
+    if len(data) > _LONGEST_KEPT:
+        return
+    if len(corpus) >= _CORPUS:
+        del corpus[chance.randrange(len(corpus))]
+    corpus.append(data)
+
+
+def _run_one(target: Target, data: bytes, result: Result, keep: Path | None) -> Hashable:
+    memory, start = _peak_bytes(), time.process_time()
+    kind: Hashable = None
+    try:
+        with _no_longer_than(HANGING_SECONDS):
+            kind = target.run(data)
+    except Exception as error:  # noqa: BLE001  # whatever is raised is what is looked for
+        said = f"{type(error).__name__}: {error}"[:2000]
+        if isinstance(error, Hanging | TimeoutError):
+            kind = _BROKEN
+        # A promise is told by its words, whatever else by where it was raised.
+        signature = said[:60] if isinstance(error, Broken) else f"{type(error).__name__} at {_place(error)}"
+        _keep(result, keep, f"{said}\n{traceback.format_exc()}", signature, data)
+    taken = time.process_time() - start
+    result.cpu_seconds += taken
+    if taken > target.slow_seconds:
+        said = f"{taken:.2f} s for {len(data):,} bytes, kind {kind!r}"
+        _keep(result, keep, said, f"slow {str(kind)[:60]}", data)
+    if (grown := _peak_bytes() - memory) > MEMORY_BYTES:
+        _keep(result, keep, f"{grown:,} bytes for an input of {len(data):,}", "memory", data)
+    if len(result.slowest) < _SLOWEST or taken > result.slowest[-1][0]:
+        result.slowest = sorted([*result.slowest, (taken, len(data), data)], reverse=True)[:_SLOWEST]
+    return kind
+
+
+@contextmanager
+def _no_longer_than(seconds: float) -> Iterator[None]:
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise Hanging(f"more than {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _place(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [
+        frame for frame in frames if "watchroom" in frame.filename and "site-packages" not in frame.filename
+    ]
+    last = (ours or list(frames))[-1]
+    return f"{Path(last.filename).name}:{last.lineno}"
+
+
+def _keep(result: Result, keep: Path | None, said: str, signature: str, data: bytes) -> None:
+    if signature in result.findings or len(result.findings) >= _FINDINGS:
+        return
+    result.findings[signature] = said
+    if keep is not None:
+        name = f"{result.name}-{hashlib.sha256(signature.encode()).hexdigest()[:10]}"
+        (keep / f"{name}.bin").write_bytes(data)
+        (keep / f"{name}.txt").write_text(
+            f"{signature}\n{said}\n", encoding="utf-8", errors="backslashreplace"
+        )
+
+
+def _peak_bytes() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * _PAGE_KB
+
+
+def _draw(progress: TextIO, result: Result, seconds: float, inputs: int | None) -> None:
+    part = result.seconds / seconds if inputs is None else result.inputs / inputs
+    done = min(_WIDTH, int(_WIDTH * part))
+    slowest = result.slowest[0][0] if result.slowest else 0.0
+    progress.write(
+        f"\r{result.name:<10} [{'#' * done}{'.' * (_WIDTH - done)}] {result.inputs:>9,} inputs"
+        f" {result.rate:>7,.0f}/s {result.kinds:>6,} kinds {len(result.findings):>3} findings,"
+        f" slowest {slowest:.3f} s "
+    )
+    progress.flush()
