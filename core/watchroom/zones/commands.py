@@ -40,10 +40,13 @@ from watchroom.zones.command_output import OutputBatcher
 from watchroom.zones.store import Store
 from watchroom.zones.task_errors import AgentEnded
 from watchroom.zones.task_files import ChangeAuthor, RecordedChanges, TaskFiles
+from watchroom.zones.task_recording import OUTSIDERS
 
 ZONE: Final = "command"
 RUN: Final = "run_command"
 END: Final = "end_command"
+UNRECORDED: Final = "unrecorded"
+"""In the detail of a last row: the code of the error for which what the command changed has no rows."""
 _MAX_PATHS: Final = 100
 _MAX_PATH_CHARACTERS: Final = 20_000
 """At most so many paths of changed files, of so many characters in all, are in a result."""
@@ -230,7 +233,7 @@ class CommandZone:
             detail["changed"] = len(recorded.changed)
         except (WatchroomError, OSError) as error:
             # How the command ended is recorded all the same, and that its changes are not known.
-            detail["unrecorded"] = error.code if isinstance(error, WatchroomError) else DiskFailed.code
+            detail[UNRECORDED] = _code_of(error)
         return self._end_finished(started, execution, changes, detail)
 
     def _start(self, actor: str, task: str, command: str, folder: str) -> _StartedCommand:
@@ -279,33 +282,38 @@ class CommandZone:
         return self._store.write(draft).row
 
     def _end_interrupted(self, task: str, folder: str) -> None:
-        """Write the last row of each command of a task that ended with the process that ran it, and move away
-        the repositories that it made."""
+        """Write the last row of each command of a task that ended with the process that ran it; before that,
+        move away the repositories that it made, and record what it left."""
         if task in self._recovered:
             return
         self._recovered.add(task)
         journal = self._store.journal
-        open_commands = journal.open_items(ZONE, task)
-        alive = {lease.id for lease in journal.presences() if lease.is_alive} if open_commands else set()
-        for head in open_commands:
-            if _is_run(head, alive):
-                continue
-            if self._end_row_of_interrupted(head) and "repositories" in head.detail:
-                backend = self.sandbox.best
-                started = _StartedCommand.of_row(head, folder)
-                protects_git = backend is not None and backend.protects_git
-                self._quarantine_repositories(started, started.author(), protects_git=protects_git)
+        if not journal.open_items(ZONE, task):
+            return
+        with journal.claim(f"interrupted/{task}") as is_free:
+            open_commands = journal.open_items(ZONE, task) if is_free else ()
+            alive = {lease.id for lease in journal.presences() if lease.is_alive} if open_commands else set()
+            for head in open_commands:
+                if not _is_run(head, alive):
+                    self._end_row_of_interrupted(head, task, folder)
 
-    def _end_row_of_interrupted(self, start: Row) -> bool:
-        """Write the last row of an interrupted command; False where another process has done so."""
-        content, detail = '{"interrupted": true}', {"interrupted": True}
-        draft = Write(SYSTEM, END, ZONE, start.path, content, start.message, 1, detail)
-        with self._store.journal.exclusive(f"command/{start.path.partition('/')[0]}"):
-            head = self._store.journal.head(ZONE, start.path)
-            if head is None or head.seq != start.seq:
-                return False
-            self._store.write(draft)
-        return True
+    def _end_row_of_interrupted(self, start: Row, task: str, folder: str) -> None:
+        """Write the last row of an interrupted command. It comes last: whoever finds it missing, because this
+        process was killed as well, does all of this again."""
+        started = _StartedCommand.of_row(start, folder)
+        if "repositories" in start.detail:
+            backend = self.sandbox.best
+            protects_git = backend is not None and backend.protects_git
+            self._quarantine_repositories(started, started.author(), protects_git=protects_git)
+        content, detail = '{"interrupted": true}', dict[str, Json](interrupted=True)
+        try:
+            # By whom is not known: people may have worked there since.
+            until = time.monotonic() + _MIN_RECORDING_SECONDS
+            self._files.record_task_changes(task, OUTSIDERS, until=until)
+        except (WatchroomError, OSError) as error:
+            # The folder may be on another machine, or gone.
+            detail[UNRECORDED] = _code_of(error)
+        self._store.write(Write(SYSTEM, END, ZONE, start.path, content, start.message, 1, detail))
 
     def _limits_within_quota(self, recorded: RecordedChanges, limits: ResourceLimits) -> ResourceLimits:
         """The limits of a command in a folder that is as it was just recorded: where the quota is exceeded,
@@ -362,6 +370,10 @@ class CommandZone:
         detail = {"stream": stream}
         note = Note(started.actor, PRINTED, ZONE, started.path, content=text, detail=detail, durable=False)
         self._store.commits.note(note)
+
+
+def _code_of(error: WatchroomError | OSError) -> str:
+    return error.code if isinstance(error, WatchroomError) else DiskFailed.code
 
 
 def _is_run(start: Row, alive: Container[str]) -> bool:

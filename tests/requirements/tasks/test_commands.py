@@ -125,23 +125,31 @@ def test_one_that_is_stopped_leaves_nothing_running(team: Team) -> None:
 
 
 def test_one_that_the_end_of_its_process_cut_off_has_a_last_row(team: Team, tmp_path: Path) -> None:
+    given: dict[str, Json] = {"command": "echo > begun; read line < go; echo > left; echo > begun; sleep 600"}
     program = f"""
 from watchroom import Workspace
 with Workspace.open({str(tmp_path / "team")!r}, scan=False) as workspace:
-    workspace.tools("alice").dispatch_tool_call("run_command", {{"command": "echo > begun; sleep 600"}})
+    workspace.tools("alice").dispatch_tool_call("run_command", {given!r}, call="s1/1/0")
 """
+    ok(team.one, "write_file", path="a.txt", content="before")
     os.mkfifo(team.folder / "begun")
+    os.mkfifo(team.folder / "go")
     with subprocess.Popen([sys.executable, "-c", program]) as process:
         (team.folder / "begun").read_text()
         ok(team.one, "run_command", command="true")
         assert len(rows_of(team, "end_command")) == 1, "what another process runs is not over"
+        (team.folder / "go").write_text("now\n")
+        (team.folder / "begun").read_text()
         process.kill()
     with Workspace.open(tmp_path / "team", scan=False, sandbox=machine_sandbox()) as again:
+        told = again.tools("alice").dispatch_tool_call("run_command", given, call="s1/1/0", again=True)
+        assert told["error"] == "command_interrupted"
+        assert again.verify() == [], "what it left has rows before its last one"
         ok(again.tools("alice"), "run_command", command="true")
         ok(again.tools("alice"), "run_command", command="true")
     begun = next(row for row in rows_of(team, "run_command") if "sleep 600" in row.message)
     (ended,) = [row for row in rows_of(team, "end_command") if row.path == begun.path]
-    assert (ended.actor, ended.version, ended.detail) == ("system", 2, {"interrupted": True})
+    assert (ended.actor, ended.version, ended.detail["interrupted"]) == ("system", 2, True)
 
 
 def test_one_with_a_forbidden_word_is_not_run(team: Team) -> None:
