@@ -118,6 +118,19 @@ def test_whoever_waited_in_vain_waits_once(
     assert (row.actor, row.error) == ("alice", "workspace_locked")
 
 
+def test_a_claim_in_vain_leaves_no_thread_behind(root: Path, workspace: Workspace) -> None:
+    """Some are tried again every few seconds, for as long as another process has them."""
+    with Workspace.open(root, scan=False) as other, other.journal.claim("index") as is_first:
+        assert is_first
+        before = threading.active_count()
+        for _ in range(3):
+            with workspace.journal.claim("index") as is_ours:
+                assert not is_ours
+        assert threading.active_count() == before
+    with workspace.journal.claim("index") as is_ours:
+        assert is_ours
+
+
 def test_an_opening_in_vain_tells_who_holds_the_files_up(
     root: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

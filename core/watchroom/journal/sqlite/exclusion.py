@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from typing import Final
@@ -47,11 +48,10 @@ class KeyedProcessLock:
     def claim(self, key: str) -> Iterator[bool]:
         """Hold the lock of ``key``, if nobody else holds it; gives whether it is held. Raises as `hold`."""
         with closing(self._open(key)) as lock:
-            try:
-                lock.acquire(_CLAIM_SECONDS)
-                is_held = True
-            except WorkspaceLocked:
-                is_held = False
+            # To wait for it in the kernel would leave a thread in there until its holder lets go.
+            deadline = time.monotonic() + _CLAIM_SECONDS
+            while not (is_held := lock.try_acquire()) and time.monotonic() < deadline:
+                time.sleep(_CLAIM_SECONDS / 10)
             yield is_held
 
     def is_held(self, key: str) -> bool:
