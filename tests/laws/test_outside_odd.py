@@ -120,12 +120,13 @@ def test_files_that_a_power_cut_took_are_laid_out_again_and_not_taken_for_edits(
 ) -> None:
     """The journal was synced, its views were not: after a restart they may be empty, missing or of yesterday."""
     ok(alice, "save_to_my_workspace", filename="notes.md", content="second")
+    ok(alice, "save_to_my_workspace", filename="notes.md", content="third")
     notes.write_text("first")
     plan.write_bytes(b"\0" * 5)
     data.unlink()
     with Workspace.open(root, scan=False, platform=RestartedPlatform()) as again:
         assert outside_rows(again) == []
-        assert (notes.read_text(), plan.read_text(), data.read_text()) == ("second", "first", "first")
+        assert (notes.read_text(), plan.read_text(), data.read_text()) == ("third", "first", "first")
         assert again.verify() == []
 
 

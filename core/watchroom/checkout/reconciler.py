@@ -221,8 +221,11 @@ class Reconciler:
             return False
         if not data or not data.strip(b"\0"):
             return True
-        before = self._journal.version(zone, path, (head.version or 0) - 1)
-        return before is not None and before.sha256 == validation.sha256(data)
+        return self._is_version(head, validation.sha256(data))
+
+    def _is_version(self, head: Row, checksum: str) -> bool:
+        """Whether a version of the file whose newest one is ``head`` has that ``checksum``."""
+        return any(row.sha256 == checksum for row in self._journal.history(head.zone, head.path))
 
     def _append(self, draft: Draft) -> Row:
         """Make a row while nobody else lays out files: what it tells of is on disk."""
@@ -241,13 +244,10 @@ class Reconciler:
             self._checkout.rematerialize(zone, path)
 
     def _lay_again(self, head: Row) -> Iterator[Row]:
-        journal = self._journal
         try:
             data = self._checkout.current(head.zone, head.path)
             checksum = None if data is None else validation.sha256(data)
-            ours = checksum is None or any(
-                row.sha256 == checksum for row in journal.history(head.zone, head.path)
-            )
+            ours = checksum is None or self._is_version(head, checksum)
             if data is not None and not ours:
                 yield self._append(
                     edit_note(head.zone, head.path, data, tool=OVERWRITTEN_TOOL, base=head.version or 0)
