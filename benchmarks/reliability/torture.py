@@ -26,10 +26,12 @@ from typing import IO, Final, Literal
 import psutil
 from journals import has_server, server_addresses
 from measure import scratch
+from progress import ProgressBar
 from pty_driver import Terminal
 from watchroom import Workspace
 from watchroom.journal.edits import edits
 from watchroom.verify import Problem
+from watchroom.zones.commands import END, UNRECORDED
 
 from reliability.torturing.clock import SteppedClock
 from reliability.torturing.companions import ATTACHED, AttachedAgent, Society
@@ -41,7 +43,9 @@ KINDS_OF_SLOTS: Final = ("write", "write", "write", "write", "edit", "edit", "dr
 KILLS_A_ROUND: Final = 25
 _DASHBOARDS: Final = 2
 _SHARED_FILES: Final = "collaborative/current"
-_PATIENCE: Final = 60.0
+_PATIENCE: Final = 300.0
+_BEGINNING: Final = 10.0
+"""Seconds in which a worker has opened the workspace."""
 _FAULTS: Final = (
     "fdatasync,fsync:error=EIO",
     "pwrite64:error=ENOSPC",
@@ -78,18 +82,27 @@ class Tormentor:
         answers: where it says who was forked.
         chance: decides all.
         report: takes what was done.
+        told: the folder in which workers tell.
         first: the generation of its first worker.
     """
 
     def __init__(
-        self, orders: IO[str], answers: IO[str], chance: random.Random, report: Report, first: int
+        self,
+        orders: IO[str],
+        answers: IO[str],
+        chance: random.Random,
+        report: Report,
+        told: Path,
+        first: int,
     ) -> None:
         self._orders = orders
         self._answers = answers
+        self._told = told
         self._chance = chance
         self._report = report
         self._generation = first
         self._working: dict[int, psutil.Process] = {}
+        self._numbers: dict[int, int] = {}
 
     def start(self, slot: int) -> None:
         """Fork a worker for that slot. Its number is that of no other."""
@@ -101,6 +114,13 @@ class Tormentor:
         if int(told) != number:
             raise RuntimeError(f"asked for worker {number}, and got {told}")
         self._working[slot] = psutil.Process(int(process))
+        self._numbers[slot] = number
+
+    def wait_for_work(self, slot: int) -> None:
+        """Wait a while for the worker of that slot to have begun its first call. Others work meanwhile."""
+        told, deadline = self._told / str(self._numbers[slot]), time.monotonic() + _BEGINNING
+        while not (told.exists() and told.stat().st_size) and time.monotonic() < deadline:
+            time.sleep(0.01)
 
     def kill(self, slot: int) -> None:
         """Kill the worker of that slot, and wait until it is gone."""
@@ -144,13 +164,32 @@ class Tormentor:
             self.kill(slot)
 
 
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How long it lasts: so many ``rounds`` at most, so many ``kills`` of workers in each, and after
+    ``until``, by the monotonic clock, only the kills that end a round."""
+
+    until: float
+    rounds: int = 10_000
+    kills: int = KILLS_A_ROUND
+    began: float = field(default_factory=time.monotonic)
+
+    def show(self, progress: ProgressBar, rounds: int, kills: int, all_kills: int) -> None:
+        """Show how far it is: after so many whole ``rounds``, and ``kills`` in the one that is on."""
+        now = time.monotonic()
+        share, left = (rounds + kills / self.kills) / self.rounds, self.until - now
+        if share > 0:
+            left = min(left, (now - self.began) / share * (1 - share))
+        text = f"round {rounds + 1}, {all_kills:,} kills"
+        progress.show(1 - left / (now - self.began + left), left, text)
+
+
 def torture(
     address: str,
     checkout: str | None,
     folder: Path,
     *,
-    rounds: int,
-    until: float,
+    budget: Budget,
     seed: int,
     dashboards: int = _DASHBOARDS,
     faults: bool = True,
@@ -161,8 +200,7 @@ def torture(
         address: of the workspace: a folder, or a server's.
         checkout: the folder of its files, where the address is a server's.
         folder: where workers tell; outside the workspace.
-        rounds: so many at most.
-        until: no round begins after this moment of the monotonic clock.
+        budget: how long.
         seed: of the first round; the next has the next.
         dashboards: so many are open throughout, and must live to the end.
         faults: whether system calls are made to fail, which takes strace.
@@ -179,15 +217,15 @@ def torture(
         for agent in AGENTS:
             open_draft(workspace.tools(agent))
     clock = folder / "clock"
-    scene = _Scene(address, checkout, told, SteppedClock(clock), oracle, report, faults)
+    scene = _Scene(address, checkout, told, SteppedClock(clock), oracle, report, faults, budget)
     with ExitStack() as stack:
         shown = [stack.enter_context(_dashboard(address, checkout)) for _ in range(dashboards)]
         orders, answers = stack.enter_context(_forking(address, checkout, told, clock))
-        for number in range(seed, seed + rounds):
-            if time.monotonic() > until:
+        for number in range(seed, seed + budget.rounds):
+            if time.monotonic() > budget.until:
                 break
-            first = (number - seed) * 10 * KILLS_A_ROUND
-            tormentor = Tormentor(orders, answers, random.Random(number), report, first)
+            first = (number - seed) * 10 * budget.kills
+            tormentor = Tormentor(orders, answers, random.Random(number), report, told, first)
             with scene.companions(number):
                 scene.run_round(tormentor, random.Random(number))
             found = scene.examine()
@@ -196,6 +234,7 @@ def torture(
             report.acknowledged, report.refused = oracle.acknowledged, oracle.refused
             report.uncertain = oracle.uncertain
             report.problems += [f"seed {number}: {each}" for each in found]
+            scene.progress.clear()
             print(f"seed {number}: {report}", *found, sep="\n  ", file=sys.stderr, flush=True)
     return report
 
@@ -211,33 +250,42 @@ class _Scene:
     oracle: Oracle
     report: Report
     faults: bool
+    budget: Budget
+    progress: ProgressBar = field(default_factory=ProgressBar)
+
+    @property
+    def root(self) -> str:
+        """The folder of the files, which remembers the address of a server."""
+        return self.checkout or self.address
 
     @contextmanager
     def companions(self, number: int) -> Iterator[None]:
-        """A society and an attached agent at work, which are killed at the end. Both know folders alone."""
-        if self.checkout is not None:
-            yield
-            return
-        society = Society(self.address, number)
+        """A society and an attached agent at work, which are killed at the end."""
+        society = Society(self.root, number)
         # Forked workers have lower numbers.
-        attached = AttachedAgent(self.address, 10**8 + number, telling(str(self.told), 10**8 + number))
+        attached = AttachedAgent(self.root, 10**8 + number, telling(str(self.told), 10**8 + number))
         try:
             yield
         finally:
             self.report.done["kills"] += society.kill() + attached.kill()
 
     def run_round(self, tormentor: Tormentor, chance: random.Random) -> None:
-        """Until `KILLS_A_ROUND` workers were killed."""
-        done = self.report.done
+        """Until as many workers were killed as the budget says, or its time is up."""
+        done, budget = self.report.done, self.budget
         try:
             for slot in range(len(KINDS_OF_SLOTS)):
                 tormentor.start(slot)
             edited: set[str] = set()
             begun = done["kills"]
-            while done["kills"] - begun < KILLS_A_ROUND - len(KINDS_OF_SLOTS):
+            most = budget.kills - len(KINDS_OF_SLOTS)
+            while (kills := done["kills"] - begun) < most and time.monotonic() < budget.until:
+                budget.show(self.progress, self.report.rounds, kills, done["kills"])
                 time.sleep(chance.uniform(0.02, 0.2))
                 slot, what = chance.randrange(len(KINDS_OF_SLOTS)), chance.random()
                 if what < 0.6:
+                    # Some are killed while they open the workspace.
+                    if chance.random() < 0.8:
+                        tormentor.wait_for_work(slot)
                     tormentor.kill(slot)
                     tormentor.start(slot)
                 elif what < 0.75:
@@ -248,7 +296,7 @@ class _Scene:
                     self.clock.step(chance.choice(_CLOCK_STEPS))
                     done["steps of the clock"] += 1
                 else:
-                    _edit_by_hand(Path(self.checkout or self.address), edited, self.oracle, self.report)
+                    _edit_by_hand(Path(self.root), edited, self.oracle, self.report)
         finally:
             tormentor.kill_all()
 
@@ -268,9 +316,15 @@ class _Scene:
 
 
 def _is_told(workspace: Workspace, problem: Problem) -> bool:
-    """Whether a row says that the disk refused a file of that path."""
-    lately = workspace.journal.refused(problem.zone, problem.path, limit=1000)
-    return any(row.error == "not_laid_out" for row in lately)
+    """Whether a row says that the disk refused a file of that path, or to read what a command changed."""
+    journal = workspace.journal
+    lately = journal.refused(problem.zone, problem.path, limit=1000)
+    if any(row.error == "not_laid_out" for row in lately):
+        return True
+    head = journal.head(problem.zone, problem.path) if problem.zone == "file" else None
+    return head is not None and any(
+        row.tool == END and UNRECORDED in row.detail for row in journal.rows(head.seq, limit=10_000)
+    )
 
 
 def _waits(workspace: Workspace, problem: Problem) -> bool:
@@ -349,7 +403,9 @@ def _lives(terminal: Terminal) -> bool:
 def main(arguments: list[str]) -> int:
     """Torture on each journal in turn, and print what was found; the result is 1 where anything was."""
     parser = argparse.ArgumentParser(prog="benchmarks torture", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=5.0, help="of all (default: 5)")
+    parser.add_argument(
+        "--minutes", type=float, default=5.0, help="of all (default: 5); what a round has begun is examined"
+    )
     parser.add_argument("--rounds", type=int, default=10_000, help="at most, on each journal")
     parser.add_argument("--seed", type=int, default=1, help="of the first round")
     parser.add_argument("--journal", choices=["sqlite", "postgresql"], help="only this one")
@@ -364,6 +420,7 @@ def main(arguments: list[str]) -> int:
     reports = {}
     for backend in backends:
         until = time.monotonic() + 60 * given.minutes / len(backends)
+        budget = Budget(until, given.rounds)
         with scratch() as folder, ExitStack() as stack:
             team = os.path.join(folder, "team")
             address = team
@@ -373,8 +430,7 @@ def main(arguments: list[str]) -> int:
                 address,
                 team if backend == "postgresql" else None,
                 Path(folder),
-                rounds=given.rounds,
-                until=until,
+                budget=budget,
                 seed=given.seed,
                 faults=not given.no_faults and shutil.which("strace") is not None,
             )

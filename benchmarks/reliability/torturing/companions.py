@@ -17,6 +17,8 @@ from watchroom import Json
 from reliability.torturing.workers import Told
 
 ATTACHED: Final = "ivy"
+_LONG: Final = 3600
+"""Seconds after which it would end by itself."""
 _CLI: Final = (sys.executable, "-m", "watchroom_tui.cli")
 _HELLO: Final[dict[str, Json]] = {
     "protocolVersion": "2025-06-18",
@@ -30,6 +32,7 @@ class Society:
 
     def __init__(self, root: str, seed: int) -> None:
         command = [*_CLI, "demo", root, "--headless", "--speed", "8", "--seed", str(seed)]
+        command += ["--for", str(_LONG)]
         self._process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )
