@@ -15,6 +15,13 @@ from watchroom.model import MAX_TEXT_BYTES
 from watchroom.platforms.posix import PosixPlatform
 
 
+class RestartedPlatform(PosixPlatform):
+    """This machine, in its next run."""
+
+    def boot_id(self) -> str:
+        return "the next"
+
+
 def unkeepable(root: Path, kind: str) -> Path:
     """Something that is no text of ours, in alice's zone."""
     zone = root / "agents/alice"
@@ -89,7 +96,7 @@ def test_what_cannot_be_kept_is_told_of_once_and_left_alone(
     assert len(outside_rows(workspace)) == 1
     contents = [workspace.journal.content(row.seq) for row in all_rows(workspace.journal)]
     assert "secret" not in contents
-    with Workspace.open(root) as again:
+    with Workspace.open(root, platform=RestartedPlatform()) as again:
         assert len(outside_rows(again)) == 1
         odd.unlink()
         assert again.repair() == []
@@ -106,13 +113,6 @@ def test_a_private_file_replaced_by_binary_is_left_until_its_owner_saves_again(
     assert notes.read_bytes() == b"\0"
     assert ok(alice, "save_to_my_workspace", filename="notes.md", content="second")["version"] == 2
     assert workspace.verify() == []
-
-
-class RestartedPlatform(PosixPlatform):
-    """This machine, in its next run."""
-
-    def boot_id(self) -> str:
-        return "the next"
 
 
 def test_files_that_a_power_cut_took_are_laid_out_again_and_not_taken_for_edits(

@@ -212,7 +212,7 @@ class Reconciler:
         return expected != (None if data is None else validation.sha256(data))
 
     def _was_never_synced(self, zone: Zone, path: str) -> bool:
-        head = self._journal.head(zone, path)
+        head = self._journal.head(zone, path) if validation.is_unicode(path) else None
         if head is None or head.deleted:
             return False
         try:
