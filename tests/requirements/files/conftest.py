@@ -9,14 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from platforms.choice import choose_platform
 from watchroom import Workspace
 from watchroom.journal.memory import MemoryJournal
 from watchroom.platforms import Platform
-from watchroom.platforms.posix import PosixPlatform
 
 
 @pytest.fixture(params=["sqlite", "memory"])
 def workspace(root: Path, platform: Platform, request: pytest.FixtureRequest) -> Iterator[Workspace]:
-    journal, on = (None, platform) if request.param == "sqlite" else (MemoryJournal(gap=1), PosixPlatform())
+    journal, on = (
+        (None, platform) if request.param == "sqlite" else (MemoryJournal(gap=1), choose_platform("posix"))
+    )
     with Workspace.open(root, agents=["alice", "bob", "charlie"], journal=journal, platform=on) as opened:
         yield opened
