@@ -1,5 +1,5 @@
 """Fifty attached clients at two events a second each: how soon each event stands in the dashboard's model,
-and what a client's attendant takes of memory.
+and what a client's attendant takes of memory and processor, beside a server of the MCP SDK that does nothing.
 
 The events are handed over as the program of a hook does it, without its process: that is the client's.
 """
@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 
@@ -30,6 +30,18 @@ SECONDS = 15.0
 MOST_MILLISECONDS = 100.0
 MOST_MEGABYTES = 40.0
 _START_SECONDS = 240.0
+_SDK_SERVER = """
+import asyncio
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.stdio import stdio_server
+
+async def serve():
+    server = Server("nothing")
+    async with stdio_server() as (reads, writes):
+        await server.run(reads, writes, server.create_initialization_options(NotificationOptions()))
+
+asyncio.run(serve())
+"""
 _HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -51,14 +63,17 @@ def measure() -> list[Measure]:
         ExitStack() as stack,
     ):
         servers = [stack.enter_context(_attendant(folder, name)) for name in names]
+        bare = stack.enter_context(_server([sys.executable, "-c", _SDK_SERVER]))
         for name in names:
             _tell(folder, name, "SessionStart", source="startup")
         taken = _Taken(workspace)
         stack.callback(taken.end)
+        before = sum(map(_cpu_seconds, servers))
         sent = _send(folder, names)
+        used = sum(map(_cpu_seconds, servers)) - before
         taken.wait_for(len(sent))
         delays = [1000 * (taken.at[key] - at) for key, at in sent.items() if key in taken.at]
-        memory = [psutil.Process(server.pid).memory_full_info().uss / 1e6 for server in servers]
+        memory, of_sdk = median(map(_megabytes, servers)), _megabytes(bare)
     return [
         Measure(
             f"{AGENTS} attached agents at {EVENTS_A_SECOND:g} events a second: event → model, p95",
@@ -67,14 +82,37 @@ def measure() -> list[Measure]:
             MOST_MILLISECONDS,
             remark=f"median {median(delays):.0f} ms, {len(delays)} of {len(sent)} events",
         ),
-        Measure("an attendant's own memory, median", median(memory), "MB", MOST_MEGABYTES),
+        Measure("CPU of all attendants for an event", 1000 * used / len(sent), "ms"),
+        Measure(
+            "an attendant's own memory, median",
+            memory,
+            "MB",
+            MOST_MEGABYTES,
+            remark=f"{of_sdk:.0f} MB a server of the SDK alone, {memory - of_sdk:.0f} MB more",
+        ),
     ]
 
 
-@contextmanager
-def _attendant(root: str, agent: str) -> Iterator[subprocess.Popen[str]]:
+def _cpu_seconds(server: subprocess.Popen[str]) -> float:
+    times = psutil.Process(server.pid).cpu_times()
+    return times.user + times.system
+
+
+def _megabytes(server: subprocess.Popen[str]) -> float:
+    """What the server has of memory to itself."""
+    return psutil.Process(server.pid).memory_full_info().uss / 1e6
+
+
+def _attendant(root: str, agent: str) -> AbstractContextManager[subprocess.Popen[str]]:
     """The server that a client of ``agent`` starts, once it serves."""
-    command = [sys.executable, "-m", "watchroom_tui.cli", "mcp", root, "--agent", agent, "--client", "claude"]
+    return _server(
+        [sys.executable, "-m", "watchroom_tui.cli", "mcp", root, "--agent", agent, "--client", "claude"]
+    )
+
+
+@contextmanager
+def _server(command: list[str]) -> Iterator[subprocess.Popen[str]]:
+    """A server with this ``command``, once it serves."""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         if server.stdin is None or server.stdout is None:
             raise RuntimeError("the server has no pipes")

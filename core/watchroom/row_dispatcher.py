@@ -12,8 +12,7 @@ from watchroom.errors import WatchroomError
 from watchroom.journal import BACKSTOP_SECONDS, Changes, Journal
 from watchroom.model import Row
 
-_APART: Final = 0.02
-"""At least so many seconds between two looks."""
+_INTERVAL: Final = 0.02
 _RETRY_SECONDS: Final = 0.5
 _CHUNK: Final = 2000
 """Rows that are read at a time."""
@@ -46,6 +45,8 @@ class RowDispatcher:
         self._thread: Thread | None = None
         self._stopping = Event()
         self._seq = 0
+        self.interval = _INTERVAL
+        """At least so many seconds between two looks, from one that found rows on."""
 
     def subscribe(self, addresses: tuple[str, ...], take: Callable[[Row], None]) -> Callable[[], None]:
         """Have ``take`` called, on the dispatcher's thread, with each row to these addresses that comes from
@@ -88,6 +89,7 @@ class RowDispatcher:
     def _run(self, changes: Changes) -> None:
         looked = time.monotonic()
         while not self._stopping.is_set():
+            began = time.monotonic()
             try:
                 is_behind = self._deliver()
                 if time.monotonic() - looked >= BACKSTOP_SECONDS:
@@ -98,11 +100,12 @@ class RowDispatcher:
                 _log.exception("rows could not be delivered")
                 changes.wait(_RETRY_SECONDS)
                 continue
+            self._stopping.wait(self.interval - (time.monotonic() - began))
             if not is_behind:
                 changes.wait(BACKSTOP_SECONDS)
-            self._stopping.wait(_APART)
 
     def _deliver(self) -> bool:
+        """Deliver the next rows; whether there may be more of them already."""
         rows = self._journal.rows(self._seq, limit=_CHUNK)
         for row in rows:
             address = self._address(row)
@@ -112,4 +115,4 @@ class RowDispatcher:
                 take(row)
             self._watch(row)
             self._seq = row.seq
-        return bool(rows)
+        return len(rows) == _CHUNK

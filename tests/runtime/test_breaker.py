@@ -25,6 +25,10 @@ def add_line(file: Path, line: str) -> None:
         opened.write(line)
 
 
+def change(file: Path, old: str, new: str) -> None:
+    file.write_text(file.read_text().replace(old, new))
+
+
 async def test_a_loop_is_paused_and_goes_on_when_a_person_says_so(tmp_path: Path) -> None:
     with (
         Workspace.open(tmp_path / "team", ["alice", "bob"]) as workspace,
@@ -46,5 +50,11 @@ async def test_a_loop_is_paused_and_goes_on_when_a_person_says_so(tmp_path: Path
             await until(lambda: needs(workspace) == [("breaker", "alice", said)])
             pauses = [row for row in workspace.journal.rows(0, limit=10_000) if row.tool == "pause_agent"]
             assert [(row.actor, row.path) for row in pauses] == [("system", "alice")]
+            change(config, "steps = 10", "steps = 7")
+            workspace.check([config])
+            say(workspace, "resume_agent", agent_id="alice")
+            await until(lambda: "Paused: 7 steps" in str(needs(workspace)))
+            change(config, "steps = 7", "steps = 0")
+            workspace.check([config])
             say(workspace, "resume_agent", agent_id="alice")
             await until(lambda: not needs(workspace))

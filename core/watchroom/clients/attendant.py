@@ -40,6 +40,8 @@ UNSUPERVISED_SECONDS: Final = 30.0
 """So long after the last hook something that the client does is a sign that hooks are left out."""
 _GRACE_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.5
+_ROWS_SECONDS: Final = 0.1
+"""So often at most the rows of all agents are looked at: what people say to this one may wait as long."""
 _MOST_EVENT_BYTES: Final = 20_000_000
 _MOST_READ_BYTES: Final = 4_000_000
 """So much of a transcript is read at a time."""
@@ -117,6 +119,7 @@ class Attendant:
             server = await asyncio.start_unix_server(self._serve_hook, os.path.join(short, name))
         os.chmod(path, 0o600)
         loop = asyncio.get_running_loop()
+        self._workspace.dispatcher.interval = _ROWS_SECONDS
         end = self._workspace.dispatcher.subscribe(
             (self._agent,), lambda row: call_soon_threadsafe(loop, partial(self._heed, row))
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from watchroom.journal.topics import messages_to
 from watchroom.model import PAUSE, SYSTEM, Json, Note, Row
-from watchroom.rules.breaker import BREAKER, Breaker, Trip
+from watchroom.rules.breaker import BREAKER, Breaker, BreakerSettings, Trip
 from watchroom.texts import catalogue
 from watchroom.zones.store import Store
 
@@ -15,11 +15,16 @@ class AgentBreaker:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._breaker = Breaker()
+        self._settings: BreakerSettings | None = None
+        """None where they may have changed."""
 
     def watch(self, row: Row) -> None:
         """Take in ``row``, the next one, and pause its agent where it goes in circles: once until a person
         says something to it, however many processes watch. Raises `JournalError`."""
-        trip = self._breaker.apply(row, self._store.registry.current().breaker)
+        if self._settings is None or row.kind != "agent":
+            # No agent changes settings, and most rows are of agents.
+            self._settings = self._store.registry.current().breaker
+        trip = self._breaker.apply(row, self._settings)
         if trip is not None:
             self._pause(trip)
 
