@@ -35,6 +35,11 @@ class ScriptedAgent:
             method = message.get("method")
             if method is not None and "id" in message:
                 self._send(id=message["id"], result=self._result(method))
+            if method == "session/load":
+                # Some tell the rest of the past only now.
+                self._update(
+                    sessionUpdate="agent_message_chunk", content={"type": "text", "text": "And then"}
+                )
 
     def _result(self, method: str) -> dict[str, Any]:
         if method == "initialize":
@@ -62,8 +67,8 @@ class ScriptedAgent:
             elif kind == "exit":
                 print("it broke", file=sys.stderr, flush=True)
                 sys.exit(given)
-            elif kind == "usage":
-                result["usage"] = given
+            elif kind in ("usage", "_meta"):
+                result[kind] = given
             elif kind == "loop":
                 self._loop(given)
                 result["stopReason"] = "cancelled"

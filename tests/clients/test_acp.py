@@ -16,7 +16,8 @@ import psutil
 import pytest
 from watchroom import Workspace
 from watchroom.clients.acp import AcpTranslator
-from watchroom.clients.acp_runner import AcpClient, AcpOptions, run_acp
+from watchroom.clients.acp_clients import AcpClient
+from watchroom.clients.acp_runner import AcpOptions, run_acp
 from watchroom.clients.client_process import namespace_command
 from watchroom.clients.errors import ClientDoesNotAsk, ClientNotStarted
 from watchroom.clients.events import (
@@ -130,6 +131,14 @@ async def test_what_it_says_and_uses_is_its_session(workspace: Workspace, tmp_pa
     assert (used.usage.input, used.usage.cache_read, used.usage.cost) == (100, 1000, 0.25)
     assert state.status == "done"
     assert run.sent("session/set_mode") == [{"sessionId": "scripted-1", "modeId": "default"}]
+
+
+async def test_what_each_model_used_is_told_as_well(workspace: Workspace, tmp_path: Path) -> None:
+    counts = {"input_tokens": 100, "output_tokens": 20}
+    quota = {"token_count": counts, "model_usage": [{"model": "gemini-x", "token_count": counts}]}
+    await Run(workspace, tmp_path, [says("Hello"), {"_meta": {"quota": quota}}]).once()
+    (used,) = [each for row in workspace.journal.history("session", PATH) if (each := usage_of(row))]
+    assert (used.model, used.usage.input, used.usage.output) == ("gemini-x", 100, 20)
 
 
 async def test_a_person_approves_of_its_call(workspace: Workspace, tmp_path: Path) -> None:
@@ -257,10 +266,13 @@ def test_what_it_started_ends_with_the_runner_that_is_killed(workspace: Workspac
     told = {"update": {"sessionUpdate": "tool_call", **CALL}}
     run = Run(workspace, tmp_path, [{"spawn": child}, says("Started"), told, {"loop": "never"}])
     workspace.close()
-    command = [sys.executable, "-m", "watchroom_tui.cli", "run", "claude", workspace.root, "Do it"]
+    command = [sys.executable, "-m", "watchroom_tui.cli", "run", "claude", workspace.root]
     start = " ".join(run.client.command)
     runner = subprocess.Popen(
-        [*command, "--agent", "alice", "--command", start], stdout=subprocess.PIPE, cwd=tmp_path, text=True
+        [*command, "--agent", "alice", "--command", start, "Do it"],
+        stdout=subprocess.PIPE,
+        cwd=tmp_path,
+        text=True,
     )
     assert runner.stdout is not None
     assert runner.stdout.readline() == "Started\n"

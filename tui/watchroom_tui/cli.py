@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from typing import Final
+from typing import Any, Final
 
 from watchroom import __version__
 from watchroom.errors import DiskFailed, WatchroomError
@@ -32,6 +32,23 @@ DEBUG_VARIABLE: Final = "WATCHROOM_DEBUG_CATEGORIES"
 """Which debug records are written, by category."""
 DEBUG_FILE_VARIABLE: Final = "WATCHROOM_DEBUG_FILE"
 """The file that they are added to; without one, they go to standard error."""
+
+
+class _CommandParser(argparse.ArgumentParser):
+    """Takes options between the other arguments. By itself argparse, until Python 3.13, takes one that may be
+    left out for left out as soon as an option comes before it."""
+
+    _is_intermixing = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        has_commands = any(action.nargs == argparse.PARSER for action in self._actions)
+        if self._is_intermixing or has_commands:
+            return super().parse_known_args(args, namespace)
+        self._is_intermixing = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_intermixing = False
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,7 +77,9 @@ def _run(typed: list[str]) -> int:
     parser.add_argument("--version", action="version", version=f"watchroom {__version__}")
     # Newer Pythons would colour the help, in escapes.
     parser.color = False  # type: ignore[attr-defined]
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, parser_class=_CommandParser
+    )
     # Only the command that was typed is loaded: the list of all needs no more than their names.
     named = next((each for each in typed if not each.startswith("-")), None)
     for command in COMMANDS:

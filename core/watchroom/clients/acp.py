@@ -107,6 +107,8 @@ class AcpTranslator:
         )
         if used.tokens or used.cost:
             events.append(UsageTold(used, self._model))
+        else:
+            events.extend(_usage_of_models(response))
         reason = text_of(response, "stopReason")
         return [*events, TurnEnded("" if reason == "end_turn" else reason)]
 
@@ -150,6 +152,17 @@ class AcpTranslator:
             del self._calls[call_id]
             self._begun.discard(call_id)
         return events
+
+
+def _usage_of_models(response: Fields) -> list[ClientEvent]:
+    """What each model used, as Gemini tells it: what it read from a cache is in its count of input."""
+    told: list[ClientEvent] = []
+    for each in _objects(object_of(object_of(response, "_meta"), "quota"), "model_usage"):
+        counts = object_of(each, "token_count")
+        used = UsageTotal(count_of(counts, "input_tokens"), count_of(counts, "output_tokens"))
+        if used.tokens:
+            told.append(UsageTold(used._replace(unpriced=used.tokens), text_of(each, "model")))
+    return told
 
 
 def _plan(update: Fields) -> PlanUpdated:
@@ -197,7 +210,11 @@ def _result(call: Fields) -> str:
 
 
 def _contents(call: Fields) -> list[Fields]:
-    given = call.get("content")
+    return _objects(call, "content")
+
+
+def _objects(fields: Fields, name: str) -> list[Fields]:
+    given = fields.get(name)
     listed = given if isinstance(given, Sequence) and not isinstance(given, str) else ()
     return [each for each in listed if isinstance(each, Mapping)]
 

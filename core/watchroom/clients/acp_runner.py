@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from watchroom import validation
 from watchroom.clients.acp import AcpTranslator
+from watchroom.clients.acp_clients import AcpClient
 from watchroom.clients.budget_hold import hold_for_budgets
 from watchroom.clients.client_process import kill_process, start_process
 from watchroom.clients.errors import ClientDoesNotAsk, ClientNotStarted, ExtraMissing
@@ -42,28 +43,12 @@ _COALESCE_SECONDS: Final = 0.2
 _CANCEL_SECONDS: Final = 1.0
 """So long a client may take to end its turn when it is told to, before it is killed."""
 _START_SECONDS: Final = 60.0
+_QUIET_SECONDS: Final = 0.5
+"""Once a client has told nothing for so long, it has told all of a session's past."""
 _MOST_WAITING: Final = 10_000
 """So many events may wait to become rows; a client that tells more is ended."""
 _MOST_ERRORS: Final = 2000
 """Characters of what the client says on standard error that are kept."""
-
-
-class AcpClient(NamedTuple):
-    """How a client is started: its ``name``, the ``command``, and the ``mode`` in which it asks before it
-    acts, empty where it always asks as it is configured to."""
-
-    name: str
-    command: tuple[str, ...]
-    mode: str = ""
-
-
-ACP_CLIENTS: Final = {
-    "claude": AcpClient("claude", ("claude-agent-acp",), "default"),
-    "codex": AcpClient("codex", ("codex-acp",), "read-only"),
-    "opencode": AcpClient("opencode", ("opencode", "acp")),
-    "gemini": AcpClient("gemini", ("gemini", "--acp"), "default"),
-}
-"""The clients that are known, by name."""
 
 
 class AcpOptions(NamedTuple):
@@ -134,6 +119,7 @@ class _AcpRun:
         self._session: ClientSession | None = None
         self._session_id = ""
         self._is_replaying = False
+        self._replayed = 0
         self._connection: Any = None
         self._turn: asyncio.Future[Any] | None = None
         self._events: asyncio.Queue[ClientEvent] = asyncio.Queue()
@@ -174,6 +160,7 @@ class _AcpRun:
         except Exception as error:
             reason = validation.escape_unstorable(self._errors.strip() or str(error) or type(error).__name__)
             raise ClientNotStarted(command=" ".join(self._client.command), reason=reason) from error
+        await self._skip_replay()
         about = said.agent_info
         info = ClientInfo(
             self._client.name, about.version if about else "", self._options.cwd, attachment="run"
@@ -207,8 +194,15 @@ class _AcpRun:
             return str(opened.session_id), opened.modes
         self._is_replaying = True
         loaded = await connection.load_session(session_id=self._options.resume, **given)
-        self._is_replaying = False
         return self._options.resume, loaded.modes
+
+    async def _skip_replay(self) -> None:
+        """Some clients tell the past of a session only after they have said that it is loaded."""
+        known = -1
+        while self._is_replaying and known != self._replayed:
+            known = self._replayed
+            await asyncio.sleep(_QUIET_SECONDS)
+        self._is_replaying = False
 
     async def _set_mode(self, modes: Any) -> None:
         mode = self._client.mode
@@ -389,6 +383,7 @@ class _AcpRun:
         """``session/update``: something happened."""
         if self._is_replaying:
             # These are rows already.
+            self._replayed += 1
             return
         if self._events.qsize() > _MOST_WAITING:
             self._outcome = SessionEnded("error", f"{self._client.name} tells more than can be recorded")
