@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Barrier, Thread
@@ -136,13 +137,43 @@ def test_in_a_closed_workspace_the_clients_word_is_no_answer(
 
 
 def test_a_hook_that_the_client_ends_takes_its_question_back(
-    attended: AttachedClient, workspace: Workspace
+    client: AttachedClient, workspace: Workspace
 ) -> None:
-    waiting, asked = ask(attended, workspace)
+    waiting, asked = ask(client, workspace)
     waiting.terminate()
     waiting.communicate(timeout=PATIENCE)
     ended = wait_for(workspace, lambda row: row.path == asked.path and row.version == 2)
     assert ended.tool == WITHDRAW
+
+
+ASKING = """
+import shlex, subprocess, sys
+hook = subprocess.Popen(["sh", "-c", shlex.join(sys.argv[1:]) + "; true"], stdin=subprocess.PIPE)
+hook.stdin.write(sys.stdin.buffer.read())
+hook.stdin.close()
+hook.wait()
+"""
+
+
+def test_a_hook_whose_client_is_gone_takes_its_question_back(root: Path, workspace: Workspace) -> None:
+    command = [sys.executable, "-c", ASKING, *hook_command(root)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, text=True) as client:
+        assert client.stdin is not None
+        client.stdin.write(json.dumps(told("PermissionRequest", **CALL)))
+        client.stdin.close()
+        asked = wait_for(workspace, lambda row: row.tool == ASK and row.version == 1)
+        client.kill()
+    ended = wait_for(workspace, lambda row: row.path == asked.path and row.version == 2)
+    assert ended.tool == WITHDRAW
+
+
+def test_a_server_whose_terminal_is_closed_says_that_its_sessions_have_ended(
+    root: Path, workspace: Workspace
+) -> None:
+    with attendant(root) as server:
+        AttachedClient(root).hook("UserPromptSubmit", prompt="Go")
+        server.send_signal(signal.SIGHUP)
+        wait_for(workspace, lambda row: row.path == PATH and row.detail.get("status") == "cancelled")
 
 
 def test_a_paused_agent_is_held_until_it_is_resumed(client: AttachedClient, workspace: Workspace) -> None:
@@ -213,6 +244,64 @@ def test_usage_comes_from_the_transcript_once_for_each_message(
     state = workspace.sessions.state("alice", SESSION)
     assert (state.spent.input_tokens, state.spent.cache_read_tokens) == (10, 100)
     assert [each.role for each in state.messages] == ["user", "assistant", "assistant", "tool"]
+
+
+def test_a_message_that_hook_and_transcript_tell_is_one_whichever_is_first(
+    attended: AttachedClient, workspace: Workspace, tmp_path: Path
+) -> None:
+    transcript = tmp_path / "transcript.jsonl"
+    attended.hook("UserPromptSubmit", prompt="Go", transcript_path=str(transcript))
+    with transcript.open("a") as file:
+        for number in range(3):
+            usage = {"input_tokens": 1}
+            message = {"id": f"m{number}", "content": [{"type": "text", "text": "Done."}], "usage": usage}
+            if number == 1:
+                attended.hook("MessageDisplay", message_id="d1", index=0, final=True, delta="Done.")
+            file.write(json.dumps({"type": "assistant", "message": message}) + "\n")
+            file.flush()
+            wait_for(workspace, lambda row, key=f"usage m{number}": key in str(row.detail))  # type: ignore[misc]
+            if number != 1:
+                attended.hook("MessageDisplay", message_id=f"d{number}", index=0, final=True, delta="Done.")
+    said = [each.content for each in workspace.sessions.state("alice", SESSION).messages]
+    assert said == ["Go", "Done.", "Done.", "Done."]
+
+
+def test_what_was_said_before_a_session_was_resumed_is_not_told_again(
+    root: Path, workspace: Workspace, tmp_path: Path
+) -> None:
+    """Its transcript has it, but the hook told it first."""
+    transcript = tmp_path / "transcript.jsonl"
+
+    def say(text: str, key: str, model: str = "a-model") -> None:
+        content = [{"type": "text", "text": text}]
+        message = {"id": key, "model": model, "content": content, "usage": {"input_tokens": 1}}
+        line = {"type": "assistant", "timestamp": datetime.now(UTC).isoformat(), "message": message}
+        with transcript.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+
+    client = AttachedClient(root)
+    with attendant(root):
+        client.hook("UserPromptSubmit", prompt="Go", transcript_path=str(transcript))
+        client.hook("MessageDisplay", message_id="d1", index=0, final=True, delta="Done.")
+        say("Done.", "m1")
+        client.hook("SessionEnd", reason="other")
+    with attendant(root):
+        client.hook("SessionStart", source="resume", transcript_path=str(transcript))
+        say("No response requested.", "s1", "<synthetic>")
+        say("Here again.", "m2")
+        wait_for(workspace, lambda row: "usage m2" in str(row.detail))
+    said = [each.content for each in workspace.sessions.state("alice", SESSION).messages]
+    assert said == ["Go", "Done.", "Here again."]
+
+
+def test_a_session_that_its_client_resumes_is_idle(root: Path, workspace: Workspace) -> None:
+    client = AttachedClient(root)
+    client.hook("SessionStart", source="startup")
+    client.hook("UserPromptSubmit", prompt="Go")
+    client.hook("SessionEnd", reason="other")
+    assert workspace.sessions.state("alice", SESSION).status == "done"
+    client.hook("SessionStart", source="resume")
+    assert workspace.sessions.state("alice", SESSION).status == "idle"
 
 
 def test_a_subagent_is_a_session_below(attended: AttachedClient, workspace: Workspace) -> None:

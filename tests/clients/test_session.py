@@ -80,6 +80,19 @@ def test_it_waits_for_a_person_and_goes_on(workspace: Workspace) -> None:
     assert session.status == "running"
 
 
+def test_what_is_told_late_does_not_change_what_it_waits_for(workspace: Workspace) -> None:
+    session = ClientSession(workspace, "alice", "s-1", CLAUDE)
+    session.record(CallStarted("c1", "Bash", '{"command": "ls"}'))
+    session.record(CallStarted("c2", "Bash", '{"command": "rm"}'))
+    call = PendingCall("c2", "Bash", '{"command": "rm"}')
+    session.ask("c2", Request("approve", calls=(call,)))
+    session.record(CallFinished("c1", "a.md"))
+    assert StepDetail.of(session.last).status == "waiting_for_human_input"
+    session.record(TurnEnded())
+    session.record(MessageCompleted("That was all."))
+    assert session.status == "idle"
+
+
 @pytest.mark.parametrize("outcome", ["done", "cancelled", "error"])
 def test_it_ends_and_may_go_on_after_that(workspace: Workspace, outcome: str) -> None:
     session = ClientSession(workspace, "alice", "s-1", CLAUDE)
@@ -92,7 +105,7 @@ def test_it_ends_and_may_go_on_after_that(workspace: Workspace, outcome: str) ->
 
 
 @pytest.mark.parametrize("outcome", ["done", "cancelled", "error"])
-def test_what_was_used_is_told_after_the_end_which_stands(workspace: Workspace, outcome: str) -> None:
+def test_what_is_told_after_the_end_leaves_it_so(workspace: Workspace, outcome: str) -> None:
     session = ClientSession(workspace, "alice", "s-1", CLAUDE)
     session.record(SessionEnded(outcome, "killed"))  # type: ignore[arg-type]  # each of the three
     ended = StepDetail.of(session.last)
@@ -100,8 +113,9 @@ def test_what_was_used_is_told_after_the_end_which_stands(workspace: Workspace, 
     after = StepDetail.of(session.last)
     assert (after.status, after.error, after.input_tokens) == (outcome, ended.error, 5)
     assert workspace.sessions.state("alice", "s-1").status == outcome
-    session.record(PlanUpdated((("Go on", "pending"),)))
-    assert session.status == "running"
+    session.record(MessageCompleted("Bye"))
+    session.record(CallFinished("c1", "late"))
+    assert session.status == outcome
 
 
 def test_a_subagent_is_a_session_of_its_own_below_its_parents(workspace: Workspace) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections import deque
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
@@ -33,6 +32,7 @@ from watchroom.clients.hook_answer import (
     NOTHING,
     PERMISSION,
     PROMPT,
+    START,
     STOP,
     HookAnswer,
     allow,
@@ -44,7 +44,8 @@ from watchroom.clients.hook_answer import (
     warn,
 )
 from watchroom.clients.hooks import denial_reason, fetch_notifications
-from watchroom.clients.json_fields import dump, text_of
+from watchroom.clients.json_fields import dump, text_of, time_of
+from watchroom.clients.message_deduplication import MessageDeduplicator, MessageSource
 from watchroom.clients.open_calls import OpenCall, OpenCalls
 from watchroom.clients.processes import ClientProcess
 from watchroom.clients.questions import build_question
@@ -54,10 +55,7 @@ from watchroom.clients.session_inbox import Controls, SessionInbox
 from watchroom.model import ENDED, Json, Row
 from watchroom.rules.policy import PolicyDecision
 from watchroom.rules.policy_subject import policy_subject
-from watchroom.rules.requests import (
-    PendingCall,
-    parse_arguments,
-)
+from watchroom.rules.requests import PendingCall, parse_arguments
 from watchroom.runtime.request_waiting import wait_for_outcome
 from watchroom.runtime.threads import call_soon_threadsafe, run_in_thread, run_to_completion
 from watchroom.texts import Catalogue, catalogue
@@ -103,7 +101,7 @@ class Attachment:
         self.calls = OpenCalls(workspace, self.agent)
         self._inbox = SessionInbox(workspace, self.agent)
         self._displayed: dict[str, list[str]] = {}
-        self._said: deque[str] = deque(maxlen=200)
+        self._messages = MessageDeduplicator()
         self._turns: dict[str, asyncio.Event] = {}
 
     @property
@@ -128,6 +126,9 @@ class Attachment:
         if name == PROMPT:
             return await self._prompt(session, main, event)
         await self._record_all(session, event, name)
+        if name == START and await run_in_thread(lambda: session.status) in ENDED:
+            # It was resumed, and waits for a prompt.
+            await self.record(session, TurnEnded())
         if name == AFTER:
             return tell(AFTER, await run_in_thread(self._inbox.news, main))
         if name == STOP:
@@ -198,7 +199,11 @@ class Attachment:
         whether the agent did something there."""
         told = self._translator.translate_line(line)
         for event in told:
-            if isinstance(event, MessageCompleted) and fingerprint(event.text) in self._said:
+            # What was said before the session ended was told then, perhaps by hooks.
+            if isinstance(event, MessageCompleted) and (
+                0 < time_of(line, "timestamp") <= session.ended_at
+                or self._is_duplicate(session, event.text, "transcript")
+            ):
                 continue
             if isinstance(event, CallFinished):
                 await self.calls.settle(session, event)
@@ -234,9 +239,12 @@ class Attachment:
             await self.record(session, TextStreamed(piece))
             return
         text = "".join(self._displayed.pop(key))
-        if text.strip() and (event.get("index") == len(pieces) - 1 or self._is_owner):
-            self._said.append(fingerprint(text))
+        is_whole = event.get("index") == len(pieces) - 1 or self._is_owner
+        if text.strip() and is_whole and not self._is_duplicate(session, text, "hook"):
             await self.record(session, MessageCompleted(text, key=f"shown {key}"))
+
+    def _is_duplicate(self, session: ClientSession, text: str, source: MessageSource) -> bool:
+        return self._messages.is_duplicate(f"{session.path} {fingerprint(text)}", source)
 
     async def _prompt(self, session: ClientSession, main: str, event: Event) -> HookAnswer:
         held = await run_in_thread(self._inbox.controls, session, main)

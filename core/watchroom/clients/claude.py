@@ -27,6 +27,8 @@ from watchroom.model import Json
 from watchroom.rules.usage import UsageTotal
 
 _FAILED: Final = ("error", "message")
+_SYNTHETIC: Final = "<synthetic>"
+"""The model of what the client itself puts in, where a turn was cut off."""
 
 
 def translate_hook(event: Mapping[str, Json]) -> tuple[ClientEvent, ...]:
@@ -53,7 +55,8 @@ def translate_hook(event: Mapping[str, Json]) -> tuple[ClientEvent, ...]:
 def translate_line(line: Mapping[str, Json]) -> tuple[ClientEvent, ...]:
     """What the ``line`` of a transcript tells: what the model said and used, and how calls ended."""
     message = object_of(line, "message")
-    if line.get("type") == "assistant" and not line.get("isApiErrorMessage"):
+    is_own = line.get("isApiErrorMessage") or message.get("model") == _SYNTHETIC
+    if line.get("type") == "assistant" and not is_own:
         return (*_said(message), *_used(message))
     if line.get("type") == "user":
         return tuple(_results(message))

@@ -13,6 +13,7 @@ AFTER: Final = "PostToolUse"
 PERMISSION: Final = "PermissionRequest"
 PROMPT: Final = "UserPromptSubmit"
 STOP: Final = "Stop"
+START: Final = "SessionStart"
 
 
 class HookAnswer(NamedTuple):

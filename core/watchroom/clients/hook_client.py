@@ -38,6 +38,9 @@ def main(command: list[str]) -> int:
             sys.stdout.write(answer["said"])
             sys.stderr.write(answer["error"])
             return int(answer["status"])
+        if not _is_there(int(name.removesuffix(".sock").rpartition("-")[2])):
+            # Nobody waits for an answer any more.
+            return 0
     return _become(command, event)
 
 
@@ -49,6 +52,16 @@ def _names(root: str, agent: str, ancestors: list[int]) -> list[str]:
         return []
     own = [f"{agent}-{pid}.sock" for pid in ancestors]
     return [each for each in own if each in names]
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _ask(root: str, name: str, event: bytes) -> dict[str, str] | None:

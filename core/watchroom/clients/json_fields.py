@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Final
 
 from watchroom import validation
@@ -45,3 +46,13 @@ def dump(given: Json) -> str:
     """``given`` as the JSON text of an object that a row can keep, empty where it is none."""
     text = json.dumps(given if isinstance(given, Mapping) else {}, ensure_ascii=False)
     return text if text.isascii() else validation.replace_lone_surrogates(text)
+
+
+def time_of(fields: Mapping[str, Json], name: str) -> int:
+    """The time ``name`` of ``fields``, in ISO 8601 with its offset, in nanoseconds since the epoch; 0 where
+    it is none."""
+    try:
+        moment = datetime.fromisoformat(text_of(fields, name))
+        return int(moment.timestamp() * 1e9) if moment.tzinfo is not None else 0
+    except (ValueError, OverflowError):
+        return 0

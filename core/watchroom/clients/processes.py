@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from watchroom.platforms import Platform
+
+_SHELLS: Final = ("sh", "dash", "bash", "zsh")
 
 
 class ClientProcess(NamedTuple):
@@ -36,4 +38,13 @@ class ClientProcess(NamedTuple):
 def parent_process(platform: Platform) -> ClientProcess:
     """The process that started this one."""
     pid = os.getppid()
+    return ClientProcess(pid, platform.process_start(pid), platform)
+
+
+def client_of_hook(platform: Platform) -> ClientProcess:
+    """The client that started this process, a hook, or had a shell start it."""
+    pid = os.getppid()
+    parent = next((each for each in platform.processes() if each.pid == pid), None)
+    if parent is not None and os.path.basename((parent.arguments or ("",))[0]) in _SHELLS:
+        pid = parent.parent
     return ClientProcess(pid, platform.process_start(pid), platform)

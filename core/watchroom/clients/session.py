@@ -66,6 +66,8 @@ _FOLDER: Final = "cwd"
 """In the detail of the first row."""
 _TRIES: Final = 100
 """So often another process may be first before a row is given up."""
+_LOOKED_THROUGH: Final = 100
+"""So many steps at most are looked through for the session's end."""
 _LONGEST_TEXT: Final = 1_000_000
 """Characters of one message, call or result that are kept."""
 
@@ -99,6 +101,8 @@ class ClientSession:
         self.is_supervised = True
         self._is_owner = is_owner
         self._calls: dict[str, ToolCall] = {}
+        self.ended_at = 0
+        """When the session ended before this process went on with it, in nanoseconds; 0 where it had not."""
         self._begin(session_id)
 
     def _begin(self, session_id: str) -> None:
@@ -108,6 +112,7 @@ class ClientSession:
             process |= {"pid": self.info.pid, "started": self.info.started}
         if newest is not None:
             if self._is_owner:
+                self.ended_at = self._find_end(newest)
                 self._zone.record_takeover(newest, process)
             return
         metadata: dict[str, JsonValue] = {
@@ -122,6 +127,12 @@ class ClientSession:
         except SessionExists:
             # A hook of the same client was quicker.
             return
+
+    def _find_end(self, newest: Row) -> int:
+        """When the session ended last, as far as that is not long ago: hooks may have gone on since."""
+        after = max(0, (newest.version or 0) - _LOOKED_THROUGH)
+        steps = self._journal.history("session", self.path, after_version=after)
+        return max((row.time for row in steps if StepDetail.of(row).status in ENDED), default=0)
 
     @property
     def folder(self) -> str:
@@ -189,7 +200,8 @@ class ClientSession:
         result = LlmResult(result=LlmAnswer(content=text), usage=usage)
         used = UsageRecord(event.model, priced) if priced is not None else None
         messages = (AssistantMessage(content=text),) if text.strip() else ()
-        return self._write((*thoughts, result), messages, "running", used=used, key=event.key)
+        # It may be told late: after the turn has ended, or while a person is asked.
+        return self._write((*thoughts, result), messages, used=used, key=event.key)
 
     def _record_result(self, event: CallFinished) -> Row:
         content = event.result
@@ -200,7 +212,8 @@ class ClientSession:
         content = _bounded(content)
         done = ToolResult(id=event.id, result=content)
         said = ToolMessage(tool_call_id=event.id, content=content)
-        return self._write((done,), (said,), "running", key=f"result {event.id}", calls=1)
+        # Another call may wait meanwhile.
+        return self._write((done,), (said,), key=f"result {event.id}", calls=1)
 
     def _record_end(self, event: SessionEnded) -> Row:
         reason = validation.escape_unstorable(event.reason, 500)
@@ -260,15 +273,14 @@ class ClientSession:
         message: str = "",
         key: str = "",
     ) -> Row:
-        """The next step. A session that has ended goes on where its client does; what was used may be told
-        after the end, which stands."""
+        """The next step, of the same ``status`` as the one before where none is given; a session that begins
+        amid a turn runs."""
         for attempt in range(_TRIES):
             last = self.last
             before = _state_of(self.path, last)
-            if status is None and used is None and before.status in ENDED:
-                status = "running"
+            begun = "running" if messages and not before.step_count else before.status
             after = before.with_changes(
-                status=status or before.status,
+                status=status or begun,
                 events=(*before.events, *events),
                 messages=tuple(messages),
                 step_count=before.step_count + 1,

@@ -25,7 +25,7 @@ STOP: Final = "stop_client"
 """The tool of the row that says which signals a client got, and whether it is gone."""
 PATIENCE: Final = 10.0
 """Seconds until a client has to be gone."""
-_INTERRUPT_SECONDS: Final = 1.0
+_INTERRUPT_SECONDS: Final = 0.5
 """So long a client may take to end by SIGINT; its terminal only ends what it is at."""
 ATTACHMENT: Final = "attachment"
 PID: Final = "pid"

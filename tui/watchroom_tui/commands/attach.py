@@ -6,13 +6,14 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import sys
 import tomllib
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import tomli_w
 from watchroom.clients import hook_client
@@ -24,12 +25,16 @@ from watchroom.clients.configuration import (
     merge_configuration,
     remove_hooks,
 )
+from watchroom.clients.hook_answer import HookAnswer
 from watchroom.model import Json
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.usage import WrongUsage
+
+_LOOK_SECONDS: Final = 0.5
+"""So often it is looked whether a client is still there."""
 
 
 def declare_hook(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -51,12 +56,30 @@ def run_hook(args: Namespace, texts: Catalogue) -> int:
         raise WrongUsage(texts("cli.hook.not_json"))
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
         attachment = Attachment(workspace, args.agent, args.client, is_strict=args.strict)
-        answer = asyncio.run(attachment.handle(event))
+        answer = asyncio.run(_answer_while_asked(attachment.handle(event)))
     if answer.said is not None:
         print_json(answer.said)
     if answer.error:
         print(answer.error, file=sys.stderr)
     return answer.status
+
+
+async def _answer_while_asked(answering: Coroutine[None, None, HookAnswer]) -> HookAnswer:
+    """What ``answering`` gives; nothing, where the client ends this process or is gone itself: what was asked
+    is withdrawn then."""
+    from watchroom.clients.processes import client_of_hook
+    from watchroom.platforms import detect_platform
+    from watchroom.runtime.threads import run_in_thread
+
+    # By the time it is gone nobody can tell any more which it was.
+    client = await run_in_thread(client_of_hook, detect_platform())
+    task = asyncio.ensure_future(answering)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    while not (await asyncio.wait({task}, timeout=_LOOK_SECONDS))[0]:
+        if not client.is_alive:
+            task.cancel()
+    return HookAnswer() if task.cancelled() else task.result()
 
 
 def declare_attach(parser: ArgumentParser, texts: Catalogue) -> None:

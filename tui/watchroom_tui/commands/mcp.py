@@ -98,7 +98,7 @@ async def _serve_client(workspace: Workspace, args: Namespace, toolsets: Sequenc
     def begin_to_leave() -> None:
         leaving.add(loop.create_task(leave()))
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, begin_to_leave)
     async with attendant.serve():
         gone = loop.create_task(attendant.wait_gone())
