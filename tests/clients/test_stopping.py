@@ -13,7 +13,9 @@ from watchroom import Workspace
 from watchroom.clients.events import ClientInfo, PromptSubmitted, SessionEnded
 from watchroom.clients.processes import ClientProcess
 from watchroom.clients.session import ClientSession
-from watchroom.clients.stopping import STOP, stop_client
+from watchroom.clients.stopping import STOP, stop_client, stop_process
+from watchroom.clients.team_stop import end_agents
+from watchroom.model import CANCEL, Row
 from watchroom.platforms import Platform
 
 PATIENCE = 30
@@ -46,6 +48,44 @@ def test_an_attached_client_is_ended_by_signals(workspace: Workspace, client: su
     assert list(row.detail["signals"]) == ["SIGINT", "SIGTERM"]  # type: ignore[arg-type]  # a list
     assert (row.detail["is_gone"], row.detail["by"]) == (True, "human:ann")
     assert str(row.seq) in proof.how
+
+
+def test_what_another_process_did_to_end_it_is_told(
+    workspace: Workspace, client: subprocess.Popen[str]
+) -> None:
+    process = ClientProcess(client.pid, workspace.platform.process_start(client.pid), workspace.platform)
+    session = ClientSession(workspace, "alice", "s-1", ClientInfo("claude"))
+    cause = workspace.session_zone.control("human:ann", CANCEL, "alice", None, "")
+    first = stop_process(workspace, session.path, process, cause)
+    assert "SIGTERM" in first.how
+    assert stop_process(workspace, session.path, process, cause) == first
+
+
+SLOW = """
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, lambda *_: (time.sleep(1.5), sys.exit()))
+print("ready", flush=True)
+time.sleep(1000)
+"""
+
+
+def test_a_session_that_has_ended_is_no_proof_while_its_client_is_there(workspace: Workspace) -> None:
+    with subprocess.Popen([sys.executable, "-c", SLOW], stdout=subprocess.PIPE, text=True) as client:
+        assert client.stdout is not None
+        assert client.stdout.readline() == "ready\n"
+        info = ClientInfo("claude", pid=client.pid, started=workspace.platform.process_start(client.pid))
+        session = ClientSession(workspace, "alice", "s-1", info)
+        session.record(PromptSubmitted("Loop for ever"))
+
+        def end_session(row: Row) -> None:
+            session.record(SessionEnded("cancelled"))
+
+        end = workspace.dispatcher.subscribe(("alice",), end_session)
+        (proof,) = end_agents(workspace, ["alice"], "human:ann", patience=PATIENCE)
+        end()
+        assert proof.is_proven
+        assert not ClientProcess(client.pid, info.started, workspace.platform).is_alive
 
 
 def test_another_process_with_its_number_is_left_alone(

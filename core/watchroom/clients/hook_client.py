@@ -23,9 +23,10 @@ _APART = 0.2
 
 def main(command: list[str]) -> int:
     """Handle the event on standard input as ``command`` would, and return the exit status."""
+    parent = os.getppid()
     event = sys.stdin.buffer.read()
     root, agent = (command[command.index(each) + 1] for each in ("hook", "--agent"))
-    ancestors = _ancestors(os.getppid())
+    ancestors = _ancestors(parent)
     names = _names(root, agent, ancestors)
     # A client may be idle before its server has started, and waits for no such hook.
     until = time.monotonic() + (_START_SECONDS if _may_wait() and b'"Stop"' in event else 0)
@@ -38,7 +39,7 @@ def main(command: list[str]) -> int:
             sys.stdout.write(answer["said"])
             sys.stderr.write(answer["error"])
             return int(answer["status"])
-        if not _is_there(int(name.removesuffix(".sock").rpartition("-")[2])):
+        if os.getppid() != parent or not _is_there(int(name.removesuffix(".sock").rpartition("-")[2])):
             # Nobody waits for an answer any more.
             return 0
     return _become(command, event)
@@ -57,11 +58,13 @@ def _names(root: str, agent: str, ancestors: list[int]) -> list[str]:
 def _is_there(pid: int) -> bool:
     try:
         os.kill(pid, 0)
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # One that has ended may wait to be collected.
+            return file.read().rpartition(b")")[2].split()[0] not in b"ZX"
     except ProcessLookupError:
         return False
     except OSError:
         return True
-    return True
 
 
 def _ask(root: str, name: str, event: bytes) -> dict[str, str] | None:

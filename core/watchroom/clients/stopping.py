@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import signal
 import time
+from contextlib import closing
 from typing import Final, NamedTuple
 
 from watchroom.clients.processes import ClientProcess
@@ -27,6 +28,8 @@ PATIENCE: Final = 10.0
 """Seconds until a client has to be gone."""
 _INTERRUPT_SECONDS: Final = 0.5
 """So long a client may take to end by SIGINT; its terminal only ends what it is at."""
+_REPORT_SECONDS: Final = 0.5
+"""So long the row of another process that ended it is waited for."""
 ATTACHMENT: Final = "attachment"
 PID: Final = "pid"
 STARTED: Final = "started"
@@ -41,11 +44,19 @@ class StopProof(NamedTuple):
     how: str
 
 
-def stop_client(workspace: Workspace, agent: str, by: str, *, patience: float = PATIENCE) -> StopProof:
+def stop_client(
+    workspace: Workspace,
+    agent: str,
+    by: str,
+    *,
+    patience: float = PATIENCE,
+    process_patience: float | None = None,
+) -> StopProof:
     """Stop whatever ``agent`` does in ``workspace``, as ``by`` (``human:NAME``): cancel its sessions, wait
     until those that Watchroom runs have ended, and end the process of an attached client by signals. Returns
-    after at most about ``patience`` seconds for each session, with what shows that it has stopped. Raises
-    `InvalidAgentId`, `UnknownAgent`, `JournalError`."""
+    after at most about ``patience`` seconds for each session, ``process_patience`` (None: the same) for that
+    of an attached client, with what shows that it has stopped. Raises `InvalidAgentId`, `UnknownAgent`,
+    `JournalError`."""
     zone = workspace.session_zone
     running = [each for each in zone.heads(agent) if is_unfinished(each) and not is_subagent_step(each)]
     texts = catalogue(workspace.config.language)
@@ -59,7 +70,8 @@ def stop_client(workspace: Workspace, agent: str, by: str, *, patience: float = 
         if process is None:
             proofs.append(_wait_until_ended(workspace.journal, zone, session, patience, texts))
         else:
-            proofs.append(stop_process(workspace, session.path, process, cancelled, patience=patience))
+            seconds = patience if process_patience is None else process_patience
+            proofs.append(stop_process(workspace, session.path, process, cancelled, patience=seconds))
     # One that is not certain is what has to be said.
     return min(proofs, key=lambda proof: proof.is_proven)
 
@@ -83,6 +95,9 @@ def stop_process(
             sent.append(number.name)
             is_gone = process.wait_gone(seconds)
     is_gone = is_gone or not process.is_alive
+    if is_gone and not sent and (told := _wait_for_report(workspace.journal, path, cause)) is not None:
+        # Its server was quicker, and knows by which signal.
+        return StopProof(agent, True, texts("stop.row", said=told.message, row=told.seq))
     key = "stop.gone" if is_gone else "stop.alive"
     said = texts(key, signals=" ".join(sent) or "-", pid=process.pid)
     detail: dict[str, Json] = {
@@ -95,6 +110,19 @@ def stop_process(
     zone_key = f"{STOP} {path} {cause.seq}"
     row = workspace.session_zone.note(agent, STOP, path, said, detail, key=zone_key)
     return StopProof(agent, is_gone, texts("stop.row", said=said, row=row.seq))
+
+
+def _wait_for_report(journal: Journal, path: str, cause: Row) -> Row | None:
+    """The row by which another process says that it has ended the client of ``path`` for ``cause``; None
+    where none comes soon."""
+    until = time.monotonic() + _REPORT_SECONDS
+    with closing(journal.changes()) as changes:
+        while (left := until - time.monotonic()) > 0:
+            row = journal.last_note("session", path, path.partition("/")[0], STOP)
+            if row is not None and row.detail.get("cause") == cause.seq:
+                return row
+            changes.wait(left)
+    return None
 
 
 def find_process(workspace: Workspace, path: str) -> ClientProcess | None:

@@ -61,7 +61,9 @@ def end_agents(
     shows that it has stopped. Raises `InvalidAgentId`, `UnknownAgent`, `SessionNotFound`, `JournalError`."""
 
     def end(agent: str) -> StopProof:
-        proof = stop_client(workspace, agent, by, patience=min(_TOOL_SECONDS, patience))
+        # A client may end its session before its process has ended, which is what counts.
+        tool_patience = min(_TOOL_SECONDS, patience)
+        proof = stop_client(workspace, agent, by, patience=tool_patience, process_patience=patience)
         return proof if proof.is_proven else stop_client(workspace, agent, by, patience=patience)
 
     return _for_each(agents, end)
