@@ -78,8 +78,9 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
 
 
 def main(arguments: list[str]) -> int:
-    proofs = [each.name for each in pkgutil.iter_modules(reliability.__path__) if not each.ispkg]
-    commands = {"peers": "peers.command", **{name: f"reliability.{name}" for name in proofs}}
+    modules = [each.name for each in pkgutil.iter_modules(reliability.__path__) if not each.ispkg]
+    proofs = {each.replace("_", "-"): f"reliability.{each}" for each in modules}
+    commands = {"peers": "peers.command", **proofs}
     if arguments and arguments[0] in commands:
         status: int = importlib.import_module(commands[arguments[0]]).main(arguments[1:])
         return status

@@ -39,6 +39,7 @@ class Told(TypedDict):
     """One operation. Without ``success`` it is about to be made; ``token`` stands in its text alone.
 
     ``version`` is of the path; None with ``row``: it was refused, and the text is kept in that row.
+    ``moment`` is how much had been written to the disk by then, where that is recorded.
     """
 
     kind: str
@@ -49,6 +50,7 @@ class Told(TypedDict):
     version: NotRequired[int | None]
     row: NotRequired[int | None]
     error: NotRequired[str | None]
+    moment: NotRequired[int]
 
 
 class Worker:
