@@ -130,7 +130,7 @@ def under_load(root: str, rate: float, seconds: float) -> list[Measure]:
         memory = terminal.usage().rss
         delays = [
             delay
-            for (_, at), delay in zip(saved, _delays(terminal, since, saved), strict=True)
+            for (_, at), delay in zip(saved, screen_delays(terminal, since, saved), strict=True)
             if start < at < end
         ]
     achieved = 2 * len(saved) / (saved[-1][1] - saved[0][1])
@@ -185,7 +185,7 @@ def _key_latencies(terminal: Terminal, count: int) -> list[float]:
     return delays
 
 
-def _delays(terminal: Terminal, since: int, saved: list[tuple[str, float]]) -> list[float]:
+def screen_delays(terminal: Terminal, since: int, saved: list[tuple[str, float]]) -> list[float]:
     """For each save, how long after it the screen showed it, or one that came later."""
     rank = {name.encode(): n for n, (name, _) in enumerate(saved)}
     delays: list[float] = []
