@@ -124,6 +124,9 @@ def test_files_that_a_power_cut_took_are_laid_out_again_and_not_taken_for_edits(
     notes.write_text("first")
     plan.write_bytes(b"\0" * 5)
     data.unlink()
+    ok(alice, "collab_write", filepath="kept.md", content="kept", message="m")
+    workspace.flush()
+    (root / "collaborative/.versions/kept.md/v1.txt").write_bytes(b"")
     with Workspace.open(root, scan=False, platform=RestartedPlatform()) as again:
         assert outside_rows(again) == []
         assert (notes.read_text(), plan.read_text(), data.read_text()) == ("third", "first", "first")

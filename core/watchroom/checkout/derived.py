@@ -75,6 +75,11 @@ class DerivedFiles:
             if self._cursor.seq is None:
                 self._cursor.move(seq)
 
+    def go_back(self, seq: int) -> None:
+        """Say that files of rows after ``seq`` may be missing: they are written again."""
+        with self._cursor.hold():
+            self._cursor.move(min(seq, self._cursor.seq or 0))
+
     def catch_up(self) -> None:
         """Write the files of all rows so far. Raises `WorkspaceLocked`, `JournalError`."""
         with self.settled():

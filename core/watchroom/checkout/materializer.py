@@ -41,6 +41,8 @@ from watchroom.platforms import Platform
 
 LAY_OUT_TOOL: Final = "lay_out"
 _CHUNK: Final = 1000
+_WRITTEN_BACK: Final = 120 * 10**9
+"""After so many nanoseconds a system has written files to the disk that nobody synced; Linux after 35 s."""
 """Rows that are read at a time."""
 _log = logging.getLogger("watchroom")
 
@@ -131,7 +133,10 @@ class Materializer:
         with self._cursor.hold():
             has_restarted = self._cursor.is_of_earlier_boot
             self.derived.begin(self._cursor.seq or 0)
-            self._catch_up(self._journal.last_seq())
+            last = self._journal.last_seq()
+            if has_restarted and (newest := self._journal.row(last)) is not None:
+                self.derived.go_back(self._journal.seq_at(max(0, newest.time - _WRITTEN_BACK)))
+            self._catch_up(last)
         self.derived.catch_up()
         return has_restarted
 
