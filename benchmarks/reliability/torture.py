@@ -219,7 +219,7 @@ def torture(
     clock = folder / "clock"
     scene = _Scene(address, checkout, told, SteppedClock(clock), oracle, report, faults, budget)
     with ExitStack() as stack:
-        shown = [stack.enter_context(_dashboard(address, checkout)) for _ in range(dashboards)]
+        shown = [stack.enter_context(_dashboard(checkout or address, folder)) for _ in range(dashboards)]
         orders, answers = stack.enter_context(_forking(address, checkout, told, clock))
         for number in range(seed, seed + budget.rounds):
             if time.monotonic() > budget.until:
@@ -389,9 +389,10 @@ def _forking(
 
 
 @contextmanager
-def _dashboard(address: str, checkout: str | None) -> Iterator[Terminal]:
-    command = [sys.executable, "-m", "watchroom_tui.cli", "open", checkout or address]
-    with Terminal(command) as terminal:
+def _dashboard(root: str, folder: Path) -> Iterator[Terminal]:
+    command = [sys.executable, "-m", "watchroom_tui.cli", "open", root]
+    # What another dashboard remembered must not decide on which screen this opens.
+    with Terminal(command, env={"XDG_CONFIG_HOME": str(folder / "config")}) as terminal:
         terminal.wait_for_text("Activity", timeout=_PATIENCE)
         yield terminal
 
