@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +17,7 @@ from watchroom import Agent, Workspace
 from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
 from watchroom.journal import SqliteJournal
 from watchroom.journal.sqlite.integrity_process import find_damage_apart
-from watchroom.model import Zone
+from watchroom.model import Row, Zone
 
 NOT_UTF8 = b"\xffA\xed\xa0\x80"
 
@@ -54,6 +55,23 @@ def test_another_process_finds_what_this_one_does(damaged: Path) -> None:
         assert found is not None
         assert [each.path for each in found] == ["plan.md"]
     assert find_damage_apart(str(damaged / "nothing")) is None
+
+
+QUESTIONS: tuple[Callable[[SqliteJournal], Sequence[Row | None]], ...] = (
+    lambda journal: journal.rows(),
+    lambda journal: journal.rows_before(1000),
+    lambda journal: [journal.head("collab", "plan.md")],
+    lambda journal: [journal.version("collab", "plan.md", 1)],
+    lambda journal: journal.history("collab", "plan.md"),
+    lambda journal: [row for row, _ in journal.versions("collab", "plan.md")],
+)
+
+
+@pytest.mark.parametrize("damaged", DAMAGES[:1], indirect=True)
+def test_each_question_that_comes_upon_it_first_is_answered(damaged: Path) -> None:
+    for question in QUESTIONS:
+        with closing(SqliteJournal(damaged / CONTROL / JOURNAL_NAME)) as journal:
+            assert any("\ufffd" in row.message for row in question(journal) if row)
 
 
 @pytest.mark.parametrize("damaged", DAMAGES, indirect=True, ids=lambda damage: damage[0])

@@ -222,7 +222,9 @@ def test_what_is_no_text_is_refused_and_nothing_changes(bad: str, error: type[Ex
     assert (text.value, tags.value, title.value) == ("", [], None)
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), {"deep": [float("nan")]}, {1: "one", "1": 2}])
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), {"deep": [float("nan")]}, {1: "one", "1": 2}, b"x"]
+)
 def test_a_value_that_is_no_json_is_refused(value: object) -> None:
     title = LWWRegister()
     with pytest.raises(NotText):
@@ -245,6 +247,12 @@ def test_a_value_that_is_no_json_is_refused(value: object) -> None:
 def test_a_schema_that_cannot_be_is_refused(schema: object) -> None:
     with pytest.raises(InvalidSchema):
         Document(schema)  # type: ignore[arg-type]
+
+
+def test_of_a_name_that_is_too_long_a_part_is_told() -> None:
+    with pytest.raises(InvalidSchema) as refused:
+        Document({"a" * 101: "rga"})
+    assert refused.value.values["field"] == "a" * 100
 
 
 def test_fields_are_found_by_name_and_type() -> None:

@@ -62,12 +62,16 @@ def test_the_example_of_the_page_is_a_valid_table() -> None:
         ("22:00", "24:00", "alerts.quiet.start"),
         ("22:00", "07:00", "alerts.quiet"),
         ("Europe/Berlin", "../../etc/passwd", "alerts.quiet.zone"),
-        ("https://ntfy.sh/team", "file:///s3cret", "alerts.targets.phone.url"),
+        ("https://ntfy.sh/team", "file:///s3cret", "alerts.targets.phone.url ($VARIABLE, http, https)"),
         ("https://ntfy.sh/team", "https://me:s3cret@ntfy.sh/team", "alerts.targets.phone.url"),
         ("https://ntfy.sh/team", "https://ntfy.sh:s3cret/team", "alerts.targets.phone.url"),
         ("$NTFY_TOKEN", "s3cret", "alerts.targets.phone.token"),
         ('"slack"', '"pigeon"', "alerts.targets.chat.type"),
-        ('"slack"\nurl = "$CHAT_URL"', '"apprise"\nurl = "tgram://s3cret/1"', "alerts.targets.chat.url"),
+        (
+            '"slack"\nurl = "$CHAT_URL"',
+            '"apprise"\nurl = "tgram://s3cret/1"',
+            "alerts.targets.chat.url ($VARIABLE)",
+        ),
         ("targets.chat", 'targets."a\\u001b[2Jb"', "alerts.targets."),
     ],
 )

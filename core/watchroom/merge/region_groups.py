@@ -12,13 +12,11 @@ from watchroom.merge.regions import Lines, Region
 
 
 class RegionGroup(NamedTuple):
-    """Neighbouring ``regions``, and the lines from ``new_start`` to ``new_end`` in the text after the change;
-    ``is_touched``: a change falls into it."""
+    """Neighbouring ``regions``. ``new_lines``: where their lines are in the text after the change; None where
+    no change falls into them."""
 
     regions: tuple[Region, ...]
-    is_touched: bool
-    new_start: int
-    new_end: int
+    new_lines: slice | None = None
 
     def sides(self) -> tuple[Lines, Lines, Lines]:
         """The lines of base, current and incoming, of all regions of the group."""
@@ -50,19 +48,15 @@ def group_regions(
     done = 0
     for first, end, group in _group_pieces(pieces, changed):
         if first > done:
-            untouched = pieces[done:first]
-            start, stop = untouched[0].start + grown, untouched[-1].end + grown
-            yield RegionGroup(tuple(each.region for each in untouched), False, start, stop)
+            yield RegionGroup(tuple(each.region for each in pieces[done:first]))
         touched = pieces[first:end]
         start = touched[0].start + grown
         grown += sum((each.new_end - each.new_start) - (each.old_end - each.old_start) for each in group)
-        yield RegionGroup(tuple(each.region for each in touched), True, start, touched[-1].end + grown)
+        new_lines = slice(start, touched[-1].end + grown)
+        yield RegionGroup(tuple(each.region for each in touched), new_lines)
         done = end
     if done < len(pieces):
-        rest = pieces[done:]
-        yield RegionGroup(
-            tuple(each.region for each in rest), False, rest[0].start + grown, rest[-1].end + grown
-        )
+        yield RegionGroup(tuple(each.region for each in pieces[done:]))
 
 
 def _split_regions(

@@ -108,11 +108,11 @@ def apply_edit(regions: Regions, text: str) -> Regions:
     lines = split_lines(text)
     result: list[Region] = []
     for cell in group_regions(regions, [len(each) for each in shown], diff_lines(before, text)):
-        if not cell.is_touched:
+        if cell.new_lines is None:
             result.extend(cell.regions)
             continue
         sides = cell.sides()
-        written = tuple(lines[cell.new_start : cell.new_end])
+        written = tuple(lines[cell.new_lines])
         # While a marker of an open region remains, the person has not decided.
         if any(each.is_open for each in cell.regions) and _has_markers(written):
             result.append(_reopen(sides, written))
@@ -137,8 +137,8 @@ def rebase_regions(regions: Regions, current: str, changed: Sequence[LineChange]
     lines = split_lines(current)
     result: list[Region] = []
     for cell in group_regions(regions, [len(region.current) for region in regions], changed):
-        if cell.is_touched:
-            result.extend(_rebase_group(cell, tuple(lines[cell.new_start : cell.new_end])))
+        if cell.new_lines is not None:
+            result.extend(_rebase_group(cell, tuple(lines[cell.new_lines])))
         else:
             result.extend(cell.regions)
     return tuple(result)

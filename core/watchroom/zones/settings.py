@@ -88,7 +88,7 @@ class SettingsZone:
     def _append(self, draft: Write) -> Row:
         row, head = self._store.write(draft)
         if row.outcome == "conflict":
-            raise VersionConflict(row, head, None, draft.content or "")
+            raise VersionConflict(row, head, None, draft.content)
         if row.version is None:
             raise ConfigInvalid(problem=row.error)
         return row
