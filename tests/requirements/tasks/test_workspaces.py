@@ -208,6 +208,8 @@ def test_a_folder_that_cannot_be_one_is_refused(team: Team, tmp_path: Path) -> N
     (tmp_path / "file").write_text("x")
     rules = {
         "relative/path": "not_absolute",
+        f"{tmp_path}/a\0b": "not_absolute",
+        f"{tmp_path}/a\ud800": "not_absolute",
         str(tmp_path / "file"): "not_a_folder",
         str(tmp_path / "file" / "below"): "not_a_folder",
         str(tmp_path): "holds_the_journal",
