@@ -80,9 +80,10 @@ def _run(typed: list[str]) -> int:
     commands = parser.add_subparsers(
         dest="command", metavar="COMMAND", required=True, parser_class=_CommandParser
     )
-    # Only the command that was typed is loaded: the list of all needs no more than their names.
+    # Only the command that was typed is loaded: the list of all needs no more than their names, and is made
+    # only where no command comes first.
     named = next((each for each in typed if not each.startswith("-")), None)
-    for command in COMMANDS:
+    for command in [each for each in COMMANDS if each.name == typed[0]] or COMMANDS:
         text = texts(f"cli.{command.name}.help")
         own = commands.add_parser(command.name, help=text, description=text)
         own.set_defaults(language=None)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import closing
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from watchroom.checkout.layout import CONTROL, JOURNAL_NAME, URL_NAME
 from watchroom.errors import JournalError, WorkspaceNotFound
 from watchroom.files import make_private
 from watchroom.journal import is_server_address
 from watchroom.journal.blobs import BLOBS_NAME
-from watchroom.journal.moving import Moved, copy_blobs, copy_rows, open_move_side
+
+if TYPE_CHECKING:
+    from watchroom.journal.moving import Moved
 
 IN_FILE: Final = "file"
 """The target of a move into the workspace's own folder."""
@@ -68,6 +70,9 @@ def move_journal(
 
     Raises `WorkspaceNotFound`, `JournalInUse`, `MoveDiffers`, `WorkspaceLocked`, `JournalError`, and OSError.
     """
+    # Whoever only looks where the rows are needs none of it.
+    from watchroom.journal.moving import copy_blobs, copy_rows, open_move_side
+
     address = find_journal(root)
     if address is None:
         raise WorkspaceNotFound(root=os.fspath(root))

@@ -14,7 +14,6 @@ from watchroom.registry import Registry
 from watchroom.rules.buffers import ZONE, parse_record
 from watchroom.rules.proposals import proposed_write
 from watchroom.sandbox.task_folder import normalize_task_path
-from watchroom.zones.buffers.buffer_text import read_text
 
 
 class Proposal(NamedTuple):
@@ -80,6 +79,9 @@ def _flushed(journal: Journal, path: str) -> Proposal | None:
         record = parse_record(row) if row else None
         if row is None or record is None:
             return None
+        # It loads the editor and pydantic with it, which most requests do without.
+        from watchroom.zones.buffers.buffer_text import read_text
+
         return _against_head(journal, record.zone, record.path, read_text(journal, row), record.base)
     except JournalDamaged:
         # The flush is refused, as every call that needs the buffer.

@@ -31,6 +31,7 @@ Mismatch: TypeAlias = Literal[
 """Why a rule does not match a call: by whom it is, of which tool, when, of which path or command. A
 ``command_part``: a part of the command that an allowing rule does not cover. Empty where it matches."""
 
+DEFAULT_TIME_ZONE: Final = "UTC"
 MAX_RULES: Final = 100
 MAX_PATTERNS: Final = 20
 """So many patterns may one entry of a rule have."""
@@ -75,7 +76,7 @@ class PolicyRules(NamedTuple):
 
     rules: tuple[PolicyRule, ...] = ()
     mode: PolicyMode = "enforce"
-    time_zone: str = "UTC"
+    time_zone: str = DEFAULT_TIME_ZONE
 
 
 class RuleCheck(NamedTuple):
@@ -244,7 +245,9 @@ def parse_policy(table: object) -> PolicyRules:
     if len(given) > MAX_RULES:
         _refuse(f"policy.rules: {len(given)} (0 … {MAX_RULES})")
     rules = tuple(_parse_rule(f"policy.rules {number}", each) for number, each in enumerate(given, 1))
-    return PolicyRules(rules, _mode("policy", table), _parse_time_zone(table.get("time_zone", "UTC")))
+    return PolicyRules(
+        rules, _mode("policy", table), _parse_time_zone(table.get("time_zone", DEFAULT_TIME_ZONE))
+    )
 
 
 def _parse_rule(at: str, table: object) -> PolicyRule:
@@ -307,6 +310,9 @@ def _parse_days(at: str, given: object) -> tuple[int, ...]:
 
 
 def _parse_time_zone(given: object) -> str:
+    if given == DEFAULT_TIME_ZONE:
+        # To load the zones takes longer than all else that reads a config.
+        return DEFAULT_TIME_ZONE
     from zoneinfo import ZoneInfo
 
     try:
@@ -348,7 +354,7 @@ def policy_as_table(rules: PolicyRules) -> dict[str, object]:
     table: dict[str, object] = {}
     if rules.mode != "enforce":
         table["mode"] = rules.mode
-    if rules.time_zone != "UTC":
+    if rules.time_zone != DEFAULT_TIME_ZONE:
         table["time_zone"] = rules.time_zone
     if rules.rules:
         table["rules"] = [rule_as_table(rule) for rule in rules.rules]

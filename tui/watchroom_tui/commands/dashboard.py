@@ -23,9 +23,7 @@ from watchroom_tui.alerts.policy import MODES
 from watchroom_tui.charset import terminal_charset
 from watchroom_tui.commands.command import add_utc_argument, print_json
 from watchroom_tui.commands.person import name_of_this_person
-from watchroom_tui.commands.publication import publish_as_set
 from watchroom_tui.commands.time_argument import moment, open_journal
-from watchroom_tui.commands.watch import run_watch, watch_plainly
 from watchroom_tui.localization import load_texts, readable_language
 from watchroom_tui.terminal import TerminalWatch, require_terminal
 from watchroom_tui.usage import WrongUsage
@@ -59,6 +57,8 @@ def declare_open(parser: ArgumentParser, texts: Catalogue) -> None:
 
 def run_open(args: Namespace, texts: Catalogue) -> int:
     if args.plain:
+        from watchroom_tui.commands.watch import run_watch
+
         if args.at:
             raise WrongUsage(texts("cli.open.plain_at"))
         return run_watch(args, texts)
@@ -140,6 +140,8 @@ def run_demo(args: Namespace, texts: Catalogue) -> int:
         if not args.headless:
             with simulation:
                 if args.plain:
+                    from watchroom_tui.commands.watch import watch_plainly
+
                     status = watch_plainly(workspace.journal, root, args, workspace)
                 else:
                     status = run_dashboard(workspace.journal, root, args, lambda: workspace)
@@ -254,6 +256,8 @@ def _published(
     open_workspace: Callable[[], Workspace], settings: Settings, webhook: SealWebhook | None
 ) -> Workspace:
     """The workspace, which keeps its checkpoints where the person wants them."""
+    from watchroom_tui.commands.publication import publish_as_set
+
     workspace = open_workspace()
     workspace.prepare_sealing = lambda sealing: publish_as_set(sealing, settings, webhook)
     return workspace

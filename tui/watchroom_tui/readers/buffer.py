@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from watchroom.journal import Journal
 from watchroom.model import Row
-from watchroom.queries import buffers
 
 
 class PendingChoice(NamedTuple):
@@ -34,6 +33,9 @@ class BufferSnapshot(NamedTuple):
 
 def read_buffer(journal: Journal, row: Row) -> BufferSnapshot:
     """The buffer as of one of its versions. Takes a while: not for the event loop."""
+    # The zone of buffers loads pydantic, which takes longer than to open the screen of agents.
+    from watchroom.queries import buffers
+
     found = buffers.read_buffer(journal, row)
     if found.pending is None:
         return BufferSnapshot(row, found.text, found.base, found.text)
