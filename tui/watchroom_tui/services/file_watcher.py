@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Final
 
 from watchroom.errors import WatchroomError
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _MOST_AT_ONCE: Final = 50
 _PAUSE: Final = 0.25
 _SCAN_SECONDS: Final = 300
-_QUIET_MS: Final = 50
-"""After so long without another change the hints are looked into; closing waits no longer, either."""
+_QUIET_MS: Final = 100
+"""After so long without another change the hints are looked into. So often the watcher wakes at rest, too."""
 _LATEST_MS: Final = 400
 _log = logging.getLogger("watchroom")
 
@@ -32,15 +32,17 @@ class FileWatcher:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._stopping = Event()
+        self._comparing = Lock()
         self._thread = Thread(target=self._run, name="watchroom-hints", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
+        """Compare nothing any more; the thread, which may sleep yet, ends by itself."""
         self._stopping.set()
-        if self._thread.ident is not None:
-            self._thread.join()
+        with self._comparing:
+            pass
 
     def _run(self) -> None:
         pending: set[str] = set()
@@ -50,17 +52,20 @@ class FileWatcher:
             # Single files lie among others that nobody should watch: they are looked at with every hint.
             pending |= touched | set(self._workspace.watched_files)
             now, later = set(list(pending)[:_MOST_AT_ONCE]), set(list(pending)[_MOST_AT_ONCE:])
-            try:
-                if now:
-                    self._workspace.check(now)
-                pending = later
-                if not touched and time.monotonic() >= next_scan:
-                    # Later on, the queue of hints may have overflowed without a word.
-                    self._workspace.scan()
-                    next_scan = time.monotonic() + _SCAN_SECONDS
-            except WatchroomError as error:
-                # The journal is out of reach: what was touched is looked at with the next hint.
-                _log.warning("edits made by hand are not looked for: %s", error.message())
+            with self._comparing:
+                if self._stopping.is_set():
+                    return
+                try:
+                    if now:
+                        self._workspace.check(now)
+                    pending = later
+                    if not touched and time.monotonic() >= next_scan:
+                        # Later on, the queue of hints may have overflowed without a word.
+                        self._workspace.scan()
+                        next_scan = time.monotonic() + _SCAN_SECONDS
+                except WatchroomError as error:
+                    # The journal is out of reach: what was touched is looked at with the next hint.
+                    _log.warning("edits made by hand are not looked for: %s", error.message())
             if pending and self._stopping.wait(_PAUSE):
                 return
 
