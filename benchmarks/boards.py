@@ -12,7 +12,7 @@ from statistics import median
 from typing import Final
 
 from board_app import CHANGED
-from measure import Measure, percentile, scratch, table
+from measure import Measure, keep_bytecode, percentile, scratch, table
 from minimal_app import GREETING
 from pty_driver import Terminal
 
@@ -70,9 +70,7 @@ def board(size: int) -> bytes:
 
 def measure() -> list[Measure]:
     with scratch() as folder:
-        # What is installed has its bytecode, so that not only what is compared with it may have some.
-        os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(folder, "bytecode")
-        os.environ["PYTHONDONTWRITEBYTECODE"] = ""
+        keep_bytecode(folder)
         paths = {}
         for name, size in (("10 KB", 10_000), ("10 MB", 10_000_000)):
             paths[name] = os.path.join(folder, name.replace(" ", "-") + ".md")

@@ -16,7 +16,7 @@ from statistics import median
 
 from big_workspace import build
 from load import marker, save
-from measure import Measure, percentile, scratch, table
+from measure import Measure, keep_bytecode, percentile, scratch, table
 from minimal_app import GREETING
 from pty_driver import NotSeen, Terminal
 from watchroom import Workspace
@@ -31,6 +31,7 @@ _SINGLE = 9_000_000
 
 _KEYS = (("8", b"outcome"), ("1", b"Needs you"))
 """To the activity screen and back, and what only the screen that opens writes."""
+_PRESSES = 40
 
 
 def open_command(root: str) -> list[str]:
@@ -39,6 +40,7 @@ def open_command(root: str) -> list[str]:
 
 def measure(rows: int = 100_000, rate: float = 1_000, seconds: float = 20) -> list[Measure]:
     with scratch() as folder:
+        keep_bytecode(folder)
         big, busy = os.path.join(folder, "big"), os.path.join(folder, "busy")
         # What another dashboard remembered must not decide on which screen these open.
         os.environ["XDG_CONFIG_HOME"] = os.path.join(folder, "config")
@@ -116,7 +118,7 @@ def under_load(root: str, rate: float, seconds: float) -> list[Measure]:
     with Terminal(open_command(root)) as terminal:
         _loaded(terminal)
         _key_latencies(terminal, 2)
-        idle = _key_latencies(terminal, 20)
+        idle = _key_latencies(terminal, _PRESSES)
         since = terminal.mark()
         work = [sys.executable, str(_HERE / "load.py"), root, "200", str(rate), str(seconds)]
         with subprocess.Popen(work, stdout=subprocess.PIPE, text=True) as writer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -129,6 +130,13 @@ def kilobyte(n: int) -> str:
     """Text of 1,024 bytes, another for each ``n``."""
     line = f"{n:010d} a line of notes that an agent might have written, number {n * 7919 % 100_003}\n"
     return (line * (1024 // len(line) + 1))[:1023] + "\n"
+
+
+def keep_bytecode(folder: str) -> None:
+    """Let the processes that are started keep bytecode, in ``folder``, whatever this shell says: what is
+    installed has its own, and not only what is compared with it may have some."""
+    os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(folder, "bytecode")
+    os.environ["PYTHONDONTWRITEBYTECODE"] = ""
 
 
 @contextmanager
