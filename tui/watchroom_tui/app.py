@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from asyncio import Task
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from time import time_ns
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
 from textual import work
@@ -38,12 +37,14 @@ from watchroom_tui.context import DraftStore
 from watchroom_tui.keymap import changed_actions, palette_title
 from watchroom_tui.localization import load_texts
 from watchroom_tui.sanitize import sanitize
-from watchroom_tui.screen_registry import STYLESHEETS, load_screen_class
+from watchroom_tui.screen_registry import load_screen_class
+from watchroom_tui.services.clock import CLOCK_SECONDS, Clock
 from watchroom_tui.services.decision_signing import DecisionSigning
 from watchroom_tui.services.feed import Feed
 from watchroom_tui.services.feed_messages import ModelChanged, OutageChanged
 from watchroom_tui.services.navigator import Navigator
 from watchroom_tui.services.replay import ReplayApp
+from watchroom_tui.services.start_up import load_screens, resume_collector
 from watchroom_tui.theme import DARK, LIGHT, THEMES
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.scrollable import ScrollableWidget
@@ -58,10 +59,6 @@ if TYPE_CHECKING:
     from watchroom_tui.worker.process import WorkerProcess
 
 
-WATCH_SECONDS: Final = 0.5
-"""How often it is looked whether the terminal is still there."""
-
-
 class WatchroomApp(ReplayApp):
     """The dashboard over ``journal``, live or as of row ``until``.
 
@@ -73,8 +70,6 @@ class WatchroomApp(ReplayApp):
     address on a server, with which it can be searched before it is open.
     """
 
-    # All at once: a stylesheet that comes later has Textual parse every one again.
-    CSS_PATH: ClassVar[list[str]] = ["app.tcss", "dialogs/dialogs.tcss", *STYLESHEETS]  # type: ignore[assignment]
     BINDINGS = bindings("app")
     DEFAULT_MODE = SCREENS[0][1]
     ENABLE_COMMAND_PALETTE = True
@@ -100,7 +95,11 @@ class WatchroomApp(ReplayApp):
             # Before Textual names the first screen after it.
             self.DEFAULT_MODE = initial_screen  # type: ignore[misc]
         depth = watch.color_depth if watch is not None else "full"
-        super().__init__(driver_class=watch.driver_class() if watch else None, ansi_color=depth == "16")
+        super().__init__(
+            driver_class=watch.driver_class() if watch else None,
+            css_path=["app.tcss", "ansi.tcss"] if depth == "16" else "app.tcss",
+            ansi_color=depth == "16",
+        )
         self._watch = watch
         self.texts = load_texts(language)
         self.language: Language = language
@@ -155,13 +154,14 @@ class WatchroomApp(ReplayApp):
         self.call_after_refresh(self._start)
 
     def _start(self) -> None:
-        gc.enable()
+        resume_collector()
         self.feed.start()
-        self.alert_monitor.start()
+        Clock(self, self.alert_monitor).start()
         if self._end_after is not None:
             self.set_timer(self._end_after, self.exit)
         if self._watch is not None:
-            self.set_interval(WATCH_SECONDS, self._leave_closed_terminal)
+            self.set_interval(CLOCK_SECONDS, self._leave_closed_terminal)
+            self.run_worker(load_screens(self), group="screens")
         self.open_in_background()
 
     def _leave_closed_terminal(self) -> None:
@@ -252,9 +252,7 @@ class WatchroomApp(ReplayApp):
 
     def show_model(self) -> None:
         """Bring the screen that is shown up to the model."""
-        # Before it is mounted, when it shows the model by itself, a screen has no panes yet; while the
-        # dashboard closes, it may have lost them already.
-        if self.base_screen and self.base_screen.is_mounted and self.is_running:
+        if self.base_screen and self.base_screen.has_panes:
             self.base_screen.show(self.model)
 
     @property

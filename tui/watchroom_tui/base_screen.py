@@ -41,6 +41,7 @@ class BaseScreen(WorkerScreen[None]):
     """Whose keys work in some of its panes, beside those of lists and texts."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-mid"), (160, "-wide")]  # noqa: RUF012  # as textual has it
     AUTO_FOCUS = ".pane"
+    BLANK = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,8 +49,6 @@ class BaseScreen(WorkerScreen[None]):
         self._needs: tuple[Need, ...] = ()
         self._timeline_bar: TimelineBar | None = None
         self._lists: dict[str, LineList[Any]] = {}
-        # What is new is styled as it is mounted; Textual would parse every stylesheet twice more for it.
-        self._css_update_count = self.app._css_update_count
 
     @property
     def dashboard(self) -> Dashboard:
@@ -165,7 +164,6 @@ class BaseScreen(WorkerScreen[None]):
         # Textual calls the on_mount of each class, a subclass's first: screens have `prepare` instead.
         self._put_in_front(self.panes[0])
         self._restore_filters()
-        self.set_interval(1.0, self._show_needs_of_now)
         self.prepare()
 
     def _restore_filters(self) -> None:
@@ -185,16 +183,24 @@ class BaseScreen(WorkerScreen[None]):
     def prepare(self) -> None:
         """Called once, when the panes are mounted and the first is in front."""
 
-    def _show_needs_of_now(self) -> None:
-        """Needs come and go without a row, too: a request expires, a handoff has waited for too long."""
-        app = self.dashboard
-        if self._is_shown and self._needs != urgent_needs(app.model, app.now()):
-            self.show(app.model)
-
     @property
-    def _is_shown(self) -> bool:
-        front: object = self.dashboard.base_screen
-        return front is self
+    def has_panes(self) -> bool:
+        """Whether there is something to bring up to date. Before it is mounted, when it shows the model by
+        itself, a screen has no panes yet; while the dashboard closes, it may have lost them already."""
+        return self.is_mounted and self.app.is_running
+
+    def follow_clock(self, needs: tuple[Need, ...]) -> None:
+        """Called once a second while this screen is shown; ``needs`` is what waits for a person now."""
+        if not self.has_panes:
+            return
+        if needs != self._needs:
+            self.show(self.dashboard.model)
+        elif self.dashboard.is_live:
+            self.query_one(Header).refresh()
+        self.show_time()
+
+    def show_time(self) -> None:
+        """Bring up to date what changes without a row: called once a second while this screen is shown."""
 
     def on_screen_resume(self) -> None:
         self.show(self.dashboard.model)
@@ -234,8 +240,10 @@ class BaseScreen(WorkerScreen[None]):
         return False
 
     def _put_in_front(self, pane: Widget) -> None:
+        # It changes what shows only where there is little space.
+        restyle = self.has_class("-narrow")
         for each in self.query(".pane, .group"):
-            each.set_class(each in pane.ancestors_with_self, "-front")
+            each.set_class(each in pane.ancestors_with_self, "-front", update=restyle)
         self._show_tabs()
 
     def next_pane(self, step: int) -> None:

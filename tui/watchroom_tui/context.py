@@ -155,6 +155,8 @@ class ScreenInFront(Protocol):
 
     def go_to(self, target: Target) -> None: ...
 
+    def follow_clock(self, needs: tuple[Need, ...]) -> None: ...
+
 
 class Dashboard(Protocol):
     """The dashboard over one journal, live or as of an earlier moment."""

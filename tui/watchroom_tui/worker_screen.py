@@ -1,4 +1,5 @@
-"""The base of all screens: they load data in workers, and say when the terminal is too small for them."""
+"""The base of all screens: they load data in workers, have their styles read when the first of them is made,
+and say when the terminal is too small for them."""
 
 from __future__ import annotations
 
@@ -18,6 +19,21 @@ class WorkerScreen(Screen[Result]):
     reading that comes back meanwhile would look for them."""
 
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-high")]  # noqa: RUF012  # as textual has it
+
+    def __init__(self, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(name, id, classes)
+        stylesheet, size = self.app.stylesheet, self.app.size
+        # Before Textual does: for each that comes it would parse all others once more.
+        for path in self.css_path:
+            if not stylesheet.has_source(str(path)):
+                stylesheet.add_source(path.read_text("utf-8"), (str(path), ""))
+        # What is new is styled as it is mounted; that, too, would have everything parsed again.
+        self._css_update_count = self.app._css_update_count
+        # Textual has these only after the first layout: then all would be styled and laid out once more.
+        self.add_class(
+            *self._get_breakpoint_classes(size.width, self.HORIZONTAL_BREAKPOINTS or []), update=False
+        )
+        self.add_class(*self._get_breakpoint_classes(size.height, self.VERTICAL_BREAKPOINTS), update=False)
 
     @on(events.Resize)
     def notice_small_size(self, event: events.Resize) -> None:

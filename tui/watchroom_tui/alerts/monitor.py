@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Final
+from collections.abc import Sequence
 
+from watchroom.projections import Need
 from watchroom.projections.model import urgent_needs
 
 from watchroom_tui.alerts.policy import AlertMode, AlertState, initial_state, next_alerts, next_mode
@@ -13,23 +14,20 @@ from watchroom_tui.alerts.terminal import alert_sequence
 from watchroom_tui.context import Dashboard
 from watchroom_tui.formatters.labels import alert_text
 
-LOOK_SECONDS: Final = 1.0
-
 
 class AlertMonitor:
-    """Looks once a second, from `start` on. What waits when the whole journal is read is never told: the
-    header says it."""
+    """Tells of new needs. What waits when the whole journal is read is never told: the header says it."""
 
     def __init__(self, app: Dashboard, mode: AlertMode) -> None:
         self.mode: AlertMode = mode
         self._app = app
         self._watch: AlertState | None = None
+        self._is_on = False
 
     def start(self) -> None:
-        """Begin to look, if what is shown is live: nothing of the past is told."""
-        if self._app.is_live:
-            self.record_current_needs()
-            self._app.set_interval(LOOK_SECONDS, self._look)
+        """Begin to tell, if what is shown is live: nothing of the past is told."""
+        self._is_on = self._app.is_live
+        self.record_current_needs()
 
     def record_current_needs(self) -> None:
         """Hold what waits now for known, if the journal is read whole and that was not done before."""
@@ -42,13 +40,12 @@ class AlertMonitor:
         self.mode = next_mode(self.mode)
         self._app.show_message(self._app.texts(f"alert.mode.{self.mode}"))
 
-    def _look(self) -> None:
+    def tell(self, needs: Sequence[Need]) -> None:
+        """Send an alert if one is due; ``needs`` is what waits for a person now."""
         app = self._app
-        if self._watch is None:
+        if self._watch is None or not self._is_on:
             return
-        self._watch, told = next_alerts(
-            self._watch, urgent_needs(app.newest_model, time.time_ns()), time.monotonic()
-        )
+        self._watch, told = next_alerts(self._watch, needs, time.monotonic())
         if told:
             title = f"Watchroom {app.place}"
             app.send_to_terminal(alert_sequence(self.mode, title, alert_text(told, app.texts), os.environ))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from textual import events
@@ -18,6 +19,7 @@ Result = TypeVar("Result")
 class ModalDialog(ModalScreen[Result], WorkerScreen[Result]):
     """Base of all dialogs."""
 
+    CSS_PATH = Path(__file__).with_name("dialogs.tcss")
     SCOPES: ClassVar[tuple[Scope, ...]] = ()
     """Whose keys work in it, and stand at its lower edge."""
 

@@ -48,9 +48,6 @@ class Header(LineWidget):
         self._progress = 1.0
         self._outage: int | None = None
 
-    def on_mount(self) -> None:
-        self.set_interval(1.0, self.refresh)
-
     def show(
         self,
         model: Model,
@@ -229,6 +226,7 @@ class Footer(LineWidget):
         self._is_main_screen = any(name == screen_name for _, name in SCREENS)
         self._targets: list[tuple[int, int, str]] = []
         self._seal: SealView | None = None
+        self._drawn: tuple[tuple[object, ...], Strip] | None = None
 
     def show_seal(self, seal: SealView | None) -> None:
         """Show ``seal``, the newest checkpoint of the journal."""
@@ -240,9 +238,18 @@ class Footer(LineWidget):
         # What can be done changes with much that this does not hear of.
         return False
 
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._drawn = None
+
     def render_line(self, y: int) -> Strip:
-        width = self.size.width
-        here = self._here()
+        here, width = self._here(), self.size.width
+        look = (here, width, self._seal, self._is_written_in())
+        if self._drawn is None or self._drawn[0] != look:
+            self._drawn = (look, self._draw(here, width))
+        return self._drawn[1]
+
+    def _draw(self, here: Sequence[_Entry], width: int) -> Strip:
         everywhere = [self._entry(action) for action in of_scope("app") if action.footer]
         if self._is_written_in():
             everywhere = []

@@ -50,6 +50,7 @@ class LineWidget(Widget):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
         self._mixed: dict[tuple[str, str], Style] = {}
+        self._plain: Style | None = None
         self._sides: tuple[Segment, Segment] | None = None
         self._drawing_in: Size | None = None
         self._painted: tuple[tuple[Region, Size], list[Strip]] | None = None
@@ -134,7 +135,7 @@ class LineWidget(Widget):
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self._mixed.clear()
-        self._sides = self._painted = None
+        self._plain = self._sides = self._painted = None
 
     def _style(self, name: str, under: str) -> Style:
         style = self._mixed.get((name, under))
@@ -143,7 +144,9 @@ class LineWidget(Widget):
         return style
 
     def _mix(self, name: str, under: str) -> Style:
-        style = self.rich_style
+        if self._plain is None:
+            self._plain = self.rich_style
+        style = self._plain
         for each in (*under.split(), *name.split()):
             style += style_named(self, each)
         if self.app.no_color or (self.app.native_ansi_color and under == "cursor"):

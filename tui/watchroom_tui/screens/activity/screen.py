@@ -21,6 +21,7 @@ from watchroom_tui.widgets.paged_row_list import PagedRowList
 
 
 class ActivityScreen(BaseScreen):
+    CSS_PATH = "activity.tcss"
     SCREEN_NAME: ClassVar = "activity"
     BINDINGS = bindings("activity")
 

@@ -6,13 +6,13 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
 from watchroom.projections import BufferView, Model
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.screens.agents.buffer_list import BufferList
 from watchroom_tui.screens.agents.buffer_pane import reading_of, show_changes, show_text
+from watchroom_tui.widgets.containers import Horizontal, Vertical
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_view import LineView
 
@@ -20,6 +20,7 @@ from watchroom_tui.widgets.line_view import LineView
 class BuffersScreen(BaseScreen):
     """Lies over the agents screen, with the cursor on the buffer at ``path``."""
 
+    CSS_PATH = "agents.tcss"
     SCREEN_NAME: ClassVar = "buffers"
     BINDINGS = bindings("buffers")
 

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
 from watchroom.model import Row
 from watchroom.projections import BufferView, Model, Need
 from watchroom.queries.rows import list_private_files, read_activity
@@ -24,12 +23,14 @@ from watchroom_tui.screens.agents.session_pane import SessionPane
 from watchroom_tui.screens.agents.transcript_view import TranscriptView
 from watchroom_tui.services.agent_actions import AgentActions
 from watchroom_tui.services.file_preview import show_version
+from watchroom_tui.widgets.containers import Horizontal, Vertical
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.lists import AgentList, FileList, OwnRowList
 
 
 class AgentsScreen(BaseScreen):
+    CSS_PATH = "agents.tcss"
     SCREEN_NAME: ClassVar = "agents"
     EXTRA_SCOPES: ClassVar = ("session",)
     BINDINGS = bindings("agents")

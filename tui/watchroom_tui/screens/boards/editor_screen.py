@@ -8,7 +8,6 @@ from typing import ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from textual.widgets import TextArea
 from watchroom.merge import split_lines
 from watchroom.model import Json, Row
@@ -21,6 +20,7 @@ from watchroom_tui.formatters.diff_drawing import DiffDrawing, DiffInput
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.boards.draft import BoardDraft
 from watchroom_tui.screens.boards.text_area import BoardTextArea
+from watchroom_tui.widgets.containers import Horizontal
 from watchroom_tui.widgets.line_widget import content
 from watchroom_tui.widgets.markdown_view import MarkdownView
 
@@ -31,6 +31,7 @@ PREVIEWED_AFTER: Final = 0.1
 class BoardEditorScreen(BaseScreen):
     """Lies over the boards screen. What is written and not saved stays a draft."""
 
+    CSS_PATH = "boards.tcss"
     SCREEN_NAME: ClassVar = "board_writing"
     AUTO_FOCUS = "#source"
 

@@ -8,14 +8,12 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from watchroom.model import Row
 from watchroom.projections import Model, Need
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.dialogs.confirm import ConfirmDialog
-from watchroom_tui.dialogs.outline import OutlineDialog
 from watchroom_tui.formatters.board_tree import BoardItem, board_tree
 from watchroom_tui.readers.board import read_board
 from watchroom_tui.screens.boards.board_list import BoardList
@@ -24,11 +22,13 @@ from watchroom_tui.screens.boards.draft import BoardDraft, begun
 from watchroom_tui.screens.boards.editor_screen import BoardEditorScreen
 from watchroom_tui.screens.boards.summary_panel import BoardPanel
 from watchroom_tui.screens.boards.versions_screen import BoardVersionsScreen
+from watchroom_tui.widgets.containers import Horizontal
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.markdown_view import MarkdownView
 
 
 class BoardsScreen(BaseScreen):
+    CSS_PATH = "boards.tcss"
     SCREEN_NAME: ClassVar = "boards"
     BINDINGS = bindings("boards")
 
@@ -52,11 +52,8 @@ class BoardsScreen(BaseScreen):
             self._pane = BoardPane(self, self.text, self.panel)
         return self._pane
 
-    def prepare(self) -> None:
+    def show_time(self) -> None:
         # Leases run out without a row.
-        self.set_interval(1.0, self._follow_the_clock)
-
-    def _follow_the_clock(self) -> None:
         if self.dashboard.model.leases and self.is_current:
             self.boards.redraw()
 
@@ -110,6 +107,9 @@ class BoardsScreen(BaseScreen):
         def go(offset: int | None) -> None:
             if offset is not None:
                 self.text.go_to(offset)
+
+        # It loads the parser of Markdown, which takes longer than to open this screen.
+        from watchroom_tui.dialogs.outline import OutlineDialog
 
         self.app.push_screen(OutlineDialog(self.text.outline(), self.text.at_offset), go)
 

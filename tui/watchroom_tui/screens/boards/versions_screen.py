@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from watchroom.model import Row
 from watchroom.projections import Model
 from watchroom.queries.versions import UnreadableVersionError, read_history
@@ -19,6 +18,7 @@ from watchroom_tui.formatters.diff_drawing import DiffDrawing
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.readers.comparison import compare_versions
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.widgets.containers import Horizontal
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.version_list import VersionTimeline, version_name
@@ -27,6 +27,7 @@ from watchroom_tui.widgets.version_list import VersionTimeline, version_name
 class BoardVersionsScreen(BaseScreen):
     """Lies over the boards screen."""
 
+    CSS_PATH = "boards.tcss"
     SCREEN_NAME: ClassVar = "board_versions"
     BINDINGS = bindings("board_versions")
 

@@ -7,7 +7,6 @@ from typing import ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from watchroom.journal import ChangedPath
 from watchroom.projections import Model
 
@@ -19,6 +18,7 @@ from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.readers.changed_paths import compare_path, read_changes
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.compare.path_list import ChangedPathList, ComparedPath
+from watchroom_tui.widgets.containers import Horizontal
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_view import LineView
 
@@ -31,6 +31,7 @@ _SHOWN_AT_ONCE: Final = 10
 class CompareScreen(BaseScreen):
     """Lies over any screen, and compares the two rows of ``target``."""
 
+    CSS_PATH = "compare.tcss"
     SCREEN_NAME: ClassVar = "compare"
     BINDINGS = bindings("compare")
 

@@ -6,7 +6,6 @@ from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from watchroom.model import Row
 from watchroom.projections import Model
 
@@ -15,6 +14,7 @@ from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.screens.documents.document_list import DocumentList
 from watchroom_tui.screens.documents.document_pane import DocumentPane
 from watchroom_tui.screens.documents.document_view import DocumentFieldsView
+from watchroom_tui.widgets.containers import Horizontal
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.scrubber import Scrubber
 
@@ -22,6 +22,7 @@ _OF_A_DOCUMENT: Final = frozenset({"play", "step", "leap", "live"})
 
 
 class DocumentsScreen(BaseScreen):
+    CSS_PATH = "documents.tcss"
     SCREEN_NAME: ClassVar = "documents"
     BINDINGS = bindings("documents")
 

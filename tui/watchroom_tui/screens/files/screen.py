@@ -11,7 +11,6 @@ from typing import ClassVar, Final, NamedTuple
 from rich.cells import cell_len
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Container
 from watchroom.merge import split_lines
 from watchroom.model import Row
 from watchroom.projections import Model, Need, SharedFile
@@ -36,6 +35,7 @@ from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.readers.blame import BlameGutter, blame_lines
 from watchroom_tui.readers.comparison import Comparison, compare_versions
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.widgets.containers import Container
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.lists import SharedFileList
@@ -60,6 +60,7 @@ class Shown(NamedTuple):
 
 
 class FilesScreen(BaseScreen):
+    CSS_PATH = "files.tcss"
     SCREEN_NAME: ClassVar = "files"
     BINDINGS = bindings("files")
 

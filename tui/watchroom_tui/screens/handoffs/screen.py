@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Container
 from watchroom.model import Row
 from watchroom.projections import Delivery, Model, Need
 from watchroom.queries.rows import read_content
@@ -19,11 +18,13 @@ from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.handoffs.delivery_list import DeliveryList
+from watchroom_tui.widgets.containers import Container
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_view import LineView
 
 
 class HandoffsScreen(BaseScreen):
+    CSS_PATH = "handoffs.tcss"
     SCREEN_NAME: ClassVar = "handoffs"
     BINDINGS = bindings("handoffs")
 

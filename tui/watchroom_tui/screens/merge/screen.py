@@ -8,7 +8,6 @@ from typing import ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from textual.widget import Widget
 from watchroom.merge import Choice, apply_edit, text_with_markers
 from watchroom.model import Row
@@ -22,6 +21,7 @@ from watchroom_tui.screens.merge.draft import MergeDraft, load_merge
 from watchroom_tui.screens.merge.panes import RegionPane, ResultPane, SidePane
 from watchroom_tui.screens.merge.resolution import ConflictResolution
 from watchroom_tui.screens.merge.title import MergeTitle
+from watchroom_tui.widgets.containers import Horizontal
 from watchroom_tui.widgets.editor import Editor
 from watchroom_tui.widgets.line_widget import content
 
@@ -36,6 +36,7 @@ DECIDING: Final = ("take", "whole_file", "undo", "redo")
 class MergeScreen(BaseScreen):
     """Lies over the screen that it was opened from. What is decided stays when it is left."""
 
+    CSS_PATH = "merge.tcss"
     SCREEN_NAME: ClassVar = "merge"
     BINDINGS = bindings("merge")
     AUTO_FOCUS = "#result"

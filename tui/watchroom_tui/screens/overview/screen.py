@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Container
 from watchroom.projections import Model, Need, order_agents
 from watchroom.projections.model import urgent_needs
 
@@ -16,6 +15,7 @@ from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import AgentTarget
 from watchroom_tui.screens.overview.lists import ActivityList, NeedList
 from watchroom_tui.services.pausing import can_pause
+from watchroom_tui.widgets.containers import Container
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.lists import AgentList
 
@@ -23,17 +23,19 @@ if TYPE_CHECKING:
     from watchroom_tui.services.agent_actions import AgentActions
     from watchroom_tui.services.request_actions import RequestActions
 
-AGE_SECONDS = 10.0
+AGE_SECONDS: Final = 10
 """How often the relative times are brought up to date while nothing happens."""
 
 
 class OverviewScreen(BaseScreen):
+    CSS_PATH = "overview.tcss"
     SCREEN_NAME: ClassVar = "overview"
     BINDINGS = bindings("overview")
 
     def __init__(self) -> None:
         super().__init__()
         self._folds_readings = True
+        self._seconds = 0
 
     def compose_panes(self) -> ComposeResult:
         with Container(id="top", classes="group"):
@@ -41,9 +43,11 @@ class OverviewScreen(BaseScreen):
             yield AgentList(title="pane.agents", empty="empty.agents", id="agents", classes="pane")
         yield ActivityList(title="pane.activity", empty="empty.activity", id="activity", classes="pane")
 
-    def prepare(self) -> None:
-        self.set_interval(AGE_SECONDS, lambda: self.show(self.dashboard.model))
-        self.set_interval(1.0, self.query_one("#needs", NeedList).redraw)
+    def show_time(self) -> None:
+        self._seconds += 1
+        if self._seconds % AGE_SECONDS == 0:
+            self.show(self.dashboard.model)
+        self.query_one("#needs", NeedList).redraw()
 
     def show_model(self, model: Model) -> None:
         now = self.dashboard.now()

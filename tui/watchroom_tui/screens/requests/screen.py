@@ -7,7 +7,6 @@ from typing import ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
 from watchroom.model import Row
 from watchroom.projections import Model, Need, RequestView
 from watchroom.queries.requests import RequestDetails, read_request
@@ -24,6 +23,7 @@ from watchroom_tui.screens.requests.lists import ChoiceList, RequestList, Reques
 from watchroom_tui.screens.requests.review_view import ReviewView
 from watchroom_tui.services.request_actions import RequestActions
 from watchroom_tui.services.reviews import Reviews
+from watchroom_tui.widgets.containers import Horizontal, Vertical
 from watchroom_tui.widgets.frame import Footer
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.worker.main import DiffLine
@@ -38,6 +38,7 @@ ANSWERS: Final = {
 
 
 class RequestsScreen(BaseScreen):
+    CSS_PATH = "requests.tcss"
     SCREEN_NAME: ClassVar = "requests"
     EXTRA_SCOPES: ClassVar = ("choices", "review")
     BINDINGS = bindings("requests")
@@ -63,12 +64,9 @@ class RequestsScreen(BaseScreen):
                     title="pane.choices", empty="empty.choices", id="choices", classes="pane -away"
                 )
 
-    def prepare(self) -> None:
-        self.set_interval(1.0, self._count_down)
-
-    def _count_down(self) -> None:
-        """Say how much time is left, where something expires."""
-        if self._is_shown and any(each.expires is not None for each in self.dashboard.model.requests):
+    def show_time(self) -> None:
+        # How much time is left, where something expires.
+        if any(each.expires is not None for each in self.dashboard.model.requests):
             self.show_model(self.dashboard.model)
             self._show_deadline()
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Container, Horizontal, Vertical
 from watchroom.model import USER, Row
 from watchroom.projections import CommandView, MessageView, Model, Need, NeedKind, TaskView
 from watchroom.queries.rows import list_task_files
@@ -28,6 +27,7 @@ from watchroom_tui.screens.tasks.output_view import OutputView
 from watchroom_tui.services.agent_actions import AgentActions
 from watchroom_tui.services.file_preview import show_version
 from watchroom_tui.services.pausing import can_pause
+from watchroom_tui.widgets.containers import Container, Horizontal, Vertical
 from watchroom_tui.widgets.frame import Footer
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_view import LineView
@@ -48,6 +48,7 @@ def _kept(before: list[T], now: list[T]) -> list[T]:
 
 
 class TasksScreen(BaseScreen):
+    CSS_PATH = "tasks.tcss"
     SCREEN_NAME: ClassVar = "tasks"
     BINDINGS = bindings("tasks")
 
@@ -95,12 +96,11 @@ class TasksScreen(BaseScreen):
         return self._command_pane
 
     def prepare(self) -> None:
-        # Commands run, and agents fall silent, without a row.
-        self.set_interval(1.0, self._follow_the_clock)
         if self.dashboard.is_live:
             self.probe_sandbox()
 
-    def _follow_the_clock(self) -> None:
+    def show_time(self) -> None:
+        # Commands run, and agents fall silent, without a row.
         if self.is_current and self.dashboard.is_live:
             for each in (self.tasks, self.members, self.files, self.commands):
                 each.redraw()

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from watchroom.projections import Model
 
 from watchroom_tui.actions import bindings
@@ -15,10 +14,12 @@ from watchroom_tui.context import AgentTarget, TaskTarget
 from watchroom_tui.screens.usage.budget_list import BudgetList
 from watchroom_tui.screens.usage.chart import UsageChart
 from watchroom_tui.screens.usage.usage_list import AgentUsageList, UsageList
+from watchroom_tui.widgets.containers import Horizontal
 from watchroom_tui.widgets.line_list import LineList
 
 
 class UsageScreen(BaseScreen):
+    CSS_PATH = "usage.tcss"
     SCREEN_NAME: ClassVar = "usage"
     BINDINGS = bindings("usage")
 
