@@ -53,6 +53,10 @@ class Documents:
 
     def __init__(self, folder: Path) -> None:
         self._base = _filled(*_REPLICAS[:2])
+        self._other: Json = json.loads(json.dumps(_filled(_REPLICAS[2]).state()["fields"]))
+        expected = self._base.copy()
+        expected.merge(self._other)
+        self._expected = _evidence(expected)
 
     def __enter__(self) -> Self:
         return self
@@ -125,6 +129,8 @@ class Documents:
         except WatchroomError as error:
             if is_single:
                 require(_evidence(document) == before, "a refused delta has changed something")
+                document.merge(self._other)
+                require(_evidence(document) == self._expected, "a refused delta has changed what comes later")
                 self._edit(document)
             return refusal_kind(error)
         check_sendable(document.values())

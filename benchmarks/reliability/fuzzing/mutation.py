@@ -59,6 +59,10 @@ def some_json(chance: Random, leaves: Sequence[Json] = (), depth: int = 3) -> Js
     return chance.choice((None, True, False, chance.choice(NUMBERS), some_text(chance), "\ud800x"))
 
 
+def _some_key(chance: Random) -> str:
+    return chance.choice(("", "\ud800", "x" * 20_000, "a\0b", some_text(chance), some_text(chance)))
+
+
 def mutated_json(value: Json, chance: Random, leaves: Sequence[Json] = ()) -> Json:
     """``value`` with one thing in it changed, left out, doubled or put elsewhere."""
     if isinstance(value, dict) and value and chance.random() < 0.85:
@@ -67,8 +71,8 @@ def mutated_json(value: Json, chance: Random, leaves: Sequence[Json] = ()) -> Js
         what = chance.random()
         if what < 0.1:
             del changed[key]
-        elif what < 0.2:
-            changed[some_text(chance, 5)] = changed[key]
+        elif what < 0.25:
+            changed[_some_key(chance)] = changed[key]
         else:
             changed[key] = mutated_json(value[key], chance, leaves)
         return changed

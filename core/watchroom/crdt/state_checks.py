@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -15,10 +16,18 @@ MAX_COUNT: Final = 2**53 - 1
 MAX_KEY: Final = 1000
 """Characters of a map's key or a replica's name."""
 
+_NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*+\\u0000")
+"""A NUL as JSON escapes it, and no backslash before the letters."""
+
 
 def invalid_state(rule: str) -> InvalidState:
     """The `InvalidState` error for a state that breaks ``rule`` (without its prefix ``state_``)."""
     return InvalidState(rule=f"state_{rule}")
+
+
+def shown_name(name: str) -> str:
+    """``name`` as a refusal may quote it: short, with lone surrogates written out."""
+    return name[:100].encode("utf-8", "backslashreplace").decode()
 
 
 def check_mapping(state: Json, rule: str) -> Mapping[str, Json]:
@@ -85,7 +94,7 @@ def canonical_json(value: Json) -> str:
         size = len(text.encode())
     except (ValueError, TypeError, RecursionError) as error:
         raise NotText(rule="not_json") from error
-    if "\\u0000" in text:
+    if _NUL.search(text):
         raise NotText(rule="binary")
     if size > MAX_TEXT_BYTES:
         raise TooLarge(size=size, limit=MAX_TEXT_BYTES)
