@@ -56,6 +56,13 @@ def at_least_one(problem: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _check_team_size(given: int, info: ValidationInfo) -> int:
+    listed = len(info.context["agent"]) if info.context else given
+    if given > listed:
+        raise ValueError(f"more than the agents listed ({listed})")
+    return given
+
+
 class WaitFor(_Table):
     """What a step waits for: a ``version`` of what is at ``path`` in ``zone``, for ``most`` seconds at
     speed 1."""
@@ -198,7 +205,7 @@ class Scenario(_Table):
 
     name: str
     about: str = ""
-    at_least: int = Field(1, ge=1)
+    at_least: Annotated[int, AfterValidator(_check_team_size)] = Field(1, ge=1)
     files: str = ""
     second_process: AgentName = ""
     on_message: RoutineName = ""

@@ -24,6 +24,10 @@ BUILT_IN_NAMES: Final = ("software-team", "rogue-agent")
 """Those that `watchroom demo` plays by name."""
 
 _LARGEST: Final = 4_000_000
+_MOST: Final = 20
+"""So many problems are told at once."""
+_LONGEST: Final = 400
+"""Characters of each."""
 
 
 def load(path: str | os.PathLike[str]) -> Scenario:
@@ -46,7 +50,10 @@ def load(path: str | os.PathLike[str]) -> Scenario:
         raise InvalidScenario(file=name, problems=f"line {line}: not UTF-8") from error
     except ValidationError as error:
         found = sorted(set(_problems(error, line_numbers(text))))
-        problems = "\n".join(f"line {line}: {problem}" for line, problem in found)
+        shown = [
+            f"line {line}: {validation.escape_unstorable(said, _LONGEST)}" for line, said in found[:_MOST]
+        ]
+        problems = "\n".join([*shown, *["…"][: len(found) - len(shown)]])
         raise InvalidScenario(file=name, problems=problems) from error
     except ValueError as error:
         raise InvalidScenario(file=name, problems=_syntax_problem(error)) from error
