@@ -256,6 +256,9 @@ class ConfigInvalid(WatchroomError):
 
     code = "config_invalid"
 
+    def __init__(self, *, problem: str) -> None:
+        super().__init__(problem=problem if len(problem) <= 1000 else f"{problem[:1000]}…")
+
 
 class JournalError(WatchroomError):
     """The journal could not carry out a request. Values: reason."""

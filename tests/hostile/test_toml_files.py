@@ -47,6 +47,28 @@ def test_what_the_parser_cannot_take_is_refused(
         read(path)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[alerts]\nkinds = [[]]",
+        "[alerts]\nkinds = [{}]",
+        "[alerts]\nlink = 0",
+        "[alerts.targets.x]\ntype = 'ntfy'\nurl = 'https://a.b'\ntoken = []",
+        f"[budgets.team]\ncost = {'9' * 400}",
+        "[budgets.team]\ncost = nan",
+    ],
+)
+def test_a_value_of_another_kind_is_refused(text: str) -> None:
+    with pytest.raises(ConfigInvalid, match=r"alerts\.|budgets\."):
+        parse_config(text)
+
+
+def test_a_refusal_does_not_repeat_all_of_a_long_entry() -> None:
+    with pytest.raises(ConfigInvalid, match=r"budgets\.xxx") as caught:
+        parse_config(f"[budgets.{'x' * 20_000}]")
+    assert len(caught.value.message()) < 1200
+
+
 def test_a_key_of_64_parts_is_read() -> None:
     with pytest.raises(ConfigInvalid, match=r"agents\.a"):
         parse_config(f"agents.{'a.' * 62}a = 1")

@@ -35,7 +35,11 @@ DOCS = Path(__file__).parents[2] / "docs" / "scenarios.md"
     [
         ('name = "one"', 'name = "one', r"^line 1, column 12: "),
         ('name = "one"', "", r"^line 1: 'name' is missing$"),
-        ('name = "one"', 'name = "one"\nat_least = 2', r"^line 2: at_least: more than the agents listed \(1\)$"),
+        (
+            'name = "one"',
+            'name = "one"\nat_least = 2',
+            r"^line 2: at_least: more than the agents listed \(1\)$",
+        ),
         ('name = "one"', f"name = 'one'\n{'x' * 5000} = 1", r"^line 2: x{400}…$"),
         ('name = "one"', "name = 'one'\n" + "".join(f"x{n} = 1\n" for n in range(50)), r"^line 21: x.*\n…$"),
         ('id = "ada"', 'id = "ada"\nrole = 3', r"^line 5: agent\[1\]\.role: "),

@@ -78,7 +78,11 @@ def parse_alerts(table: object) -> AlertSettings:
     names the entry that is wrong, and never says an address."""
     fields = _table("alerts", table, ("targets", "kinds", "digest_seconds", "ended", "link", "quiet"))
     kinds = fields.get("kinds", list(URGENCY))
-    if not isinstance(kinds, list) or not kinds or any(kind not in URGENCY for kind in kinds):
+    if (
+        not isinstance(kinds, list)
+        or not kinds
+        or not all(isinstance(kind, str) and kind in URGENCY for kind in kinds)
+    ):
         raise ConfigInvalid(problem=f"alerts.kinds ({', '.join(URGENCY)})")
     digest = fields.get("digest_seconds", DIGEST_SECONDS)
     # True is an int, too.
@@ -91,7 +95,7 @@ def parse_alerts(table: object) -> AlertSettings:
     if not isinstance(targets, dict) or len(targets) > _MOST_TARGETS:
         raise ConfigInvalid(problem=f"alerts.targets (0 … {_MOST_TARGETS})")
     link = fields.get("link", "")
-    if link and not is_link(link):
+    if link != "" and not is_link(link):
         raise ConfigInvalid(problem="alerts.link (http, https)")
     return AlertSettings(
         MappingProxyType({name: _target(name, each) for name, each in targets.items()}),
@@ -156,9 +160,9 @@ def _target(name: str, table: object) -> AlertTarget:
     # An address of Apprise is made of secrets.
     if not is_variable and (kind == "apprise" or not is_web_address(url)):
         raise ConfigInvalid(problem=f"{place}.url ($VARIABLE{'' if kind == 'apprise' else ', http, https'})")
-    if token and (kind == "apprise" or not isinstance(token, str) or not _VARIABLE.fullmatch(token)):
+    if token != "" and (kind == "apprise" or not isinstance(token, str) or not _VARIABLE.fullmatch(token)):
         raise ConfigInvalid(problem=f"{place}.token ($VARIABLE)")
-    return AlertTarget(name, kind, cast("str", url), cast("str", token))
+    return AlertTarget(name, kind, cast("str", url), token)
 
 
 def _quiet(table: object) -> QuietHours:

@@ -195,7 +195,7 @@ def _amounts(place: str, table: object) -> Mapping[Measure, float]:
 def _check_amount(place: str, amount: object) -> None:
     # True is an int, too.
     is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
-    if not is_number or not math.isfinite(cast("float", amount)) or not 0 < cast("float", amount) <= _MOST:
+    if not is_number or not 0 < cast("float", amount) <= _MOST:
         raise ConfigInvalid(problem=f"{place} = {amount!r}")
 
 
