@@ -36,6 +36,7 @@ def main(arguments: list[str]) -> int:
     if given.keep:
         given.keep.mkdir(parents=True, exist_ok=True)
     names = given.target or list(TARGETS)
+    print(f"seed {given.seed}", file=sys.stderr)
     results = []
     with scratch() as folder:
         for name in names:
