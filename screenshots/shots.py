@@ -140,9 +140,9 @@ NOTES = """# Release notes
 
 ## 1.0
 
-- Sums, products and powers
+- Sums and powers
 - Errors name the column
-- `calculator.evaluate` returns whole numbers where it can
+- Whole numbers stay whole
 """
 USAGE = """# Usage
 
@@ -176,9 +176,9 @@ def team_in_dispute() -> Iterator[Workspace]:
             call("collab_write", given)
 
         write(writer, DISPUTED, NOTES, 0, "Begin the release notes")
-        powers = NOTES.replace("powers", "powers; powers group from the right")
+        powers = NOTES.replace("powers", "powers, from the right")
         write(coder, DISPUTED, powers, 1, "Say how powers group")
-        write(writer, DISPUTED, NOTES.replace("products", "quotients"), 1, "Quotients work by now")
+        write(writer, DISPUTED, NOTES.replace("Sums", "Sums, quotients"), 1, "Quotients work by now")
         write(writer, "docs/usage.md", USAGE, 0, "Show how it is called")
         broken = USAGE.replace("prints 14", "prints 42").replace("An error names", "No error names")
         write(tester, "docs/usage.md", broken, 1, "Simplify")
@@ -231,7 +231,10 @@ WAITING = ("workspace", "settle")
 
 
 async def _settled(pilot: Pilot[Any]) -> None:
-    """Wait until what workers had to read and compare has come."""
+    """Wait until the journal is read, and what workers had to read and compare has come."""
+    assert isinstance(pilot.app, WatchroomApp)
+    while pilot.app.progress < 1:
+        await pilot.pause(0.1)
     for worker in [each for each in pilot.app.workers if each.group not in WAITING]:
         # One that is no longer wanted has been cancelled for the next, which is waited for as well.
         with suppress(WorkerCancelled):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from calls import ok
 from cli.running import Captured, misuse, printed, refusal, spawned
+from watchroom import Workspace
 from watchroom.texts import catalogue
 from watchroom_tui.cli import LANGUAGE_VARIABLE, OK
 from watchroom_tui.keymap import keys_page
@@ -36,3 +38,10 @@ def test_output_that_knows_only_ascii_is_no_crash(team: str) -> None:
     done = spawned("log", team, WATCHROOM_LANGUAGE="zh", PYTHONUTF8="0", LC_ALL="C", PYTHONIOENCODING="ascii")
     assert done.returncode == OK, done.stderr
     assert "plan.md" in done.stdout
+
+
+def test_names_that_the_locale_has_not_are_those_of_everybody(team: str) -> None:
+    with Workspace.open(team, create=False) as workspace:
+        ok(workspace.tools("alice"), "save_to_my_workspace", filename="港口.md", content="鹿特丹")
+    done = spawned("verify", team, PYTHONUTF8="0", LC_ALL="C")
+    assert done.returncode == OK, done.stdout + done.stderr

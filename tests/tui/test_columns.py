@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from tui.driver import dashboard
 from tui.team import deliver, write
 from watchroom import Toolbox, Workspace
-from watchroom_tui.formatters.columns import Column, share_width
+from watchroom_tui.formatters.columns import Column, fit_path, share_width
 from watchroom_tui.formatters.styled_text import Span, align_cells
 
 COLUMNS = (Column(least=6, cut="middle", grows=True), Column(align="right"), Column(least=4, most=10))
@@ -31,6 +31,15 @@ def test_an_empty_column_takes_no_space() -> None:
 
 def test_the_widest_column_gives_way_first() -> None:
     assert drawn(20, "calculator/evaluate.py", "v12", "analyst") == "cal…e.py v12 analyst"
+
+
+def test_names_that_differ_are_not_cut_to_the_same() -> None:
+    paths = ("calculator/tests/test_display.py", "calculator/display.py", "calculator/tests/test_evaluate.py")
+    assert [fit_path(each, 20) for each in paths] == [
+        "cal…/test_display.py",
+        "calcula…r/display.py",
+        "ca…/test_evaluate.py",
+    ]
 
 
 @pytest.mark.parametrize("path", ["计划计划计划计划.md", "e\u0301\u200d" * 12, "👩‍👩‍👧‍👦" * 6])

@@ -15,7 +15,7 @@ from tui.team import PLAN, deliver, opens_merge, write
 from watchroom import Toolbox, Workspace
 from watchroom_tui.actions import SCREENS
 
-STACKED = ("handoffs", "agents", "tasks")
+STACKED = ("handoffs", "agents", "requests", "tasks")
 """Screens of which more than one pane shows, one above the other."""
 
 

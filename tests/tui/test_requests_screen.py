@@ -332,7 +332,9 @@ async def test_an_answer_that_is_not_sent_stays_and_is_asked_about(workspace: Wo
         await user.until(lambda: user.app._exit, "the end")
 
 
-async def test_where_there_is_little_space_nothing_is_approved_unseen(workspace: Workspace) -> None:
+async def test_where_there_is_little_space_what_is_approved_stands_below_the_list(
+    workspace: Workspace,
+) -> None:
     save = call("save_to_my_workspace", filename="x.md", content="x")
     async with (
         dashboard(workspace, size=NARROW) as user,
@@ -340,10 +342,8 @@ async def test_where_there_is_little_space_nothing_is_approved_unseen(workspace:
     ):
         await user.until(lambda: user.model.requests, "a request")
         await user.goes_to("7", "requests")
-        await user.sees("save x.md")
-        await user.press("a")
-        await user.is_told("Look at it first")
-        await user.sees("filename: x.md")
+        await user.sees("save x.md", "filename: x.md")
+        assert user.pane == "requests"
         await user.press("a")
         assert (await bob.ended()).status == "done"
 
@@ -358,7 +358,7 @@ async def test_the_list_is_back_when_the_choices_are_answered_in_a_little_space(
         await user.press("enter", "enter")
         await bob.ended()
         await user.sees("chosen")
-        await user.until(lambda: user.shown_panes() == ["requests"], "the list alone")
+        await user.until(lambda: user.shown_panes() == ["requests", "request"], "no choices any more")
         await user.until(lambda: user.pane == "requests", "the keys in the list")
 
 

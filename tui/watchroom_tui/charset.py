@@ -173,6 +173,14 @@ def terminal_charset() -> Charset | None:
     return charset_of(os.environ, locale.getencoding())
 
 
+def output_encoding() -> str | None:
+    """How texts are printed where Python's UTF-8 mode, in which names of files are UTF-8, would have it
+    another way than the locale; None: as it is."""
+    name = codecs.lookup(locale.getencoding()).name
+    is_chosen = "PYTHONUTF8" in os.environ or "PYTHONIOENCODING" in os.environ
+    return name if sys.flags.utf8_mode and not is_chosen and name != "ascii" else None
+
+
 def charset_of(environ: Mapping[str, str], encoding: str) -> Charset | None:
     """What a terminal with these variables can show, where ``encoding`` is that of the locale; None: every
     character."""

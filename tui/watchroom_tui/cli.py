@@ -16,7 +16,7 @@ from watchroom.errors import DiskFailed, WatchroomError
 from watchroom.platforms import PlatformUnsupported, check_platform
 from watchroom.texts import LANGUAGES, Catalogue, Language
 
-from watchroom_tui.charset import REPLACEMENT_ERRORS, replace_unencodable
+from watchroom_tui.charset import REPLACEMENT_ERRORS, output_encoding, replace_unencodable
 from watchroom_tui.commands import COMMANDS, WrongUsage
 from watchroom_tui.escaping_stream import escape_terminal_output
 from watchroom_tui.formatters.local_time import use_utc
@@ -53,6 +53,9 @@ class _CommandParser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns 0 for success, 1 for a refusal, 2 for wrong usage."""
+    if arguments is None and sys.getfilesystemencoding() != "utf-8":
+        # Names of files are UTF-8 in every workspace, whoever opens it: begin again in a mode that has it so.
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606  # itself
     _never_refuse_to_print()
     with escape_terminal_output():
         try:
@@ -127,9 +130,10 @@ def _refuse(error: WatchroomError, language: Language) -> int:
 def _never_refuse_to_print() -> None:
     """What the encoding of the output does not have is replaced: no text of an agent's ends a command."""
     codecs.register_error(REPLACEMENT_ERRORS, replace_unencodable)
+    encoding = output_encoding()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=REPLACEMENT_ERRORS)
+            stream.reconfigure(encoding=encoding, errors=REPLACEMENT_ERRORS)
 
 
 @contextmanager

@@ -59,10 +59,14 @@ def fit(text: str, width: int, align: Literal["left", "right"] = "left") -> str:
 
 
 def fit_path(path: str, width: int) -> str:
-    """``path`` in exactly ``width`` cells, cut in its middle: both its folder and its name say something."""
+    """``path`` in exactly ``width`` cells, cut in its middle: both its folder and its name say something. The
+    name stays whole where that leaves space for a sign of its folder, so that it differs from others."""
     if cell_len(path) <= width or width < 5:
         return fit(path, width)
     tail_width = (width - 1) * 2 // 3
+    name_width = cell_len(path[path.rfind("/") :])
+    if tail_width < name_width <= width - 2:
+        tail_width = name_width
     tail = path
     while cell_len(tail) > tail_width:
         tail = tail[1:]

@@ -58,7 +58,8 @@ class Editor(SourceArea):
         self.indent_type = "tabs" if _TABS.search(source) else "spaces"
         self.load_source(source)
         self.move_cursor((line, 0))
-        self.scroll_cursor_visible(center=True, animate=False)
+        # It may just have been shown, and has its size after the next layout.
+        self.call_after_refresh(self.scroll_cursor_visible, center=True, animate=False)
 
     @property
     def tab_text(self) -> str:

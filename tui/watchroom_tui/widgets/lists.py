@@ -182,6 +182,12 @@ class AgentList(ColumnList[AgentView]):
         if item.last is None:
             return [Span(texts("agents.nothing_yet"), "dim")], ""
         tool, path = labels.activity_spans(item.last, texts)
+        if item.last.zone == "command":
+            return sentence(f"{tool.text} {path.text}", tool.style), self.age_of(item.last)
+        if item.last.outcome != "ok":
+            # Why it is stuck.
+            outcome = labels.outcome_span(item.last, texts, is_open=True)
+            return [tool, Span(" "), path, Span("  "), outcome, Span("")], self.age_of(item.last)
         return [tool, Span(" "), path], self.age_of(item.last)
 
     def copy_text(self, item: AgentView) -> str:

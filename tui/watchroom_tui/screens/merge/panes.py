@@ -169,9 +169,12 @@ class RegionPane(ScrollableWidget):
             )
         else:
             changed, self._longest = regions, 0
-        lines = (line for region in changed for side in _texts_of(region) for line in side)
-        widths = (cell_len(sanitize(line.rstrip("\r\n"))) for line in islice(lines, MEASURED))
-        self._longest = max((self._longest, *widths))
+        self._longest = max(self._longest, _widest_line(changed))
+
+    @property
+    def width_of_changes(self) -> int:
+        """How wide it has to be, without its frame, to show each line whole that differs between texts."""
+        return self._gutter_width + _widest_line(each for each in self._regions if each.kind != "unchanged")
 
     @property
     def _gutter_width(self) -> int:
@@ -271,6 +274,12 @@ class ResultPane(RegionPane):
         if region.choice == "edited":
             return [Span(line, "accent")]
         return [Span(line, "" if region.result == region.current else "added")]
+
+
+def _widest_line(regions: Iterable[Region]) -> int:
+    """How many cells the longest line of the regions takes, of so many lines as are measured."""
+    lines = (line for region in regions for side in _texts_of(region) for line in side)
+    return max((cell_len(sanitize(line.rstrip("\r\n"))) for line in islice(lines, MEASURED)), default=0)
 
 
 def _texts_of(region: Region) -> Sequence[Lines]:

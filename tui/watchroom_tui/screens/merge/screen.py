@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
+from textual.events import Resize
 from textual.widget import Widget
 from watchroom.merge import Choice, apply_edit, text_with_markers
 from watchroom.model import Row
@@ -29,6 +30,9 @@ EDITED_LINES: Final = 300
 """So many lines around a region are given to the editor: it is slow with many more."""
 
 
+FRAME: Final = 2
+"""So many columns does the frame of a pane take."""
+
 DECIDING: Final = ("take", "whole_file", "undo", "redo")
 """The actions that change the regions."""
 
@@ -48,6 +52,7 @@ class MergeScreen(BaseScreen):
         self._for_all = False
         self._is_settling = False
         self._edited: tuple[int, int] | None = None
+        self._width_of_changes = 0
         self._taking_over = asyncio.Lock()
         self._heads: tuple[SharedFile, ...] | tuple[BoardView, ...] = ()
         self._conflicts: tuple[ConflictView, ...] | None = None
@@ -182,6 +187,17 @@ class MergeScreen(BaseScreen):
         for pane in self._text_panes:
             pane.set_title(titles[pane.id or "result"])
         self._show_regions()
+        self._width_of_changes = max(pane.width_of_changes for pane in self.query(SidePane))
+        self.arrange_sides()
+
+    @on(Resize)
+    def arrange_sides(self) -> None:
+        """Beside each other only as many as can show whole lines where the texts differ: first the base goes,
+        then they stand one above the other."""
+        for sides, name in ((3, "-without-space-for-base"), (2, "-stacked")):
+            self.set_class(self._width_of_changes > self.size.width // sides - FRAME, name)
+        # The region may be out of view now.
+        self.call_after_refresh(self._reveal)
 
     def _set_for_all(self, for_all: bool) -> None:
         """Let the next choice go for the whole file, or for one region again, and show which."""
@@ -223,6 +239,7 @@ class MergeScreen(BaseScreen):
         is_shown = self.query_one("#base", SidePane).display
         self.set_class(is_shown, "-without-base")
         self.set_class(not is_shown, "-base")
+        self.call_after_refresh(self._reveal)
 
     # -- deciding
 

@@ -174,16 +174,7 @@ class RequestsScreen(BaseScreen):
         details = self._full
         if details is None or not await self._answering.is_answerable(details.asked, kind):
             return None
-        if kind == "approve" and not self._shows_request():
-            self.dashboard.show_message(self.dashboard.texts("request.look_first"))
-            self.front(self.query_one("#request", ReviewView))
-            return None
         return details
-
-    def _shows_request(self) -> bool:
-        """Whether a person can see what they are about to decide on: where there is little space, the list
-        may hide it."""
-        return not self.has_class("-narrow") or not self.query_one("#requests").has_class("-front")
 
     def _show_request(self) -> None:
         asked = self.query_one("#requests", RequestList).item

@@ -225,7 +225,8 @@ class CommandList(ColumnList[CommandView]):
     ITEMS_CHANGE = True
     COLUMNS: ClassVar = (
         Column(least=20, grows=True),
-        Column(least=6, most=20),
+        # What was run tells commands apart; who ran it stands beside where there is space.
+        Column(least=6, most=20, from_width=80),
         Column(least=6, align="right"),
         Column(least=5, align="right"),
     )
