@@ -20,6 +20,7 @@ from watchroom.runtime import (
     CallOrigin,
     ChatAgent,
     Policies,
+    RuntimeConfig,
 )
 from watchroom.runtime.state import call_key
 from watchroom.toolbox.agent_tools import agent_tools
@@ -91,6 +92,22 @@ class TestRaces:
             with pytest.raises(asyncio.CancelledError):
                 await run
             assert results(session.state) == {"call_1": "finished"}
+
+    async def test_who_is_cancelled_just_as_something_is_sent_is_cancelled(
+        self, workspace: Workspace
+    ) -> None:
+        agent = chat(calling(call("work")), SAYS, tools={"work": held_tool(Held())}, policies=ASK)
+        config = RuntimeConfig(ask_timeout=3600, inline=True)
+        async with workspace.sessions.begin("alice", agent, config, session_id="s1") as session:
+            run = asyncio.create_task(session.run())
+            await asked_in(workspace, session)
+            await asyncio.sleep(0)
+            say(workspace, "pause_agent", agent_id="alice")
+            deliver(workspace, session)
+            run.cancel()
+            await asyncio.wait({run}, timeout=20)
+            assert run.cancelled()
+            assert session.state.status == "waiting_for_human_input"
 
     async def test_a_session_whose_loop_has_ended_makes_no_other_deaf(self, workspace: Workspace) -> None:
         entered: list[Any] = []

@@ -286,7 +286,8 @@ class _AcpRun:
         except (RequestError, ConnectionError) as error:
             # One that has died says so itself.
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._must_end.wait(), _CANCEL_SECONDS)
+                async with asyncio.timeout(_CANCEL_SECONDS):
+                    await self._must_end.wait()
             if not self._must_end.is_set():
                 self._outcome = SessionEnded("error", validation.escape_unstorable(str(error)))
                 self._must_end.set()

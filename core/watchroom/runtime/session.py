@@ -378,8 +378,10 @@ class Session:
 
     async def _wait_for_signal(self, seconds: float | None = None) -> bool:
         """Wait until something is sent; False if nothing was within ``seconds``."""
+        # `wait_for` of Python 3.11 takes a cancellation for a result where both come at once.
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._signal.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._signal.wait()
         return self._signal.is_set()
 
     async def _in_pool(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -83,7 +83,8 @@ class AgentProcess:
         process = await starting
         with suppress(TimeoutError):
             # Empty input ends its standard input. What it still says is heard: a pipe is written to late.
-            rest, _ = await asyncio.wait_for(process.communicate(b""), _PATIENCE)
+            async with asyncio.timeout(_PATIENCE):
+                rest, _ = await process.communicate(b"")
             for line in rest.splitlines():
                 last_line = self._log_line(line)
         if process.returncode is None:
