@@ -343,8 +343,17 @@ def is_of_journal(row: Row) -> bool:
 def timestamp(time_ns: int) -> str:
     """``time_ns`` (nanoseconds since the epoch) as ISO 8601 in UTC, to the millisecond. What lies beyond the
     years 1 to 9999, as a file's time may, is the nearest second within."""
-    moment = datetime.fromtimestamp(min(max(time_ns / 1e9, _FIRST_SECOND), _LAST_SECOND), UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return utc_datetime(time_ns).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def utc_datetime(time_ns: int) -> datetime:
+    """``time_ns`` (nanoseconds since the epoch) to the microsecond, never later; within the years 1 to 9999,
+    as in `timestamp`."""
+    # A float has not the digits: it would round up to a moment after the one that is meant.
+    seconds, rest = divmod(time_ns, 1_000_000_000)
+    within = min(max(seconds, _FIRST_SECOND), _LAST_SECOND)
+    moment = datetime.fromtimestamp(within, UTC)
+    return moment.replace(microsecond=rest // 1000) if within == seconds else moment
 
 
 def row_as_json(row: Row) -> dict[str, Json]:

@@ -8,10 +8,13 @@ from datetime import UTC, datetime
 
 import pytest
 from cli.running import Captured, printed, printed_rows, run
+from watchroom.model import timestamp
+from watchroom.texts import catalogue
 from watchroom_tui.cli import OK
+from watchroom_tui.commands.time_argument import nanoseconds
 from watchroom_tui.formatters.local_time import local_clock, local_time, utc_offset, zoned_time
 
-WINTER = int(datetime(2026, 1, 31, 9, 30, 0, 250_000, UTC).timestamp() * 1e9)
+WINTER = int(datetime(2026, 1, 31, 9, 30, tzinfo=UTC).timestamp()) * 10**9 + 250_000_000
 SUMMER = int(datetime(2026, 7, 31, 23, 30, tzinfo=UTC).timestamp() * 1e9)
 
 
@@ -30,6 +33,15 @@ def test_a_time_is_local_and_names_its_offset_at_that_moment() -> None:
     assert (local_time(SUMMER, "minutes"), utc_offset(SUMMER)) == ("2026-08-01 01:30", "UTC+02:00")
     assert local_clock(SUMMER) == "01:30:00"
     assert zoned_time(WINTER, "milliseconds") == "2026-01-31 10:30:00.250+01:00"
+
+
+def test_a_printed_time_is_never_later_than_the_one_it_is_of() -> None:
+    assert zoned_time(WINTER - 1, "milliseconds") == "2026-01-31 10:30:00.249+01:00"
+    assert timestamp(WINTER - 1) == "2026-01-31T09:30:00.249Z"
+    texts = catalogue("en", "watchroom_tui.texts")
+    for milliseconds in range(1000):
+        moment = WINTER + milliseconds * 1_000_000
+        assert nanoseconds(zoned_time(moment, "milliseconds"), texts) == moment
 
 
 @pytest.mark.parametrize("command", [("log",), ("show", "files"), ("show", "handoffs")])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from watchroom.checkout.location import find_journal, is_workspace
@@ -18,6 +18,8 @@ from watchroom_tui.usage import WrongUsage
 
 _AGO: Final = re.compile(r"(\d{1,6})([smhd])")
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
 LAST_MOMENT: Final = 2**63 - 1
 """The journal counts nanoseconds since the epoch in 64 bits, which is until the year 2262."""
 
@@ -64,10 +66,10 @@ def moment(journal: Journal, text: str | None, texts: Catalogue) -> int:
 def nanoseconds(text: str, texts: Catalogue) -> int:
     """An ISO 8601 time (local where it names no zone) as nanoseconds since the epoch."""
     try:
-        seconds = datetime.fromisoformat(text).timestamp()
+        since = datetime.fromisoformat(text).astimezone(UTC) - _EPOCH
     except (ValueError, OverflowError) as error:
         raise WrongUsage(texts("cli.moment.wrong", given=sanitize(text))) from error
-    return max(0, min(int(seconds * 1e9), LAST_MOMENT))
+    return max(0, min(since // _MICROSECOND * 1000, LAST_MOMENT))
 
 
 def moment_range(journal: Journal, since: str | None, until: str | None, texts: Catalogue) -> tuple[int, int]:

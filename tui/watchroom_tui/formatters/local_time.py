@@ -6,8 +6,10 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Literal, TypeAlias
+
+from watchroom.model import utc_datetime
 
 Precision: TypeAlias = Literal["minutes", "seconds", "milliseconds"]
 
@@ -64,4 +66,4 @@ def use_utc() -> Iterator[None]:
 
 def _local(time_ns: int) -> datetime:
     # Summer time or not is decided for the moment shown, not for the present one.
-    return datetime.fromtimestamp(time_ns / 1e9, UTC).astimezone()
+    return utc_datetime(time_ns).astimezone()
