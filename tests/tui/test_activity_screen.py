@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 from calls import ok, refused
 from tui.driver import User, dashboard, seqs
 from watchroom import Toolbox, Workspace
+from watchroom.journal import RowFilter
 from watchroom.model import Draft, Note
+from watchroom_tui.widgets.paged_row_list import PagedRowList
 
 
 async def test_o_goes_through_the_outcomes(workspace: Workspace, alice: Toolbox, conflict: int) -> None:
@@ -69,6 +73,19 @@ async def test_the_filter_of_the_activity_looks_through_the_whole_journal(worksp
         )
         await user.press("escape")
         await user.until(lambda: len(user.list("rows").items) == 1_000, "everything again")
+
+
+async def test_an_answer_to_a_question_that_is_no_longer_asked_is_dropped(workspace: Workspace) -> None:
+    many_notes(workspace, 10)
+    async with dashboard(workspace) as user:
+        await user.goes_to("8", "activity")
+        rows = user.list("rows")
+        assert isinstance(rows, PagedRowList)
+        await user.until(lambda: len(rows.items) == workspace.journal.last_seq(), "all rows")
+        everything = list(rows.items)
+        rows.show_only(RowFilter(actor="bob"), "")
+        rows.add_older(PagedRowList.PageRequested(sys.maxsize, RowFilter(steps=False)), everything)
+        await user.until(lambda: {row.actor for row in rows.items} == {"bob"}, "bob's rows")
 
 
 async def test_rows_that_come_in_while_older_ones_are_read_cost_no_row(

@@ -34,7 +34,7 @@ class PagedRowList(RowList):
     _only = RowFilter(steps=False)
     _loaded: Sequence[Row] = ()
     _newest = 0
-    _asked: int | None = None
+    _asked: PageRequested | None = None
     _complete = False
     _label = ""
 
@@ -77,13 +77,14 @@ class PagedRowList(RowList):
         # The journal has filtered already.
         return items
 
-    def add_older(self, before: int, rows: Sequence[Row]) -> None:
-        """The answer to `PageRequested`; a late one, to a question that is no longer asked, is dropped."""
-        if before != self._asked:
+    def add_older(self, request: PageRequested, rows: Sequence[Row]) -> None:
+        """Take in ``rows``, the answer to ``request``; a late one, to a question that is no longer asked, is
+        dropped."""
+        if request is not self._asked:
             return
         self._asked = None
         self._complete = len(rows) < self.PAGE
-        if before == sys.maxsize:
+        if request.before == sys.maxsize:
             self._forget_widths()
             self._loaded = list(rows)
             self._newest = max(self._newest, rows[0].seq if rows else 0)
@@ -103,9 +104,8 @@ class PagedRowList(RowList):
         return f"{title} · {self._label}" if self._label else title
 
     def _start_over(self) -> None:
-        self._asked = sys.maxsize
         self._complete = False
-        self.post_message(self.PageRequested(sys.maxsize, self._only))
+        self._ask(sys.maxsize)
         self._retitle()
 
     def _move_cursor(self, index: int) -> None:
@@ -121,5 +121,8 @@ class PagedRowList(RowList):
             return
         bottom = max(self._cursor, self.scroll_offset.y + self.content_area.height)
         if bottom + NEAR >= len(self._loaded):
-            self._asked = self._loaded[-1].seq
-            self.post_message(self.PageRequested(self._asked, self._only))
+            self._ask(self._loaded[-1].seq)
+
+    def _ask(self, before: int) -> None:
+        self._asked = self.PageRequested(before, self._only)
+        self.post_message(self._asked)

@@ -61,14 +61,14 @@ class ActivityScreen(BaseScreen):
 
     @on(PagedRowList.PageRequested)
     def load_more(self, event: PagedRowList.PageRequested) -> None:
-        self.load(event.before, event.only)
+        self.load(event)
 
     @work(exclusive=True, group="pages")
-    async def load(self, before: int, only: RowFilter) -> None:
-        app = self.dashboard
-        newest = before if app.is_live else min(before, app.model.seq + 1)
+    async def load(self, request: PagedRowList.PageRequested) -> None:
+        app, only = self.dashboard, request.only
+        newest = request.before if app.is_live else min(request.before, app.model.seq + 1)
         page = await asyncio.to_thread(read_page, app.journal, newest, only=only, limit=PagedRowList.PAGE)
-        self.query_one("#rows", PagedRowList).add_older(before, page.rows)
+        self.query_one("#rows", PagedRowList).add_older(request, page.rows)
 
     def action_revert_work(self) -> None:
         """Take back what the agent of the row did from then on, or a revert."""
