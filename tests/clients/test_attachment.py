@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from clients.attached import SESSION, told
-from watchroom import Workspace
+from watchroom import Json, Workspace
 from watchroom.clients import attachment
 from watchroom.clients.attachment import Attachment
 from watchroom.model import PAUSE, RESUME
@@ -68,3 +68,25 @@ def test_a_request_of_codex_that_is_told_twice_counts_once(root: Path) -> None:
         asyncio.run(run(Attachment(workspace, "alice", "codex")))
         spent = workspace.sessions.state("alice", SESSION).spent
         assert (spent.input_tokens, spent.cache_read_tokens, spent.output_tokens) == (180, 20, 40)
+
+
+def test_messages_that_never_end_are_forgotten_and_none_is_told_in_part(root: Path) -> None:
+    def shown(message: str, index: int, delta: str, *, final: bool = False) -> dict[str, Json]:
+        return told("MessageDisplay", message_id=message, index=index, delta=delta, final=final)
+
+    async def run(attached: Attachment) -> None:
+        for event in (
+            shown("first", 0, "All "),
+            *(shown(f"endless {number}", 0, "x") for number in range(100)),
+            shown("first", 1, "of it.", final=True),
+            shown("large", 0, "y" * 1_000_000),
+            shown("large", 1, "y", final=True),
+            shown("last", 0, "All "),
+            shown("last", 1, "of this.", final=True),
+        ):
+            await attached.handle(event)
+
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        asyncio.run(run(Attachment(workspace, "alice", "claude")))
+        state = workspace.sessions.state("alice", SESSION)
+        assert [each.content for each in state.messages] == ["All of this."]

@@ -135,7 +135,7 @@ async def test_keys_that_a_program_sends_through_tmux_decide_nothing(
     tmux.write_text("#!/bin/sh\necho 1700000000\n")
     tmux.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmux.parent), prepend=":")
-    monkeypatch.setenv("TMUX", "/tmp/socket,1,0")
+    monkeypatch.setenv("TMUX", f"{tmp_path}/socket,1,0")
     async with dashboard(closed) as user:
         await approves(user)
         await user.is_told("a program sent the keys")

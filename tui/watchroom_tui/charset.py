@@ -150,7 +150,7 @@ class Charset(NamedTuple):
     repertoire: str
     encoding: str
 
-    def shows(self, text: str) -> bool:
+    def can_show(self, text: str) -> bool:
         """Whether all of ``text`` can be shown."""
         return _encodes(text, self.repertoire)
 

@@ -31,7 +31,7 @@ def load_texts(language: Language) -> Catalogue:
 def readable_language(language: Language) -> Language:
     """``language``; English where the terminal cannot show it."""
     charset = terminal_charset()
-    return language if charset is None or charset.shows(_CHINESE) else "en"
+    return language if charset is None or charset.can_show(_CHINESE) else "en"
 
 
 def now_of(node: DOMNode) -> int:

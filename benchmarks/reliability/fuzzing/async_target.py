@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Hashable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,13 +14,13 @@ from watchroom import Workspace
 
 from reliability.fuzzing.engine import SLOW_SECONDS
 from reliability.fuzzing.oracle import require
-from reliability.fuzzing.shown import problems
+from reliability.fuzzing.view_checks import problems
 
 _PATIENCE: Final = 20.0
 _PERIOD: Final = 5000
 
 
-class AsyncTarget:
+class AsyncTarget(ABC):
     """A target that lives on an event loop of its own."""
 
     size = 60_000
@@ -54,17 +55,17 @@ class AsyncTarget:
 
         return self._runner.run(bounded())
 
+    @abstractmethod
     async def begin(self) -> None:
         """Have it served."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def end(self) -> None:
         """End that."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def send(self, data: bytes) -> Hashable:
         """Send ``data``, and return what kind of answer came."""
-        raise NotImplementedError
 
     def run(self, data: bytes) -> Hashable:
         return self._await(self.send(data))

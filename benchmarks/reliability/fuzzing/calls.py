@@ -22,7 +22,7 @@ from watchroom.toolbox.tool_registry import all_tools
 from reliability.fuzzing.engine import SLOW_SECONDS
 from reliability.fuzzing.mutation import HOSTILE, NUMBERS, mutated_json, some_json, some_text, to_bytes
 from reliability.fuzzing.oracle import check_sendable, require
-from reliability.fuzzing.shown import problems
+from reliability.fuzzing.view_checks import problems
 
 BUFFER: Final = "plan"
 _BUFFER_TOOLS: Final = {

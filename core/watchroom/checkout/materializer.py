@@ -41,9 +41,9 @@ from watchroom.platforms import Platform
 
 LAY_OUT_TOOL: Final = "lay_out"
 _CHUNK: Final = 1000
+"""Rows that are read at a time."""
 _WRITTEN_BACK: Final = 120 * 10**9
 """After so many nanoseconds a system has written files to the disk that nobody synced; Linux after 35 s."""
-"""Rows that are read at a time."""
 _log = logging.getLogger("watchroom")
 
 

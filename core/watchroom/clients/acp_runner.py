@@ -155,12 +155,12 @@ class _AcpRun:
                 )
                 self._session_id, modes = await self._open(connection, servers, settings)
                 await self._set_mode(modes)
+                await self._skip_replay()
         except (ClientDoesNotAsk, asyncio.CancelledError):
             raise
         except Exception as error:
             reason = validation.escape_unstorable(self._errors.strip() or str(error) or type(error).__name__)
             raise ClientNotStarted(command=" ".join(self._client.command), reason=reason) from error
-        await self._skip_replay()
         about = said.agent_info
         info = ClientInfo(
             self._client.name, about.version if about else "", self._options.cwd, attachment="run"

@@ -46,6 +46,7 @@ from watchroom.clients.hook_answer import (
 from watchroom.clients.hooks import denial_reason, fetch_notifications
 from watchroom.clients.json_fields import dump, text_of, time_of
 from watchroom.clients.message_deduplication import MessageDeduplicator, MessageSource
+from watchroom.clients.message_pieces import MessagePieces
 from watchroom.clients.open_calls import OpenCall, OpenCalls
 from watchroom.clients.processes import ClientProcess
 from watchroom.clients.questions import build_question
@@ -100,7 +101,7 @@ class Attachment:
         self._translator = claude if client == "claude" else codex
         self.calls = OpenCalls(workspace, self.agent)
         self._inbox = SessionInbox(workspace, self.agent)
-        self._displayed: dict[str, list[str]] = {}
+        self._displayed = MessagePieces()
         self._messages = MessageDeduplicator()
         self._turns: dict[str, asyncio.Event] = {}
 
@@ -233,13 +234,12 @@ class Attachment:
     async def _display(self, session: ClientSession, event: Event) -> None:
         """A piece of text as it is shown; with the last one of a message, the message."""
         key, piece = text_of(event, "message_id"), text_of(event, "delta")
-        pieces = self._displayed.setdefault(key, [])
-        pieces.append(piece)
+        self._displayed.add(key, piece)
         if event.get("final") is not True:
             await self.record(session, TextStreamed(piece))
             return
-        text = "".join(self._displayed.pop(key))
-        is_whole = event.get("index") == len(pieces) - 1 or self._is_owner
+        text, count = self._displayed.take(key)
+        is_whole = event.get("index") == count - 1 or self._is_owner
         if text.strip() and is_whole and not self._is_duplicate(session, text, "hook"):
             await self.record(session, MessageCompleted(text, key=f"shown {key}"))
 

@@ -57,13 +57,13 @@ def translate_line(line: Mapping[str, Json]) -> tuple[ClientEvent, ...]:
     message = object_of(line, "message")
     is_own = line.get("isApiErrorMessage") or message.get("model") == _SYNTHETIC
     if line.get("type") == "assistant" and not is_own:
-        return (*_said(message), *_used(message))
+        return (*_message_events(message), *_usage_events(message))
     if line.get("type") == "user":
         return tuple(_results(message))
     return ()
 
 
-def _said(message: Mapping[str, Json]) -> Iterator[ClientEvent]:
+def _message_events(message: Mapping[str, Json]) -> Iterator[ClientEvent]:
     key, model = text_of(message, "id"), text_of(message, "model")
     content = message.get("content")
     for block in content if isinstance(content, list | tuple) else ():
@@ -71,7 +71,7 @@ def _said(message: Mapping[str, Json]) -> Iterator[ClientEvent]:
             yield MessageCompleted(text_of(block, "text"), model=model, key=_key("said", key))
 
 
-def _used(message: Mapping[str, Json]) -> Iterator[ClientEvent]:
+def _usage_events(message: Mapping[str, Json]) -> Iterator[ClientEvent]:
     usage, key = object_of(message, "usage"), text_of(message, "id")
     used = UsageTotal(
         count_of(usage, "input_tokens"),

@@ -37,7 +37,7 @@ def translate_hook(event: Mapping[str, Json]) -> tuple[ClientEvent, ...]:
         said = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
         return (CallFinished(call, said),)
     if name == "PostModelRequest":
-        return _used(event)
+        return _usage_events(event)
     if name in ("Stop", "Interrupt"):
         return (TurnEnded("" if name == "Stop" else "interrupted"),)
     if name in ("SessionEnd", "SubagentStop"):
@@ -58,7 +58,7 @@ def translate_line(line: Mapping[str, Json]) -> tuple[ClientEvent, ...]:
     return (MessageCompleted(text, key=f"said {key}" if key else ""),) if text.strip() else ()
 
 
-def _used(event: Mapping[str, Json]) -> tuple[ClientEvent, ...]:
+def _usage_events(event: Mapping[str, Json]) -> tuple[ClientEvent, ...]:
     usage = object_of(event, "token_usage")
     cached, written = count_of(usage, "cached_input_tokens"), count_of(usage, "cache_write_input_tokens")
     uncached = max(0, count_of(usage, "input_tokens") - cached - written)

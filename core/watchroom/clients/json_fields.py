@@ -10,7 +10,8 @@ from typing import Final
 from watchroom import validation
 from watchroom.model import Json
 
-MOST: Final = 2**53
+_MAX_NUMBER: Final = 2**53
+"""Up to here a float has every whole number."""
 
 
 def text_of(given: Mapping[str, Json], name: str) -> str:
@@ -31,7 +32,7 @@ def count_of(given: Mapping[str, Json], name: str) -> int:
     """The number under ``name`` in ``given`` of something that is counted, 0 where there is none; at most
     2^53."""
     value = given.get(name)
-    return min(max(0, value), MOST) if isinstance(value, int) and not isinstance(value, bool) else 0
+    return min(max(0, value), _MAX_NUMBER) if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def amount_of(given: Mapping[str, Json], name: str) -> float | None:
@@ -39,7 +40,7 @@ def amount_of(given: Mapping[str, Json], name: str) -> float | None:
     value = given.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if abs(value) <= MOST else None
+    return float(value) if abs(value) <= _MAX_NUMBER else None
 
 
 def dump(given: Json) -> str:

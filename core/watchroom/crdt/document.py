@@ -10,7 +10,7 @@ from watchroom.crdt.counter import PNCounter
 from watchroom.crdt.errors import FieldNotFound, InvalidSchema, InvalidState, WrongFieldType
 from watchroom.crdt.lww import LWWMap, LWWRegister
 from watchroom.crdt.orset import ORSet
-from watchroom.crdt.state_checks import check_fields, check_mapping, invalid_state, shown_name
+from watchroom.crdt.state_checks import check_fields, check_mapping, invalid_state, printable_name
 from watchroom.crdt.text import Text, is_delta
 from watchroom.model import Json
 
@@ -42,9 +42,9 @@ def check_schema(schema: object) -> dict[str, FieldType]:
     checked: dict[str, FieldType] = {}
     for name, kind in schema.items():
         if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) <= 100:
-            raise InvalidSchema(rule="schema_name", field=shown_name(str(name)))
+            raise InvalidSchema(rule="schema_name", field=printable_name(str(name)))
         if "/" in name:
-            raise InvalidSchema(rule="schema_name", field=shown_name(name))
+            raise InvalidSchema(rule="schema_name", field=printable_name(name))
         if not isinstance(kind, str) or kind not in _TYPES:
             raise InvalidSchema(rule="schema_type", field=name)
         checked[name] = _TYPES[kind]
@@ -81,7 +81,7 @@ class Document:
         """The field ``name``. Raises `FieldNotFound`."""
         found = self._fields.get(name)
         if found is None:
-            raise FieldNotFound(field=shown_name(name), known=", ".join(self.schema))
+            raise FieldNotFound(field=printable_name(name), known=", ".join(self.schema))
         return found
 
     def register(self, name: str) -> LWWRegister:

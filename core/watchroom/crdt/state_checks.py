@@ -25,7 +25,7 @@ def invalid_state(rule: str) -> InvalidState:
     return InvalidState(rule=f"state_{rule}")
 
 
-def shown_name(name: str) -> str:
+def printable_name(name: str) -> str:
     """``name`` as a refusal may quote it: short, with lone surrogates written out."""
     return name[:100].encode("utf-8", "backslashreplace").decode()
 
