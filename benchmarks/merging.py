@@ -54,15 +54,16 @@ def _has_not(text: str) -> Predicate:
 
 
 _TEXT, _CHOOSE = "as it comes in, 0", "choose:"
-_EDITING, _CHANGES, _WHOLE_FILE = "write freely", "@@ −", "for the whole file"
-_PREVIOUS, _UNDO = Key("p", "p"), Key("u", "u")
+_EDITING, _CHANGES, _WHOLE_FILE, _ASKED = "write freely", "@@ −", "for the whole file", "Whole file ─"
+_PREVIOUS, _UNDO = Key("[", "["), Key("u", "u")
 _KEYS = (
-    *(Key(each, each) for each in ("c", "i", "b", "x", "n")),
+    *(Key(each, each) for each in ("c", "i", "b", "x", "]")),
     _PREVIOUS,
     _UNDO,
-    Key("U", "U"),
-    Key("a", "a", _has(_WHOLE_FILE)),
-    Key("c after a", "c", _has_not(_WHOLE_FILE)),
+    Key("ctrl+r", "\x12"),
+    Key("A", "A", _has(_WHOLE_FILE)),
+    Key("c after A", "c", _has(_ASKED)),
+    Key("enter", "\r", lambda lines: _has_not(_ASKED)(lines) and _has_not(_WHOLE_FILE)(lines)),
     Key("e", "e", _has(_EDITING)),
     Key("a letter in the editor", "z"),
     Key("esc out of the editor", _ESCAPE, _has_not(_EDITING)),
@@ -138,51 +139,53 @@ def _joined(parts: list[list[str]]) -> str:
 def merged(folder: str, sizes: tuple[Size, ...], passes: int) -> dict[Size, dict[str, list[float]]]:
     """The seconds that each key took, in a dashboard for each size; they take turns at every key."""
     with ExitStack() as stack:
-        desks = {
-            size: Desk(stack.enter_context(Terminal([*_WATCHROOM, "open", os.path.join(folder, size.name)])))
+        dashboards = {
+            size: TimedDashboard(
+                stack.enter_context(Terminal([*_WATCHROOM, "open", os.path.join(folder, size.name)]))
+            )
             for size in sizes
         }
-        for desk in desks.values():
-            desk.starts()
+        for dashboard in dashboards.values():
+            dashboard.start()
         for name in (_OPENING, _AGAIN):
-            for desk in desks.values():
-                desk.opens(name)
+            for dashboard in dashboards.values():
+                dashboard.open_merge(name)
         for _ in range(passes):
             for key in (*_KEYS, *[_UNDO] * _STEPS):
-                for desk in desks.values():
-                    desk.presses(key)
-            for desk in desks.values():
-                desk.goes_to_the_first()
-        return {size: desk.seconds for size, desk in desks.items()}
+                for dashboard in dashboards.values():
+                    dashboard.press(key)
+            for dashboard in dashboards.values():
+                dashboard.go_to_first()
+        return {size: dashboard.seconds for size, dashboard in dashboards.items()}
 
 
-class Desk:
+class TimedDashboard:
     """A person at one terminal, and how long each of their keys took."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self.seconds: dict[str, list[float]] = {}
 
-    def starts(self) -> None:
+    def start(self) -> None:
         self._terminal.wait_for(_has(_FILE), timeout=30)
         self._terminal.settle(1)
 
-    def opens(self, name: str) -> None:
+    def open_merge(self, name: str) -> None:
         """Open the merge from the overview; before that, leave it if it is open."""
         if self.seconds:
-            self.presses(Key("esc out of the merge", _ESCAPE, _has_not(_CHOOSE)), count=False)
-            self.presses(Key("overview", "1", _has("Needs you")), count=False)
-        self.presses(Key(name, "!", lambda lines: _has(_TEXT)(lines) and _has(_CHOOSE)(lines)))
+            self.press(Key("esc out of the merge", _ESCAPE, _has_not(_CHOOSE)), count=False)
+            self.press(Key("overview", "1", _has("Needs you")), count=False)
+        self.press(Key(name, "!", lambda lines: _has(_TEXT)(lines) and _has(_CHOOSE)(lines)))
 
-    def goes_to_the_first(self) -> None:
+    def go_to_first(self) -> None:
         """The way back to where the keys began."""
         while not _has("region 1 of")(self._terminal.screen()):
-            self.presses(_PREVIOUS)
+            self.press(_PREVIOUS)
 
-    def presses(self, key: Key, *, count: bool = True) -> None:
+    def press(self, key: Key, *, count: bool = True) -> None:
         before = _text(self._terminal.screen())
         sent = self._terminal.send(key.typed)
-        answered = self._terminal.wait_until_it_stands(
+        answered = self._terminal.wait_until_stable(
             key.shown or (lambda lines: _text(lines) != before), _text, timeout=30
         )
         if count:

@@ -198,7 +198,7 @@ class Terminal:
         """The moment when ``text`` stood on one line of the screen. Raises `NotSeen`."""
         return self.wait_for(lambda lines: any(text in line for line in lines), what=text, timeout=timeout)
 
-    def wait_until_it_stands(
+    def wait_until_stable(
         self, holds: Predicate, look: Look, *, quiet: float = 0.15, timeout: float = 10
     ) -> float:
         """The moment from which what ``look`` sees of the screen stood as it stays, with ``holds`` true: when
