@@ -14,6 +14,7 @@ import watchroom_tui
 from rich.style import Style
 from textual.app import App, ComposeResult
 from watchroom.texts import Catalogue
+from watchroom_tui.formatters.actor_class import AgentColours
 from watchroom_tui.theme import DARK, THEMES
 from watchroom_tui.widgets.line_widget import StyleRegistry
 from watchroom_tui.widgets.markdown_view import MarkdownView
@@ -30,6 +31,7 @@ class BoardApp(App[None]):
     def __init__(self, data: bytes = b"") -> None:
         super().__init__()
         self.line_styles: dict[str, Style] = {}
+        self.agent_colours = AgentColours()
         self.texts = Catalogue("pane.preview = 'Preview'\nempty.preview = 'Nothing to show.'")
         self.data = data
         self.updates = 0

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.style import Style
 from textual import work
 from textual.app import SystemCommand
-from textual.message import Message
 from textual.screen import Screen
 from textual.worker import WorkerFailed
 from watchroom.journal import Journal
@@ -34,6 +33,7 @@ from watchroom_tui.alerts.monitor import AlertMonitor
 from watchroom_tui.alerts.policy import AlertMode
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import DraftStore
+from watchroom_tui.formatters.actor_class import AgentColours
 from watchroom_tui.keymap import changed_actions, palette_title
 from watchroom_tui.localization import load_texts
 from watchroom_tui.sanitize import sanitize
@@ -47,6 +47,7 @@ from watchroom_tui.services.replay import ReplayApp
 from watchroom_tui.services.start_up import load_screens, resume_collector
 from watchroom_tui.theme import DARK, LIGHT, THEMES
 from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.line_widget import assign_colours
 from watchroom_tui.widgets.scrollable import ScrollableWidget
 
 if TYPE_CHECKING:
@@ -127,14 +128,15 @@ class WatchroomApp(ReplayApp):
         self._acts: set[Task[Mapping[str, Json] | None]] = set()
         self.feed = Feed(
             journal,
-            lambda model, progress: self._from_feed(ModelChanged(model, progress)),
+            lambda model, progress: self.post_message(ModelChanged(model, progress)),
             until=until,
-            show_outage=lambda since: self._from_feed(OutageChanged(since)),
+            show_outage=lambda since: self.post_message(OutageChanged(since)),
         )
         self.outage: int | None = None
         """Since when the journal's server does not answer."""
         self.alert_monitor = AlertMonitor(self, alerts)
         self.line_styles: dict[str, Style] = {}
+        self.agent_colours = AgentColours()
         for theme in THEMES[depth]:
             self.register_theme(theme)
         # Without the watcher, which would have every stylesheet parsed once more before the first paint.
@@ -144,6 +146,7 @@ class WatchroomApp(ReplayApp):
         self.stylesheet.set_variables(self.get_css_variables())
         self.newest_model, self.progress = self.feed.read_initial_model()
         self.model = self.newest_model
+        self.agent_colours.assign(each.agent.id for each in self.newest_model.agents)
 
     def get_default_screen(self) -> Screen[None]:
         return _make_screen(self.DEFAULT_MODE)
@@ -223,11 +226,9 @@ class WatchroomApp(ReplayApp):
         await self._is_open.wait()
         return self.workspace
 
-    def _from_feed(self, message: Message) -> None:
-        self.post_message(message)
-
     def on_model_changed(self, message: ModelChanged) -> None:
         self.newest_model = message.model
+        assign_colours(self, (each.agent.id for each in self.newest_model.agents))
         if self._replayed is None:
             self.model = message.model
         self.progress = message.progress

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from watchroom.texts import Catalogue, Language
 
     from watchroom_tui.actions import Scope
+    from watchroom_tui.formatters.actor_class import AgentColours
     from watchroom_tui.worker.process import WorkerProcess
 
 T = TypeVar("T")
@@ -181,6 +182,7 @@ class Dashboard(Protocol):
     filters: dict[str, str]
     """What lists are filtered by, by ``screen.list``."""
     line_styles: dict[str, Style]
+    agent_colours: AgentColours
 
     @property
     def navigator(self) -> Navigation: ...

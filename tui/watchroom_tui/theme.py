@@ -13,24 +13,25 @@ LIGHT: Final = "watchroom-light"
 ColorDepth: TypeAlias = Literal["16", "256", "full"]
 """How many colours a terminal has. Of 16 it is its own, on its own ground."""
 
+# In the order in which `AgentColours` gives them out: the first three differ the most, then the first six.
 _DARK_AGENTS: Final = [
-    *("#7cb7ff", "#7fd99a", "#f2c14e", "#ff9e80", "#c9a0ff", "#5fd7d7"),
-    *("#f59ac8", "#b7d36b", "#9fb4ff", "#e3a869", "#6fe0b5", "#dba6a6"),
+    *("#f2c14e", "#7cb7ff", "#c9a0ff", "#7fd99a", "#5fd7d7", "#ff9e80"),
+    *("#e3a869", "#9fb4ff", "#f59ac8", "#b7d36b", "#6fe0b5", "#dba6a6"),
 ]
 _LIGHT_AGENTS: Final = [
-    *("#1a5fb4", "#156530", "#8a5a00", "#a53a16", "#7a35c2", "#0a6475"),
-    *("#b0246f", "#4d6617", "#3f51b5", "#8b5a2b", "#0b644d", "#8c3b3b"),
+    *("#8a5a00", "#1a5fb4", "#7a35c2", "#156530", "#0a6475", "#a53a16"),
+    *("#8b5a2b", "#3f51b5", "#b0246f", "#4d6617", "#0b644d", "#8c3b3b"),
 ]
 _DARK_AGENTS_OF_256: Final = [
-    *("#87afff", "#87d787", "#ffd75f", "#ffaf87", "#d7afff", "#5fd7d7"),
-    *("#ff87d7", "#afd75f", "#afafff", "#d7af5f", "#5fd7af", "#d7afaf"),
+    *("#ffd75f", "#87afff", "#d7afff", "#87d787", "#5fd7d7", "#ffaf87"),
+    *("#d7af5f", "#afafff", "#ff87d7", "#afd75f", "#5fd7af", "#d7afaf"),
 ]
 _LIGHT_AGENTS_OF_256: Final = [
-    *("#005faf", "#005f00", "#5f5f00", "#af005f", "#8700d7", "#005f5f"),
-    *("#87005f", "#303030", "#0000d7", "#5f0000", "#5f5f5f", "#870000"),
+    *("#5f5f00", "#005faf", "#8700d7", "#005f00", "#005f5f", "#af005f"),
+    *("#5f0000", "#0000d7", "#87005f", "#303030", "#5f5f5f", "#870000"),
 ]
 _DARK_AGENTS_OF_16: Final = [
-    *("bright_cyan", "green", "bright_yellow", "bright_magenta", "cyan", "bright_green"),
+    *("bright_cyan", "green", "bright_yellow", "cyan", "bright_green", "bright_magenta"),
 ]
 _LIGHT_AGENTS_OF_16: Final = ["blue", "magenta", "black"]
 _AGENTS: Final = 12

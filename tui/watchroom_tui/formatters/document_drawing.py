@@ -201,8 +201,7 @@ class _Field(NamedTuple):
 
 
 def _style(run: Run) -> str:
-    name = agent_class(run.agent) if run.agent else ""
-    return f"{name}-new" if run.is_new and name.startswith("agent-") else name
+    return agent_class(run.agent, "-new" if run.is_new else "") if run.agent else ""
 
 
 def _by(value: AttributedValue) -> list[Span]:

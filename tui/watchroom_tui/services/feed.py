@@ -39,10 +39,10 @@ class Feed:
     def __init__(
         self,
         journal: Journal,
-        show: Callable[[Model, float], None],
+        show: Callable[[Model, float], object],
         *,
         until: int | None = None,
-        show_outage: Callable[[int | None], None] = lambda _: None,
+        show_outage: Callable[[int | None], object] = lambda _: None,
     ) -> None:
         self._journal = journal
         self._show = show

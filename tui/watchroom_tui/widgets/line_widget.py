@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol, cast
 
 from rich.cells import cell_len
@@ -15,7 +15,7 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from watchroom_tui.formatters.actor_class import AGENT_COLOURS
+from watchroom_tui.formatters.actor_class import AGENT_COLOURS, AgentColours
 from watchroom_tui.formatters.styled_text import Line
 from watchroom_tui.sanitize import sanitize
 
@@ -184,7 +184,10 @@ class StyledApp(Protocol):
     """An app that keeps the styles that were worked out, and has a `StyleRegistry` in its lowest screen."""
 
     line_styles: dict[str, Style]
-    screen_stack: Sequence[Widget]
+    agent_colours: AgentColours
+
+    @property
+    def screen_stack(self) -> Sequence[Widget]: ...
 
 
 def styled_app(widget: Widget) -> StyledApp:
@@ -197,8 +200,18 @@ def style_named(widget: Widget, name: str) -> Style:
     style = app.line_styles.get(name)
     if style is None:
         palette = app.screen_stack[0].query_one(StyleRegistry)
-        style = app.line_styles[name] = palette.style_of(name)
+        style = app.line_styles[name] = palette.style_of(app.agent_colours.find_class(name))
     return style
+
+
+def assign_colours(app: StyledApp, agents: Iterable[str]) -> None:
+    """Give ``agents``, ids in the order of their registration, their colours; what shows one of them in
+    another colour is drawn anew."""
+    if app.agent_colours.assign(agents):
+        app.line_styles.clear()
+        for widget in (each for screen in app.screen_stack for each in screen.query(LineWidget)):
+            widget.notify_style_update()
+            widget.refresh()
 
 
 def content(text: str) -> Content:

@@ -1,0 +1,88 @@
+"""The colours of agents: each has its own while there are enough, the same in every view and at every moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from calls import ok
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.color import Color
+from tui.driver import User, dashboard, past
+from watchroom import Agent, Workspace
+from watchroom_tui.formatters.actor_class import AGENT_COLOURS, AgentColours, agent_class
+from watchroom_tui.theme import THEMES, ColorDepth
+from watchroom_tui.widgets.line_widget import style_named
+
+ALIKE = ("architect", "coder", "writer")
+"""Their ids alone would give the first and the last the same colour."""
+
+
+def numbers(agents: Sequence[str]) -> list[int]:
+    colours = AgentColours()
+    colours.assign(agents)
+    return [colours.number_of(each) for each in agents]
+
+
+@given(st.lists(st.text("abcdef", min_size=1), unique=True, max_size=AGENT_COLOURS))
+@pytest.mark.parametrize("depth", THEMES)
+@pytest.mark.parametrize("is_light", [False, True], ids=["dark", "light"])
+def test_no_two_agents_have_one_colour_while_there_are_enough(
+    depth: ColorDepth, is_light: bool, agents: Sequence[str]
+) -> None:
+    variables = THEMES[depth][is_light].variables
+    distinct = len({variables[f"agent-{number}"] for number in range(AGENT_COLOURS)})
+    shown = [variables[f"agent-{number}"] for number in numbers(agents)[:distinct]]
+    assert len({*shown}) == len(shown)
+
+
+@given(st.lists(st.text("abcdef", min_size=1), unique=True), st.data())
+def test_an_agent_keeps_its_colour_when_others_come(agents: Sequence[str], data: st.DataObject) -> None:
+    earlier = data.draw(st.integers(0, len(agents)))
+    colours = AgentColours()
+    colours.assign(agents[:earlier])
+    before = [colours.number_of(each) for each in agents[:earlier]]
+    colours.assign(agents)
+    assert [colours.number_of(each) for each in agents] == numbers(agents)
+    assert numbers(agents)[:earlier] == before
+
+
+@pytest.mark.parametrize("actor", ["two words", "", " error", "a:agent dim"])
+def test_an_actor_whose_name_is_no_id_has_a_colour_as_well(actor: str) -> None:
+    assert AgentColours().find_class(agent_class(actor)) in {f"agent-{n}" for n in range(AGENT_COLOURS)}
+
+
+def test_only_agents_are_given_colours_of_agents() -> None:
+    for actor, name in (("human:dana", "human"), ("outside", "outside"), ("system", "system")):
+        assert AgentColours().find_class(agent_class(actor)) == name
+
+
+def colours_of(user: User, agents: Sequence[str]) -> list[Color | None]:
+    return [style_named(user.app.screen, agent_class(each)).color for each in agents]
+
+
+async def test_agents_whose_ids_are_alike_differ_and_keep_their_colours(root: Path) -> None:
+    with Workspace.open(root, agents=[*ALIKE]) as workspace:
+        ok(workspace.tools("writer"), "save_to_my_workspace", filename="a.md", content="mine")
+        then = workspace.journal.last_seq()
+        async with dashboard(workspace) as user:
+            found = colours_of(user, ALIKE)
+            assert len({*found}) == len(ALIKE)
+            workspace.register([Agent("reviewer")])
+            await user.has_taken_in(workspace)
+            assert len({*colours_of(user, [*ALIKE, "reviewer"])}) == len(ALIKE) + 1
+            assert colours_of(user, ALIKE) == found
+        async with past(workspace.journal, then) as user:
+            assert colours_of(user, ALIKE) == found
+
+
+async def test_what_was_drawn_before_an_agent_was_registered_is_drawn_anew(root: Path) -> None:
+    with Workspace.open(root, agents=["architect"]) as workspace:
+        async with dashboard(workspace) as user:
+            # As one that is not registered it has the colour that its id alone gives it: the other's.
+            assert len({*colours_of(user, ["architect", "writer"])}) == 1
+            workspace.register([Agent("writer")])
+            await user.has_taken_in(workspace)
+            assert len({*colours_of(user, ["architect", "writer"])}) == 2
