@@ -214,9 +214,12 @@ class LineView(ScrollableWidget):
             return None
         known = self._heights if self._measured_at == width else {}
         self._measured_at, self._heights = width, {}
-        starts, characters = [0], 0
+        starts, characters, columns = [0], 0, drawing.columns
+        # Worked out once: the area that lines are drawn in is dear to ask for, row by row.
+        for_column = (width - columns + 1) // columns
         for index in range(len(drawing)):
-            space, texts = self._space(drawing, index), tuple(drawing.cell_texts(index))
+            space = max(1, for_column - drawing.gutter(index))
+            texts = tuple(drawing.cell_texts(index))
             characters += sum(map(len, texts))
             if characters > 100 * MOST_WRAPPED:
                 return None
