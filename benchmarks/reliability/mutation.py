@@ -34,6 +34,8 @@ ROOT: Final = Path(__file__).parents[2]
 CORE: Final = "core/watchroom"
 TESTS: Final = (
     "crdt",
+    "editing",
+    "history",
     "hostile",
     "journal",
     "laws",
@@ -41,10 +43,15 @@ TESTS: Final = (
     "people",
     "policy",
     "projections",
+    "queries",
+    "realtime",
     "requirements",
     "reverts",
     "rules",
+    "runtime",
+    "serving",
     "toolbox",
+    "transparency",
 )
 PROCESSES: Final = 2
 LONGEST: Final = 60.0
