@@ -46,6 +46,8 @@ _SHARED_FILES: Final = "collaborative/current"
 _PATIENCE: Final = 300.0
 _BEGINNING: Final = 10.0
 """Seconds in which a worker has opened the workspace."""
+_LETTING_GO: Final = 5.0
+"""Seconds in which strace lets go of a worker."""
 _FAULTS: Final = (
     "fdatasync,fsync:error=EIO",
     "pwrite64:error=ENOSPC",
@@ -154,6 +156,11 @@ class Tormentor:
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as strace:
             time.sleep(self._chance.uniform(0.2, 0.5))
             strace.terminate()
+            try:
+                strace.wait(_LETTING_GO)
+            except subprocess.TimeoutExpired:
+                # It waits for a thread that waits for its vfork, which strace has stopped itself.
+                strace.kill()
         self._report.done["faults of the disk"] += 1
 
     def kill_all(self) -> None:
