@@ -73,6 +73,8 @@ _CLOSER: Final = re.compile(rb"[ ]{0,3}(?:`+|~+)[ \t]*[\r\n]*")
 _REACH: Final = 8
 """Where parts may not be longer than so and so much, the next is looked for within so many times that."""
 _TRIES: Final = 8
+_NEAR: Final = 1000
+"""Bytes behind a doubtful line in which all is looked for to be clear again, at first."""
 
 _HTML_ENDS: Final = (
     (rb"(?i)</(script|pre|style|textarea)>", "</script>"),
@@ -222,13 +224,7 @@ class _SegmentSplitter:
         after = self._line_after(line)
         end = max(after, self._line_after(min(len(data), start + self._most)))
         if after < end:
-            safe = _SAFE.search(data, after - 1, end)
-            end = safe.end() if safe else end
-            for found in self._next.finditer(data, after - 1, end):
-                kind = found.lastgroup
-                if kind in ("atx", "fence"):
-                    end = found.start(kind)
-                    break
+            end = self._clear_after(after, end)
         if end - start > self._most:
             yield self._cut_off(start, end)
             return
@@ -251,6 +247,25 @@ class _SegmentSplitter:
             if html is None:
                 raise ValueError("a block of HTML that begins like none")
             yield self._html(opening, html)
+
+    def _clear_after(self, line: int, end: int) -> int:
+        """The first place behind ``line``, up to ``end``, where a part may begin.
+
+        It is mostly near: what lies far is looked at only where nothing nearer was found, so that many
+        doubtful lines do not each take a look at the whole text.
+        """
+        reach = _NEAR
+        while True:
+            stop = min(end, self._line_after(min(end, line + reach)))
+            safe = _SAFE.search(self._data, line - 1, stop)
+            place = safe.end() if safe else stop
+            for found in self._next.finditer(self._data, line - 1, place):
+                kind = found.lastgroup
+                if kind in ("atx", "fence"):
+                    return found.start(kind)
+            if safe or stop == end:
+                return place
+            reach *= 4
 
     def _cut_off(self, start: int, end: int) -> TextSegment:
         """What can be said of a doubtful stretch that is too long: all of its beginning stands but the last
