@@ -150,6 +150,8 @@ soup = st.one_of(mixed, even, st.text(max_size=60)).map(lambda text: text.encode
 @example(b"- " * 13 + b"a\n\xe3\x80\x80\n<a>\n- b\n- ```\n<a>\n- ```\n# c\n")
 @example(b"- a\n- a|b\n:-:|-\n\n  ===\nb\n\0\n  ===\n- c\n")
 @example(b"text\r\n<div>\r\nbar\r\n# c\r\n\r\n# d")
+@example(b" ``` `a\n" + b"*b*\n" * 100 + b"===\n")
+@example(b" ``` `a\r" + b"*b*\r" * 100 + b"===\r# c")
 def test_headings_are_those_that_the_parser_finds(data: bytes) -> None:
     assert headings(data) == parsed(data)
 

@@ -73,7 +73,7 @@ _CLOSER: Final = re.compile(rb"[ ]{0,3}(?:`+|~+)[ \t]*[\r\n]*")
 _REACH: Final = 8
 """Where parts may not be longer than so and so much, the next is looked for within so many times that."""
 _TRIES: Final = 8
-_NEAR: Final = 1000
+_NEAR: Final = 250
 """Bytes behind a doubtful line in which all is looked for to be clear again, at first."""
 
 _HTML_ENDS: Final = (
