@@ -19,8 +19,9 @@ numbers divides the next."""
 class AgentColours:
     """Which colour each agent has: none that another one has while there are fewer agents than colours.
 
-    An agent keeps what it was given. It depends on its id and on those that were registered before it, so
-    that every view, every run and every earlier moment show the same.
+    An agent keeps what it was given. It depends on its id and on those that are registered before it, so
+    that every view and every earlier moment show the same, and so does another run, unless one of those was
+    removed from the configuration in between.
     """
 
     def __init__(self) -> None:

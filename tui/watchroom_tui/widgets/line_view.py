@@ -191,10 +191,11 @@ class LineView(ScrollableWidget):
 
     # -- layout
 
-    def _space(self, drawing: Drawing, row: int) -> int:
-        """How many cells of text there are in each column of a row, beside the gutters."""
+    @staticmethod
+    def _space(drawing: Drawing, row: int, width: int) -> int:
+        """How many cells of text there are in each column of a row of ``width`` cells, beside the gutters."""
         columns = drawing.columns
-        return max(1, (self.content_area.width - columns + 1) // columns - drawing.gutter(row))
+        return max(1, (width - columns + 1) // columns - drawing.gutter(row))
 
     def _measure(self) -> None:
         """Say how far there is to scroll."""
@@ -205,8 +206,9 @@ class LineView(ScrollableWidget):
         if self._starts is not None:
             self.virtual_size = Size(0, self._starts[-1])
             return
-        hidden = max(0, drawing.longest() - self._space(drawing, len(drawing) - 1))
-        self.virtual_size = Size(self.content_area.width + hidden if hidden else 0, len(drawing))
+        width = self.content_area.width
+        hidden = max(0, drawing.longest() - self._space(drawing, len(drawing) - 1, width))
+        self.virtual_size = Size(width + hidden if hidden else 0, len(drawing))
 
     def _wrapped_starts(self, drawing: Drawing) -> list[int] | None:
         width = self.content_area.width
@@ -214,12 +216,9 @@ class LineView(ScrollableWidget):
             return None
         known = self._heights if self._measured_at == width else {}
         self._measured_at, self._heights = width, {}
-        starts, characters, columns = [0], 0, drawing.columns
-        # Worked out once: the area that lines are drawn in is dear to ask for, row by row.
-        for_column = (width - columns + 1) // columns
+        starts, characters = [0], 0
         for index in range(len(drawing)):
-            space = max(1, for_column - drawing.gutter(index))
-            texts = tuple(drawing.cell_texts(index))
+            space, texts = self._space(drawing, index, width), tuple(drawing.cell_texts(index))
             characters += sum(map(len, texts))
             if characters > 100 * MOST_WRAPPED:
                 return None
@@ -264,7 +263,7 @@ class LineView(ScrollableWidget):
         if index == self._cursor:
             under = "cursor" if self.has_focus else "cursor-idle"
         reach = left + width if self._starts is None else 100 * MOST_WRAPPED
-        space = self._space(drawing, index)
+        space = self._space(drawing, index, width)
         cells = [self._marked(cell, index) for cell in drawing.row(index, reach, is_top=y == 0)]
         strips: list[Strip] = []
         free = width
