@@ -84,9 +84,8 @@ class Workspace(Zones):
         self.platform = platform or detect_platform()
         control = os.path.join(self.root, CONTROL)
         os.makedirs(control, mode=0o700, exist_ok=True)
-        self.journal: Journal = journal or open_journal(
-            find_journal(self.root) or os.path.join(control, JOURNAL_NAME), self.platform
-        )
+        address = find_journal(self.root) or os.path.join(control, JOURNAL_NAME)
+        self.journal: Journal = journal or open_journal(address, self.platform)
         self._follower = Follower("files")
         self._commits = GroupCommit(self.journal)
         self._host = CheckoutHost(self.journal, self.root, control)
@@ -109,6 +108,8 @@ class Workspace(Zones):
             self.journal, row_address, self.record_lost_processes, AgentBreaker(store).watch
         )
 
+        self._address = address if journal is None else None
+        """Where other processes open the journal; None where it was opened elsewhere."""
         self._snapshot_row = 0
         """Up to where no snapshot is missing, as far as is known here."""
         self._snapshots = Repeater("snapshots", _SNAPSHOT_SECONDS, self._keep_snapshots)
@@ -362,11 +363,15 @@ class Workspace(Zones):
         if last - self._snapshot_row < SNAPSHOT_ROWS:
             return
         # Most journals are too short ever to need it.
+        from watchroom.projections.snapshot_process import keep_missing_apart
         from watchroom.projections.snapshots import keep_missing
 
         # Where that fails so many rows more are another try.
         self._snapshot_row = last
-        self._snapshot_row = keep_missing(self.journal, closing)
+        if self._address is None:
+            self._snapshot_row = keep_missing(self.journal, closing)
+        else:
+            self._snapshot_row = keep_missing_apart(self.journal, self._address, closing)
 
     @property
     def search_index(self) -> SearchIndex:

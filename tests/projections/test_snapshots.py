@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 from projections.folding import folded
+from watchroom.errors import JournalError
 from watchroom.journal import Journal, Snapshot, SqliteJournal
 from watchroom.journal.memory import MemoryJournal
 from watchroom.journal.snapshots import FEWEST_SNAPSHOTS, MOST_BYTES, MOST_SNAPSHOTS, most_snapshots
 from watchroom.model import Draft, Note, Write
 from watchroom.projections import Fold, keep_missing, open_fold
+from watchroom.projections.snapshot_process import keep_missing_apart
 from watchroom.projections.snapshots import CLAIM
 
 EVERY = 20
@@ -96,6 +98,43 @@ def test_who_has_not_claimed_it_keeps_none(journal: Journal) -> None:
     assert kept(journal) == []
     assert keep(journal) == kept(journal)[0]
     assert kept(journal)
+
+
+def test_another_process_keeps_the_same_snapshots(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with closing(SqliteJournal(path)) as journal, closing(MemoryJournal()) as other:
+        fill(journal)
+        fill(other)
+        assert keep_missing_apart(journal, str(path), Event(), EVERY) == keep(other) > 0
+        assert kept(journal) == kept(other) != []
+        assert finished(journal, open_fold(journal)).model() == folded(journal)
+
+
+def test_no_other_process_keeps_what_somebody_has_claimed(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with closing(SqliteJournal(path)) as journal:
+        fill(journal)
+        with journal.claim(CLAIM):
+            # Not even its start is tried, which would fail.
+            assert keep_missing_apart(journal, "unknown://", Event(), EVERY) == 0
+        assert kept(journal) == []
+
+
+def test_a_process_that_keeps_snapshots_ends_when_it_is_asked_to(tmp_path: Path) -> None:
+    path, stopping = tmp_path / "journal.db", Event()
+    stopping.set()
+    with closing(SqliteJournal(path)) as journal:
+        fill(journal, 4_000)
+        assert keep_missing_apart(journal, str(path), stopping, EVERY) < journal.last_seq() - EVERY
+        assert not journal.is_claimed(CLAIM)
+
+
+def test_a_process_that_cannot_keep_snapshots_says_why(tmp_path: Path) -> None:
+    with (
+        closing(SqliteJournal(tmp_path / "journal.db")) as journal,
+        pytest.raises(JournalError, match=r"status 1: .*no journal answers to unknown://"),
+    ):
+        keep_missing_apart(journal, "unknown://", Event(), EVERY)
 
 
 def repacked(data: bytes, change: Callable[[Any], Any]) -> bytes:
