@@ -6,7 +6,7 @@ import asyncio
 import re
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 from textual import events
@@ -87,7 +87,7 @@ class LineView(ScrollableWidget):
         before = 0 if is_another or self._cursor is None else self._cursor
         self._subject, self._drawing = subject, drawing
         self._cursor = min(before, len(drawing) - 1) if with_cursor and len(drawing) else None
-        self._measure()
+        self.virtual_size = self._measure(drawing)
         self._entitle(title)
         if is_another:
             self._matching_row = None
@@ -197,25 +197,29 @@ class LineView(ScrollableWidget):
         columns = drawing.columns
         return max(1, (width - columns + 1) // columns - drawing.gutter(row))
 
-    def _measure(self) -> None:
-        """Say how far there is to scroll."""
-        drawing = self._drawing
-        if drawing is None:
-            return
-        self._starts = self._wrapped_starts(drawing)
+    def _measure(self, drawing: Drawing) -> Size:
+        """How far there is to scroll: before the first layout, as if nothing were wrapped."""
+        width = self._width_for(drawing)
+        known = self._heights if self._measured_at == width else {}
+        self._measured_at = width
+        self._starts = self._wrapped_starts(drawing, width, known) if width else None
         if self._starts is not None:
-            self.virtual_size = Size(0, self._starts[-1])
-            return
-        width = self.content_area.width
-        hidden = max(0, drawing.longest() - self._space(drawing, len(drawing) - 1, width))
-        self.virtual_size = Size(width + hidden if hidden else 0, len(drawing))
+            return Size(0, self._starts[-1])
+        hidden = max(0, drawing.longest() - self._space(drawing, len(drawing) - 1, width)) if width else 0
+        return Size(width + hidden if hidden else 0, len(drawing))
 
-    def _wrapped_starts(self, drawing: Drawing) -> list[int] | None:
-        width = self.content_area.width
+    def _width_for(self, drawing: Drawing) -> int:
+        """How many cells the lines have beside the scrollbar that stands there or is to come."""
+        width, height = self.container_size
+        has_bar = self.show_vertical_scrollbar or len(drawing) > height
+        return max(0, width - self.styles.scrollbar_size_vertical) if has_bar else width
+
+    def _wrapped_starts(
+        self, drawing: Drawing, width: int, known: Mapping[tuple[int, tuple[str, ...]], int]
+    ) -> list[int] | None:
+        self._heights = {}
         if len(drawing) > MOST_WRAPPED:
             return None
-        known = self._heights if self._measured_at == width else {}
-        self._measured_at, self._heights = width, {}
         starts, characters = [0], 0
         for index in range(len(drawing)):
             space, texts = self._space(drawing, index, width), tuple(drawing.cell_texts(index))
@@ -237,12 +241,28 @@ class LineView(ScrollableWidget):
     def _line_of(self, row: int) -> int:
         return row if self._starts is None else self._starts[row]
 
+    def _scroll_update(self, virtual_size: Size) -> None:
+        # Textual calls it in each layout, before it paints: what is measured here shows at once as it stays.
+        self._fit_width()
+        super()._scroll_update(self.virtual_size)
+        if self._fit_width():
+            super()._scroll_update(self.virtual_size)
+
+    def _fit_width(self) -> bool:
+        """Measure the lines for the width that there is; False if that is done."""
+        drawing = self._drawing
+        if drawing is None or self._measured_at == self._width_for(drawing):
+            return False
+        # Without another layout: nothing around this depends on it.
+        self.set_reactive(LineView.virtual_size, self._measure(drawing))
+        self._set_dirty()
+        self._show_foot()
+        return True
+
     def on_resize(self) -> None:
-        self._measure()
         self._show_foot()
         if self._cursor is not None:
             self._show_cursor()
-        self.refresh()
 
     def watch_show_vertical_scrollbar(self) -> None:
         # Its cell is one less to write in, and no event says so.
@@ -330,10 +350,14 @@ class LineView(ScrollableWidget):
             self.scroll_to(y=min(first, last - height + 1), animate=False, immediate=True)
 
     def on_focus(self) -> None:
-        self.refresh()
+        self._refresh_cursor()
 
     def on_blur(self) -> None:
-        self.refresh()
+        self._refresh_cursor()
+
+    def _refresh_cursor(self) -> None:
+        if self._cursor is not None:
+            self.refresh()
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)

@@ -29,6 +29,7 @@ class ScrollableWidget(LineWidget, ScrollView, can_focus=True):
     """Whether its text can be searched and copied."""
 
     _sought = ""
+    _shown_foot = ""
     _match_count: int | None = None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -114,7 +115,9 @@ class ScrollableWidget(LineWidget, ScrollView, can_focus=True):
             text = f"/{sanitize(self._sought)}"
             if self._match_count is not None:
                 text += " · " + texts_of(self)("view.matches", count=self._match_count)
-        self.border_subtitle = content(text) if text else None
+        if text != self._shown_foot:
+            self._shown_foot = text
+            self.border_subtitle = content(text) if text else None
 
     # -- copying
 

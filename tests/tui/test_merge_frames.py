@@ -1,0 +1,53 @@
+"""The merge screen answers a key with one frame: what it draws first stays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tui.driver import User, dashboard
+from tui.pictures import at_rest
+from tui.team import PLAN, opens_merge
+from watchroom import Toolbox, Workspace
+
+SCROLLBARS = str.maketrans("▁▂▃▄▅▆▇█", " " * 8)
+LINES = 200
+
+
+def long_conflict(alice: Toolbox, bob: Toolbox) -> None:
+    """Every tenth line differs between the two; some lines are longer than the screen is wide."""
+    base = [f"line {number} {'of words ' * (number % 3 * 10)}\n" for number in range(LINES)]
+    for toolbox, name, expected in ((alice, "", 0), (alice, "alice: ", 1), (bob, "bob: ", 1)):
+        text = "".join(name * (number % 10 == 5) + line for number, line in enumerate(base))
+        toolbox.dispatch_tool_call(
+            "collab_write",
+            {"filepath": PLAN, "content": text, "message": "long", "expected_version": expected},
+        )
+
+
+async def frames_after(user: User, key: str) -> Sequence[Sequence[str]]:
+    """Each screen that is drawn from ``key`` on, without its first line, which has the clock, and scrollbars."""
+    frames: list[Sequence[str]] = []
+    count = user.app.post_display_hook
+
+    def keep() -> None:
+        count()
+        frames.append([line.translate(SCROLLBARS) for line in user.lines()[1:]])
+
+    user.app.post_display_hook = keep  # type: ignore[method-assign]
+    await user.press(key)
+    await at_rest(user)
+    user.app.post_display_hook = count  # type: ignore[method-assign]
+    return frames
+
+
+async def test_the_difference_is_drawn_at_first_as_it_stays(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    long_conflict(alice, bob)
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.press("A", "i")
+        *frames, last = await frames_after(user, "d")
+        assert user.place == "PreviewDialog"
+        assert "@@ −3,7 +3,7 @@" in last[0]
+        assert [frame for frame in frames if frame != last and "@@" in "".join(frame)] == []
