@@ -8,6 +8,7 @@ from tui.driver import User, dashboard
 from tui.pictures import at_rest
 from tui.team import PLAN, opens_merge
 from watchroom import Toolbox, Workspace
+from watchroom_tui.widgets.scrollable import ScrollableWidget
 
 SCROLLBARS = str.maketrans("▁▂▃▄▅▆▇█", " " * 8)
 LINES = 200
@@ -51,3 +52,18 @@ async def test_the_difference_is_drawn_at_first_as_it_stays(
         assert user.place == "PreviewDialog"
         assert "@@ −3,7 +3,7 @@" in last[0]
         assert [frame for frame in frames if frame != last and "@@" in "".join(frame)] == []
+
+
+async def test_the_other_panes_scroll_before_anything_is_drawn(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    long_conflict(alice, bob)
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        screen = user.app.screen
+        panes = [screen.query_one(f"#{each}", ScrollableWidget) for each in ("current", "result", "incoming")]
+        panes[0].action_scroll_to_end(0)
+        for turn, pane in enumerate(panes, 1):
+            pane.action_scroll_by(30)
+            pane.action_scroll_sideways(5)
+            assert [each.scroll_offset for each in panes] == [(5 * turn, 30 * turn)] * 3

@@ -16,7 +16,6 @@ from textual import events
 from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 from watchroom.merge import Lines, Region, Regions, find_changed_words
 
 from watchroom_tui.formatters.diff_drawing import NO_END
@@ -42,17 +41,6 @@ MEASURED: Final = 2000
 class RegionPane(ScrollableWidget):
     """One text of a merge, region by region."""
 
-    class Moved(Message):
-        """The person has scrolled: the other panes should follow."""
-
-        def __init__(self, pane: RegionPane) -> None:
-            super().__init__()
-            self.pane = pane
-
-        @property
-        def control(self) -> Widget:
-            return self.pane
-
     class Pointed(Message):
         """A region was clicked."""
 
@@ -62,6 +50,9 @@ class RegionPane(ScrollableWidget):
 
     def __init__(self, *, id: str, classes: str = "pane") -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
+        self.others: Sequence[RegionPane] = ()
+        """The panes that follow where the person scrolls this one, at once: a message would come a frame
+        later."""
         self._regions: Regions = ()
         self._layout = RegionLayout(())
         self._numbers = [0]
@@ -148,15 +139,16 @@ class RegionPane(ScrollableWidget):
         super().watch_scroll_y(old_value, new_value)
         # Textual leaves it where it was as long as it is not shown.
         self.vertical_scrollbar.position = new_value
-        self._post_moved(old_value, new_value)
+        self._lead(old_value, new_value)
 
     def watch_scroll_x(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_x(old_value, new_value)
-        self._post_moved(old_value, new_value)
+        self._lead(old_value, new_value)
 
-    def _post_moved(self, before: float, after: float) -> None:
+    def _lead(self, before: float, after: float) -> None:
         if self._regions and not self._follows and before != after:
-            self.post_message(self.Moved(self))
+            for pane in self.others:
+                pane.follow(self)
 
     def _measure(self, regions: Regions) -> None:
         """Know how far there is to scroll sideways: in all panes as far as the longest line of any of them.

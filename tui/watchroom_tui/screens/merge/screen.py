@@ -69,6 +69,9 @@ class MergeScreen(BaseScreen):
         yield editor
 
     def prepare(self) -> None:
+        panes = self._text_panes
+        for pane in panes:
+            pane.others = [each for each in panes if each is not pane]
         self.load_merge()
 
     @work(group="merge")
@@ -219,12 +222,6 @@ class MergeScreen(BaseScreen):
         if self._draft is not None:
             for pane in self._text_panes:
                 pane.reveal(self._draft.state.at)
-
-    @on(RegionPane.Moved)
-    def follow(self, event: RegionPane.Moved) -> None:
-        for pane in self._text_panes:
-            if pane is not event.pane:
-                pane.follow(event.pane)
 
     def _put_in_front(self, pane: Widget) -> None:
         """All panes show here at every size."""
