@@ -10,7 +10,6 @@ from tui.team import PLAN, opens_merge
 from watchroom import Toolbox, Workspace
 from watchroom_tui.widgets.scrollable import ScrollableWidget
 
-SCROLLBARS = str.maketrans("▁▂▃▄▅▆▇█", " " * 8)
 LINES = 200
 
 
@@ -26,13 +25,14 @@ def long_conflict(alice: Toolbox, bob: Toolbox) -> None:
 
 
 async def frames_after(user: User, key: str) -> Sequence[Sequence[str]]:
-    """Each screen that is drawn from ``key`` on, without its first line, which has the clock, and scrollbars."""
+    """Each screen that is drawn from ``key`` on, without its first line, which has the clock, and the columns
+    of its scrollbars, which Textual lays out a frame later."""
     frames: list[Sequence[str]] = []
     count = user.app.post_display_hook
 
     def keep() -> None:
         count()
-        frames.append([line.translate(SCROLLBARS) for line in user.lines()[1:]])
+        frames.append([line[:-2] for line in user.lines()[1:]])
 
     user.app.post_display_hook = keep  # type: ignore[method-assign]
     await user.press(key)
@@ -67,3 +67,19 @@ async def test_the_other_panes_scroll_before_anything_is_drawn(
             pane.action_scroll_by(30)
             pane.action_scroll_sideways(5)
             assert [each.scroll_offset for each in panes] == [(5 * turn, 30 * turn)] * 3
+
+
+async def test_the_editor_is_drawn_at_first_as_it_stays(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    long_conflict(alice, bob)
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.press(*["right_square_bracket"] * 4)
+        for _ in range(2):
+            *frames, last = await frames_after(user, "e")
+            shown = [at for at, line in enumerate(last) if "alice: line 45" in line]
+            assert len(last) // 2 < shown[-1] < len(last) - 2
+            assert [frame for frame in frames if frame != last and "write freely" in "".join(frame)] == []
+            *frames, last = await frames_after(user, "escape")
+            assert [frame for frame in frames if frame != last and "‹ choose" in "".join(frame)] == []

@@ -144,6 +144,9 @@ def test_long_unchanged_text_beside_a_conflict_is_cut_for_the_editor() -> None:
     window = state.regions[start:end]
     assert [len(each.base) for each in window] == [10, 1, 10]
     assert state.regions[state.at].is_open
+    before = state.regions
+    state.window(40)
+    assert state.regions is before, "there is nothing left to cut, so nothing is drawn anew"
 
 
 def joined_side(state: MergeState, side: str) -> str:

@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.widgets import Input
 
 from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.dialogs.base import Dialog, ModalDialog
 from watchroom_tui.formatters.diff_drawing import DiffDrawing
+from watchroom_tui.widgets.containers import Vertical
 from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.line_widget import content
 
 
 class PreviewDialog(Dialog):
     """What a commit would change."""
+
+    BLANK = True
 
     def __init__(self, changes: DiffDrawing, title: str) -> None:
         super().__init__()
@@ -35,6 +37,7 @@ class CommitDialog(ModalDialog[str | None]):
 
     BINDINGS = bindings("commit")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("commit",)
+    BLANK = True
 
     def __init__(self, changes: DiffDrawing, title: str, message: str) -> None:
         """``message`` is safe already."""

@@ -6,6 +6,7 @@ import re
 from typing import ClassVar, Final
 
 from rich.text import Text
+from textual.geometry import Size
 from textual.message import Message
 from textual.widgets import TextArea
 
@@ -52,14 +53,22 @@ class Editor(SourceArea):
         super().__init__(
             id=id, classes="pane editor", soft_wrap=False, show_line_numbers=True, tab_behavior="indent"
         )
+        self._is_opening = False
 
     def open(self, source: str, line: int) -> None:
-        """Edit ``source``, with the cursor at the start of ``line`` (counted from 0)."""
+        """Edit ``source``, with the cursor at the start of ``line`` (counted from 0), which the next layout
+        scrolls to the middle."""
         self.indent_type = "tabs" if _TABS.search(source) else "spaces"
         self.load_source(source)
         self.move_cursor((line, 0))
-        # It may just have been shown, and has its size after the next layout.
-        self.call_after_refresh(self.scroll_cursor_visible, center=True, animate=False)
+        self._is_opening = True
+
+    def _scroll_update(self, virtual_size: Size) -> None:
+        # Textual calls it in each layout, before it paints: then the editor has the size that it is shown in.
+        super()._scroll_update(virtual_size)
+        if self._is_opening:
+            self._is_opening = False
+            self.scroll_cursor_visible(center=True)
 
     @property
     def tab_text(self) -> str:

@@ -77,6 +77,8 @@ class RegionPane(ScrollableWidget):
 
     def show(self, regions: Regions, at: int) -> None:
         """Show these regions; the person is at region ``at``."""
+        if regions is self._regions and at == self._at:
+            return
         self._at = at
         is_first = not self._regions
         if regions is not self._regions:

@@ -24,6 +24,7 @@ from watchroom_tui.screens.merge.resolution import ConflictResolution
 from watchroom_tui.screens.merge.title import MergeTitle
 from watchroom_tui.widgets.containers import Horizontal
 from watchroom_tui.widgets.editor import Editor
+from watchroom_tui.widgets.frame import Footer
 from watchroom_tui.widgets.line_widget import content
 
 EDITED_LINES: Final = 300
@@ -339,19 +340,24 @@ class MergeScreen(BaseScreen):
         editor = self.query_one(Editor)
         # In one frame, not in one for the layout and one for the texts.
         with self.app.batch_update():
-            self._show_editor(True)
             editor.open(text, line)
             editor.border_title = content(self.dashboard.texts("merge.editing"))
-            editor.focus()
+            self._show_editor(True)
             self._show_regions()
 
     def _can_edit(self, draft: MergeDraft) -> bool:
         return self._edited is None and not draft.is_catching_up
 
     def _show_editor(self, is_shown: bool) -> None:
+        """Show the editor in the place of the result, or the result again, with the keys and what they do."""
+        result, editor = self.query_one(ResultPane), self.query_one(Editor)
         # Without a class, for which every style below it would be worked out anew.
-        self.query_one(ResultPane).display = not is_shown
-        self.query_one(Editor).display = is_shown
+        result.display, editor.display = not is_shown, is_shown
+        shown: Widget = editor if is_shown else result
+        # At once: with the messages of the new focus, its colours and the footer would come frames later.
+        shown.has_focus = True
+        self.set_focus(shown)
+        self.query_one(Footer).refresh()
 
     @on(Editor.Done)
     @work(exclusive=True, group="written")
@@ -365,7 +371,6 @@ class MergeScreen(BaseScreen):
         # In one frame, not in one for the layout and one for the texts.
         with self.app.batch_update():
             self._show_editor(False)
-            self.query_one(ResultPane).focus()
             self._show_regions()
             self._reveal()
         await self.merge_newer_version()

@@ -133,7 +133,8 @@ class MergeState:
         if at > 0 and _is_longer(regions[at - 1], lines):
             regions[at - 1 : at] = _cut(regions[at - 1], len(regions[at - 1].base) - lines)
             self.at += 1
-        self._regions = tuple(regions)
+        if len(regions) != len(self._regions):
+            self._regions = tuple(regions)
 
     def _show(self, regions: Regions) -> None:
         lines = sum(len(each.current) for each in self._regions[: self.at])
