@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
-from threading import Barrier
 
 import pytest
 from calls import ok, refused
 from cli.running import run
 from damage import break_text
 from watchroom import Agent, Workspace
-from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
-from watchroom.journal import SqliteJournal
-from watchroom.journal.sqlite.integrity_process import find_damage_apart
-from watchroom.model import Row, Zone
+from watchroom.model import Zone
 
 NOT_UTF8 = b"\xffA\xed\xa0\x80"
 
@@ -46,34 +39,6 @@ DAMAGES = [
 ]
 
 
-@pytest.mark.parametrize("damaged", DAMAGES[:1], indirect=True)
-def test_another_process_finds_what_this_one_does(damaged: Path) -> None:
-    path = damaged / CONTROL / JOURNAL_NAME
-    with closing(SqliteJournal(path)) as journal:
-        found = find_damage_apart(str(path))
-        assert found == journal.problems()
-        assert found is not None
-        assert [each.path for each in found] == ["plan.md"]
-    assert find_damage_apart(str(damaged / "nothing")) is None
-
-
-QUESTIONS: tuple[Callable[[SqliteJournal], Sequence[Row | None]], ...] = (
-    lambda journal: journal.rows(),
-    lambda journal: journal.rows_before(1000),
-    lambda journal: [journal.head("collab", "plan.md")],
-    lambda journal: [journal.version("collab", "plan.md", 1)],
-    lambda journal: journal.history("collab", "plan.md"),
-    lambda journal: [row for row, _ in journal.versions("collab", "plan.md")],
-)
-
-
-@pytest.mark.parametrize("damaged", DAMAGES[:1], indirect=True)
-def test_each_question_that_comes_upon_it_first_is_answered(damaged: Path) -> None:
-    for question in QUESTIONS:
-        with closing(SqliteJournal(damaged / CONTROL / JOURNAL_NAME)) as journal:
-            assert any("\ufffd" in row.message for row in question(journal) if row)
-
-
 @pytest.mark.parametrize("damaged", DAMAGES, indirect=True, ids=lambda damage: damage[0])
 def test_every_command_goes_on_and_verify_names_the_row(
     damaged: Path, capsys: pytest.CaptureFixture[str]
@@ -94,20 +59,6 @@ def test_every_command_goes_on_and_verify_names_the_row(
     status, out, _ = run(capsys, "verify", root)
     assert status == 1
     assert "cannot be read" in out
-
-
-@pytest.mark.parametrize("damaged", [("message", NOT_UTF8)], indirect=True)
-def test_threads_that_come_upon_it_at_once_all_go_on(damaged: Path) -> None:
-    def reads(journal: SqliteJournal, ready: Barrier) -> int:
-        ready.wait()
-        return len(journal.rows())
-
-    with ThreadPoolExecutor(8) as pool:
-        for _ in range(10):
-            journal, ready = SqliteJournal(Path(damaged, CONTROL, JOURNAL_NAME)), Barrier(8)
-            found = [pool.submit(reads, journal, ready) for _ in range(8)]
-            assert len({each.result() for each in found}) == 1
-            journal.close()
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])

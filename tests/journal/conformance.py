@@ -5,6 +5,7 @@ A backend conforms if `run_against_the_model` and `Conformance` pass for it: see
 
 from __future__ import annotations
 
+import inspect
 import shutil
 import tempfile
 from collections import Counter
@@ -25,8 +26,10 @@ from journal.sample import OF_EVERY_KIND, OPEN, TOPICS
 from watchroom import Outcome, Row, Zone
 from watchroom.errors import HeadsMoved
 from watchroom.journal import Journal, NoteKey, RowFilter, Snapshot
+from watchroom.journal.edits import edits, last_revert
 from watchroom.journal.snapshots import MOST_SNAPSHOTS
 from watchroom.journal.sqlite import INLINE_BYTES
+from watchroom.journal.topics import SETTLED
 from watchroom.model import UNCHECKED, Condition, Draft, Note, Write
 from watchroom.validation import sha256
 
@@ -424,6 +427,8 @@ class Conformance:
         stale = Write("human:ann", "t", "collab", "a.md", "y", expected=0)
         with pytest.raises(HeadsMoved):
             journal.append([good, stale, good._replace(path="c.md")], all_or_nothing=True)
+        with pytest.raises(HeadsMoved):
+            journal.append([stale], all_or_nothing=True)
         assert [row.path for row in journal.rows()] == ["a.md"]
         assert journal.head("collab", "b.md") is None
         (made, note) = journal.append([good, Note("human:ann", "t", "collab", "a.md")], all_or_nothing=True)
@@ -528,6 +533,134 @@ class Conformance:
         assert journal.rows_of_call("alice", "5") == journal.rows_of_call("bob", "s1/1/0") == []
         (settled,) = journal.settled("collab", "plan.md")
         assert settled.tool == "dismiss_conflict"
+
+    def test_its_questions_have_the_parameters_and_defaults_of_the_protocol(self, journal: Journal) -> None:
+        for name, method in vars(Journal).items():
+            if name.startswith("_") or not inspect.isfunction(method):
+                continue
+            asked, answered = inspect.signature(method), inspect.signature(getattr(type(journal), name))
+            assert [(each.name, each.kind, each.default) for each in asked.parameters.values()] == [
+                (each.name, each.kind, each.default) for each in answered.parameters.values()
+            ], name
+
+    def test_bounds_leave_out_what_is_before_and_behind_them(self, journal: Journal) -> None:
+        def version(actor: str, path: str = "a", zone: Zone = "collab") -> Draft:
+            return Write(actor, "t", zone, path, f"by {actor}")
+
+        made = [
+            version("bob"),
+            version("alice"),
+            version("bob"),
+            version("alice", "A", "private"),
+            *[Note("alice", "t", "collab", "a")] * 3,
+            *[Note("alice", "t", "collab", "a", "denied", "refused")] * 3,
+            *[Note("human:dana", "dismiss_conflict", "collab", "a")] * 3,
+        ]
+        rows = [each.row for each in journal.append(made)]
+        seqs = [row.seq for row in rows]
+        before, last = seqs[0] - 1, seqs[-1]
+        private = ("private", "A", 1, 1, seqs[3], (("alice", 1),))
+        assert journal.changed_paths(before, last) == [
+            ("collab", "a", 1, 3, seqs[2], (("bob", 2), ("alice", 1))),
+            private,
+        ]
+        assert journal.changed_paths(seqs[0], seqs[2], zones=["private", "collab"]) == [
+            ("collab", "a", 2, 3, seqs[2], (("alice", 1), ("bob", 1)))
+        ]
+        assert journal.changed_paths(before, last, zones=["private"]) == [private]
+        assert journal.changed_paths(seqs[3], last) == journal.changed_paths(before, last, zones=[]) == []
+
+        def versions(after: int, until: int | None, limit: int) -> list[int | None]:
+            found = journal.versions("collab", "a", after=after, until=until, limit=limit)
+            assert [content for _, content in found] == [f"by {row.actor}" for row, _ in found]
+            return [row.version for row, _ in found]
+
+        assert [
+            versions(*each) for each in ((0, None, 9), (1, 2, 9), (0, None, 2), (-1, 1, 9), (3, 9, 9))
+        ] == [
+            [1, 2, 3],
+            [2],
+            [1, 2],
+            [1],
+            [],
+        ]
+        assert journal.history("collab", "a", after_version=-1) == rows[:3]
+        assert journal.history("collab", "a", after_version=1, limit=1) == rows[1:2]
+        assert [journal.version("collab", "a", number) for number in (1, 2, 3)] == rows[:3]
+        assert journal.version("collab", "a", 0) is journal.version("collab", "a", 4) is None
+        oldest, middle, newest = rows[4:7]
+        of_note: NoteKey = ("collab", "a", "alice", "t")
+        assert journal.notes(*of_note) == [newest, middle, oldest]
+        assert journal.notes(*of_note, after=oldest.seq, until=middle.seq) == [middle]
+        assert journal.notes(*of_note, limit=2) == [newest, middle]
+        assert journal.last_note(*of_note) == newest
+        oldest, middle, newest = rows[7:10]
+        assert journal.refused("collab", "a") == [newest, middle, oldest]
+        assert journal.refused("collab", "a", after=oldest.seq, before=newest.seq) == [middle]
+        assert journal.refused("collab", "a", limit=1) == [newest]
+        oldest, middle, newest = rows[10:]
+        assert journal.settled("collab", "a", after=oldest.seq) == [newest, middle]
+        assert journal.settled("collab", "a", limit=1) == [newest]
+        assert journal.topic(SETTLED) == [newest, middle, oldest]
+        assert journal.topic(SETTLED, after=oldest.seq, until=middle.seq) == [middle]
+        assert journal.topic(SETTLED, limit=2) == [newest, middle]
+        assert journal.rows(seqs[1], until=seqs[3]) == rows[2:4]
+        assert journal.rows_before(seqs[2], limit=1) == [rows[1]]
+        assert [journal.row(seq) for seq in (0, seqs[0], last, last + 1)] == [None, rows[0], rows[-1], None]
+        times = (rows[0].time - 1, rows[0].time, rows[-1].time)
+        assert [journal.seq_at(each) for each in times] == [0, last, last]
+
+    def test_a_filter_lets_the_same_rows_pass_in_every_journal(self, journal: Journal) -> None:
+        drafts: list[Draft] = [
+            Write("alice", "t", "collab", "plan.md", "x", message="AZ@[ É"),
+            Note("bob", "u", "private", "bob/plan", "denied", "refused"),
+            Note("alice", "step", "session", "alice/s1"),
+            Note("human:dana", "say", "session", "alice/s1"),
+            Note("alice", "step", "session", "alice/s1", "failed", "broken"),
+            Note("alice", "command_output", "command", "t1/c1"),
+            Note("alice", "run_command", "command", "t1/c1"),
+            Note("system", "journal_checkpoint", "workspace", ""),
+            Note("system", "identify_workspace", "workspace", ""),
+            Note("system", "journal_checkpoint", "workspace", "", "failed", "broken"),
+            Note("alice", "journal_checkpoint", "workspace", ""),
+        ]
+        rows = [journal.append([draft])[0].row for draft in drafts]
+        expected: dict[RowFilter, list[int]] = {
+            RowFilter(actor="alice"): [0, 2, 4, 5, 6, 10],
+            RowFilter(zone="session"): [2, 3, 4],
+            RowFilter(tool="step"): [2, 4],
+            RowFilter(outcome="failed"): [4, 9],
+            RowFilter(actor="alice", outcome="failed"): [4],
+            RowFilter(path="plan"): [0, 1],
+            RowFilter(path="PLAN"): [],
+            RowFilter(after=rows[8].seq): [9, 10],
+            RowFilter(since=rows[8].time): [n for n, row in enumerate(rows) if row.time >= rows[8].time],
+            RowFilter(steps=False): [0, 1, 3, 4, 6, 9, 10],
+            RowFilter(text="az@[ É"): [0],
+            RowFilter(text="az@{ É"): [],
+            RowFilter(text="az`["): [],
+            RowFilter(text="é"): [],
+            RowFilter(text="BOB"): [1],
+            RowFilter(text="Refused"): [1],
+            RowFilter(text="RUN_"): [6],
+            RowFilter(text="Plan"): [0, 1],
+            RowFilter(): [*range(11)],
+        }
+        for only, numbers in expected.items():
+            found = journal.rows_before(journal.last_seq() + 1, only=only)
+            assert [rows.index(row) for row in reversed(found)] == numbers, only
+            assert [n for n, row in enumerate(rows) if only.admits(row)] == numbers, only
+
+    def test_edits_by_hand_are_found_newest_first_however_many_there_are(self, journal: Journal) -> None:
+        edit = Note("outside", "outside_edit", "collab", "a", "conflict", "outside_edit", content="x")
+        rows = [each.row for each in journal.append([edit] * 45)]
+        journal.append([edit._replace(path="b"), Note("human:dana", "dismiss_conflict", "collab", "a")])
+        assert [*edits(journal, "collab", "a")] == rows[::-1]
+        assert last_revert(journal, "collab", "a") == 0
+        revert = Note("human:dana", "revert_outside_edit", "collab", "a")
+        *_, (latest, _) = journal.append([revert, revert])
+        journal.append([Note("human:dana", "dismiss_conflict", "collab", "a")])
+        assert last_revert(journal, "collab", "a") == latest.seq
 
     def test_a_reader_never_sees_a_row_below_one_that_it_saw(self, journal: Journal) -> None:
         writers, each_writes = 4, 40

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import resource
-import signal
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -24,12 +22,17 @@ from journal.conformance import (
     SnapshotConformance,
     run_against_the_model,
 )
-from watchroom.errors import JournalError
-from watchroom.journal import Journal, Snapshot, SqliteJournal
-from watchroom.journal.sqlite import INLINE_BYTES
+from journal.disk import failing_disk, meddle
+from watchroom.errors import JournalError, JournalTooNew
+from watchroom.journal import Journal, Snapshot, SqliteJournal, open_to_read
+from watchroom.journal.blobs import LEAST_COUNTED, too_many
+from watchroom.journal.sqlite.blobs import BlobDatabase
+from watchroom.journal.sqlite.presence import PresenceFolder
 from watchroom.journal.sqlite.read_only import ReadOnlyJournal
-from watchroom.model import Write
+from watchroom.journal.sqlite.writer import INLINE_BYTES, last_announced_time
+from watchroom.model import Note, Write
 from watchroom.platforms import Platform
+from watchroom.validation import sha256
 
 WRITE_UNTIL_KILLED = """
 import sys
@@ -149,37 +152,226 @@ def test_snapshots_lie_beside_the_journal_and_a_damaged_or_deleted_file_of_them_
         journal.keep_snapshot("f/1", 40, b"forty")
 
 
-@contextmanager
-def failing_disk(wal: Path, *, times: int | None) -> Iterator[None]:
-    """The disk takes nothing more beyond the end of the log, so many ``times`` (None: each time)."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-
-    def work_again(*_: object) -> None:
-        nonlocal times
-        times = None if times is None else times - 1
-        if times == 0:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-    before = signal.signal(signal.SIGXFSZ, work_again)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (wal.stat().st_size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        signal.signal(signal.SIGXFSZ, before)
-
-
 def test_a_commit_that_the_disk_fails_once_is_written_again_and_one_that_fails_twice_is_no_row(
     tmp_path: Path,
 ) -> None:
     wal = tmp_path / "journal.db-wal"
     with closing(SqliteJournal(tmp_path / "journal.db")) as journal:
         journal.append([Write("ann", "t", "collab", "first", "1")])
-        with failing_disk(wal, times=1):
+        with failing_disk(wal.stat().st_size, times=1):
             (row, _), *_ = journal.append([Write("ann", "t", "collab", "second", "2" * 9000)])
         assert [row.version, journal.content(row.seq)] == [1, "2" * 9000]
-        with failing_disk(wal, times=None), pytest.raises(JournalError):
+        with failing_disk(wal.stat().st_size), pytest.raises(JournalError):
             journal.append([Write("ann", "t", "collab", "third", "3" * 90_000)])
         journal.append([Write("ann", "t", "collab", "fourth", "4")])
         assert [each.path for each in all_rows(journal)] == ["first", "second", "fourth"]
         assert journal.problems() == []
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("letter", ["x", "é", "文", "😀"])
+def test_a_content_stands_in_its_row_up_to_64_kib_and_apart_from_there_on(
+    tmp_path: Path, letter: str, batch: int
+) -> None:
+    size = len(letter.encode())
+    inline = letter * (INLINE_BYTES // size) + "." * (INLINE_BYTES % size)
+    with closing(SqliteJournal(tmp_path / "journal.db")) as journal:
+        for content in (inline, inline + "."):
+            journal.append([Write("ann", "t", "collab", "a", content)] * batch)
+        kept = [journal.content(row.seq) for row in journal.rows()]
+    assert kept == [inline] * batch + [inline + "."] * batch
+    with closing(sqlite3.connect(tmp_path / "journal.db")) as connection:
+        apart = connection.execute("SELECT content IS NULL FROM rows ORDER BY seq").fetchall()
+        ((count,),) = connection.execute("SELECT count(*) FROM contents")
+    assert [is_apart for (is_apart,) in apart] == [0] * batch + [1] * batch
+    assert count == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (b"7 1234\n", 1234),
+        (b"7 1234", 1234),
+        (b"", 0),
+        (b"7", 0),
+        (b"7 x", 0),
+        (b"7 -1", 0),
+        (b"7 1234 5", 0),
+    ],
+)
+def test_the_newest_time_is_told_by_the_lock_file_or_by_nobody(
+    tmp_path: Path, text: bytes, told: int
+) -> None:
+    lock = tmp_path / "journal.lock"
+    assert last_announced_time(str(lock)) == 0
+    lock.write_bytes(text)
+    assert last_announced_time(str(lock)) == told
+
+
+def test_a_clock_that_was_set_back_is_not_behind_the_newest_row(tmp_path: Path) -> None:
+    with closing(SqliteJournal(tmp_path / "journal.db")) as journal:
+        journal.append([Write("ann", "t", "collab", "a", "x")])
+        later = 2**62
+        meddle(tmp_path / "journal.db", "UPDATE rows SET time = ?", later)
+        for drafts in ([Write("ann", "t", "collab", "a", "y")], [Note("ann", "t", "collab", "a")]):
+            ((row, _),) = journal.append(drafts)
+            assert row.time == later
+        assert journal.now() == later
+
+
+def test_a_journal_on_a_full_disk_is_read_as_it_stands(tmp_path: Path) -> None:
+    folder = tmp_path / "a b?#%"
+    folder.mkdir()
+    path = folder / "journal.db"
+    with closing(open_to_read(path)) as journal:
+        assert type(journal) is SqliteJournal
+        journal.append([Write("ann", "t", "collab", "a", "x")])
+    with failing_disk(0), closing(open_to_read(path)) as journal:
+        rows = journal.rows()
+        refusals = []
+        for change in (
+            lambda: journal.append([Note("ann", "t", "collab", "a")]),
+            lambda: journal.keep_snapshot("f/1", 1, b""),
+            lambda: journal.keep_blobs([b""]),
+        ):
+            with pytest.raises(JournalError, match="read only") as refused:
+                change()
+            refusals.append(refused)
+    assert (len(rows), len(refusals)) == (1, 3)
+    # SQLite leaves empty files where it tried.
+    written = {each.name for each in folder.iterdir() if each.stat().st_size}
+    assert written == {"journal.db", "journal.lock"}
+
+
+def test_rows_that_stand_in_the_log_alone_are_not_passed_over(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    with closing(SqliteJournal(tmp_path / "journal.db")) as journal:
+        journal.append([Write("ann", "t", "collab", "a", "x")])
+        for name in ("journal.db", "journal.db-wal"):
+            (copy / name).write_bytes((tmp_path / name).read_bytes())
+    for opens in (open_to_read, ReadOnlyJournal):
+        with failing_disk(0), pytest.raises(JournalError):
+            opens(copy / "journal.db")
+    with closing(open_to_read(copy / "journal.db")) as journal:
+        assert len(journal.rows()) == 1
+
+
+def test_what_is_no_journal_is_not_read_as_one_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("no database" * 1000)
+    with pytest.raises(JournalError, match="not a database"):
+        open_to_read(tmp_path / "text.db")
+    SqliteJournal(tmp_path / "newer.db").close()
+    meddle(tmp_path / "newer.db", "PRAGMA user_version = 1000")
+    for opens in (open_to_read, ReadOnlyJournal, SqliteJournal):
+        with pytest.raises(JournalTooNew):
+            opens(tmp_path / "newer.db")
+    with failing_disk(0), pytest.raises(JournalTooNew):
+        open_to_read(tmp_path / "newer.db")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"no JSON",
+        b"\xff",
+        b"[1]",
+        b"{}",
+        b'{"process": 1, "machine": "m", "since": 1}',
+        b'{"process": "x", "machine": "m", "since": 1, "resume": ""}',
+        b'{"process": [], "machine": "m", "since": 1, "resume": ""}',
+    ],
+)
+def test_a_file_that_is_no_lease_is_passed_over(tmp_path: Path, text: bytes, platform: Platform) -> None:
+    folder = tmp_path / "presence"
+    folder.mkdir()
+    (folder / "other").write_bytes(text)
+    lease = b'{"process": 1, "machine": "m", "since": 2, "resume": "go on"}'
+    for name in ("dead", "beginning.new"):
+        (folder / name).write_bytes(lease)
+    leases = PresenceFolder(str(folder), platform)
+    assert leases.all() == [("dead", False, 1, "m", 2, "go on")]
+    for name in ("other", "dead", "dead", "none"):
+        leases.forget(name)
+    assert leases.all() == []
+    assert {each.name for each in folder.iterdir()} == {"other", "beginning.new"}
+
+
+def test_what_is_kept_beside_the_journal_is_read_as_bytes_or_not_at_all(tmp_path: Path) -> None:
+    with closing(SqliteJournal(tmp_path / "journal.db")) as journal:
+        for seq in (10, 20):
+            journal.keep_snapshot("f/1", seq, b"data")
+        meddle(tmp_path / "derived.db", "UPDATE snapshots SET data = 'text' WHERE seq = 20")
+        assert journal.snapshot("f/1") is None
+        assert journal.snapshot("f/1", as_of=19) == Snapshot(10, b"data")
+        journal.keep_blobs([b"one", b"two"])
+        one, two = (sha256(each) for each in (b"one", b"two"))
+        meddle(tmp_path / "blobs.db", "UPDATE blobs SET data = x'00' WHERE sha256 = ?", one)
+        meddle(tmp_path / "blobs.db", "UPDATE blobs SET data = 'two' WHERE sha256 = ?", two)
+        assert [journal.blob(each) for each in (one, two)] == [None, None]
+
+
+def test_a_database_beside_the_journal_is_made_anew_where_it_is_damaged_and_not_where_it_cannot_be_opened(
+    tmp_path: Path,
+) -> None:
+    with closing(SqliteJournal(tmp_path / "journal.db")) as journal:
+        for suffix in ("", "-wal", "-shm"):
+            (tmp_path / f"blobs.db{suffix}").write_bytes(b"no database at all" * 1000)
+        assert journal.blob(sha256(b"one")) is None
+        journal.keep_blobs([b"one"])
+        assert journal.blob(sha256(b"one")) == b"one"
+        for name in ("derived.db", "blobs.db"):
+            for path in tmp_path.glob(f"{name}*"):
+                path.unlink()
+            (tmp_path / name).mkdir()
+        with pytest.raises(JournalError, match=r"derived\.db"):
+            journal.keep_snapshot("f/1", 10, b"data")
+        with pytest.raises(JournalError, match=r"blobs\.db"):
+            journal.keep_blobs([b"one"])
+        assert journal.snapshot("f/1") is None
+        assert journal.kept_blobs() == []
+
+
+@pytest.mark.parametrize(
+    ("sizes", "most", "gone"),
+    [
+        ([1, 1, 1], 3, []),
+        ([1, 1, 1], 2, [0]),
+        ([2, 1], 1, [0]),
+        ([1, 2], 1, [0, 1]),
+        ([1], 0, [0]),
+    ],
+)
+def test_the_oldest_blobs_go_until_the_others_fit(
+    tmp_path: Path, sizes: list[int], most: int, gone: list[int]
+) -> None:
+    """Sizes in parts of the least that a blob counts as; a smaller one counts as much."""
+    blobs = [bytes([n]) * (size * LEAST_COUNTED) for n, size in enumerate(sizes)]
+    database = BlobDatabase(str(tmp_path), most * LEAST_COUNTED)
+    database.keep([blob[:1] if len(blob) == LEAST_COUNTED else blob for blob in blobs])
+    assert len(database.kept(None)) == len(sizes) - len(gone)
+    named = [(str(n), len(blob)) for n, blob in enumerate(blobs)]
+    counted = sum(sizes) * LEAST_COUNTED
+    assert [*too_many(named, counted, most * LEAST_COUNTED)] == [str(n) for n in gone]
+
+
+def test_others_do_not_see_who_holds_what(tmp_path: Path) -> None:
+    with closing(SqliteJournal(tmp_path / "journal.db")) as journal:
+        journal.present()
+        with journal.exclusive("a"), journal.claim("a"):
+            modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir() if path.is_dir()}
+    assert modes == dict.fromkeys(("exclusive", "claims", "presence"), 0o700)
+
+
+def test_a_thread_that_reads_on_while_the_journal_is_closed_is_answered(tmp_path: Path) -> None:
+    journal = SqliteJournal(tmp_path / "journal.db")
+    journal.append([Write("ann", "t", "collab", "a", "x")])
+    journal.close()
+    before = journal.statements
+    assert journal.last_seq() == 1
+    # It opened another connection, and said that it only reads with it.
+    assert journal.statements == before + 2
+    assert journal.last_seq() == 1
+    assert journal.statements == before + 3
+    journal.close()

@@ -33,7 +33,8 @@ class CoverageMap:
             self._of_file[test.split("::")[0]].add(test)
 
     def tests(self, mutant: Mutant) -> list[str]:
-        """The tests that run that place: first those whose file imports its module, and the quickest first.
+        """The tests that run that place: first those whose file imports its module, then those of its
+        package, and the quickest first.
 
         What runs when its module is imported is run by all tests that run the function it belongs to (a
         decorator, a default), else any function of the module, else of a module that imports it.
@@ -48,8 +49,15 @@ class CoverageMap:
             found = self._tests(mutant.module, declared) or self._tests(mutant.module, _bodies(tree))
             for module in [] if found else self._importers[mutant.module]:
                 found |= self._tests(module, _bodies(ast.parse((self.core / module).read_text())))
-        near = self._near(mutant.module)
-        return sorted(found, key=lambda test: (test.split("::")[0] not in near, self.seconds[test]))
+        near, beside = self._near(mutant.module), f"tests/{mutant.package}/"
+        return sorted(
+            found,
+            key=lambda test: (
+                test.split("::")[0] not in near,
+                not test.startswith(beside),
+                self.seconds[test],
+            ),
+        )
 
     def _near(self, module: str) -> set[str]:
         """The files of tests that import it."""

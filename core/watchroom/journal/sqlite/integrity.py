@@ -30,7 +30,13 @@ def problems(reader: sqlite3.Cursor, connect: Callable[[], sqlite3.Connection]) 
 def _damaged_pages(connect: Callable[[], sqlite3.Connection]) -> list[Damage]:
     with closing(connect()) as connection:
         connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
-        found = [str(line) for (line,) in connection.execute("PRAGMA integrity_check(20)")]
+        try:
+            found = [str(line) for (line,) in connection.execute("PRAGMA integrity_check(20)")]
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_CORRUPT:
+                raise
+            # A page from which it could not go on; rows that stand elsewhere may be read all the same.
+            found = [str(error)]
     return [] if found == ["ok"] else [Damage(line) for line in found]
 
 
@@ -55,9 +61,7 @@ def _damaged_texts(reader: sqlite3.Cursor) -> Iterator[Damage]:
                 yield Damage(f"row {seq}: its {', '.join(broken)} cannot be read", zone, path, version)
 
 
-def _is_text(data: bytes | None) -> bool:
-    if data is None:
-        return False
+def _is_text(data: bytes) -> bool:
     try:
         data.decode()
     except UnicodeDecodeError:

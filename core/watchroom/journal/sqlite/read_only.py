@@ -79,11 +79,11 @@ def open_to_read(path: str | os.PathLike[str]) -> SqliteJournal:
     try:
         return SqliteJournal(path)
     except JournalError as error:
-        if not isinstance(error.__cause__, sqlite3.Error) or not _is_unwritable(error.__cause__):
+        if not _is_unwritable(error.__cause__):
             raise
         return ReadOnlyJournal(path)
 
 
-def _is_unwritable(error: sqlite3.Error) -> bool:
+def _is_unwritable(error: BaseException | None) -> bool:
     # The lower byte says what kind of error it is, the others where it came from.
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _UNWRITABLE

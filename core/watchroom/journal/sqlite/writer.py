@@ -54,7 +54,7 @@ class Writer:
         connection.execute("PRAGMA fullfsync=1")
 
     def append(
-        self, drafts: Sequence[Draft], text_factory: Callable[[bytes], str], all_or_nothing: bool = False
+        self, drafts: Sequence[Draft], text_factory: Callable[[bytes], str], all_or_nothing: bool
     ) -> list[Appended]:
         """Make rows of ``drafts`` in one transaction; ``text_factory`` decodes the texts that it reads.
 
@@ -69,7 +69,7 @@ class Writer:
             try:
                 appended, newest = self._append(drafts, all_or_nothing)
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode not in _OF_DISK:
+                if _code(error) not in _OF_DISK:
                     raise
                 appended, newest = self._append_again(drafts, all_or_nothing, error)
             if newest is not None:
@@ -137,13 +137,13 @@ class Writer:
         try:
             return self._append(drafts, all_or_nothing)
         except sqlite3.OperationalError as error:
-            if {before.sqlite_errorcode, error.sqlite_errorcode} & _OF_SYNC:
+            if {_code(before), _code(error)} & _OF_SYNC:
                 raise OutcomeUnknown(reason=str(error)) from error
             raise
 
     def _append_one(self, drafts: Sequence[Draft]) -> tuple[list[Appended], Row | None]:
         """Without a transaction around it: that the row's number is still free is all that has to hold."""
-        appended, new = self._decide(drafts)
+        appended, new = self._decide(drafts, all_or_nothing=False)
         for row, content in new:
             self._connection.execute(INSERT, (*row, content))
         return appended, new[-1][0] if new else None
@@ -161,7 +161,7 @@ class Writer:
         return appended, new[-1][0] if new else None
 
     def _decide(
-        self, drafts: Sequence[Draft], all_or_nothing: bool = False
+        self, drafts: Sequence[Draft], all_or_nothing: bool
     ) -> tuple[list[Appended], list[tuple[Row, str | None]]]:
         """What becomes of the drafts, and the new rows among that with their contents."""
         found = _Found(self._connection, drafts)
@@ -258,6 +258,11 @@ def _asked(
             for condition in draft.conditions:
                 heads[condition.zone, condition.path] = None
     return heads, folders, keys
+
+
+def _code(error: sqlite3.Error) -> int | None:
+    """SQLite's extended code of an error, None of one of Python's own: for a text that it cannot decode."""
+    return getattr(error, "sqlite_errorcode", None)
 
 
 def _is_large(draft: Draft) -> bool:
