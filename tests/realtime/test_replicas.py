@@ -13,7 +13,7 @@ import pytest
 from calls import ok, refused
 from damage import break_content
 from documents import count, create, edit, get, put, tag
-from watchroom import Toolbox, Workspace
+from watchroom import Agent, Toolbox, Workspace
 from watchroom.crdt import Document, Stamp, name_replica
 from watchroom.crdt.checkpoint import Checkpoint, render_checkpoint
 from watchroom.projections import Fold
@@ -85,6 +85,24 @@ def test_what_an_agent_saw_counts_in_its_next_process(root: Path, alice: Toolbox
     )
     assert second["length"] == 4
     assert get(alice, "body") == "zzzABbC"
+
+
+def test_each_of_many_writers_edits_the_text_as_it_last_saw_it(workspace: Workspace, alice: Toolbox) -> None:
+    create(alice, body="rga")
+    edit(alice, "insert", position=0, text="A|Z")
+    names = [f"writer{n}" for n in range(20)]
+    workspace.register(Agent(name) for name in names)
+    writers = [workspace.tools(name) for name in names]
+    for writer in writers:
+        get(writer, "body")
+    edit(alice, "insert", position=0, text=">>>")
+    for n, writer in enumerate(writers):
+        edit(writer, "insert", position=1, text=f"({n:02}")
+    lengths = {edit(writer, "insert", position=4, text=")")["length"] for writer in writers}
+    assert lengths == {len("A(00)|Z")}
+    found = get(alice, "body")
+    assert sorted(found[4:-2].split(")")) == ["", *(f"({n:02}" for n in range(20))]
+    assert (found[:4], found[-2:]) == (">>>A", "|Z")
 
 
 def test_a_state_from_elsewhere_is_merged(root: Path, alice: Toolbox) -> None:

@@ -250,11 +250,15 @@ class Engine:
     def _frontiers(self, moment: bytes) -> Frontiers:
         """Those of a moment of this text: others may make Loro panic, and the document unusable. Raises
         `InvalidState`."""
-        known = self.version_vector()
-        ends = _decode_frontiers(moment)
-        if any(not 0 <= last < known.get(peer, 0) for peer, last in ends.items()):
+        if not self.has_reached(moment):
             raise invalid_state("text")
-        return Frontiers.from_ids([ID(peer, last) for peer, last in ends.items()])
+        return Frontiers.from_ids([ID(peer, last) for peer, last in _decode_frontiers(moment).items()])
+
+    def has_reached(self, moment: bytes) -> bool:
+        """Whether the text holds the operations of ``moment``, a result of `frontiers`. Raises `InvalidState`
+        where it is none."""
+        known = self.version_vector()
+        return all(0 <= last < known.get(peer, 0) for peer, last in _decode_frontiers(moment).items())
 
     def holds_plain_text(self) -> bool:
         """Whether it contains one text and nothing else: no other containers, no formatting."""

@@ -236,6 +236,11 @@ class Text:
         """The operations that the text holds, encoded: replicas at one moment have equal texts."""
         return self._load_engine().frontiers()
 
+    def has_reached(self, moment: bytes) -> bool:
+        """Whether it holds the operations of ``moment``, a result of `frontiers` of this or another replica.
+        Raises `InvalidState` where it is none."""
+        return self._load_engine().has_reached(moment)
+
     def restore(self, known: Mapping[int, int]) -> Text:
         """The text of the time when so many operations of each peer were ``known``. Raises `InvalidState`."""
         past = Text()

@@ -67,7 +67,8 @@ class DocumentEditor:
         if not self._view.has_seen(self._live.name, field):
             self._live.catch_up()
             self._restore_view(field)
-        mine = self._view.text_as_seen(self._live.name, field, text)
+        moment = self._view.seen_moment(self._live.name, field)
+        mine = text if moment is None else self._live.text_at(field, moment, self._view.replica)
         was_behind = mine is not text or self._live.has_unmerged_writes(field, self._view.replica)
         done = edit(mine, self._view.replica)
         # Not after the commit: what other processes wrote meanwhile is then in a text that is the live one.

@@ -15,6 +15,7 @@ from watchroom.crdt.remote_state import Claim, Writers, collect_claims
 from watchroom.journal import Journal
 from watchroom.model import Row
 from watchroom.zones.realtime.live_replica import LiveReplica, changed_fields
+from watchroom.zones.realtime.replica_view import Seen
 
 READ: Final = (
     "realtime_get_field",
@@ -25,12 +26,10 @@ READ: Final = (
 _CHUNK: Final = 1000
 
 
-def restore_seen_field(
-    journal: Journal, live: LiveReplica, actor: str, field: str
-) -> Text | ORSet | LWWMap | None:
+def restore_seen_field(journal: Journal, live: LiveReplica, actor: str, field: str) -> Seen | None:
     """The ``field`` of ``live`` as ``actor`` last saw it, with its own writes since, from the rows in
-    ``journal``; None where it saw all, or never looked. Costs a pass over the document's versions, if others
-    wrote to the field meanwhile."""
+    ``journal``: of a text the moment; None where it saw all, or never looked. Costs a pass over the
+    document's versions, if others wrote to the field meanwhile."""
     version = _find_last_seen(journal, live.name, actor, field)
     if version is None or not _others_wrote(journal, live, actor, field, version):
         return None
@@ -45,9 +44,9 @@ def restore_seen_field(
         document.merge_all(batch)
     past = document.field(field)
     # What it wrote may build on what it had seen without a row to tell: then it knows all.
-    if isinstance(past, Text) and not past.is_whole:
-        return None
-    return past if isinstance(past, (Text, ORSet, LWWMap)) else None
+    if isinstance(past, Text):
+        return past.frontiers() if past.is_whole else None
+    return past if isinstance(past, (ORSet, LWWMap)) else None
 
 
 def _find_last_seen(journal: Journal, name: str, actor: str, field: str) -> int | None:

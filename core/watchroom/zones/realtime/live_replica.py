@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from threading import RLock
+from typing import Final
 
 from watchroom.checkout.document_replica import BY, ZONE, DocumentReplica
+from watchroom.crdt import Text
 from watchroom.crdt.checkpoint import Checkpoint
 from watchroom.journal import Journal
 from watchroom.model import Row
+
+_MOST_BRANCHES: Final = 8
+"""So many texts at earlier moments are kept: each is as large as the document."""
 
 
 class LiveReplica(DocumentReplica):
@@ -21,12 +26,32 @@ class LiveReplica(DocumentReplica):
         self.lock = RLock()
         self._last_looked = 0
         self._unmerged: dict[str, set[str]] = {}
+        self._branches: dict[tuple[str, str], Text] = {}
+        """The copies of texts that were edited, by replica and field; what was used last is last."""
         super().__init__(name, journal, start)
 
     def catch_up(self, until: int | None = None) -> None:
         """Merge newer versions, up to ``until`` if it is given. Raises `JournalError`."""
         super().catch_up(until)
         self._unmerged.clear()
+
+    def text_at(self, field: str, moment: bytes, replica: str) -> Text:
+        """The text ``field`` as it was at ``moment`` (a result of `Text.frontiers`), for ``replica`` to edit:
+        the text itself where that has not changed since. A copy that ``replica`` has edited is at hand as
+        long as few others edit copies of theirs; it is made anew from the history after that. Raises
+        `FieldNotFound`, `WrongFieldType`, `JournalError`."""
+        text = self.document.text(field)
+        branch = self._branches.pop((replica, field), None)
+        if moment == text.frontiers():
+            return text
+        if branch is None or branch.frontiers() != moment:
+            if not text.has_reached(moment):
+                self.catch_up()
+            branch = text.copy(moment)
+        self._branches[replica, field] = branch
+        if len(self._branches) > _MOST_BRANCHES:
+            del self._branches[next(iter(self._branches))]
+        return branch
 
     def has_unmerged_writes(self, field: str, replica: str) -> bool:
         """Whether replicas other than ``replica`` have written to ``field`` since this one caught up."""

@@ -12,8 +12,8 @@ from watchroom.crdt import Document, Field, LWWMap, ORSet, Text, name_replica
 from watchroom.model import Json
 
 _PEER_BITS: Final = 63
-Seen: TypeAlias = bytes | Text | ORSet | LWWMap
-"""Of a text the moment, or a branch once it was edited there; of a set or a map a copy."""
+Seen: TypeAlias = bytes | ORSet | LWWMap
+"""Of a text the moment, as its frontiers; of a set or a map a copy."""
 
 
 class ReplicaView:
@@ -45,17 +45,11 @@ class ReplicaView:
         """Set what the actor has seen of the field ``name`` of ``document`` to ``seen``."""
         self._seen[document, name] = seen
 
-    def text_as_seen(self, document: str, name: str, live: Text) -> Text:
-        """The text to which positions of the actor in the field ``name`` of ``document`` refer: ``live``
-        where the actor has seen all of it."""
+    def seen_moment(self, document: str, name: str) -> bytes | None:
+        """The moment of the text ``name`` of ``document`` to which positions of the actor refer, None if it
+        never saw one."""
         seen = self._seen.get((document, name))
-        if isinstance(seen, Text):
-            return seen
-        if not isinstance(seen, bytes) or seen == live.frontiers():
-            return live
-        branch = live.copy(seen)
-        self._seen[document, name] = branch
-        return branch
+        return seen if isinstance(seen, bytes) else None
 
     def set_as_seen(self, document: str, name: str) -> ORSet | None:
         """The set ``name`` of ``document`` as the actor saw it, None if it never did."""
@@ -68,12 +62,11 @@ class ReplicaView:
         return seen if isinstance(seen, LWWMap) else None
 
     def record_write(self, document: str, name: str, field: Field, delta: Json) -> None:
-        """The actor wrote ``delta`` to ``field``, which is the live field ``name`` of ``document`` or its own
-        branch."""
+        """The actor wrote ``delta`` to ``field``, which is the field ``name`` of ``document``, or a copy of
+        it at the moment that the actor had seen."""
         seen = self._seen.get((document, name))
         if isinstance(field, Text):
-            if field is not seen:
-                self._seen[document, name] = field.frontiers()
+            self._seen[document, name] = field.frontiers()
         elif isinstance(seen, (ORSet, LWWMap)):
             seen.merge(delta)
 
