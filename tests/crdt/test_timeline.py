@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from watchroom.crdt import Delta, Document, FieldType
+from watchroom.crdt.errors import InvalidState
 from watchroom.crdt.timeline import MOST_KEPT, Timeline
 
 SCHEMA: dict[str, FieldType] = {
@@ -79,3 +81,34 @@ def test_beyond_either_end_is_the_end() -> None:
         document.merge(delta)
     assert timeline.at(-7).values() == Document(SCHEMA).values()
     assert timeline.at(99).values() == document.values()
+
+
+def test_a_moment_costs_at_most_a_128th_of_the_deltas_and_none_is_outside() -> None:
+    deltas = history(3)
+    document = Document(SCHEMA)
+    document.merge_all(deltas)
+    fetched: list[int] = []
+
+    def fetch(after: int, until: int) -> list[Delta]:
+        fetched.append(until - after)
+        return deltas[after - 1 : until - 1]
+
+    timeline = Timeline(document, 1 + VERSIONS, fetch)
+    assert timeline.version == 1
+    for delta in deltas:
+        timeline.add(delta)
+    assert timeline.version == 1 + VERSIONS
+    first, last = Document(SCHEMA).values(), document.values()
+    assert timeline.at(1).values() == timeline.at(0).values() == timeline.at(-5).values() == first
+    assert timeline.at(1 + VERSIONS).values() == timeline.at(2 + VERSIONS).values() == last
+    fetched.clear()
+    for version in range(1, VERSIONS + 2):
+        timeline.at(version)
+    # Twice it was thinned out to every other moment.
+    assert (max(fetched), len(fetched)) == (3, VERSIONS + 1)
+
+
+def test_a_delta_of_a_field_that_the_document_does_not_have_is_refused() -> None:
+    timeline = Timeline(Document(SCHEMA), 1, lambda _, __: [])
+    with pytest.raises(InvalidState):
+        timeline.add({"other": {}})

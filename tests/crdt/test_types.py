@@ -231,24 +231,6 @@ def test_a_value_that_is_no_json_is_refused(value: object) -> None:
         title.set(value, Stamp(1, 0, ALICE))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {},
-        [],
-        {"a/b": "rga"},
-        {"": "rga"},
-        {"a": "text"},
-        {"a": 1},
-        {"a\n": "rga"},
-        {str(n): "rga" for n in range(101)},
-    ],
-)
-def test_a_schema_that_cannot_be_is_refused(schema: object) -> None:
-    with pytest.raises(InvalidSchema):
-        Document(schema)  # type: ignore[arg-type]
-
-
 def test_of_a_name_that_is_too_long_a_part_is_told() -> None:
     with pytest.raises(InvalidSchema) as refused:
         Document({"a" * 101: "rga"})
