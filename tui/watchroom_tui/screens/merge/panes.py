@@ -7,8 +7,8 @@ are in view only.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, islice
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Final, Literal, TypeAlias
 
 from rich.cells import cell_len
@@ -23,7 +23,8 @@ from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.keymap import shown_key
 from watchroom_tui.localization import keymap_of, texts_of
 from watchroom_tui.sanitize import sanitize
-from watchroom_tui.screens.merge.state import RegionLayout, is_included, result_layout, side_by_side_layout
+from watchroom_tui.screens.merge.measures import RegionMeasures
+from watchroom_tui.screens.merge.state import RegionLayout, is_included
 from watchroom_tui.widgets.line_widget import content
 from watchroom_tui.widgets.scrollable import ScrollableWidget
 
@@ -33,9 +34,6 @@ COMPARED: Final = 200
 
 OFFERED: Final = ("take_current", "take_incoming", "take_both", "take_neither", "edit")
 """What an open region says can be done with it."""
-
-MEASURED: Final = 2000
-"""So many lines are measured to know how far there is to scroll sideways."""
 
 
 class RegionPane(ScrollableWidget):
@@ -56,7 +54,6 @@ class RegionPane(ScrollableWidget):
         self._regions: Regions = ()
         self._layout = RegionLayout(())
         self._numbers = [0]
-        self._longest = 0
         self._at = 0
         self._follows = False
         self._to_reveal: int | None = None
@@ -68,25 +65,25 @@ class RegionPane(ScrollableWidget):
         """The region's lines in this text."""
 
     @abstractmethod
-    def build_layout(self, regions: Regions) -> RegionLayout:
+    def layout_in(self, measures: RegionMeasures) -> RegionLayout:
         """Where the regions stand in this pane."""
 
     @abstractmethod
     def draw(self, region: Region, row: int) -> Line:
         """The text of one of the region's rows."""
 
-    def show(self, regions: Regions, at: int) -> None:
-        """Show these regions; the person is at region ``at``."""
+    def show(self, measures: RegionMeasures, at: int) -> None:
+        """Show the regions that were measured; the person is at region ``at``."""
+        regions, layout = measures.regions, self.layout_in(measures)
         if regions is self._regions and at == self._at:
             return
         self._at = at
         is_first = not self._regions
-        if regions is not self._regions:
-            self._measure(regions)
-            self._regions = regions
-            self._layout = self.build_layout(regions)
+        self._regions = regions
+        if layout is not self._layout:
+            self._layout = layout
             self._numbers = [0, *accumulate(len(self.lines_of(region)) for region in regions)]
-            self.virtual_size = Size(self._longest + self._gutter_width, self._layout.rows)
+        self.virtual_size = Size(measures.longest + self.gutter_width, layout.rows)
         if is_first:
             self.reveal(at)
         self.refresh()
@@ -152,26 +149,9 @@ class RegionPane(ScrollableWidget):
             for pane in self.others:
                 pane.follow(self)
 
-    def _measure(self, regions: Regions) -> None:
-        """Know how far there is to scroll sideways: in all panes as far as the longest line of any of them.
-
-        Where a choice was made, only what it changed is read.
-        """
-        if len(regions) == len(self._regions):
-            changed: Iterable[Region] = (
-                after for before, after in zip(self._regions, regions, strict=True) if before is not after
-            )
-        else:
-            changed, self._longest = regions, 0
-        self._longest = max(self._longest, _widest_line(changed))
-
     @property
-    def width_of_changes(self) -> int:
-        """How wide it has to be, without its frame, to show each line whole that differs between texts."""
-        return self._gutter_width + _widest_line(each for each in self._regions if each.kind != "unchanged")
-
-    @property
-    def _gutter_width(self) -> int:
+    def gutter_width(self) -> int:
+        """How many cells stand before each line."""
         return len(str(self._numbers[-1])) + 3
 
     def render_line(self, y: int) -> Strip:
@@ -183,7 +163,7 @@ class RegionPane(ScrollableWidget):
         region = self._regions[index]
         is_here = index == self._at and (region.kind != "unchanged" or region.choice is not None)
         under = "cursor-idle" if is_here else ""
-        gutter = self.strip(self._gutter(index, region, row, is_here), self._gutter_width, under)
+        gutter = self.strip(self._gutter(index, region, row, is_here), self.gutter_width, under)
         text = self.draw(region, row)
         free = width - gutter.cell_length
         length = sum(cell_len(span.text) for span in text)
@@ -195,7 +175,7 @@ class RegionPane(ScrollableWidget):
         return Strip([*gutter, *body], width)
 
     def _gutter(self, index: int, region: Region, row: int, is_here: bool) -> Line:
-        digits = self._gutter_width - 3
+        digits = self.gutter_width - 3
         has_line = row < len(self.lines_of(region))
         number = str(self._numbers[index] + row + 1) if has_line else ""
         mark = Span("▸" if row == 0 else " ", "accent") if is_here else Span(" ")
@@ -220,8 +200,8 @@ class SidePane(RegionPane):
         lines: Lines = getattr(region, self._side)
         return lines
 
-    def build_layout(self, regions: Regions) -> RegionLayout:
-        return side_by_side_layout(regions)
+    def layout_in(self, measures: RegionMeasures) -> RegionLayout:
+        return measures.sides
 
     def draw(self, region: Region, row: int) -> Line:
         lines = self.lines_of(region)
@@ -248,8 +228,8 @@ class ResultPane(RegionPane):
     def lines_of(self, region: Region) -> Lines:
         return region.text if region.is_open else region.result
 
-    def build_layout(self, regions: Regions) -> RegionLayout:
-        return result_layout(regions)
+    def layout_in(self, measures: RegionMeasures) -> RegionLayout:
+        return measures.result
 
     def draw(self, region: Region, row: int) -> Line:
         words = texts_of(self)
@@ -268,18 +248,6 @@ class ResultPane(RegionPane):
         if region.choice == "edited":
             return [Span(line, "accent")]
         return [Span(line, "" if region.result == region.current else "added")]
-
-
-def _widest_line(regions: Iterable[Region]) -> int:
-    """How many cells the longest line of the regions takes, of so many lines as are measured."""
-    lines = (line for region in regions for side in _texts_of(region) for line in side)
-    return max((cell_len(sanitize(line.rstrip("\r\n"))) for line in islice(lines, MEASURED)), default=0)
-
-
-def _texts_of(region: Region) -> Sequence[Lines]:
-    if region.kind == "unchanged":
-        return (region.result,)
-    return (region.base, region.current, region.incoming, region.text)
 
 
 def _end_of(line: str, region: Region) -> Span:

@@ -19,6 +19,7 @@ from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.screens.merge.draft import MergeDraft, load_merge
+from watchroom_tui.screens.merge.measures import RegionMeasures
 from watchroom_tui.screens.merge.panes import RegionPane, ResultPane, SidePane
 from watchroom_tui.screens.merge.resolution import ConflictResolution
 from watchroom_tui.screens.merge.title import MergeTitle
@@ -53,6 +54,7 @@ class MergeScreen(BaseScreen):
         self._for_all = False
         self._is_settling = False
         self._edited: tuple[int, int] | None = None
+        self._measures = RegionMeasures()
         self._width_of_changes = 0
         self._taking_over = asyncio.Lock()
         self._heads: tuple[SharedFile, ...] | tuple[BoardView, ...] = ()
@@ -191,15 +193,18 @@ class MergeScreen(BaseScreen):
         for pane in self._text_panes:
             pane.set_title(titles[pane.id or "result"])
         self._show_regions()
-        self._width_of_changes = max(pane.width_of_changes for pane in self.query(SidePane))
+        gutter = max(pane.gutter_width for pane in self.query(SidePane))
+        self._width_of_changes = gutter + self._measures.widest_change
         self.arrange_sides()
 
     @on(Resize)
     def arrange_sides(self) -> None:
         """Beside each other only as many as can show whole lines where the texts differ: first the base goes,
         then they stand one above the other."""
-        for sides, name in ((3, "-without-space-for-base"), (2, "-stacked")):
-            self.set_class(self._width_of_changes > self.size.width // sides - FRAME, name)
+        names = ((3, "-without-space-for-base"), (2, "-stacked"))
+        self.update_classes(
+            {name: self._width_of_changes > self.size.width // sides - FRAME for sides, name in names}
+        )
         # The region may be out of view now.
         self.call_after_refresh(self._reveal)
 
@@ -215,8 +220,9 @@ class MergeScreen(BaseScreen):
         if self._draft is None:
             return
         state = self._draft.state
+        self._measures.take_in(state.regions)
         for pane in self._text_panes:
-            pane.show(state.regions, state.at)
+            pane.show(self._measures, state.at)
         self.query_one(MergeTitle).show(self._draft, for_all=self._for_all)
 
     def _reveal(self) -> None:
