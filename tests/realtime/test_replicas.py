@@ -16,6 +16,7 @@ from documents import count, create, edit, get, put, tag
 from watchroom import Agent, Toolbox, Workspace
 from watchroom.crdt import Document, Stamp, name_replica
 from watchroom.crdt.checkpoint import Checkpoint, render_checkpoint
+from watchroom.model import Json
 from watchroom.projections import Fold
 
 ZOE = name_replica("zoe", 0xE15E)
@@ -103,6 +104,36 @@ def test_each_of_many_writers_edits_the_text_as_it_last_saw_it(workspace: Worksp
     found = get(alice, "body")
     assert sorted(found[4:-2].split(")")) == ["", *(f"({n:02}" for n in range(20))]
     assert (found[:4], found[-2:]) == (">>>A", "|Z")
+
+
+def test_the_toolboxes_of_an_agent_write_by_one_replica_unless_one_has_not_seen_what_another_wrote(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    create(alice, body="rga")
+    for piece in "abc":
+        toolbox = workspace.tools("alice")
+        get(toolbox, "body")
+        edit(toolbox, "insert", position=0, text=piece)
+    first, second = workspace.tools("alice"), workspace.tools("alice")
+    for toolbox in (first, second):
+        assert get(toolbox, "body") == "cba"
+    edit(first, "insert", position=0, text="<")
+    assert len(replicas_of(workspace)) == 1
+    edit(second, "insert", position=3, text=">")
+    edit(first, "insert", position=1, text="1")
+    edit(second, "insert", position=3, text="2")
+    assert get(first, "body") == get(second, "body") == "<1cba2>"
+    assert len(replicas_of(workspace)) == 2
+    assert workspace.realtime.open_replica("doc1").document.values() == {"body": "<1cba2>"}
+
+
+def replicas_of(workspace: Workspace) -> set[Json]:
+    """The replicas by which the edits of the document were made."""
+    return {
+        row.detail["replica"]
+        for row in workspace.journal.history("realtime", "doc1")
+        if "replica" in row.detail
+    }
 
 
 def test_a_state_from_elsewhere_is_merged(root: Path, alice: Toolbox) -> None:

@@ -216,6 +216,11 @@ class Engine:
         """For each peer how many of its operations are known."""
         return {peer: end for peer, (_, end) in self._document.oplog_vv.to_spans().inner().items()}
 
+    def count_of(self, peer: int) -> int:
+        """How many operations of ``peer`` are known."""
+        last = self._document.oplog_vv.get_last(peer)
+        return 0 if last is None else last + 1
+
     def frontiers(self) -> bytes:
         """The operations that the text holds, encoded (Loro frontiers)."""
         return self._document.state_frontiers.encode()

@@ -214,6 +214,10 @@ class Text:
         known = self._load_engine().version_vector()
         return {self._name_of(peer): (count,) for peer, count in known.items()}
 
+    def count_of(self, replica: str) -> int:
+        """How many operations of ``replica`` are known."""
+        return self._load_engine().count_of(_peer_number(replica))
+
     @property
     def writers(self) -> frozenset[str]:
         """The names of all replicas that wrote the text."""

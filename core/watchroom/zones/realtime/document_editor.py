@@ -13,7 +13,7 @@ from watchroom.crdt.errors import WrongFieldType
 from watchroom.model import UNCHECKED, Json, Note, Row, Write
 from watchroom.zones.realtime.field_history import restore_seen_field
 from watchroom.zones.realtime.live_replica import LiveReplica
-from watchroom.zones.realtime.replica_view import ReplicaView
+from watchroom.zones.realtime.replica_view import ReplicaNames, ReplicaView, make_replica
 from watchroom.zones.store import Store
 
 _SHOWN: Final = 200
@@ -32,16 +32,19 @@ class EditedText(NamedTuple):
 
 
 class DocumentEditor:
-    """Edits the document ``live`` for the actor of ``view``, each edit one row by ``tool`` in ``store``. Used
-    under the document's lock.
+    """Edits the document ``live`` for the actor of ``view`` by its replica of ``names``, each edit one row by
+    ``tool`` in ``store``. Used under the document's lock.
 
     Every method raises `FieldNotFound`, `WrongFieldType`, `JournalError`; and `NotText`, `TooLarge`,
     `InvalidKey`, `CounterOverflow` for what cannot be stored."""
 
-    def __init__(self, store: Store, live: LiveReplica, view: ReplicaView, tool: str) -> None:
+    def __init__(
+        self, store: Store, live: LiveReplica, view: ReplicaView, names: ReplicaNames, tool: str
+    ) -> None:
         self._store = store
         self._live = live
         self._view = view
+        self._replica = view.own_replica or names.name_of(view.actor)
         self._tool = tool
         self.has_written = False
         self.has_failed = False
@@ -68,9 +71,12 @@ class DocumentEditor:
             self._live.catch_up()
             self._restore_view(field)
         moment = self._view.seen_moment(self._live.name, field)
-        mine = text if moment is None else self._live.text_at(field, moment, self._view.replica)
-        was_behind = mine is not text or self._live.has_unmerged_writes(field, self._view.replica)
-        done = edit(mine, self._view.replica)
+        mine = text if moment is None else self._live.text_at(field, moment, self._replica)
+        if not self._live.may_write(field, mine, self._replica):
+            self._replica = self._view.own_replica = make_replica(self._view.actor)
+        was_behind = mine is not text or self._live.has_unmerged_writes(field, self._replica)
+        done = edit(mine, self._replica)
+        self._live.record_edit(field, mine, self._replica)
         # Not after the commit: what other processes wrote meanwhile is then in a text that is the live one.
         length = len(mine)
         row = None
@@ -127,7 +133,7 @@ class DocumentEditor:
         """Add ``element`` to the set ``field``; returns the row."""
         self._live.catch_up()
         found = self.document.set(field)
-        delta = found.add(element, self._view.replica)
+        delta = found.add(element, self._replica)
         return self._commit(field, found, delta, {"op": "add", "element": element[:_SHOWN]})
 
     def remove(self, field: str, element: str) -> Row:
@@ -145,11 +151,11 @@ class DocumentEditor:
         found = self.document.counter(field)
         op = "increment" if amount >= 0 else "decrement"
         count = found.increment if amount >= 0 else found.decrement
-        delta = count(abs(amount), self._view.replica)
+        delta = count(abs(amount), self._replica)
         return self._commit(field, found, delta, {"op": op, "amount": abs(amount)})
 
     def _stamp(self) -> Stamp:
-        return self.document.stamp(self._view.replica, self._store.journal.now() // 1_000_000)
+        return self.document.stamp(self._replica, self._store.journal.now() // 1_000_000)
 
     def _restore_view(self, field: str) -> None:
         """What the actor saw of the field in an earlier process."""
@@ -169,7 +175,7 @@ class DocumentEditor:
             live.name,
             json.dumps({field: delta}, ensure_ascii=False),
             expected=UNCHECKED,
-            detail={"field": field, **detail, BY: view.replica},
+            detail={"field": field, **detail, BY: self._replica},
         )
         try:
             row = self._store.write(draft).row

@@ -12,7 +12,7 @@ from watchroom.crdt.checkpoint import Checkpoint
 from watchroom.journal import Journal
 from watchroom.model import Row
 
-_MOST_BRANCHES: Final = 8
+_MOST_BRANCHES: Final = 4
 """So many texts at earlier moments are kept: each is as large as the document."""
 
 
@@ -28,6 +28,8 @@ class LiveReplica(DocumentReplica):
         self._unmerged: dict[str, set[str]] = {}
         self._branches: dict[tuple[str, str], Text] = {}
         """The copies of texts that were edited, by replica and field; what was used last is last."""
+        self._written: dict[tuple[str, str], int] = {}
+        """How many operations of a replica of this process a field has, merged here or not."""
         super().__init__(name, journal, start)
 
     def catch_up(self, until: int | None = None) -> None:
@@ -52,6 +54,16 @@ class LiveReplica(DocumentReplica):
         if len(self._branches) > _MOST_BRANCHES:
             del self._branches[next(iter(self._branches))]
         return branch
+
+    def may_write(self, field: str, text: Text, replica: str) -> bool:
+        """Whether ``replica``, which is of this process, may edit ``text``, a result of `text_at`: only where
+        that has all that it ever wrote to ``field``, or one operation's name would be given twice."""
+        written = max(self._written.get((field, replica), 0), self.document.text(field).count_of(replica))
+        return text.count_of(replica) >= written
+
+    def record_edit(self, field: str, text: Text, replica: str) -> None:
+        """Take note that ``replica`` edited ``text``, a result of `text_at`."""
+        self._written[field, replica] = text.count_of(replica)
 
     def has_unmerged_writes(self, field: str, replica: str) -> bool:
         """Whether replicas other than ``replica`` have written to ``field`` since this one caught up."""

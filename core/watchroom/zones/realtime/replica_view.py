@@ -16,13 +16,36 @@ Seen: TypeAlias = bytes | ORSet | LWWMap
 """Of a text the moment, as its frontiers; of a set or a map a copy."""
 
 
+class ReplicaNames:
+    """The replicas by which a process writes to documents: one for each agent, whose sessions take turns. The
+    engine's memory grows with the number of changes times that of replicas. May be used from any thread."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def name_of(self, actor: str) -> str:
+        """The replica of ``actor``."""
+        return self._names.setdefault(actor, make_replica(actor))
+
+    def forget(self, actor: str) -> None:
+        """From now on ``actor`` has another replica: what this one wrote was perhaps never committed."""
+        self._names.pop(actor, None)
+
+
+def make_replica(actor: str) -> str:
+    """The name of a new replica of ``actor``."""
+    # Random, never made from the agent's name alone: an agent may run twice at once.
+    return name_replica(actor, secrets.randbits(_PEER_BITS) | 1)
+
+
 class ReplicaView:
     """The view of ``actor``, one for each of its toolboxes. Used under the lock of the document."""
 
     def __init__(self, actor: str) -> None:
         self.actor = actor
-        # Random, never made from the agent's name: an agent may run twice at once.
-        self.replica = name_replica(actor, secrets.randbits(_PEER_BITS) | 1)
+        self.own_replica: str | None = None
+        """By which it writes where the agent's other toolboxes wrote what it has not seen; None until then:
+        an operation of a replica builds on all that came before it."""
         self._seen: dict[tuple[str, str], Seen] = {}
 
     def has_seen(self, document: str, field: str) -> bool:
@@ -71,7 +94,6 @@ class ReplicaView:
             seen.merge(delta)
 
     def reset(self, document: str) -> None:
-        """Forget ``document`` and become a new replica: what was seen may contain what was never
-        committed."""
+        """Forget ``document`` and the replica: what was seen may contain what was never committed."""
         self._seen = {key: seen for key, seen in self._seen.items() if key[0] != document}
-        self.replica = name_replica(self.actor, secrets.randbits(_PEER_BITS) | 1)
+        self.own_replica = None

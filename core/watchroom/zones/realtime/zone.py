@@ -26,7 +26,7 @@ from watchroom.zones.realtime.checkpoints import Checkpoints
 from watchroom.zones.realtime.document_editor import DocumentEditor
 from watchroom.zones.realtime.field_history import unproven_claims
 from watchroom.zones.realtime.live_replica import LiveReplica
-from watchroom.zones.realtime.replica_view import ReplicaView
+from watchroom.zones.realtime.replica_view import ReplicaNames, ReplicaView
 from watchroom.zones.store import Store
 
 CREATE: Final = "realtime_create_document"
@@ -45,6 +45,7 @@ class RealtimeZone:
         self._checkpoints = Checkpoints(store.checkout.folder, store.journal, store.commits, store.follower)
         self._lock = Lock()
         self._documents: dict[str, LiveReplica] = {}
+        self._names = ReplicaNames()
 
     def create(self, actor: str, name: str, schema: Json, message: str = "") -> Row:
         """Create the document ``name`` with ``schema`` (field name to field type) for ``actor``, with
@@ -80,7 +81,7 @@ class RealtimeZone:
             else:
                 view.record_seen_document(name, live.document)
             version = live.version
-            yield DocumentEditor(self._store, live, view, tool)
+            yield DocumentEditor(self._store, live, view, self._names, tool)
         self._store.note_reading(view.actor, tool, ZONE, f"{name}/{field}" if field else name, version)
 
     @contextmanager
@@ -89,7 +90,7 @@ class RealtimeZone:
         Raises `DocumentNotFound`, `JournalError`."""
         live = self._get(name)
         with live.lock:
-            editor = DocumentEditor(self._store, live, view, tool)
+            editor = DocumentEditor(self._store, live, view, self._names, tool)
             try:
                 yield editor
             except WatchroomError:
@@ -102,6 +103,7 @@ class RealtimeZone:
                 if editor.has_failed:
                     self._evict(live)
                     view.reset(name)
+                    self._names.forget(view.actor)
             if editor.has_written:
                 self._checkpoints.keep(live)
 
