@@ -363,7 +363,7 @@ class MergeScreen(BaseScreen):
         # At once: with the messages of the new focus, its colours and the footer would come frames later.
         shown.has_focus = True
         self.set_focus(shown)
-        self.query_one(Footer).refresh()
+        self._dirty_widgets.add(self.query_one(Footer).refresh())
 
     @on(Editor.Done)
     @work(exclusive=True, group="written")
