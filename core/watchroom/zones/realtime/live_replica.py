@@ -12,7 +12,7 @@ from watchroom.crdt.checkpoint import Checkpoint
 from watchroom.journal import Journal
 from watchroom.model import Row
 
-_MOST_BRANCHES: Final = 4
+_MOST_BRANCHES: Final = 2
 """So many texts at earlier moments are kept: each is as large as the document."""
 
 
