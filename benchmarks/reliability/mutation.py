@@ -52,6 +52,7 @@ TESTS: Final = (
     "serving",
     "toolbox",
     "transparency",
+    "zones",
 )
 PROCESSES: Final = 2
 LONGEST: Final = 60.0
