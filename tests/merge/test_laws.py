@@ -322,3 +322,26 @@ def test_the_words_that_did_not_change_are_in_both_lines(old: str, new: str) -> 
 )
 def test_words_are_compared_as_they_are_read(old: str, new: str, changed: list[str]) -> None:
     assert [new[start:end] for start, end in find_changed_words(old, new)] == changed
+
+
+@pytest.mark.parametrize("choice", ["both", "both_incoming_first"])
+def test_a_choice_of_both_goes_on_as_that_choice_where_the_file_moved_on(choice: Choice) -> None:
+    regions = choose_region(merge("a\nb\n", "a\ncurrent\n", "a\nincoming\n"), 1, choice)
+    after = rebase_regions(regions, "a\nnewer\n")
+    assert [region.choice for region in after if region.kind == "conflict"] == [choice]
+    assert sorted(split_lines(join_regions(after))) == ["a\n", "incoming\n", "newer\n"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_line_that_had_no_end_gets_that_of_the_others(end: str) -> None:
+    regions = merge(f"a{end}b", f"a{end}current", f"a{end}incoming")
+    (index,) = find_open_regions(regions)
+    assert join_regions(choose_region(regions, index, "both")) == f"a{end}current{end}incoming"
+    marked = text_with_markers(regions)
+    assert split_lines(marked)[1:] == [
+        f"<<<<<<< current{end}",
+        f"current{end}",
+        f"======={end}",
+        f"incoming{end}",
+        split_lines(marked)[-1],
+    ]

@@ -1,0 +1,136 @@
+"""Budgets as calls meet them: when one is warned of, held and let go on, and what people are asked."""
+
+from __future__ import annotations
+
+import pytest
+from calls import ok
+from watchroom import Agent, Toolbox, Workspace
+from watchroom.errors import UnknownAgent
+from watchroom.model import Row, Write
+from watchroom.rules.budgets import BudgetUse, Measure
+
+
+@pytest.fixture
+def dana(workspace: Workspace) -> Toolbox:
+    return workspace.tools_for_human("dana")
+
+
+def use(workspace: Workspace, path: str, **detail: object) -> None:
+    """The session at ``path`` has used so much by now."""
+    step = Write(path.partition("/")[0], "step", "session", path, "{}", detail={"status": "idle", **detail})  # type: ignore[dict-item]
+    workspace.journal.append([step])
+
+
+def near(workspace: Workspace, agent: str, session: str = "", steps_from: int = 0) -> list[tuple[str, float]]:
+    found: list[BudgetUse] = workspace.budgets.check(agent, session, steps_from)
+    return [(each.budget.key, each.used) for each in found]
+
+
+def told(workspace: Workspace, tool: str) -> list[Row]:
+    return [row for row in workspace.journal.rows(limit=10_000) if row.tool == tool]
+
+
+def test_each_scope_counts_what_its_sessions_used(workspace: Workspace) -> None:
+    task = workspace.tasks.submit("human:dana", "Build it.")
+    workspace.register([Agent("bob", task=task.id), Agent("charlie", task=task.id)])
+    for path, steps in (
+        ("alice/s1", 1),
+        ("alice/s2/sub", 2),
+        ("alice/s10", 4),
+        ("bob/s1", 8),
+        ("charlie/s1", 16),
+    ):
+        use(workspace, path, step=steps)
+    assert near(workspace, "alice", "alice/s1") == []
+    for scope in ("session", "agent", "task", "team"):
+        workspace.budgets.set_budget("human:dana", scope, "", "steps", 1)
+    assert near(workspace, "alice", "alice/s1") == [
+        ("session alice/s1 steps", 1),
+        ("agent alice steps", 7),
+        ("team steps", 31),
+    ]
+    assert near(workspace, "alice", "alice/s2")[0] == ("session alice/s2 steps", 2)
+    assert near(workspace, "alice", "alice/s2", 1)[0] == ("session alice/s2 steps", 1)
+    assert near(workspace, "alice", "alice/s2", 2)[0][0] == "agent alice steps"
+    assert near(workspace, "bob") == [
+        ("agent bob steps", 8),
+        (f"task {task.id} steps", 24),
+        ("team steps", 31),
+    ]
+    assert near(workspace, "nobody") == [("team steps", 31)]
+
+
+def test_who_is_near_is_warned_once_and_who_is_at_the_end_is_asked_once(workspace: Workspace) -> None:
+    budgets = workspace.budgets
+    budgets.set_budget("human:dana", "agent", "alice", "steps", 10)
+    use(workspace, "alice/s1", step=7)
+    assert budgets.hold_call("alice", "alice/s1") is None
+    assert told(workspace, "budget_warning") == []
+    use(workspace, "alice/s1", step=8)
+    for _ in range(2):
+        assert budgets.hold_call("alice", "alice/s1") is None
+    (warning,) = told(workspace, "budget_warning")
+    assert (warning.path, warning.detail["used"], warning.detail["most"]) == ("agent alice steps", 8, 10)
+    use(workspace, "alice/s1", step=10)
+    asked = budgets.hold_call("alice", "alice/s1")
+    assert asked is not None
+    assert budgets.hold_call("alice") == asked
+    (row,) = [row for row in workspace.journal.rows(limit=10_000) if row.zone == "request"]
+    assert row.path.startswith("alice/s1/budget-")
+    assert budgets.find_open_request("agent alice steps") == asked
+    assert budgets.find_open_request("agent bob steps") is None
+
+
+def test_calls_without_a_session_are_asked_about_among_the_agents_calls(workspace: Workspace) -> None:
+    workspace.budgets.set_budget("human:dana", "agent", "alice", "steps", 1)
+    use(workspace, "alice/s1", step=1)
+    assert workspace.budgets.hold_call("alice") is not None
+    (row,) = [row for row in workspace.journal.rows(limit=10_000) if row.zone == "request"]
+    assert row.path.startswith("alice/calls/budget-")
+
+
+def test_a_budget_that_is_set_anew_lets_go_of_the_calls_that_it_held(workspace: Workspace) -> None:
+    budgets = workspace.budgets
+    use(workspace, "alice/s1", step=5)
+    for scope, name in (("agent", "alice"), ("agent", ""), ("session", ""), ("team", "")):
+        budgets.set_budget("human:dana", scope, "", "steps", 5)  # type: ignore[arg-type]
+        asked = budgets.hold_call("alice", "alice/s1")
+        assert asked is not None
+        key = f"{scope} {'' if scope == 'team' else 'alice/s1' if scope == 'session' else 'alice'} steps"
+        key = " ".join(key.split())
+        assert budgets.find_open_request(key) == asked
+        assert budgets.set_budget("human:dana", scope, name, "steps", 9) is not None  # type: ignore[arg-type]
+        assert budgets.find_open_request(key) is None
+        for each in (name, ""):
+            budgets.set_budget("human:dana", scope, each, "steps", None)  # type: ignore[arg-type]
+    assert budgets.set_budget("human:dana", "agent", "alice", "cost", None) is None
+
+
+@pytest.mark.parametrize(
+    ("scope", "name", "is_known"),
+    [
+        ("agent", "alice", True),
+        ("agent", "nobody", False),
+        ("session", "alice/new", True),
+        ("session", "nobody/s1", False),
+        ("task", "nobody", True),
+    ],
+)
+def test_a_budget_of_its_own_is_of_an_agent_that_is_there(
+    workspace: Workspace, scope: str, name: str, is_known: bool
+) -> None:
+    measure: Measure = "steps"
+    if is_known:
+        assert workspace.budgets.set_budget("human:dana", scope, name, measure, 5)  # type: ignore[arg-type]
+    else:
+        with pytest.raises(UnknownAgent):
+            workspace.budgets.set_budget("human:dana", scope, name, measure, 5)  # type: ignore[arg-type]
+
+
+def test_a_person_who_sets_a_budget_is_told_of_in_its_row(workspace: Workspace, dana: Toolbox) -> None:
+    ok(dana, "set_budget", scope="team", measure="cost", most=5)
+    (row,) = told(workspace, "set_budget")
+    assert (row.actor, row.detail) == (
+        "human:dana",
+        {"scope": "team", "name": "", "measure": "cost", "most": 5},
+    )

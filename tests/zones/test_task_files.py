@@ -1,0 +1,98 @@
+"""Files in a task's folder: what a write meets there, what is laid into it, and how much there may be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tasking import on_disk
+from watchroom import Agent, Workspace
+from watchroom.errors import VersionConflict
+from watchroom.sandbox.errors import TaskQuotaExceeded
+from watchroom.zones.task_files import ChangeAuthor
+
+AUTHOR = ChangeAuthor("alice", "clone_repository", "Cloned.", {})
+
+
+@pytest.fixture
+def folder(workspace: Workspace, tmp_path: Path) -> Path:
+    folder = tmp_path / "task"
+    task = workspace.tasks.submit("human:dana", "Build something.", folder)
+    workspace.register([Agent("alice", task=task.id)])
+    return folder
+
+
+def quota(workspace: Workspace, setting: str) -> None:
+    config = Path(workspace.root) / ".watchroom" / "config.toml"
+    config.write_text(f"{setting}\n" + config.read_text())
+    workspace.scan()
+
+
+def write(workspace: Workspace, path: str, content: str, expected: int = -1) -> int | None:
+    return workspace.task_files.write("alice", path, content, tool="write_file", expected=expected).version
+
+
+def test_a_write_that_expects_another_version_is_told_what_is_there(
+    workspace: Workspace, folder: Path
+) -> None:
+    assert write(workspace, "a", "one", 0) == 1
+    assert write(workspace, "a", "two", 1) == 2
+    for expected in (0, 1, 3):
+        with pytest.raises(VersionConflict) as refused:
+            write(workspace, "a", "mine", expected)
+        assert (refused.value.current_content, refused.value.current and refused.value.current.version) == (
+            "two",
+            2,
+        )
+    assert on_disk(folder) == {"a": b"two"}
+
+
+def test_of_a_file_that_is_gone_or_never_was_nothing_is_told(workspace: Workspace, folder: Path) -> None:
+    with pytest.raises(VersionConflict) as refused:
+        write(workspace, "a", "mine", 1)
+    assert (refused.value.current_content, refused.value.current) == (None, None)
+    write(workspace, "a", "one")
+    (folder / "a").unlink()
+    with pytest.raises(VersionConflict) as refused:
+        write(workspace, "a", "mine", 1)
+    assert refused.value.current_content is None
+    assert refused.value.current is not None
+    assert refused.value.current.deleted
+    assert write(workspace, "a", "mine", 2) == 3
+
+
+def test_files_are_laid_where_nothing_is(workspace: Workspace, folder: Path) -> None:
+    write(workspace, "there", "mine")
+    (folder / "link").symlink_to("/etc")
+    task = workspace.task_files.task_of("alice")
+    files = {"new/a": b"1", "there": b"2", "link/passwd": b"3", "there/below": b"4", "run": b"5"}
+    rows, taken = workspace.task_files.add_files(task, files, AUTHOR, executables=["run"])
+    assert sorted(taken) == ["link/passwd", "there", "there/below"]
+    assert sorted(row.path.partition("/")[2] for row in rows) == ["new/a", "run"]
+    assert {(row.actor, row.tool) for row in rows} == {("alice", "clone_repository")}
+    assert on_disk(folder) == {"there": b"mine", "new/a": b"1", "run": b"5"}
+    assert [bool((folder / name).stat().st_mode & 0o100) for name in ("run", "new/a")] == [True, False]
+
+
+def test_a_file_counts_with_the_folders_that_it_needs_and_what_it_replaces(
+    workspace: Workspace, folder: Path
+) -> None:
+    quota(workspace, "max_task_files = 3\nmax_task_bytes = 1000000")
+    write(workspace, "a/b/c", "x")
+    with pytest.raises(TaskQuotaExceeded):
+        write(workspace, "d", "x")
+    assert write(workspace, "a/b/c", "xy") == 2
+    (folder / "a/b/c").unlink()
+    assert write(workspace, "d", "x") == 1
+    task = workspace.task_files.task_of("alice")
+    with pytest.raises(TaskQuotaExceeded):
+        workspace.task_files.add_files(task, {"e": b""}, AUTHOR)
+
+
+def test_a_file_that_shrinks_makes_no_room_before_it_is_counted(workspace: Workspace, folder: Path) -> None:
+    quota(workspace, "max_task_files = 100\nmax_task_bytes = 100000")
+    write(workspace, "a", "x" * 50_000)
+    with pytest.raises(TaskQuotaExceeded):
+        write(workspace, "b", "x" * 60_000)
+    write(workspace, "a", "x")
+    assert write(workspace, "b", "x" * 60_000) == 1
