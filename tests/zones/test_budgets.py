@@ -7,7 +7,8 @@ from calls import ok
 from watchroom import Agent, Toolbox, Workspace
 from watchroom.errors import UnknownAgent
 from watchroom.model import Row, Write
-from watchroom.rules.budgets import BudgetUse, Measure
+from watchroom.rules.budgets import Budget, BudgetUse, Measure
+from watchroom.rules.requests import Answer, Request
 
 
 @pytest.fixture
@@ -134,3 +135,55 @@ def test_a_person_who_sets_a_budget_is_told_of_in_its_row(workspace: Workspace, 
         "human:dana",
         {"scope": "team", "name": "", "measure": "cost", "most": 5},
     )
+
+
+def reached(workspace: Workspace, choice: str) -> Request:
+    """Alice's budget of 10 steps is used up, and a person chose that."""
+    workspace.budgets.set_budget("human:dana", "agent", "alice", "steps", 10)
+    use(workspace, "alice/s1", step=10)
+    asked = workspace.budgets.hold_call("alice", "alice/s1")
+    assert asked is not None
+    assert workspace.budgets.find_stop("alice", "alice/s1") is None
+    (row,) = [row for row in workspace.journal.rows(limit=10_000) if row.zone == "request"]
+    workspace.requests.answer("human:dana", row.seq, Answer(values=(choice,)))
+    return asked
+
+
+def test_a_budget_about_which_a_person_said_that_this_is_the_end_holds(workspace: Workspace) -> None:
+    reached(workspace, "stop")
+    stop = workspace.budgets.find_stop("alice", "alice/s1")
+    assert stop is not None
+    assert "10" in stop
+    assert workspace.budgets.find_stop("bob") is None
+    # Of another amount nobody said so.
+    workspace.budgets.set_budget("human:dana", "agent", "alice", "steps", 9)
+    assert workspace.budgets.find_stop("alice", "alice/s1") is None
+
+
+def test_a_budget_that_a_person_raised_holds_at_once_as_raised(workspace: Workspace) -> None:
+    asked = reached(workspace, "raise")
+    assert workspace.budgets.hold_call("alice", "alice/s1") is None
+    assert near(workspace, "alice", "alice/s1") == []
+    use(workspace, "alice/s1", step=20)
+    assert near(workspace, "alice", "alice/s1") == [("agent alice steps", 20)]
+    workspace.budgets.raise_budget("human:dana", asked)
+    assert workspace.config.budgets.of("agent", "alice") == [Budget("agent", "alice", "steps", 20)]
+    workspace.budgets.set_budget("human:dana", "agent", "alice", "steps", 30)
+    workspace.budgets.raise_budget("human:dana", asked)
+    assert workspace.config.budgets.of("agent", "alice") == [Budget("agent", "alice", "steps", 30)]
+
+
+def test_a_call_that_a_person_let_pass_once_does_not_end_the_budget(workspace: Workspace) -> None:
+    reached(workspace, "once")
+    assert workspace.budgets.find_stop("alice", "alice/s1") is None
+    assert near(workspace, "alice", "alice/s1") == [("agent alice steps", 10)]
+
+
+def test_only_a_budget_that_is_reached_holds_and_not_one_that_is_near(workspace: Workspace) -> None:
+    workspace.budgets.set_budget("human:dana", "agent", "alice", "steps", 10)
+    workspace.budgets.set_budget("human:dana", "team", "", "steps", 12)
+    use(workspace, "alice/s1", step=10)
+    asked = workspace.budgets.hold_call("alice")
+    assert asked is not None
+    assert workspace.budgets.find_open_request("team steps") is None
+    assert len(told(workspace, "budget_warning")) == 2

@@ -9,7 +9,8 @@ from tasking import on_disk
 from watchroom import Agent, Workspace
 from watchroom.errors import VersionConflict
 from watchroom.sandbox.errors import TaskQuotaExceeded
-from watchroom.zones.task_files import ChangeAuthor
+from watchroom.sandbox.task_folder import DiskUsage
+from watchroom.zones.task_files import ChangeAuthor, Quota
 
 AUTHOR = ChangeAuthor("alice", "clone_repository", "Cloned.", {})
 
@@ -96,3 +97,26 @@ def test_a_file_that_shrinks_makes_no_room_before_it_is_counted(workspace: Works
         write(workspace, "b", "x" * 60_000)
     write(workspace, "a", "x")
     assert write(workspace, "b", "x" * 60_000) == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "size", "is_exceeded"), [(3, 10, False), (4, 10, True), (3, 11, True), (0, 0, False)]
+)
+def test_a_folder_may_hold_as_much_as_its_quota_says(files: int, size: int, is_exceeded: bool) -> None:
+    bound, usage = Quota(3, 10), DiskUsage(files, size)
+    assert (bound.is_exceeded_by(usage), bound.max_counted) == (is_exceeded, 6)
+    if is_exceeded:
+        with pytest.raises(TaskQuotaExceeded):
+            bound.check(usage)
+    else:
+        bound.check(usage)
+
+
+@pytest.mark.parametrize(("size", "told"), [(0, 0), (1, 1), (1_000_000, 1), (1_000_001, 2)])
+def test_sizes_are_told_in_whole_megabytes_begun_ones_too(size: int, told: int) -> None:
+    assert Quota(1, 2_999_999).error_values(DiskUsage(5, size)) == {
+        "files": 5,
+        "most_files": 1,
+        "megabytes": told,
+        "most_megabytes": 2,
+    }
