@@ -25,6 +25,8 @@ def test_at_most_512_and_64_mb_of_snapshots_are_kept_and_8_in_any_case(size: int
         ([10, 20, 40, 41, 50], 4, [20]),
         ([10, 20, 40, 45, 50, 60], 5, [45]),
         ([10, 30, 31, 32, 90, 99], 4, [31, 30]),
+        # The newest two stay, though the second of them stands closer to its neighbours.
+        ([0, 60, 61, 100], 3, [60]),
         ([0, 50, 90, 95, 96, 100], 5, [95]),
     ],
 )

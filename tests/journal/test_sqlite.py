@@ -356,6 +356,11 @@ def test_the_oldest_blobs_go_until_the_others_fit(
     assert [*too_many(named, counted, most * LEAST_COUNTED)] == [str(n) for n in gone]
 
 
+def test_without_another_bound_a_gigabyte_of_blobs_is_kept() -> None:
+    for counted, gone in ((2**30, []), (2**30 + 1, ["oldest"])):
+        assert [*too_many([("oldest", 5000), ("newest", 5000)], counted)] == gone
+
+
 def test_others_do_not_see_who_holds_what(tmp_path: Path) -> None:
     with closing(SqliteJournal(tmp_path / "journal.db")) as journal:
         journal.present()
