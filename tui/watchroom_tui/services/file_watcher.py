@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MOST_AT_ONCE: Final = 50
 _PAUSE: Final = 0.25
 _SCAN_SECONDS: Final = 300
-_QUIET_MS: Final = 100
+_QUIET_MS: Final = 200
 """After so long without another change the hints are looked into. So often the watcher wakes at rest, too."""
 _LATEST_MS: Final = 400
 _log = logging.getLogger("watchroom")
