@@ -101,5 +101,7 @@ def test_a_tree_is_shown_to_go_on_from_an_older_one_and_from_no_other(
     if proof:
         assert not is_consistent(proof[:-1], old, old_root, size, root)
     assert not is_consistent([*proof, root], old, old_root, size, root)
-    with pytest.raises(IndexError):
-        prove_consistency(hashes, size + 1)
+    assert prove_consistency(hashes, 0) == []
+    for other in (-1, size + 1):
+        with pytest.raises(IndexError):
+            prove_consistency(hashes, other)

@@ -119,3 +119,31 @@ def test_others_may_have_written_to_an_agent_since_it_was_spawned(workspace: Wor
     assert [sessions.first_message_after(name) for name in ("charlie", "alice")] == [0, None]
     with pytest.raises(UnknownAgent):
         sessions.first_message_after("nobody")
+
+
+@pytest.mark.parametrize(
+    ("actor", "tool", "is_switch"),
+    [
+        ("human:dana", "revert_work", True),
+        ("system", "revert_work", True),
+        ("human:dana", "collab_write", False),
+        ("bob", "revert_work", False),
+    ],
+)
+def test_only_a_revert_of_a_person_or_of_watchroom_has_switched_versions_off(
+    workspace: Workspace, actor: str, tool: str, is_switch: bool
+) -> None:
+    made(
+        workspace,
+        version("bob", "a", "1\n2\n3\n"),
+        version("alice", "a", "one\n2\n3\n"),
+        Write(actor, tool, "collab", "a", "1\n2\n3\n", detail={"took": [2]}),
+        version("alice", "a", "1\n2\nthree\n"),
+    )
+    # What was off already is not reverted once more; else its lines are those of whoever wrote them anew.
+    (planned,) = workspace.reverts.plan(
+        RevertSelection(("alice",), after=workspace.journal.last_seq() - 1)
+    ).paths
+    assert planned.plan.content == "1\n2\n3\n"
+    (planned,) = workspace.reverts.plan(RevertSelection(("alice",))).paths
+    assert (planned.plan.content, planned.plan.took) == ("1\n2\n3\n", (4,) if is_switch else (2, 4))
