@@ -27,7 +27,7 @@ from watchroom.clients.hook_client import FOLDER
 from watchroom.clients.stopping import find_process
 from watchroom.errors import RequestClosed
 from watchroom.model import ASK, CANCEL, MESSAGE, PAUSE, RESUME, WITHDRAW, Row
-from watchroom.rules.requests import decide_all
+from watchroom.rules.requests import Answer, decide_all
 from watchroom.rules.usage import usage_of
 
 CALL = {"tool_name": "Bash", "tool_input": {"command": "make test"}, "tool_use_id": "toolu_1"}
@@ -313,6 +313,22 @@ def test_a_subagent_is_a_session_below(attended: AttachedClient, workspace: Work
     child = workspace.journal.head("session", f"{PATH}.a1b2c3d4e5f6a7b8c")
     assert child is not None
     assert (child.detail["parent"], child.detail["status"]) == (PATH, "done")
+
+
+def test_a_subagent_is_held_by_the_budget_of_the_session_that_started_it(
+    attended: AttachedClient, workspace: Workspace
+) -> None:
+    workspace.budgets.set_budget("human:ann", "session", "", "steps", 2)
+    attended.hook("UserPromptSubmit", prompt="Go")
+    own = {"agent_id": "a1b2c3d4e5f6a7b8c", "agent_type": "Explore"}
+    attended.hook("SubagentStart", **own)
+    waiting = attended.begin("PreToolUse", **CALL, **own)
+    asked = wait_for(workspace, lambda row: row.tool == ASK)
+    assert asked.path.startswith(f"{PATH}/budget-")
+    workspace.requests.answer("human:ann", asked.seq, Answer(values=("stop",)))
+    said = attended.answer(waiting)
+    assert said is not None
+    assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
 
 
 def test_the_policy_decides_before_people(attended: AttachedClient, workspace: Workspace) -> None:

@@ -34,14 +34,9 @@ def told(workspace: Workspace, tool: str) -> list[Row]:
 def test_each_scope_counts_what_its_sessions_used(workspace: Workspace) -> None:
     task = workspace.tasks.submit("human:dana", "Build it.")
     workspace.register([Agent("bob", task=task.id), Agent("charlie", task=task.id)])
-    for path, steps in (
-        ("alice/s1", 1),
-        ("alice/s2/sub", 2),
-        ("alice/s10", 4),
-        ("bob/s1", 8),
-        ("charlie/s1", 16),
-    ):
+    for path, steps in (("alice/s1", 1), ("alice/s10", 4), ("bob/s1", 8), ("charlie/s1", 16)):
         use(workspace, path, step=steps)
+    use(workspace, "alice/s2.sub", step=2, parent="alice/s2")
     assert near(workspace, "alice", "alice/s1") == []
     for scope in ("session", "agent", "task", "team"):
         workspace.budgets.set_budget("human:dana", scope, "", "steps", 1)

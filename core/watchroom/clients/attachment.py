@@ -51,7 +51,7 @@ from watchroom.clients.open_calls import OpenCall, OpenCalls
 from watchroom.clients.processes import ClientProcess
 from watchroom.clients.questions import build_question
 from watchroom.clients.session import ClientSession
-from watchroom.clients.session_ids import fingerprint, session_id_of
+from watchroom.clients.session_ids import fingerprint, session_id_of, subagent_id_of
 from watchroom.clients.session_inbox import Controls, SessionInbox
 from watchroom.model import ENDED, Json, Row
 from watchroom.rules.policy import PolicyDecision
@@ -158,7 +158,7 @@ class Attachment:
         subagent = text_of(event, "agent_id")
         if not subagent:
             return parent
-        return self._open(session_id_of(f"{own[:40]}.{subagent}"), event, parent.path)
+        return self._open(subagent_id_of(own, subagent), event, parent.path)
 
     def _open(self, session_id: str, event: Event, parent: str) -> ClientSession:
         known = self.sessions.get(session_id)
@@ -275,7 +275,7 @@ class Attachment:
             if stopped is not None:
                 return stopped
         if not tool.startswith(_OURS):
-            over = await hold_for_budgets(self.workspace, self.agent, session.path, self._hold_seconds)
+            over = await hold_for_budgets(self.workspace, self.agent, session.budgeted, self._hold_seconds)
             if over:
                 return deny(BEFORE, over)
         if decision.verdict == "ask":
@@ -409,7 +409,7 @@ class Attachment:
         reason, _ = await self._check(session, event)
         if reason or text_of(event, "tool_name").startswith(_OURS):
             return reason
-        return await hold_for_budgets(self.workspace, self.agent, session.path, self._hold_seconds)
+        return await hold_for_budgets(self.workspace, self.agent, session.budgeted, self._hold_seconds)
 
     async def _idle(self, session: ClientSession, main: str, event: Event, may_wait: bool) -> HookAnswer:
         """Give an agent that has nothing to do what comes for it, as soon as it comes."""

@@ -98,6 +98,8 @@ class ClientSession:
         self._requests = workspace.requests
         self._journal = workspace.journal
         self.parent = parent
+        self.budgeted = parent or self.path
+        """The path of the session whose budget it uses: a subagent uses its parent's."""
         self.is_supervised = True
         self._is_owner = is_owner
         self._calls: dict[str, ToolCall] = {}

@@ -15,6 +15,8 @@ _MARK: Final = f'"{USED}": '
 """Looked for as text: there are many steps, and few say it."""
 PARENT: Final = "parent"
 """In the detail of a subagent's steps: the path of the session that called it."""
+SHARED_ID: Final = 40
+"""So many characters of its parent's id begin the id of a subagent's session."""
 _PARENT_MARK: Final = f'"{PARENT}": "'
 
 

@@ -26,6 +26,7 @@ from watchroom.rules.budgets import (
 )
 from watchroom.rules.config import Config
 from watchroom.rules.requests import Request
+from watchroom.rules.usage import SHARED_ID, parent_of
 from watchroom.texts import Catalogue, catalogue
 from watchroom.zones.requests import RequestZone
 from watchroom.zones.settings import SettingsZone
@@ -49,8 +50,8 @@ class BudgetZone:
 
     def check(self, agent: str, session: str = "", steps_from: int = 0) -> list[BudgetUse]:
         """How much is used of those budgets that hold for ``agent`` and its ``session`` (a path, empty for
-        none) and that are nearly or wholly used up, the reached ones first. Steps of the session count from
-        ``steps_from``. Raises `JournalError`."""
+        none; its subagents count with it) and that are nearly or wholly used up, the reached ones first. The
+        session's steps count from ``steps_from``. Raises `JournalError`."""
         config = self._store.registry.current()
         if config.budgets == Budgets():
             return []
@@ -83,8 +84,8 @@ class BudgetZone:
         journal, budgets = self._store.journal, config.budgets
         used: dict[tuple[BudgetScope, str], Used] = {}
         if session and budgets.of("session", session):
-            heads = journal.heads(_SESSIONS, session)
-            own = used_in(row for row in heads if row.path == session or row.path.startswith(f"{session}/"))
+            heads = journal.heads(_SESSIONS, session[: len(agent) + 1 + SHARED_ID])
+            own = used_in(row for row in heads if session in (row.path, parent_of(row)))
             used["session", session] = own._replace(steps=own.steps - steps_from)
         if budgets.of("agent", agent):
             used["agent", agent] = used_in(journal.heads(_SESSIONS, f"{agent}/"))
