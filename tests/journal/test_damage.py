@@ -70,6 +70,23 @@ def test_a_text_that_cannot_be_read_is_named_with_its_row(
     assert found == (named if value else [])
 
 
+@pytest.mark.parametrize("column", ["zone", "path", "actor", "tool", "error", "message", "detail"])
+def test_a_text_that_is_missing_is_named_with_its_row(file: Path, column: str) -> None:
+    with closing(sqlite3.connect(file, isolation_level=None)) as damaging:
+        (schema,) = damaging.execute("SELECT sql FROM sqlite_master WHERE name = 'rows'").fetchone()
+        damaging.execute("PRAGMA writable_schema = ON")
+        damaging.execute(
+            "UPDATE sqlite_master SET sql = ? WHERE name = 'rows'", (schema.replace("TEXT NOT NULL", "TEXT"),)
+        )
+    meddle(file, f"UPDATE rows SET {column} = NULL WHERE seq = 4")
+    with closing(sqlite3.connect(file, isolation_level=None)) as damaging:
+        damaging.execute("PRAGMA writable_schema = ON")
+        damaging.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'rows'", (schema,))
+    place = {"zone": "collab", "path": "plan.md"} | ({column: ""} if column in ("zone", "path") else {})
+    found = [each for each in problems(file) if each.what.startswith("row ")]
+    assert found == [Damage(f"row 4: its {column} cannot be read", **place)]  # type: ignore[arg-type]
+
+
 def test_all_texts_of_a_row_that_cannot_be_read_are_named_together(file: Path) -> None:
     meddle(file, "UPDATE rows SET actor = CAST(? AS TEXT), detail = '[1]' WHERE seq = 3", NOT_UTF8)
     assert problems(file) == [Damage("row 3: its actor, detail cannot be read", "collab", "plan.md")]

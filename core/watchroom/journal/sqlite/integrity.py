@@ -41,7 +41,8 @@ def _damaged_pages(connect: Callable[[], sqlite3.Connection]) -> list[Damage]:
 
 
 def _damaged_texts(reader: sqlite3.Cursor) -> Iterator[Damage]:
-    # All texts of a row at once, apart from each other: most are whole.
+    # All texts of a row at once, apart from each other: most are whole. A column that is never NULL may be so
+    # in a damaged row.
     together = "CAST(" + "||char(10)||".join(_TEXTS) + " AS BLOB)"
     suspects = {
         seq for seq, data in reader.execute(f"SELECT seq, {together} FROM rows") if not _is_text(data)
@@ -57,11 +58,14 @@ def _damaged_texts(reader: sqlite3.Cursor) -> Iterator[Damage]:
         for version, *values in reader.execute(f"SELECT version, {as_bytes} FROM rows WHERE seq=?", (seq,)):
             broken = [name for name, value in zip(_TEXTS, values, strict=True) if not _is_whole(name, value)]
             if broken:
+                values = [b"" if value is None else value for value in values]
                 zone, path = (value.decode("utf-8", "replace") for value in values[:2])
                 yield Damage(f"row {seq}: its {', '.join(broken)} cannot be read", zone, path, version)
 
 
-def _is_text(data: bytes) -> bool:
+def _is_text(data: bytes | None) -> bool:
+    if data is None:
+        return False
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -69,7 +73,9 @@ def _is_text(data: bytes) -> bool:
     return True
 
 
-def _is_whole(name: str, value: bytes) -> bool:
+def _is_whole(name: str, value: bytes | None) -> bool:
+    if value is None:
+        return False
     try:
         text = value.decode()
         return name != "detail" or not text or isinstance(json.loads(text), dict)
