@@ -7,11 +7,12 @@ import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from search.waiting import PATIENCE, wait_until
 from watchroom.errors import InvalidSearch
 from watchroom.journal import Journal
 from watchroom.journal.memory import MemoryJournal
@@ -249,6 +250,46 @@ def test_one_alone_keeps_the_index(journal: Journal, index: SearchIndex) -> None
     with journal.claim(CLAIM):
         assert update(index, journal) == 0
     assert update(index, journal) == 1
+
+
+def test_who_keeps_the_index_up_keeps_it_alone_until_the_end(journal: Journal, tmp_path: Path) -> None:
+    first, second, closing = SearchIndex(str(tmp_path)), SearchIndex(str(tmp_path)), Event()
+    journal.append([write("alpha\n")])
+    keeping = Thread(target=first.keep_up, args=(journal, closing, PATIENCE))
+    keeping.start()
+    try:
+        wait_until(journal, lambda: found(second, journal, "alpha") == [1])
+        journal.append([write("beta\n")])
+        assert update(second, journal) == 1
+        assert update(first, journal) == 2, "the process that keeps it can do so at any moment"
+        assert second.index_missing(journal, Event(), seconds=PATIENCE) == 2
+    finally:
+        closing.set()
+        keeping.join(PATIENCE)
+    assert not keeping.is_alive()
+    journal.append([write("gamma\n")])
+    assert update(second, journal) == 3
+
+
+def test_who_has_time_waits_for_whoever_keeps_the_index(journal: Journal, tmp_path: Path) -> None:
+    first, second, closing = SearchIndex(str(tmp_path)), SearchIndex(str(tmp_path)), Event()
+    journal.append([write("alpha\n")])
+    keeping = Thread(target=first.keep_up, args=(journal, closing, 0.2))
+    keeping.start()
+    try:
+        wait_until(journal, lambda: found(second, journal, "alpha") == [1])
+        journal.append([write("beta\n")])
+        assert second.index_missing(journal, Event(), seconds=PATIENCE) == 2
+    finally:
+        closing.set()
+        keeping.join(PATIENCE)
+
+
+def test_an_index_that_is_complete_may_be_kept_by_another_one(journal: Journal, index: SearchIndex) -> None:
+    journal.append([write("alpha\n")])
+    index.keep_up(journal, Event(), 0.001)
+    assert not journal.is_claimed(CLAIM)
+    assert found(index, journal, "alpha") == [1]
 
 
 @pytest.mark.parametrize("harm", ["deleted", "no database", "another format", "damaged within"])

@@ -8,7 +8,7 @@ import platform
 import time
 from collections.abc import Mapping
 from hashlib import sha256
-from threading import Event
+from threading import Event, Lock
 from typing import Final
 
 from watchroom.checkout.layout import CONTROL
@@ -41,6 +41,11 @@ SHARE: Final = 0.2
 """Of a core is used to keep the index, unless somebody waits for it."""
 _SECONDS: Final = 2.0
 """For the index to answer."""
+_OTHERS_SECONDS: Final = 3.0
+"""In which whoever keeps the index has come upon the newest rows, unless many are missing."""
+_LOOK_SECONDS: Final = 0.1
+_QUIET_ROUNDS: Final = 2
+"""After so many rounds in which nothing was missing, others may keep the index."""
 _BATCH_ROWS: Final = 200
 _BATCH_CHARACTERS: Final = 300_000
 _LAST_ROW: Final = 2**62
@@ -54,6 +59,10 @@ class SearchIndex:
         self._database = database or IndexDatabase(self._folder)
         self._complete = 0
         """Up to which row nothing was missing the last time."""
+        self._working = Lock()
+        self._reader: PassageReader | None = None
+        """While `keep_up` has the claim: it holds documents as they were at the last rows, which are long to
+        make from their first version."""
 
     def search(self, journal: Journal, query: SearchQuery) -> SearchResult:
         """What ``query`` finds in ``journal``, as far as it is indexed. Raises `InvalidSearch` for a query
@@ -98,28 +107,73 @@ class SearchIndex:
         self, journal: Journal, closing: Event, *, share: float = SHARE, seconds: float | None = None
     ) -> int:
         """Index what is missing of ``journal``, if nobody else does: with ``share`` of a core, until
-        ``closing`` is set or ``seconds`` have passed. Returns up to which row nothing is missing then. Raises
-        `JournalError`."""
+        ``closing`` is set or ``seconds`` have passed, of which some are given to whoever does. Returns up to
+        which row nothing is missing then. Raises `JournalError`."""
         last = journal.last_seq()
         if last == self._complete and self._database.exists:
             return last
         pace = _Pace(closing, share, seconds)
-        with journal.claim(self._claim(journal)) as is_claimed:
-            try:
-                self._complete = self._follow(journal, pace) if is_claimed else self._state().seq
-            except DamagedIndexError:
-                self._complete = self._follow(journal, pace) if is_claimed else 0
-            return self._complete
+        if not self._working.acquire(blocking=False):
+            return self._indexed()
+        try:
+            if self._reader is not None:
+                return self._index(journal, pace, self._reader)
+            with journal.claim(self._claim(journal)) as is_claimed:
+                if is_claimed:
+                    return self._index(journal, pace, PassageReader(journal))
+            if seconds is not None:
+                others = _Pace(closing, share, min(seconds, _OTHERS_SECONDS))
+                while self._indexed() < last and others.is_running:
+                    closing.wait(_LOOK_SECONDS)
+            return self._indexed()
+        finally:
+            self._working.release()
 
-    def _follow(self, journal: Journal, pace: _Pace) -> int:
-        """Index what is missing, and return up to which row nothing is."""
+    def keep_up(self, journal: Journal, closing: Event, seconds: float) -> None:
+        """Index the rows of ``journal`` as they come, every ``seconds``, if nobody else does: until no more
+        come, or ``closing`` is set. Raises `JournalError`."""
+        if journal.last_seq() == self._complete and self._database.exists:
+            return
+        with journal.claim(self._claim(journal)) as is_claimed:
+            if not is_claimed:
+                self._indexed()
+                return
+            self._reader = PassageReader(journal)
+            try:
+                quiet = 0
+                while quiet < _QUIET_ROUNDS and not closing.is_set():
+                    with self._working:
+                        before = self._complete
+                        self._index(journal, _Pace(closing, SHARE, None), self._reader)
+                        quiet = quiet + 1 if self._complete == before else 0
+                    closing.wait(seconds)
+            finally:
+                with self._working:
+                    self._reader = None
+
+    def _indexed(self) -> int:
+        """Up to which row nothing was missing when whoever keeps the index last wrote to it."""
+        try:
+            self._complete = self._state().seq
+        except DamagedIndexError:
+            self._complete = 0
+        return self._complete
+
+    def _index(self, journal: Journal, pace: _Pace, passages: PassageReader) -> int:
+        """Index what is missing, and return up to which row nothing is. The claim is held."""
+        try:
+            self._complete = self._follow(journal, pace, passages)
+        except DamagedIndexError:
+            self._complete = self._follow(journal, pace, passages)
+        return self._complete
+
+    def _follow(self, journal: Journal, pace: _Pace, passages: PassageReader) -> int:
         state = self._state()
         row = journal.row(state.seq) if state.seq else None
         if state.seq and (row is None or _digest(row) != state.digest):
             # It is of another journal, or this person may read less than before.
             self._database.delete()
         with self._database.writing() as writer:
-            passages = PassageReader(journal)
             while not writer.is_lost and pace.is_running:
                 began = time.monotonic()
                 if not _add_rows(journal, passages, writer):
