@@ -203,6 +203,17 @@ _FIRST_SECOND: Final = -62_135_596_800
 _LAST_SECOND: Final = 253_402_300_799
 
 
+def parse_detail(text: str) -> Mapping[str, Json]:
+    """What ``text``, a row's `Row.detail_json`, says: nothing where it is damaged."""
+    if not text:
+        return {}
+    try:
+        detail: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return detail if isinstance(detail, dict) else {}
+
+
 class Row(NamedTuple):
     """One operation, as the journal keeps it. Its content is fetched apart, with `Journal.content`.
 
@@ -230,13 +241,7 @@ class Row(NamedTuple):
     @property
     def detail(self) -> Mapping[str, Json]:
         """What else the operation wants remembered, as JSON; nothing where its text is damaged."""
-        if not self.detail_json:
-            return {}
-        try:
-            detail: Json = json.loads(self.detail_json)
-        except (ValueError, RecursionError):
-            return {}
-        return detail if isinstance(detail, dict) else {}
+        return parse_detail(self.detail_json)
 
     @property
     def kind(self) -> ActorKind:

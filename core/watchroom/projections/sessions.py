@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import ClassVar, Final, NamedTuple, cast
 
-from watchroom.model import STREAM, Json, Row, SessionStatus
+from watchroom.model import STREAM, Json, Row, SessionStatus, parse_detail
 from watchroom.rules.presence import presence_of, takes_over
 from watchroom.rules.requests import RequestKind, has_expired, request_state
 
@@ -38,12 +39,18 @@ class SessionView(NamedTuple):
 
     @property
     def status(self) -> SessionStatus:
-        return cast("SessionStatus", self.last.detail.get("status", "idle"))
+        return _status_of(self.last.detail_json)
 
     @property
     def title(self) -> str:
         """What it is about: the beginning of the first message."""
         return self.begun.message
+
+
+@lru_cache(maxsize=1024)
+def _status_of(step_detail: str) -> SessionStatus:
+    # Of each agent it is asked several times for every frame of the dashboard.
+    return cast("SessionStatus", parse_detail(step_detail).get("status", "idle"))
 
 
 class RequestView(NamedTuple):
