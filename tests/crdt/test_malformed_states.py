@@ -309,6 +309,14 @@ def test_a_whole_state_has_all_fields_of_its_schema_and_no_others(part: str) -> 
         assert refused.value.values["rule"] == "state_schema"
 
 
+@pytest.mark.parametrize("value", ["half \ud83d of a character", "a\0b"])
+def test_a_text_that_comes_with_its_history_can_be_stored(value: str) -> None:
+    whole = Document({"body": "rga"}).state()
+    with pytest.raises(InvalidState) as refused:
+        Document.from_state({**whole, "values": {"body": value}})
+    assert refused.value.values["rule"] == "state_text"
+
+
 def test_an_edit_that_changes_nothing_has_no_delta() -> None:
     text = Text()
     text.insert(0, "one", ALICE)

@@ -21,7 +21,7 @@ from watchroom.crdt.state_checks import (
     invalid_state,
     utf8_size,
 )
-from watchroom.errors import TooLarge
+from watchroom.errors import NotText, TooLarge
 from watchroom.model import MAX_TEXT_BYTES, Json
 
 _DELTA: Final = frozenset({"ops", "by"})
@@ -74,6 +74,10 @@ class Text:
         found = check_fields(state, "shape", _STATE, _WAITING)
         if not isinstance(value, str):
             raise invalid_state("shape")
+        try:
+            utf8_size(value)
+        except NotText as error:
+            raise invalid_state("text") from error
         text = cls()
         text._replicas = _replicas(found["by"])
         text._engine, text._packed, text._value = None, found, value
