@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -25,8 +26,10 @@ from watchroom.checkout.layout import CONFIG_PATH, CONTROL
 from watchroom.clients.client_process import namespace_command
 from watchroom.clients.hook_client import FOLDER
 from watchroom.clients.stopping import find_process
+from watchroom.clients.team_stop import check_paused, end_agents
 from watchroom.errors import RequestClosed
-from watchroom.model import ASK, CANCEL, MESSAGE, PAUSE, RESUME, WITHDRAW, Row
+from watchroom.model import ASK, CANCEL, CONTINUE, MESSAGE, PAUSE, RESUME, WITHDRAW, Row
+from watchroom.rules.presence import presence_of
 from watchroom.rules.requests import Answer, decide_all
 from watchroom.rules.usage import usage_of
 
@@ -426,6 +429,36 @@ def test_a_client_that_is_gone_is_seen_to_be(
         client.wait(PATIENCE)
     ended = wait_for(workspace, lambda row: row.path == PATH and row.detail.get("status") == "cancelled")
     assert ended.version is not None
+
+
+LOOPING = """
+import subprocess, sys
+subprocess.run(["sh", "-c", sys.argv[1]], input=sys.argv[2], text=True, check=True)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_client_is_stopped_of_which_hooks_alone_have_told(root: Path, workspace: Workspace) -> None:
+    hook, event = shlex.join(hook_command(root)), json.dumps(told("UserPromptSubmit", prompt="Loop"))
+    with subprocess.Popen(
+        [sys.executable, "-c", LOOPING, hook, event], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as client:
+        assert client.stdout is not None
+        assert client.stdout.readline() == "ready\n"
+        assert not check_paused(workspace, "alice").is_proven
+        (proof,) = end_agents(workspace, ["alice"], "human:ann", patience=PATIENCE)
+        assert proof.is_proven
+        assert client.wait(PATIENCE) == -signal.SIGINT
+
+
+def test_a_server_goes_on_with_what_hooks_began_before_it_served(root: Path, workspace: Workspace) -> None:
+    AttachedClient(root).hook("UserPromptSubmit", prompt="Go")
+    with attendant(root):
+        taken = wait_for(workspace, lambda row: row.tool == CONTINUE and row.path == PATH)
+        assert any(each.id == presence_of(taken) and each.is_alive for each in workspace.journal.presences())
+    ended = wait_for(workspace, lambda row: row.path == PATH and row.detail.get("status") == "cancelled")
+    assert ended.seq > taken.seq
 
 
 def test_where_watchroom_cannot_be_reached_strict_keeps_the_call_from_being_made(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -13,9 +14,9 @@ from watchroom import Workspace
 from watchroom.clients.events import ClientInfo, PromptSubmitted, SessionEnded
 from watchroom.clients.processes import ClientProcess
 from watchroom.clients.session import ClientSession
-from watchroom.clients.stopping import STOP, stop_client, stop_process
-from watchroom.clients.team_stop import end_agents
-from watchroom.model import CANCEL, Row
+from watchroom.clients.stopping import STOP, find_process, stop_client, stop_process
+from watchroom.clients.team_stop import check_paused, end_agents
+from watchroom.model import CANCEL, CONTINUE, Row
 from watchroom.platforms import Platform
 
 PATIENCE = 30
@@ -112,3 +113,27 @@ def test_one_that_does_not_answer_is_no_proof(workspace: Workspace) -> None:
     ClientSession(workspace, "alice", "s-1", ClientInfo("claude", attachment="run"))
     assert not stop_client(workspace, "alice", "human:ann", patience=0).is_proven
     assert stop_client(workspace, "bob", "human:ann", patience=0).is_proven, "nothing of it runs"
+
+
+def test_a_session_whose_client_is_not_known_is_no_proof(root: Path) -> None:
+    """The process that took its newest step, a hook, has ended since; of the client that says nothing."""
+    with Workspace.open(root, agents=["alice"]) as hook:
+        ClientSession(hook, "alice", "s-1", ClientInfo("claude"), is_owner=False)
+    with Workspace.open(root) as workspace:
+        assert not stop_client(workspace, "alice", "human:ann", patience=0).is_proven
+        assert not check_paused(workspace, "alice").is_proven
+
+
+def test_a_resumed_session_is_that_of_the_client_that_resumed_it(
+    workspace: Workspace, client: subprocess.Popen[str]
+) -> None:
+    first = ClientInfo("claude", pid=client.pid, started=1.0)
+    ClientSession(workspace, "alice", "s-1", first, is_owner=False)
+    assert find_process(workspace, "alice/s-1") == ClientProcess(client.pid, 1.0, workspace.platform)
+    second = first._replace(started=workspace.platform.process_start(client.pid))
+    for _ in range(2):
+        ClientSession(workspace, "alice", "s-1", second, is_owner=False)
+    assert [row.tool for row in workspace.journal.rows()].count(CONTINUE) == 1
+    assert not check_paused(workspace, "alice").is_proven
+    assert stop_client(workspace, "alice", "human:ann", patience=PATIENCE).is_proven
+    assert client.wait(PATIENCE) == -signal.SIGTERM

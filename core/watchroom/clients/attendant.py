@@ -27,10 +27,12 @@ from watchroom.clients.json_fields import text_of
 from watchroom.clients.processes import ClientProcess
 from watchroom.clients.session import ClientSession
 from watchroom.clients.session_ids import session_id_of
-from watchroom.clients.stopping import stop_process
+from watchroom.clients.stopping import find_process, stop_process
 from watchroom.errors import WatchroomError
 from watchroom.model import CANCEL, ENDED, Json, Row
 from watchroom.platforms import Platform
+from watchroom.rules.presence import is_unfinished
+from watchroom.rules.usage import is_subagent_step
 from watchroom.runtime.threads import call_soon_threadsafe, run_in_thread
 from watchroom.texts import catalogue
 from watchroom.workspace import Workspace
@@ -220,13 +222,29 @@ class Attendant:
         self._transcripts[session.path] = TranscriptFile(path, session)
 
     async def _follow(self) -> None:
-        """Read transcripts as they grow, until the client is gone."""
+        """Read transcripts as they grow, and go on with sessions that hooks began alone, until the client is
+        gone."""
+        looked = -1
         while self._process.is_alive:
+            last = await run_in_thread(self._workspace.journal.last_seq)
+            if not self._attachment.sessions and last != looked:
+                looked = last
+                await self._adopt_sessions()
             if await self._read_transcripts():
                 self.notice_activity()
             await asyncio.sleep(_LOOK_SECONDS)
         await self.end()
         self._gone.set()
+
+    async def _adopt_sessions(self) -> None:
+        """Go on with what hooks of this client began before there was a server to answer them."""
+        for step in await run_in_thread(self._workspace.session_zone.heads, self._agent):
+            if not is_unfinished(step) or is_subagent_step(step):
+                continue
+            process = await run_in_thread(find_process, self._workspace, step.path)
+            if process is not None and process[:2] == self._process[:2]:
+                own: Event = {"session_id": step.path.partition("/")[2]}
+                await run_in_thread(self._attachment.find_session, own)
 
     async def _read_transcripts(self) -> bool:
         """Make rows of what has come. Returns whether the agent did something there."""

@@ -6,12 +6,15 @@ A number is given to another process later; with the time at which it began it n
 from __future__ import annotations
 
 import os
+import re
 import signal
 from typing import Final, NamedTuple
 
 from watchroom.platforms import Platform
 
 _SHELLS: Final = ("sh", "dash", "bash", "zsh")
+_HAS_COMMAND: Final = re.compile(r"-[a-z]*c$")
+"""The option of a shell that is given a command."""
 
 
 class ClientProcess(NamedTuple):
@@ -45,6 +48,8 @@ def client_of_hook(platform: Platform) -> ClientProcess:
     """The client that started this process, a hook, or had a shell start it."""
     pid = os.getppid()
     parent = next((each for each in platform.processes() if each.pid == pid), None)
-    if parent is not None and os.path.basename((parent.arguments or ("",))[0]) in _SHELLS:
+    name, *options = (parent.arguments if parent is not None else ()) or ("",)
+    # A shell that a person types into, or that runs a script, is no client's.
+    if parent is not None and os.path.basename(name) in _SHELLS and _HAS_COMMAND.match((*options, "")[0]):
         pid = parent.parent
     return ClientProcess(pid, platform.process_start(pid), platform)

@@ -28,8 +28,9 @@ from watchroom.clients.events import (
     TurnEnded,
     UsageTold,
 )
+from watchroom.clients.stopping import find_process
 from watchroom.errors import SessionExists, SessionTaken
-from watchroom.model import ENDED, PRESENCE, Json, Row, SessionStatus, timestamp
+from watchroom.model import CONTINUE, ENDED, PRESENCE, Json, Row, SessionStatus, timestamp
 from watchroom.rules.details import StepDetail
 from watchroom.rules.presence import UNSUPERVISED, presence_of
 from watchroom.rules.requests import Answer, PendingCall, Request, describe_call
@@ -94,6 +95,7 @@ class ClientSession:
         self.agent = agent
         self.info = info
         self.path = session_path(agent, validation.check_session_id(session_id))
+        self._workspace = workspace
         self._zone = workspace.session_zone
         self._requests = workspace.requests
         self._journal = workspace.journal
@@ -116,6 +118,8 @@ class ClientSession:
             if self._is_owner:
                 self.ended_at = self._find_end(newest)
                 self._zone.record_takeover(newest, process)
+            elif self.info.pid and not self.parent:
+                self._note_process(newest, process)
             return
         metadata: dict[str, JsonValue] = {
             name: value for name, value in self.info._asdict().items() if value not in ("", 0)
@@ -129,6 +133,14 @@ class ClientSession:
         except SessionExists:
             # A hook of the same client was quicker.
             return
+
+    def _note_process(self, newest: Row, process: dict[str, Json]) -> None:
+        """Say which process goes on with the session, if rows name another one: that of a client that has
+        ended says nothing of the one that resumed its session."""
+        known = find_process(self._workspace, self.path)
+        if known is None or (known.pid, known.started) != (self.info.pid, self.info.started):
+            detail = {**process, PRESENCE: presence_of(newest)}
+            self._zone.note(self.agent, CONTINUE, self.path, "", detail, base=newest.version)
 
     def _find_end(self, newest: Row) -> int:
         """When the session ended last, as far as that is not long ago: hooks may have gone on since."""

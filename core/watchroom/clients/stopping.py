@@ -20,7 +20,6 @@ from watchroom.rules.presence import is_unfinished, presence_of
 from watchroom.rules.usage import is_subagent_step
 from watchroom.texts import Catalogue, catalogue
 from watchroom.workspace import Workspace
-from watchroom.zones.sessions import SessionZone
 
 STOP: Final = "stop_client"
 """The tool of the row that says which signals a client got, and whether it is gone."""
@@ -68,7 +67,7 @@ def stop_client(
     for session in running:
         process = find_process(workspace, session.path)
         if process is None:
-            proofs.append(_wait_until_ended(workspace.journal, zone, session, patience, texts))
+            proofs.append(_wait_until_ended(workspace, session, patience, texts))
         else:
             seconds = patience if process_patience is None else process_patience
             proofs.append(stop_process(workspace, session.path, process, cancelled, patience=seconds))
@@ -140,10 +139,9 @@ def find_process(workspace: Workspace, path: str) -> ClientProcess | None:
     return None
 
 
-def _wait_until_ended(
-    journal: Journal, zone: SessionZone, session: Row, patience: float, texts: Catalogue
-) -> StopProof:
+def _wait_until_ended(workspace: Workspace, session: Row, patience: float, texts: Catalogue) -> StopProof:
     """What shows that a session has stopped that ends itself."""
+    journal, zone = workspace.journal, workspace.session_zone
     agent = session.path.partition("/")[0]
     until = time.monotonic() + patience
     changes = journal.changes()
@@ -152,7 +150,7 @@ def _wait_until_ended(
             last = zone.newest(session.path) or session
             if StepDetail.of(last).status in ENDED:
                 return StopProof(agent, True, texts("stop.ended", row=last.seq))
-            if not is_held(journal, last):
+            if is_abandoned(workspace, last):
                 return StopProof(agent, True, texts("stop.no_process", row=last.seq))
             left = until - time.monotonic()
             if left <= 0:
@@ -162,7 +160,15 @@ def _wait_until_ended(
         changes.close()
 
 
-def is_held(journal: Journal, step: Row) -> bool:
-    """Whether a process is there that goes on after ``step``."""
+def is_abandoned(workspace: Workspace, step: Row) -> bool:
+    """Whether it is certain that no process goes on after ``step``, the newest of a session in ``workspace``.
+    A hook that took the step has ended since, and says nothing of its client: that is a process of its own.
+    Raises `JournalError`."""
     lease = presence_of(step)
-    return any(each.id == lease and each.is_alive for each in journal.presences())
+    if any(each.id == lease and each.is_alive for each in workspace.journal.presences()):
+        return False
+    process = find_process(workspace, step.path)
+    if process is not None:
+        return not process.is_alive
+    begun = workspace.journal.version("session", step.path, 1)
+    return begun is None or begun.detail.get(ATTACHMENT) != "attached"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from watchroom.clients.stopping import PATIENCE, StopProof, is_held, stop_client
+from watchroom.clients.stopping import PATIENCE, StopProof, is_abandoned, stop_client
 from watchroom.rules.details import StepDetail
 from watchroom.rules.presence import is_unfinished
 from watchroom.rules.usage import is_subagent_step
@@ -46,7 +46,7 @@ def check_paused(workspace: Workspace, agent: str, language: Language | None = N
             continue
         if StepDetail.of(last).status == "paused":
             proof = StopProof(agent, True, texts("stop.paused", row=last.seq))
-        elif not is_held(workspace.journal, last):
+        elif is_abandoned(workspace, last):
             proof = StopProof(agent, True, texts("stop.no_process", row=last.seq))
         else:
             return StopProof(agent, False, texts("stop.no_answer", row=last.seq))

@@ -26,6 +26,7 @@ from watchroom.clients.configuration import (
     remove_hooks,
 )
 from watchroom.clients.hook_answer import HookAnswer
+from watchroom.clients.processes import ClientProcess
 from watchroom.model import Json
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
@@ -47,6 +48,7 @@ def declare_hook(parser: ArgumentParser, texts: Catalogue) -> None:
 def run_hook(args: Namespace, texts: Catalogue) -> int:
     # The models of sessions are slow to load, and who attaches a client needs none.
     from watchroom.clients.attachment import Attachment
+    from watchroom.clients.processes import client_of_hook
 
     try:
         event = json.load(sys.stdin)
@@ -55,8 +57,10 @@ def run_hook(args: Namespace, texts: Catalogue) -> int:
     if not isinstance(event, dict):
         raise WrongUsage(texts("cli.hook.not_json"))
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
-        attachment = Attachment(workspace, args.agent, args.client, is_strict=args.strict)
-        answer = asyncio.run(_answer_while_asked(attachment.handle(event)))
+        # By the time it is gone nobody can tell any more which it was.
+        process = client_of_hook(workspace.platform)
+        attachment = Attachment(workspace, args.agent, args.client, process=process, is_strict=args.strict)
+        answer = asyncio.run(_answer_while_asked(attachment.handle(event), process))
     if answer.said is not None:
         print_json(answer.said)
     if answer.error:
@@ -64,15 +68,11 @@ def run_hook(args: Namespace, texts: Catalogue) -> int:
     return answer.status
 
 
-async def _answer_while_asked(answering: Coroutine[None, None, HookAnswer]) -> HookAnswer:
+async def _answer_while_asked(
+    answering: Coroutine[None, None, HookAnswer], client: ClientProcess
+) -> HookAnswer:
     """What ``answering`` gives; nothing, where the client ends this process or is gone itself: what was asked
     is withdrawn then."""
-    from watchroom.clients.processes import client_of_hook
-    from watchroom.platforms import detect_platform
-    from watchroom.runtime.threads import run_in_thread
-
-    # By the time it is gone nobody can tell any more which it was.
-    client = await run_in_thread(client_of_hook, detect_platform())
     task = asyncio.ensure_future(answering)
     for number in (signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
