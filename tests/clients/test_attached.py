@@ -25,7 +25,7 @@ from watchroom import Workspace
 from watchroom.checkout.layout import CONFIG_PATH, CONTROL
 from watchroom.clients.client_process import namespace_command
 from watchroom.clients.hook_client import FOLDER
-from watchroom.clients.stopping import find_process
+from watchroom.clients.stopping import STOP, find_process
 from watchroom.clients.team_stop import check_paused, end_agents
 from watchroom.errors import RequestClosed
 from watchroom.model import ASK, CANCEL, CONTINUE, MESSAGE, PAUSE, RESUME, WITHDRAW, Row
@@ -450,6 +450,41 @@ def test_a_client_is_stopped_of_which_hooks_alone_have_told(root: Path, workspac
         (proof,) = end_agents(workspace, ["alice"], "human:ann", patience=PATIENCE)
         assert proof.is_proven
         assert client.wait(PATIENCE) == -signal.SIGINT
+
+
+WAITING = """
+import signal
+
+def leave(*_):
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    serving.send_signal(signal.SIGINT)
+    print(serving.wait(), flush=True)
+    sys.exit()
+
+signal.signal(signal.SIGINT, lambda *_: None)
+signal.signal(signal.SIGTERM, leave)
+"""
+
+
+def test_a_client_that_waits_for_its_server_is_not_kept_waiting(root: Path, workspace: Workspace) -> None:
+    """As Claude Code does, which is no more patient than half a second."""
+    server = as_typed("mcp", str(root), "--agent", "alice", "--client", "claude")
+    event = told("UserPromptSubmit", prompt="Loop")
+    given = [json.dumps(each) for each in (server, hook_command(root), event, HELLO)]
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITING + CLIENT, *given],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as client:
+        assert client.stdout is not None
+        assert client.stdout.readline() == "ready\n"
+        (proof,) = end_agents(workspace, ["alice"], "human:ann", patience=PATIENCE)
+        assert proof.is_proven
+        assert client.stdout.readline() == "0\n"
+    (said,) = [row for row in workspace.journal.rows(limit=1000) if row.tool == STOP]
+    assert said.detail["is_gone"] is True
+    assert workspace.sessions.state("alice", SESSION).status == "cancelled"
 
 
 def test_a_server_goes_on_with_what_hooks_began_before_it_served(root: Path, workspace: Workspace) -> None:

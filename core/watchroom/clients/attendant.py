@@ -42,6 +42,8 @@ UNSUPERVISED_SECONDS: Final = 30.0
 """So long after the last hook something that the client does is a sign that hooks are left out."""
 _GRACE_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.5
+_LEAVE_SECONDS: Final = 0.1
+"""So long a server that its client closes waits until the client, which a person has stopped, is gone."""
 _ROWS_SECONDS: Final = 0.1
 """So often at most the rows of all agents are looked at: what people say to this one may wait as long."""
 _MOST_EVENT_BYTES: Final = 20_000_000
@@ -281,7 +283,10 @@ class Attendant:
 
     async def end(self) -> None:
         """The client is gone, or closes its server: so its sessions have ended."""
-        await asyncio.gather(*self._stops)
+        if self._stops:
+            # A client may wait for its server to end before it ends itself.
+            seconds = _LEAVE_SECONDS if self._process.is_alive else None
+            await asyncio.wait(self._stops, timeout=seconds)
         texts = catalogue(self._workspace.config.language)
         await self._read_transcripts()
         unhooked = [] if self._unhooked is None else [self._unhooked]
