@@ -487,6 +487,30 @@ def test_a_client_that_waits_for_its_server_is_not_kept_waiting(root: Path, work
     assert workspace.sessions.state("alice", SESSION).status == "cancelled"
 
 
+def test_a_session_that_its_server_has_ended_needs_no_other_program_to_end(
+    root: Path, workspace: Workspace
+) -> None:
+    """A client ends its servers first, and waits for its hooks then."""
+    with attendant(root) as server:
+        AttachedClient(root).hook("UserPromptSubmit", prompt="Go")
+        server.send_signal(signal.SIGINT)
+        assert server.wait(PATIENCE) == 0
+    command = hook_command(root)
+    command[4:7] = [str(root / "no-program")]
+
+    def status(name: str, **more: object) -> int:
+        event = json.dumps(told(name, **more))
+        ended = subprocess.run(command, input=event, capture_output=True, text=True, check=False)
+        return ended.returncode
+
+    assert status("SessionEnd", reason="other") == 0
+    assert status("SessionEnd", session_id="another") == 1
+    assert status("PreToolUse", **CALL) == 1
+    assert status("SessionEnd", reason="other") == 1, "it has gone on"
+    with attendant(root):
+        assert AttachedClient(root).hook("PreToolUse", **CALL) is None
+
+
 def test_a_server_goes_on_with_what_hooks_began_before_it_served(root: Path, workspace: Workspace) -> None:
     AttachedClient(root).hook("UserPromptSubmit", prompt="Go")
     with attendant(root):

@@ -99,6 +99,7 @@ class Attendant:
             workspace, agent, client, process=process, is_owner=True, is_strict=is_strict
         )
         self._agent = self._attachment.agent
+        self._path = os.path.join(workspace.root, CONTROL, FOLDER, f"{self._agent}-{process.pid}.sock")
         self._transcripts: dict[str, TranscriptFile] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._heard = asyncio.get_running_loop().time()
@@ -114,10 +115,9 @@ class Attendant:
     async def serve(self) -> AsyncIterator[None]:
         """Answer hooks within the context; at its end, or once the client is gone, its sessions have
         ended. Raises OSError where the socket cannot be made."""
-        folder = os.path.join(self._workspace.root, CONTROL, FOLDER)
+        folder = os.path.dirname(self._path)
         await run_in_thread(partial(os.makedirs, folder, mode=0o700, exist_ok=True))
-        name = f"{self._agent}-{self._process.pid}.sock"
-        path = os.path.join(folder, name)
+        name, path = os.path.basename(self._path), self._path
         await run_in_thread(_remove_left_sockets, folder, name, self._workspace.platform)
         with _short_path(folder) as short:
             server = await asyncio.start_unix_server(self._serve_hook, os.path.join(short, name))
@@ -281,6 +281,13 @@ class Attendant:
         if await run_in_thread(lambda: session.status) not in ENDED:
             await run_in_thread(stop_process, self._workspace, session.path, self._process, row)
 
+    async def leave(self) -> None:
+        """As `end`, before this process ends: a file in place of the socket tells hooks that come later which
+        sessions have ended."""
+        await self.end()
+        ended = "\n".join(self._attachment.sessions)
+        await run_in_thread(_replace_socket, self._path, ended)
+
     async def end(self) -> None:
         """The client is gone, or closes its server: so its sessions have ended."""
         if self._stops:
@@ -314,6 +321,15 @@ def _remove_left_sockets(folder: str, own: str, platform: Platform) -> None:
         if not pid.isdecimal() or name == own or not platform.process_start(int(pid)):
             with suppress(FileNotFoundError):
                 os.unlink(os.path.join(folder, name))
+
+
+def _replace_socket(path: str, text: str) -> None:
+    """Put a file with ``text`` in place of the socket at ``path``, if it can be written."""
+    new = f"{path}.new"
+    with suppress(OSError):
+        with open(new, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(new, path)
 
 
 def _end_session(session: ClientSession, reason: str) -> None:

@@ -39,8 +39,12 @@ def main(command: list[str]) -> int:
             sys.stdout.write(answer["said"])
             sys.stderr.write(answer["error"])
             return int(answer["status"])
-        if os.getppid() != parent or not _is_there(int(name.removesuffix(".sock").rpartition("-")[2])):
-            # Nobody waits for an answer any more.
+        if (
+            _has_ended(root, name, event)
+            or os.getppid() != parent
+            or not _is_there(int(name.removesuffix(".sock").rpartition("-")[2]))
+        ):
+            # Nothing is left to be told, or nobody waits for an answer any more.
             return 0
     return _become(command, event)
 
@@ -53,6 +57,22 @@ def _names(root: str, agent: str, ancestors: list[int]) -> list[str]:
         return []
     own = [f"{agent}-{pid}.sock" for pid in ancestors]
     return [each for each in own if each in names]
+
+
+def _has_ended(root: str, name: str, event: bytes) -> bool:
+    """Whether the event is the end of a session that the attendant has ended before it left. With another
+    event its sessions go on."""
+    path = os.path.join(root, FOLDER, name)
+    try:
+        told = json.loads(event)
+        if told["hook_event_name"] == "SessionEnd":
+            with open(path, encoding="utf-8") as file:
+                return told["session_id"] in file.read().splitlines()
+        if os.path.isfile(path):
+            os.unlink(path)
+        return False
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
 
 
 def _is_there(pid: int) -> bool:

@@ -90,7 +90,7 @@ async def _serve_client(workspace: Workspace, args: Namespace, toolsets: Sequenc
     leaving: set[asyncio.Task[None]] = set()
 
     async def leave() -> None:
-        await attendant.end()
+        await attendant.leave()
         workspace.close()
         # The thread that reads standard input cannot be interrupted.
         os._exit(0)
