@@ -16,11 +16,12 @@ import psutil
 import pytest
 from watchroom import Workspace
 from watchroom.clients.acp import AcpTranslator
-from watchroom.clients.acp_clients import AcpClient
-from watchroom.clients.acp_runner import AcpOptions, run_acp
+from watchroom.clients.acp_clients import AcpClient, AcpOptions
+from watchroom.clients.acp_runner import run_acp
 from watchroom.clients.client_process import namespace_command
 from watchroom.clients.errors import ClientDoesNotAsk, ClientNotStarted
 from watchroom.clients.events import (
+    CallFinished,
     ClientEvent,
     MessageCompleted,
     SessionEnded,
@@ -28,6 +29,7 @@ from watchroom.clients.events import (
     TurnEnded,
     UsageTold,
 )
+from watchroom.clients.team_stop import prove_paused
 from watchroom.model import CANCEL, PAUSE, RESUME, Json, Row
 from watchroom.rules.details import StepDetail
 from watchroom.rules.requests import Answer, decide_all
@@ -193,6 +195,40 @@ async def test_messages_are_its_next_prompts_and_wait_while_it_is_paused(
     zone.control("human:ann", CANCEL, "alice", None, "")
     await asyncio.wait_for(running, PATIENCE)
     assert run.status == "cancelled"
+
+
+async def test_a_turn_that_asks_nothing_is_paused_and_goes_on(workspace: Workspace, tmp_path: Path) -> None:
+    run = Run(workspace, tmp_path, [says("On and on"), {"loop": "session/cancel"}, says("One more")], [])
+    running = run.start()
+    await run.until(lambda: any(isinstance(each, TextStreamed) for each in run.events))
+    zone = workspace.session_zone
+    zone.control("human:ann", PAUSE, "alice", None, "")
+    (proof,) = await asyncio.to_thread(prove_paused, workspace, ["alice"], patience=PATIENCE)
+    assert proof.is_proven
+    assert len(run.sent("session/cancel")) == 1
+    zone.control("human:ann", RESUME, "alice", None, "")
+    await run.until(lambda: sum(isinstance(each, TurnEnded) for each in run.events) == 2)
+    assert len(run.sent("session/prompt")) == 2
+    zone.control("human:ann", CANCEL, "alice", None, "")
+    await asyncio.wait_for(running, PATIENCE)
+
+
+async def test_what_is_approved_while_it_is_paused_waits(workspace: Workspace, tmp_path: Path) -> None:
+    run = Run(workspace, tmp_path, ASKS)
+    running = run.start()
+    asked = await run.asked()
+    zone = workspace.session_zone
+    zone.control("human:ann", PAUSE, "alice", None, "")
+    await run.until(lambda: "is_paused=True" in str(run.events))
+    workspace.requests.answer("human:ann", asked.seq, decide_all(workspace.requests.read(asked), True))
+    await run.until(lambda: str(run.events).count("is_paused=True") == 2)
+    (proof,) = await asyncio.to_thread(prove_paused, workspace, ["alice"], patience=PATIENCE)
+    assert proof.is_proven
+    assert not any(isinstance(each, CallFinished) for each in run.events)
+    zone.control("human:ann", RESUME, "alice", None, "")
+    await run.until(lambda: any(isinstance(each, CallFinished) for each in run.events))
+    zone.control("human:ann", CANCEL, "alice", None, "")
+    await asyncio.wait_for(running, PATIENCE)
 
 
 async def test_an_endless_turn_is_ended_and_nothing_of_it_is_left(

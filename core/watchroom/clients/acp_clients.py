@@ -14,6 +14,20 @@ class AcpClient(NamedTuple):
     mode: str = ""
 
 
+class AcpOptions(NamedTuple):
+    """How a client is run: in the folder ``cwd``, with the command ``server`` as its MCP server (none where
+    it is empty). With ``own_tools`` its own tools are left to it; ``once``: it ends after its first turn.
+    ``resume`` is the id of the session that it goes on with, empty for a new one; ``hint`` the command that
+    does so if this process dies, with ``{session}`` in place of the id."""
+
+    cwd: str
+    server: tuple[str, ...] = ()
+    own_tools: bool = True
+    once: bool = False
+    resume: str = ""
+    hint: str = ""
+
+
 ACP_CLIENTS: Final = {
     "claude": AcpClient("claude", ("claude-agent-acp",), "default"),
     "codex": AcpClient("codex", ("codex-acp",), "read-only"),

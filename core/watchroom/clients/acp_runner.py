@@ -4,17 +4,16 @@ becomes rows, what it wants to do waits for people, and what people send reaches
 from __future__ import annotations
 
 import asyncio
-import json
 from asyncio.subprocess import Process
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from watchroom import validation
 from watchroom.clients.acp import AcpTranslator
-from watchroom.clients.acp_clients import AcpClient
+from watchroom.clients.acp_clients import AcpClient, AcpOptions
 from watchroom.clients.budget_hold import hold_for_budgets
 from watchroom.clients.client_process import kill_process, start_process
 from watchroom.clients.errors import ClientDoesNotAsk, ClientNotStarted, ExtraMissing
@@ -26,6 +25,7 @@ from watchroom.clients.events import (
     SessionEnded,
     TextStreamed,
 )
+from watchroom.clients.questions import decision_as_prompt
 from watchroom.clients.session import ClientSession
 from watchroom.clients.session_ids import session_id_of
 from watchroom.model import CANCEL, MESSAGE, PAUSE, RESUME, SYSTEM, Row
@@ -49,20 +49,6 @@ _MOST_WAITING: Final = 10_000
 """So many events may wait to become rows; a client that tells more is ended."""
 _MOST_ERRORS: Final = 2000
 """Characters of what the client says on standard error that are kept."""
-
-
-class AcpOptions(NamedTuple):
-    """How a client is run: in the folder ``cwd``, with the command ``server`` as its MCP server (none where
-    it is empty). With ``own_tools`` its own tools are left to it; ``once``: it ends after its first turn.
-    ``resume`` is the id of the session that it goes on with, empty for a new one; ``hint`` the command that
-    does so if this process dies, with ``{session}`` in place of the id."""
-
-    cwd: str
-    server: tuple[str, ...] = ()
-    own_tools: bool = True
-    once: bool = False
-    resume: str = ""
-    hint: str = ""
 
 
 async def run_acp(
@@ -126,6 +112,9 @@ class _AcpRun:
         self._prompts: asyncio.Queue[PromptSubmitted] = asyncio.Queue()
         self._is_resumed = asyncio.Event()
         self._is_resumed.set()
+        self._paused_by = ""
+        self._is_cut = False
+        self._asking = 0
         self._cancelled: Row | None = None
         self._must_end = asyncio.Event()
         self._errors = ""
@@ -238,10 +227,26 @@ class _AcpRun:
             self._must_end.set()
         elif row.tool == PAUSE and self._is_resumed.is_set():
             self._is_resumed.clear()
-            self._tell(ClientPaused(row.actor))
+            self._paused_by = row.actor
+            self._is_cut = self._turn is not None and not self._turn.done() and not self._asking
+            if self._is_cut:
+                # It need not ask about its calls: only between two turns it is sure to make none.
+                self._tasks.append(asyncio.create_task(self._cancel_turn()))
+            else:
+                self._tell(ClientPaused(row.actor))
         elif row.tool == RESUME and not self._is_resumed.is_set():
             self._is_resumed.set()
             self._tell(ClientPaused(row.actor, is_paused=False))
+            if self._is_cut:
+                self._is_cut = False
+                go_on = catalogue(self._workspace.config.language)("hook.go_on")
+                self._prompts.put_nowait(PromptSubmitted(go_on, row.actor))
+
+    async def _hold(self) -> bool:
+        """Say that the agent is paused, where it is, and wait until it is resumed."""
+        if not self._is_resumed.is_set():
+            self._tell(ClientPaused(self._paused_by))
+        return await self._is_resumed.wait()
 
     async def work(self, prompt: str) -> None:
         """Give the client its prompts, one after the other, until it has to end."""
@@ -279,6 +284,7 @@ class _AcpRun:
     async def _take_turn(self, prompt: PromptSubmitted) -> bool:
         from acp import RequestError, text_block
 
+        await self._hold()
         asked = self._connection.prompt(session_id=self._session_id, prompt=[text_block(prompt.text)])
         self._turn = asyncio.ensure_future(asked)
         try:
@@ -294,7 +300,7 @@ class _AcpRun:
             return False
         for event in self._translator.end_turn(response.model_dump(mode="json", by_alias=True)):
             self._tell(event)
-        return True
+        return await self._hold()
 
     async def _unless_ended(self, work: Any) -> Any:
         """What ``work`` gives, None where the run has to end before."""
@@ -415,9 +421,9 @@ class _AcpRun:
         """Whether ``call`` may be made: by the rules of the policy, else a person says. The protocol takes no
         reason and no other arguments: both go to the model with the next prompt."""
         workspace, session = self._workspace, self._opened_session
-        await self._is_resumed.wait()
+        await self._hold()
         await self._all_written()
-        if not await self._is_within_budget():
+        if self._turn is None or self._turn.done() or not await self._is_within_budget():
             return False
         arguments = parse_arguments(call.arguments)
         decision = await run_in_thread(workspace.policy.decide, self._agent, call.name, arguments)
@@ -430,15 +436,15 @@ class _AcpRun:
             return True
         request = Request("approve", calls=(call,), metadata={DIFFERENCE: difference} if difference else {})
         path = await run_in_thread(session.ask, call.id, request)
+        self._asking += 1
         outcome = await wait_for_outcome(workspace.requests, workspace.dispatcher, path)
+        self._asking -= 1
         if outcome.answer is None or not outcome.answer.decisions:
             await run_in_thread(session.record_withdrawal, path)
             return False
         await run_in_thread(session.record_answer, path, outcome.answer, outcome.row.actor)
+        await self._hold()
         (decided,) = outcome.answer.decisions
-        told = [decided.reason] if decided.reason else []
-        if decided.approved and decided.arguments is not None:
-            told.append(f"{call.name} {json.dumps(json.loads(decided.arguments), ensure_ascii=False)}")
-        if told:
-            self._prompts.put_nowait(PromptSubmitted("\n".join(told), outcome.row.actor))
+        if told := decision_as_prompt(call, decided):
+            self._prompts.put_nowait(PromptSubmitted(told, outcome.row.actor))
         return decided.approved and decided.arguments is None

@@ -37,8 +37,8 @@ def declare_run(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_run(args: Namespace, texts: Catalogue) -> int:
-    from watchroom.clients.acp_clients import ACP_CLIENTS
-    from watchroom.clients.acp_runner import AcpOptions, run_acp
+    from watchroom.clients.acp_clients import ACP_CLIENTS, AcpOptions
+    from watchroom.clients.acp_runner import run_acp
     from watchroom.clients.events import CallStarted, ClientEvent, MessageCompleted, SessionEnded
 
     if args.tools == "ours" and args.client != "claude":
