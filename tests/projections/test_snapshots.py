@@ -108,6 +108,8 @@ def test_another_process_keeps_the_same_snapshots(tmp_path: Path) -> None:
         assert keep_missing_apart(journal, str(path), Event(), EVERY) == keep(other) > 0
         assert kept(journal) == kept(other) != []
         assert finished(journal, open_fold(journal)).model() == folded(journal)
+        # Where none is missing no process is begun, which would fail here.
+        assert keep_missing_apart(journal, "unknown://", Event(), EVERY) == kept(journal)[0]
 
 
 def test_no_other_process_keeps_what_somebody_has_claimed(tmp_path: Path) -> None:
@@ -130,11 +132,10 @@ def test_a_process_that_keeps_snapshots_ends_when_it_is_asked_to(tmp_path: Path)
 
 
 def test_a_process_that_cannot_keep_snapshots_says_why(tmp_path: Path) -> None:
-    with (
-        closing(SqliteJournal(tmp_path / "journal.db")) as journal,
-        pytest.raises(JournalError, match=r"status 1: .*no journal answers to unknown://"),
-    ):
-        keep_missing_apart(journal, "unknown://", Event(), EVERY)
+    with closing(SqliteJournal(tmp_path / "journal.db")) as journal:
+        fill(journal)
+        with pytest.raises(JournalError, match=r"status 1: .*no journal answers to unknown://"):
+            keep_missing_apart(journal, "unknown://", Event(), EVERY)
 
 
 def repacked(data: bytes, change: Callable[[Any], Any]) -> bytes:

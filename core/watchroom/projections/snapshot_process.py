@@ -19,7 +19,7 @@ from typing import IO, Final, cast
 from watchroom.errors import JournalError
 from watchroom.journal import Journal, open_journal
 from watchroom.journal.snapshots import SNAPSHOT_ROWS
-from watchroom.projections.snapshots import CLAIM, keep_missing
+from watchroom.projections.snapshots import CLAIM, keep_missing, newest_snapshot
 
 _LOOK_SECONDS: Final = 0.1
 """So often it is asked whether the process has ended."""
@@ -42,8 +42,13 @@ def keep_missing_apart(journal: Journal, address: str, stopping: Event, rows: in
     Raises:
         JournalError: the process failed; with the last line that it wrote.
     """
-    # Who has claimed it by then lets the process say so; mostly none is begun in vain.
-    return 0 if journal.is_claimed(CLAIM) else _run(json.dumps({"journal": address, "rows": rows}), stopping)
+    if journal.is_claimed(CLAIM):
+        return 0
+    newest = newest_snapshot(journal)
+    if journal.last_seq() - newest < rows:
+        # Of all that have the journal open one begins a process.
+        return newest
+    return _run(json.dumps({"journal": address, "rows": rows}), stopping)
 
 
 def _run(asked: str, stopping: Event) -> int:

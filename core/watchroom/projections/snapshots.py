@@ -44,6 +44,13 @@ def open_fold(journal: Journal, until: int | None = None) -> Fold:
     return Fold(journal.content)
 
 
+def newest_snapshot(journal: Journal) -> int:
+    """The row up to which the newest snapshot of ``journal`` goes, 0 where there is none. It is not checked.
+    Raises `JournalError`."""
+    kept = journal.snapshot(_NAME)
+    return 0 if kept is None else kept.seq
+
+
 def read_model(journal: Journal, until: int) -> Model:
     """The model of ``journal`` as of row ``until``: what the dashboard shows of that moment. Raises
     `JournalError`."""
