@@ -115,9 +115,7 @@ class Workspace(Zones):
         self._snapshots = Repeater("snapshots", _SNAPSHOT_SECONDS, self._keep_snapshots)
         self._search_index: SearchIndex | None = None
         self._indexing = Repeater(
-            "search",
-            _INDEX_SECONDS,
-            lambda closing: self.search_index.keep_up(self.journal, closing, _INDEX_SECONDS),
+            "search", _INDEX_SECONDS, lambda closing: self.search_index.keep_up(self.journal, closing)
         )
 
         self.prepare_sealing: Callable[[Sealing], None] = lambda _: None

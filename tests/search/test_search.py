@@ -6,13 +6,13 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import count
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from search.waiting import PATIENCE, wait_until
 from watchroom.errors import InvalidSearch
 from watchroom.journal import Journal
 from watchroom.journal.memory import MemoryJournal
@@ -252,45 +252,43 @@ def test_one_alone_keeps_the_index(journal: Journal, index: SearchIndex) -> None
     assert update(index, journal) == 1
 
 
-def test_who_keeps_the_index_up_keeps_it_alone_until_the_end(journal: Journal, tmp_path: Path) -> None:
-    first, second, closing = SearchIndex(str(tmp_path)), SearchIndex(str(tmp_path)), Event()
+def test_of_several_indexes_one_keeps_up(journal: Journal, tmp_path: Path) -> None:
+    first, second = SearchIndex(str(tmp_path)), SearchIndex(str(tmp_path))
+    writer = count(1)
+
+    def rounds(index: SearchIndex) -> int:
+        """How many rounds it takes until the index holds the row that was just written."""
+        number = next(writer)
+        journal.append([write(f"word{number}\n", path=str(number))])
+        for done in count(1):
+            index.keep_up(journal, Event())
+            if found(index, journal, f"word{number}"):
+                return done
+            assert done < 10
+        return 0
+
+    begins = rounds(first)
+    assert begins > 1, "somebody else may keep up"
+    assert [rounds(first) for _ in range(5)] == [1] * 5
+    for _ in range(10):
+        journal.append([write("more\n", path="more")])
+        second.keep_up(journal, Event())
+        first.keep_up(journal, Event())
+    assert rounds(first) == 1, "the second one has left it to the first"
+    # The first one has stopped.
+    assert 1 < rounds(second) <= begins + 1
+    assert rounds(second) == 1
+
+
+def test_an_index_that_keeps_up_is_not_in_the_way_of_who_asks(journal: Journal, tmp_path: Path) -> None:
+    first, second = SearchIndex(str(tmp_path)), SearchIndex(str(tmp_path))
     journal.append([write("alpha\n")])
-    keeping = Thread(target=first.keep_up, args=(journal, closing, PATIENCE))
-    keeping.start()
-    try:
-        wait_until(journal, lambda: found(second, journal, "alpha") == [1])
-        journal.append([write("beta\n")])
-        assert update(second, journal) == 1
-        # The process that keeps it can do so at any moment but while it is at it.
-        wait_until(journal, lambda: update(first, journal) == 2)
-        assert second.index_missing(journal, Event(), seconds=PATIENCE) == 2
-    finally:
-        closing.set()
-        keeping.join(PATIENCE)
-    assert not keeping.is_alive()
+    while not found(first, journal, "alpha"):
+        first.keep_up(journal, Event())
+    journal.append([write("beta\n")])
+    assert update(second, journal) == 2
     journal.append([write("gamma\n")])
-    assert update(second, journal) == 3
-
-
-def test_who_has_time_waits_for_whoever_keeps_the_index(journal: Journal, tmp_path: Path) -> None:
-    first, second, closing = SearchIndex(str(tmp_path)), SearchIndex(str(tmp_path)), Event()
-    journal.append([write("alpha\n")])
-    keeping = Thread(target=first.keep_up, args=(journal, closing, 0.2))
-    keeping.start()
-    try:
-        wait_until(journal, lambda: found(second, journal, "alpha") == [1])
-        journal.append([write("beta\n")])
-        assert second.index_missing(journal, Event(), seconds=PATIENCE) == 2
-    finally:
-        closing.set()
-        keeping.join(PATIENCE)
-
-
-def test_an_index_that_is_complete_may_be_kept_by_another_one(journal: Journal, index: SearchIndex) -> None:
-    journal.append([write("alpha\n")])
-    index.keep_up(journal, Event(), 0.001)
-    assert not journal.is_claimed(CLAIM)
-    assert found(index, journal, "alpha") == [1]
+    assert update(first, journal) == 3
 
 
 @pytest.mark.parametrize("harm", ["deleted", "no database", "another format", "damaged within"])

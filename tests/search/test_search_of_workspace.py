@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event
+from time import monotonic
 
 import pytest
 from calls import ok
 from documents import create, edit, put
-from search.waiting import wait_until
 from watchroom import Workspace
 from watchroom.checkout.layout import CONTROL
 from watchroom.search import SearchQuery, open_index
 from watchroom.search.database import INDEX_NAME
+
+PATIENCE = 20.0
+
+
+def wait_until(workspace: Workspace, holds: Callable[[], bool]) -> None:
+    """Look again every few milliseconds: no row tells that rows were indexed."""
+    changes = workspace.journal.changes()
+    until = monotonic() + PATIENCE
+    while not holds():
+        assert monotonic() < until
+        changes.wait(0.01)
+    changes.close()
 
 
 def test_an_open_workspace_indexes_what_comes_and_begins_anew_where_the_file_is_deleted(
@@ -25,11 +38,11 @@ def test_an_open_workspace_indexes_what_comes_and_begins_anew_where_the_file_is_
             return bool(workspace.search(SearchQuery(word)).hits)
 
         ok(workspace.tools("alice"), "collab_write", filepath="plan.md", content="first idea", message="m")
-        wait_until(workspace.journal, lambda: finds("idea"))
+        wait_until(workspace, lambda: finds("idea"))
         (tmp_path / CONTROL / INDEX_NAME).unlink()
-        wait_until(workspace.journal, lambda: finds("idea"))
+        wait_until(workspace, lambda: finds("idea"))
         ok(workspace.tools("alice"), "collab_write", filepath="b.md", content="second thought", message="m")
-        wait_until(workspace.journal, lambda: finds("thought"))
+        wait_until(workspace, lambda: finds("thought"))
         # Who only looks at the folder finds the same.
         (hit,) = open_index(tmp_path).search(workspace.journal, SearchQuery("thought")).hits
         assert (hit.row.path, hit.row.version, hit.row.actor) == ("b.md", 1, "alice")

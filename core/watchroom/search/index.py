@@ -41,11 +41,9 @@ SHARE: Final = 0.2
 """Of a core is used to keep the index, unless somebody waits for it."""
 _SECONDS: Final = 2.0
 """For the index to answer."""
-_OTHERS_SECONDS: Final = 3.0
-"""In which whoever keeps the index has come upon the newest rows, unless many are missing."""
-_LOOK_SECONDS: Final = 0.1
-_QUIET_ROUNDS: Final = 2
-"""After so many rounds in which nothing was missing, others may keep the index."""
+_ROUNDS: Final = 3
+"""After so many rounds in which nothing was left to index, or others did it, an index keeps up no more; and
+after so many in which nobody did it, it does."""
 _BATCH_ROWS: Final = 200
 _BATCH_CHARACTERS: Final = 300_000
 _LAST_ROW: Final = 2**62
@@ -61,8 +59,10 @@ class SearchIndex:
         """Up to which row nothing was missing the last time."""
         self._working = Lock()
         self._reader: PassageReader | None = None
-        """While `keep_up` has the claim: it holds documents as they were at the last rows, which are long to
+        """Of the index that keeps up: it holds documents as they were at the last rows, which it takes long to
         make from their first version."""
+        self._idle_rounds = 0
+        self._stalled_rounds = 0
 
     def search(self, journal: Journal, query: SearchQuery) -> SearchResult:
         """What ``query`` finds in ``journal``, as far as it is indexed. Raises `InvalidSearch` for a query
@@ -107,52 +107,40 @@ class SearchIndex:
         self, journal: Journal, closing: Event, *, share: float = SHARE, seconds: float | None = None
     ) -> int:
         """Index what is missing of ``journal``, if nobody else does: with ``share`` of a core, until
-        ``closing`` is set or ``seconds`` have passed, of which some are given to whoever does. Returns up to
-        which row nothing is missing then. Raises `JournalError`."""
+        ``closing`` is set or ``seconds`` have passed. Returns up to which row nothing is missing then. Raises
+        `JournalError`."""
         last = journal.last_seq()
         if last == self._complete and self._database.exists:
             return last
-        pace = _Pace(closing, share, seconds)
         if not self._working.acquire(blocking=False):
             return self._indexed()
         try:
-            if self._reader is not None:
-                return self._index(journal, pace, self._reader)
-            with journal.claim(self._claim(journal)) as is_claimed:
-                if is_claimed:
-                    return self._index(journal, pace, PassageReader(journal))
-            if seconds is not None:
-                others = _Pace(closing, share, min(seconds, _OTHERS_SECONDS))
-                while self._indexed() < last and others.is_running:
-                    closing.wait(_LOOK_SECONDS)
-            return self._indexed()
+            return self._index(
+                journal, _Pace(closing, share, seconds), self._reader or PassageReader(journal)
+            )
         finally:
             self._working.release()
 
-    def keep_up(self, journal: Journal, closing: Event, seconds: float) -> None:
-        """Index the rows of ``journal`` as they come, every ``seconds``, if nobody else does: until no more
-        come, or ``closing`` is set. Raises `JournalError`."""
-        if journal.last_seq() == self._complete and self._database.exists:
-            return
-        with journal.claim(self._claim(journal)) as is_claimed:
-            if not is_claimed:
-                self._indexed()
-                return
-            self._reader = PassageReader(journal)
-            try:
-                quiet = 0
-                while quiet < _QUIET_ROUNDS and not closing.is_set():
-                    with self._working:
-                        before = self._complete
-                        self._index(journal, _Pace(closing, SHARE, None), self._reader)
-                        quiet = quiet + 1 if self._complete == before else 0
-                    closing.wait(seconds)
-            finally:
-                with self._working:
-                    self._reader = None
+    def keep_up(self, journal: Journal, closing: Event) -> None:
+        """Index the rows of ``journal`` that came since the last round, until ``closing`` is set: for whoever
+        calls this every few seconds, in every process. Of these one does it, and another one once that one
+        did nothing for some rounds. Raises `JournalError`."""
+        with self._working:
+            before, reached = self._complete, self._indexed()
+            is_complete = reached == journal.last_seq() and self._database.exists
+            if is_complete or reached != before:
+                self._idle_rounds, self._stalled_rounds = self._idle_rounds + 1, 0
+            else:
+                self._idle_rounds, self._stalled_rounds = 0, self._stalled_rounds + 1
+            if self._idle_rounds >= _ROUNDS:
+                self._reader = None
+            elif self._stalled_rounds >= _ROUNDS and self._reader is None:
+                self._reader = PassageReader(journal)
+            if self._reader is not None and not is_complete:
+                self._index(journal, _Pace(closing, SHARE, None), self._reader)
 
     def _indexed(self) -> int:
-        """Up to which row nothing was missing when whoever keeps the index last wrote to it."""
+        """Up to which row nothing was missing when the index was last written."""
         try:
             self._complete = self._state().seq
         except DamagedIndexError:
@@ -160,12 +148,15 @@ class SearchIndex:
         return self._complete
 
     def _index(self, journal: Journal, pace: _Pace, passages: PassageReader) -> int:
-        """Index what is missing, and return up to which row nothing is. The claim is held."""
-        try:
-            self._complete = self._follow(journal, pace, passages)
-        except DamagedIndexError:
-            self._complete = self._follow(journal, pace, passages)
-        return self._complete
+        """Index what is missing, if nobody else does, and return up to which row nothing is."""
+        with journal.claim(self._claim(journal)) as is_claimed:
+            if not is_claimed:
+                return self._indexed()
+            try:
+                self._complete = self._follow(journal, pace, passages)
+            except DamagedIndexError:
+                self._complete = self._follow(journal, pace, passages)
+            return self._complete
 
     def _follow(self, journal: Journal, pace: _Pace, passages: PassageReader) -> int:
         state = self._state()
