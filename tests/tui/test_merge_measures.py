@@ -24,9 +24,9 @@ def test_measures_that_follow_the_choices_are_those_of_the_regions_that_came_of_
             state.undo()
         else:
             state.take(choice)
-        measures.take_in(state.regions)
+        measures.measure(state.regions)
         anew = RegionMeasures()
-        anew.take_in(state.regions)
+        anew.measure(state.regions)
         assert rows(measures.sides) == rows(anew.sides)
         assert rows(measures.result) == rows(anew.result)
         assert (measures.widest_change, measures.longest) == (anew.widest_change, anew.longest)
@@ -35,10 +35,10 @@ def test_measures_that_follow_the_choices_are_those_of_the_regions_that_came_of_
 def test_a_text_written_by_hand_is_measured_too() -> None:
     measures = RegionMeasures()
     conflict = Region("conflict", ("a\n",), ("b\n",), ("c\n",))
-    measures.take_in((conflict,))
+    measures.measure((conflict,))
     sides = measures.sides
-    measures.take_in((conflict._replace(choice="edited", text=("as I say 港\n", "and more\n")),))
+    measures.measure((conflict._replace(choice="edited", text=("as I say 港\n", "and more\n")),))
     assert (measures.longest, measures.result.rows) == (11, 2)
     assert measures.sides is sides
-    measures.take_in((conflict._replace(incoming=("c\n", "d\n")),))
+    measures.measure((conflict._replace(incoming=("c\n", "d\n")),))
     assert measures.sides.rows == 2

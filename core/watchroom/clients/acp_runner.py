@@ -25,7 +25,7 @@ from watchroom.clients.events import (
     SessionEnded,
     TextStreamed,
 )
-from watchroom.clients.questions import decision_as_prompt
+from watchroom.clients.questions import format_decision
 from watchroom.clients.session import ClientSession
 from watchroom.clients.session_ids import session_id_of
 from watchroom.model import CANCEL, MESSAGE, PAUSE, RESUME, SYSTEM, Row
@@ -113,8 +113,8 @@ class _AcpRun:
         self._is_resumed = asyncio.Event()
         self._is_resumed.set()
         self._paused_by = ""
-        self._is_cut = False
-        self._asking = 0
+        self._has_cut_turn = False
+        self._open_questions = 0
         self._cancelled: Row | None = None
         self._must_end = asyncio.Event()
         self._errors = ""
@@ -228,8 +228,8 @@ class _AcpRun:
         elif row.tool == PAUSE and self._is_resumed.is_set():
             self._is_resumed.clear()
             self._paused_by = row.actor
-            self._is_cut = self._turn is not None and not self._turn.done() and not self._asking
-            if self._is_cut:
+            self._has_cut_turn = self._turn is not None and not self._turn.done() and not self._open_questions
+            if self._has_cut_turn:
                 # It need not ask about its calls: only between two turns it is sure to make none.
                 self._tasks.append(asyncio.create_task(self._cancel_turn()))
             else:
@@ -237,8 +237,7 @@ class _AcpRun:
         elif row.tool == RESUME and not self._is_resumed.is_set():
             self._is_resumed.set()
             self._tell(ClientPaused(row.actor, is_paused=False))
-            if self._is_cut:
-                self._is_cut = False
+            if self._has_cut_turn:
                 go_on = catalogue(self._workspace.config.language)("hook.go_on")
                 self._prompts.put_nowait(PromptSubmitted(go_on, row.actor))
 
@@ -418,8 +417,7 @@ class _AcpRun:
         return RequestPermissionResponse(outcome=AllowedOutcome(option_id=chosen, outcome="selected"))
 
     async def _decide(self, call: PendingCall, difference: str) -> bool:
-        """Whether ``call`` may be made: by the rules of the policy, else a person says. The protocol takes no
-        reason and no other arguments: both go to the model with the next prompt."""
+        """Whether ``call`` may be made: by the rules of the policy, else a person says."""
         workspace, session = self._workspace, self._opened_session
         await self._hold()
         await self._all_written()
@@ -436,15 +434,17 @@ class _AcpRun:
             return True
         request = Request("approve", calls=(call,), metadata={DIFFERENCE: difference} if difference else {})
         path = await run_in_thread(session.ask, call.id, request)
-        self._asking += 1
-        outcome = await wait_for_outcome(workspace.requests, workspace.dispatcher, path)
-        self._asking -= 1
+        self._open_questions += 1
+        try:
+            outcome = await wait_for_outcome(workspace.requests, workspace.dispatcher, path)
+        finally:
+            self._open_questions -= 1
         if outcome.answer is None or not outcome.answer.decisions:
             await run_in_thread(session.record_withdrawal, path)
             return False
         await run_in_thread(session.record_answer, path, outcome.answer, outcome.row.actor)
         await self._hold()
         (decided,) = outcome.answer.decisions
-        if told := decision_as_prompt(call, decided):
+        if told := format_decision(call, decided):
             self._prompts.put_nowait(PromptSubmitted(told, outcome.row.actor))
         return decided.approved and decided.arguments is None

@@ -29,6 +29,7 @@ from watchroom.clients.session import ClientSession
 from watchroom.clients.session_ids import session_id_of
 from watchroom.clients.stopping import find_process, stop_process
 from watchroom.errors import WatchroomError
+from watchroom.journal.topics import steps_of
 from watchroom.model import CANCEL, ENDED, Json, Row
 from watchroom.platforms import Platform
 from watchroom.rules.presence import is_unfinished
@@ -42,6 +43,8 @@ UNSUPERVISED_SECONDS: Final = 30.0
 """So long after the last hook something that the client does is a sign that hooks are left out."""
 _GRACE_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.5
+_MOST_STEPS: Final = 1000
+"""So many of an agent's newest steps are looked through for sessions that hooks began."""
 _LEAVE_SECONDS: Final = 0.1
 """So long a server that its client closes waits until the client, which a person has stopped, is gone."""
 _ROWS_SECONDS: Final = 0.1
@@ -226,27 +229,30 @@ class Attendant:
     async def _follow(self) -> None:
         """Read transcripts as they grow, and go on with sessions that hooks began alone, until the client is
         gone."""
-        looked = -1
+        looked = 0
         while self._process.is_alive:
-            last = await run_in_thread(self._workspace.journal.last_seq)
-            if not self._attachment.sessions and last != looked:
-                looked = last
-                await self._adopt_sessions()
+            if not self._attachment.sessions:
+                looked = await self._adopt_sessions(looked)
             if await self._read_transcripts():
                 self.notice_activity()
             await asyncio.sleep(_LOOK_SECONDS)
         await self.end()
         self._gone.set()
 
-    async def _adopt_sessions(self) -> None:
-        """Go on with what hooks of this client began before there was a server to answer them."""
-        for step in await run_in_thread(self._workspace.session_zone.heads, self._agent):
+    async def _adopt_sessions(self, after: int) -> int:
+        """Go on with what hooks of this client began before there was a server to answer them, by the steps
+        after row ``after``. Returns the row of the newest one."""
+        steps = partial(self._workspace.journal.topic, steps_of(self._agent), after=after, limit=_MOST_STEPS)
+        found = await run_in_thread(steps)
+        newest = {step.path: step for step in reversed(found)}
+        for step in newest.values():
             if not is_unfinished(step) or is_subagent_step(step):
                 continue
             process = await run_in_thread(find_process, self._workspace, step.path)
             if process is not None and process[:2] == self._process[:2]:
                 own: Event = {"session_id": step.path.partition("/")[2]}
                 await run_in_thread(self._attachment.find_session, own)
+        return found[0].seq if found else after
 
     async def _read_transcripts(self) -> bool:
         """Make rows of what has come. Returns whether the agent did something there."""

@@ -19,6 +19,8 @@ _MOST_ANCESTORS = 8
 _CONNECT_SECONDS = 2.0
 _START_SECONDS = 20.0
 _APART = 0.2
+_MOST_ENDED = 65536
+"""Characters of the file in which an attendant that has left names its sessions."""
 
 
 def main(command: list[str]) -> int:
@@ -39,13 +41,17 @@ def main(command: list[str]) -> int:
             sys.stdout.write(answer["said"])
             sys.stderr.write(answer["error"])
             return int(answer["status"])
+        ended = _read_ended(root, name)
         if (
-            _has_ended(root, name, event)
+            _is_end_of(event, ended)
             or os.getppid() != parent
             or not _is_there(int(name.removesuffix(".sock").rpartition("-")[2]))
         ):
             # Nothing is left to be told, or nobody waits for an answer any more.
             return 0
+        if ended:
+            # With another event its sessions go on.
+            _remove(os.path.join(root, FOLDER, name))
     return _become(command, event)
 
 
@@ -59,20 +65,30 @@ def _names(root: str, agent: str, ancestors: list[int]) -> list[str]:
     return [each for each in own if each in names]
 
 
-def _has_ended(root: str, name: str, event: bytes) -> bool:
-    """Whether the event is the end of a session that the attendant has ended before it left. With another
-    event its sessions go on."""
-    path = os.path.join(root, FOLDER, name)
+def _read_ended(root: str, name: str) -> list[str]:
+    """The sessions that the attendant has ended before it left; none where it has not left."""
+    try:
+        with open(os.path.join(root, FOLDER, name), encoding="utf-8") as file:
+            return file.read(_MOST_ENDED).splitlines()
+    except (OSError, ValueError):
+        return []
+
+
+def _is_end_of(event: bytes, sessions: list[str]) -> bool:
+    """Whether the event is the end of one of ``sessions``."""
     try:
         told = json.loads(event)
-        if told["hook_event_name"] == "SessionEnd":
-            with open(path, encoding="utf-8") as file:
-                return told["session_id"] in file.read().splitlines()
-        if os.path.isfile(path):
-            os.unlink(path)
+        return told["hook_event_name"] == "SessionEnd" and told["session_id"] in sessions
+    except (ValueError, LookupError, TypeError, RecursionError):
         return False
-    except (OSError, ValueError, LookupError, TypeError):
-        return False
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        # Another hook was quicker.
+        return
 
 
 def _is_there(pid: int) -> bool:

@@ -25,7 +25,7 @@ def build_question(client: str, call: PendingCall, folder: str, rule: str, expir
     return Request("approve", calls=(call,), metadata=told, expires=expires)
 
 
-def decision_as_prompt(call: PendingCall, decided: CallDecision) -> str:
+def format_decision(call: PendingCall, decided: CallDecision) -> str:
     """What was ``decided`` about ``call``, as far as a client takes it only with a prompt: the reason, and
     other arguments. Empty for nothing."""
     told = [decided.reason] if decided.reason else []

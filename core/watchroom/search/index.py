@@ -59,7 +59,7 @@ class SearchIndex:
         """Up to which row nothing was missing the last time."""
         self._working = Lock()
         self._reader: PassageReader | None = None
-        """Of the index that keeps up: it holds documents as they were at the last rows, which it takes long to
+        """Of the index that keeps up. It holds documents as they were at the last rows: they take long to
         make from their first version."""
         self._idle_rounds = 0
         self._stalled_rounds = 0

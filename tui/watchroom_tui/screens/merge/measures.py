@@ -28,7 +28,7 @@ class RegionMeasures:
         self.result = RegionLayout(())
         """Where they stand in the result."""
 
-    def take_in(self, regions: Regions) -> None:
+    def measure(self, regions: Regions) -> None:
         """Measure ``regions``; where choices were made, only what they changed is read."""
         if regions is self.regions:
             return

@@ -65,7 +65,7 @@ class RegionPane(ScrollableWidget):
         """The region's lines in this text."""
 
     @abstractmethod
-    def layout_in(self, measures: RegionMeasures) -> RegionLayout:
+    def select_layout(self, measures: RegionMeasures) -> RegionLayout:
         """Where the regions stand in this pane."""
 
     @abstractmethod
@@ -74,7 +74,7 @@ class RegionPane(ScrollableWidget):
 
     def show(self, measures: RegionMeasures, at: int) -> None:
         """Show the regions that were measured; the person is at region ``at``."""
-        regions, layout = measures.regions, self.layout_in(measures)
+        regions, layout = measures.regions, self.select_layout(measures)
         if regions is self._regions and at == self._at:
             return
         self._at = at
@@ -200,7 +200,7 @@ class SidePane(RegionPane):
         lines: Lines = getattr(region, self._side)
         return lines
 
-    def layout_in(self, measures: RegionMeasures) -> RegionLayout:
+    def select_layout(self, measures: RegionMeasures) -> RegionLayout:
         return measures.sides
 
     def draw(self, region: Region, row: int) -> Line:
@@ -228,7 +228,7 @@ class ResultPane(RegionPane):
     def lines_of(self, region: Region) -> Lines:
         return region.text if region.is_open else region.result
 
-    def layout_in(self, measures: RegionMeasures) -> RegionLayout:
+    def select_layout(self, measures: RegionMeasures) -> RegionLayout:
         return measures.result
 
     def draw(self, region: Region, row: int) -> Line:

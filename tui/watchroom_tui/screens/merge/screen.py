@@ -220,7 +220,7 @@ class MergeScreen(BaseScreen):
         if self._draft is None:
             return
         state = self._draft.state
-        self._measures.take_in(state.regions)
+        self._measures.measure(state.regions)
         for pane in self._text_panes:
             pane.show(self._measures, state.at)
         self.query_one(MergeTitle).show(self._draft, for_all=self._for_all)
