@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from calls import ok
-from tui.driver import dashboard
+from textual.events import Resize
+from tui.driver import User, dashboard
+from tui.team import collide, opens_merge
 from watchroom import Toolbox, Workspace
 from watchroom_tui.actions import SCREENS
 
@@ -68,3 +70,22 @@ async def test_enter_on_a_row_shows_it_whole_and_esc_closes_it(workspace: Worksp
         await user.press("escape")
         await user.until(lambda: user.place == "overview", "the overview")
         assert user.pane == "activity"
+
+
+async def _leaves_amid_a_resize(user: User) -> None:
+    """The terminal gets another size and the screen is closed before it was drawn again."""
+    screen = user.app.screen
+    screen.post_message(Resize(screen.size, screen.size))
+    await user.app.pop_screen()
+    await user.settle()
+    assert user.app.is_running, "the dashboard goes on"
+
+
+async def test_a_merge_that_is_left_amid_a_resize_ends_nothing(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await _leaves_amid_a_resize(user)
+        await opens_merge(user)

@@ -116,7 +116,9 @@ class BoardEditorScreen(BaseScreen):
 
     def _preview(self, text: str) -> None:
         title = self.dashboard.texts("pane.preview")
-        self.query_one(MarkdownView).show_board(self._draft.name, text.encode(), title=title)
+        # None is left where the screen was closed before this came.
+        for preview in self.query(MarkdownView):
+            preview.show_board(self._draft.name, text.encode(), title=title)
 
     @on(BoardTextArea.Left)
     def go_back(self) -> None:

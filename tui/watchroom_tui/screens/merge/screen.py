@@ -101,7 +101,8 @@ class MergeScreen(BaseScreen):
 
     @property
     def _text_panes(self) -> list[RegionPane]:
-        return [*self.query(SidePane), self.query_one(ResultPane)]
+        # None are left once the screen closes; what was put off until then finds nothing to do.
+        return [*self.query(SidePane), *self.query(ResultPane)]
 
     # -- showing
 
