@@ -9,8 +9,9 @@ with Workspace.open("team/", agents=["alice", "bob"]) as workspace:
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from watchroom.deferred_imports import defer_imports
 
 if TYPE_CHECKING:
     from watchroom.errors import WatchroomError
@@ -23,26 +24,24 @@ if TYPE_CHECKING:
 __all__ = ["Agent", "Json", "Outcome", "Problem", "Row", "Toolbox", "WatchroomError", "Workspace", "Zone"]
 __version__ = "0.2.0"
 
-_HOMES = {
-    "Agent": "rules.config",
-    "Json": "model",
-    "Outcome": "model",
-    "Problem": "verify",
-    "Row": "model",
-    "Toolbox": "toolbox",
-    "WatchroomError": "errors",
-    "Workspace": "workspace",
-    "Zone": "model",
-}
 _ON_DISK = ("Problem", "Toolbox", "Workspace")
+
+_find = defer_imports(
+    __name__,
+    {
+        "errors": "WatchroomError",
+        "model": "Json Outcome Row Zone",
+        "rules.config": "Agent",
+        "toolbox": "Toolbox",
+        "verify": "Problem",
+        "workspace": "Workspace",
+    },
+)
 
 
 def __getattr__(name: str) -> object:
-    # Looked up on first use: the command line must not wait for what it does not need.
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _ON_DISK:
         from watchroom.platforms import check_platform
 
         check_platform()
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return _find(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,12 @@ from watchroom import Workspace
 OF_SCREENS = frozenset({"textual", "markdown_it", "psycopg", "watchroom_tui.settings"})
 OF_SERVERS = frozenset({"mcp", "starlette", "uvicorn", "anyio"})
 OF_AGENTS = frozenset({"pydantic", "watchroom.runtime", "watchroom.clients.attendant"})
+OF_PROGRAMS = frozenset(
+    {f"watchroom.runtime.{name}" for name in ("agent", "chat_agent", "runtime", "sessions")}
+)
 OF_WORKSPACES = frozenset({"asyncio", "sqlite3", "watchroom.journal", "watchroom.workspace"})
+
+EVENT = {"hook_event_name": "UserPromptSubmit", "session_id": "1" * 8, "cwd": "/project", "prompt": "Go on."}
 
 PRINT_LOADED = "import sys; from watchroom_tui.cli import main; main(sys.argv[1:]); print(*sys.modules)"
 
@@ -26,6 +32,7 @@ PRINT_LOADED = "import sys; from watchroom_tui.cli import main; main(sys.argv[1:
         ("attach claude {} --agent alice", OF_SCREENS | OF_SERVERS | OF_AGENTS),
         ("answer {} 1", OF_SCREENS | OF_SERVERS),
         ("demo --headless --for 0.01", OF_SCREENS | OF_SERVERS),
+        ("hook {} --agent alice", OF_SCREENS | OF_SERVERS | OF_PROGRAMS | {"watchroom.clients.attendant"}),
         ("mcp {} --agent alice", OF_SCREENS | {"watchroom.clients.attendant"}),
     ],
     ids=lambda each: each.partition(" ")[0] if isinstance(each, str) else "",
@@ -33,7 +40,8 @@ PRINT_LOADED = "import sys; from watchroom_tui.cli import main; main(sys.argv[1:
 def test_a_command_loads_only_what_it_uses(root: Path, arguments: str, unused: frozenset[str]) -> None:
     Workspace.open(root, agents=["alice"]).close()
     command = [sys.executable, "-c", PRINT_LOADED, *arguments.format(root).split()]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    given = json.dumps(EVENT) if arguments.startswith("hook") else ""
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.splitlines()[-1].split())
     assert "watchroom_tui.commands" in loaded
     assert not loaded & unused

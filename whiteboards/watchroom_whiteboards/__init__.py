@@ -1,7 +1,8 @@
 """Layered whiteboards: the boards of a team, who may do what with them, and what they mean (BOARDS)."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from watchroom.deferred_imports import defer_imports
 
 if TYPE_CHECKING:
     from watchroom_whiteboards.board_parser import parse_board
@@ -22,21 +23,14 @@ __all__ = [
     "parse_board",
 ]
 
-_HOMES = {
-    "Act": "permissions",
-    "Board": "boards",
-    "BoardItems": "items",
-    "BoardKind": "boards",
-    "BoardText": "whiteboards",
-    "Whiteboards": "whiteboards",
-    "parse_board": "board_parser",
-    "list_boards": "boards",
-    "is_allowed": "permissions",
-}
-
-
-def __getattr__(name: str) -> object:
-    # Looked up on first use: who only shows Markdown needs no boards, and who asks for boards no parser.
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+# Who only shows Markdown needs no boards, and who asks for boards no parser.
+__getattr__ = defer_imports(
+    __name__,
+    {
+        "board_parser": "parse_board",
+        "boards": "Board BoardKind list_boards",
+        "items": "BoardItems",
+        "permissions": "Act is_allowed",
+        "whiteboards": "BoardText Whiteboards",
+    },
+)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from watchroom.deferred_imports import defer_imports
 from watchroom.runtime.models.answer_accumulator import AnswerAccumulator, ModelAnswer, to_chunk
 from watchroom.runtime.models.protocol import (
     FunctionDelta,
@@ -37,17 +37,12 @@ __all__ = [
     "to_chunk",
 ]
 
-_HOMES = {
-    "OpenAICompatible": "openai",
-    "RetryPolicy": "retry_policy",
-    "Reply": "simulated",
-    "SimulatedModel": "simulated",
-    "Timeouts": "openai",
-}
-
-
-def __getattr__(name: str) -> object:
-    # Looked up on first use: a simulated team has no use for a client.
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+# A simulated team has no use for a client.
+__getattr__ = defer_imports(
+    __name__,
+    {
+        "openai": "OpenAICompatible Timeouts",
+        "retry_policy": "RetryPolicy",
+        "simulated": "Reply SimulatedModel",
+    },
+)
