@@ -7,11 +7,9 @@ import os
 import select
 import signal
 import sys
-from codecs import IncrementalDecoder, getincrementaldecoder
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Event
-from types import FunctionType
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from watchroom.texts import Catalogue
@@ -104,6 +102,8 @@ class TerminalWatch:
     def _terminal_driver(self) -> type[Driver]:
         from textual.drivers.linux_driver import LinuxDriver
 
+        from watchroom_tui.terminal_input import SelectableEvent, read_input
+
         mark_gone, charset = self.mark_gone, terminal_charset()
 
         class TerminalDriver(LinuxDriver):
@@ -111,8 +111,17 @@ class TerminalWatch:
                 super().__init__(app, **given)
                 self._file = cast("Any", WatchedOutput(cast("IO[str]", self._file), mark_gone, charset))
 
-            # Textual's decodes strictly, and UTF-8 alone: one other byte would end the dashboard.
-            run_input_thread = _with_decoder(LinuxDriver.run_input_thread, charset)
+                self.exit_event: SelectableEvent = SelectableEvent()
+
+            def run_input_thread(self) -> None:
+                # Textual's decodes strictly, and UTF-8 alone: one other byte would end the dashboard. And it
+                # looks for the end ten times a second.
+                encoding = "utf-8" if charset is None else charset.encoding
+                read_input(self.fileno, encoding, self.exit_event, self.process_message)
+
+            def close(self) -> None:
+                super().close()
+                self.exit_event.close()
 
         return TerminalDriver
 
@@ -136,18 +145,6 @@ class TerminalWatch:
                 self._write = cast("Any", write_watched)
 
         return PageDriver
-
-
-def _with_decoder(read_keys: Callable[[Any], None], charset: Charset | None) -> Callable[[Any], None]:
-    """``read_keys``, which makes itself a decoder, with one that reads what the terminal sends, and replaces
-    bytes that mean nothing."""
-    encoding = "utf-8" if charset is None else charset.encoding
-
-    def make_decoder(_encoding: str) -> Callable[[], IncrementalDecoder]:
-        return lambda: getincrementaldecoder(encoding)("replace")
-
-    function = cast("FunctionType", read_keys)
-    return FunctionType(function.__code__, {**function.__globals__, "getincrementaldecoder": make_decoder})
 
 
 class WatchedOutput:

@@ -126,8 +126,10 @@ class SearchIndex:
         calls this every few seconds, in every process. Of these one does it, and another one once that one
         did nothing for some rounds. Raises `JournalError`."""
         with self._working:
-            before, reached = self._complete, self._indexed()
-            is_complete = reached == journal.last_seq() and self._database.exists
+            before, last = self._complete, journal.last_seq()
+            # At rest, which is most of the time, the index need not be opened to know that.
+            reached = before if before == last and self._database.exists else self._indexed()
+            is_complete = reached == last and self._database.exists
             if is_complete or reached != before:
                 self._idle_rounds, self._stalled_rounds = self._idle_rounds + 1, 0
             else:

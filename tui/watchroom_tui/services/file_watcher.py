@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 _MOST_AT_ONCE: Final = 50
 _PAUSE: Final = 0.25
 _SCAN_SECONDS: Final = 300
-_QUIET_MS: Final = 200
+_QUIET_MS: Final = 400
 """After so long without another change the hints are looked into. So often the watcher wakes at rest, too."""
-_LATEST_MS: Final = 400
+_LATEST_MS: Final = 800
 _log = logging.getLogger("watchroom")
 
 
