@@ -33,6 +33,17 @@ def test_the_widest_column_gives_way_first() -> None:
     assert drawn(20, "calculator/evaluate.py", "v12", "analyst") == "cal…e.py v12 analyst"
 
 
+@pytest.mark.parametrize(
+    ("width", "line"),
+    [(17, "plan.md v2 writer"), (20, "plan.md    v2 writer"), (16, "plan.md       v2"), (9, "plan.… v2")],
+)
+def test_an_optional_column_is_left_out_before_another_text_is_cut(width: int, line: str) -> None:
+    columns = (Column(least=6, grows=True), Column(), Column(least=4, optional=True))
+    cells = ([Span("plan.md")], [Span("v2")], [Span("writer")])
+    drawn_line = align_cells(columns, cells, share_width(columns, (7, 2, 6), width))
+    assert "".join(span.text for span in drawn_line) == line
+
+
 def test_names_that_differ_are_not_cut_to_the_same() -> None:
     paths = ("calculator/tests/test_display.py", "calculator/display.py", "calculator/tests/test_evaluate.py")
     assert [fit_path(each, 20) for each in paths] == [

@@ -13,7 +13,8 @@ BARS: Final = " ▁▂▃▄▅▆▇█"
 class Column(NamedTuple):
     """A column of a list. It takes what its widest text needs, up to ``most`` cells, and gives way down to
     ``least`` where there is less; what is left over goes to the one that ``grows``. ``cut`` says where its
-    texts lose something; narrower than ``from_width``, a list leaves it out."""
+    texts lose something; narrower than ``from_width``, a list leaves it out, and if it is ``optional``,
+    wherever not all texts are whole beside it."""
 
     least: int = 0
     most: int = 1000
@@ -21,6 +22,7 @@ class Column(NamedTuple):
     cut: Literal["end", "middle"] = "end"
     grows: bool = False
     from_width: int = 0
+    optional: bool = False
 
 
 def share_width(columns: Sequence[Column], needs: Sequence[int], width: int) -> list[int]:
@@ -33,8 +35,11 @@ def share_width(columns: Sequence[Column], needs: Sequence[int], width: int) -> 
         min(need, column.most) if width >= column.from_width else 0
         for column, need in zip(columns, needs, strict=True)
     ]
+    for at, column in enumerate(columns):
+        if column.optional and sum(wanted) + _blanks(wanted) > width:
+            wanted[at] = 0
     least = [min(column.least, want) for column, want in zip(columns, wanted, strict=True)]
-    free = width - max(0, sum(map(bool, wanted)) - 1)
+    free = width - _blanks(wanted)
     shares = wanted
     widest = max(wanted, default=0)
     while sum(shares) > free and widest > 0:
@@ -46,6 +51,11 @@ def share_width(columns: Sequence[Column], needs: Sequence[int], width: int) -> 
     if growing is not None and left > 0:
         shares = [share + left * (at == growing) for at, share in enumerate(shares)]
     return shares
+
+
+def _blanks(widths: Sequence[int]) -> int:
+    """How many cells lie between columns of these widths."""
+    return max(0, sum(map(bool, widths)) - 1)
 
 
 def fit(text: str, width: int, align: Literal["left", "right"] = "left") -> str:

@@ -196,7 +196,8 @@ class TaskFileList(ColumnList[Row]):
     COLUMNS: ClassVar = (
         Column(least=12, cut="middle", grows=True),
         Column(least=3, align="right"),
-        Column(least=6, most=20),
+        # The preview's title names who wrote the file, too.
+        Column(least=6, most=20, optional=True),
         Column(least=4, align="right"),
     )
 
@@ -226,7 +227,7 @@ class CommandList(ColumnList[CommandView]):
     COLUMNS: ClassVar = (
         Column(least=20, grows=True),
         # What was run tells commands apart; who ran it stands beside where there is space.
-        Column(least=6, most=20, from_width=80),
+        Column(least=6, most=20, optional=True),
         Column(least=6, align="right"),
         Column(least=5, align="right"),
     )
