@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from measure import scratch
+from progress import ProgressBar
 
 from reliability.fuzzing.engine import Result, Target, fuzz
 
@@ -37,7 +38,7 @@ def main(arguments: list[str]) -> int:
         given.keep.mkdir(parents=True, exist_ok=True)
     names = given.target or list(TARGETS)
     print(f"seed {given.seed}", file=sys.stderr)
-    results = []
+    results, progress = [], ProgressBar()
     with scratch() as folder:
         for name in names:
             opened: Callable[[], Target] = partial(TARGETS[name], Path(folder))
@@ -47,7 +48,7 @@ def main(arguments: list[str]) -> int:
                 return 0
             seed, seconds = f"{given.seed}/{name}", 1e9 if given.inputs else 60 * given.minutes
             results.append(
-                fuzz(opened, seed, seconds=seconds, inputs=given.inputs, keep=given.keep, progress=sys.stderr)
+                fuzz(opened, seed, seconds=seconds, inputs=given.inputs, keep=given.keep, progress=progress)
             )
     print(table(results))
     for result in results:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import resource
 import signal
 import sys
@@ -19,7 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from types import FrameType
-from typing import Final, Protocol, Self, TextIO
+from typing import Final, Protocol, Self
+
+from progress import ProgressBar
 
 from reliability.fuzzing.oracle import Broken
 
@@ -34,7 +37,6 @@ _LONGEST_KEPT: Final = 8000
 _FRESH: Final = 0.3
 _SLOWEST: Final = 3
 _FINDINGS: Final = 200
-_WIDTH: Final = 24
 _BROKEN: Final = "broken"
 """The kind of an input after which a target is opened anew."""
 _PAGE_KB: Final = 1024
@@ -105,7 +107,7 @@ def fuzz(
     seconds: float,
     inputs: int | None = None,
     keep: Path | None = None,
-    progress: TextIO | None = None,
+    progress: ProgressBar | None = None,
 ) -> Result:
     """Run a target for ``seconds``, or for ``inputs``, as ``seed`` decides; findings and the slowest inputs
     become files in the folder ``keep``."""
@@ -137,8 +139,7 @@ def fuzz(
     result.seconds, result.kinds = time.monotonic() - begin, len(seen)
     result.grown = _peak_bytes() - before
     if progress is not None:
-        _draw(progress, result, seconds, inputs)
-        progress.write("\n")
+        progress.clear()
     if keep is not None:
         for number, (_, _, data) in enumerate(result.slowest, 1):
             (keep / f"{result.name}-slow-{number}.bin").write_bytes(data)
@@ -192,6 +193,9 @@ def _run_one(target: Target, data: bytes, result: Result, keep: Path | None) -> 
         _keep(result, keep, f"{said}\n{traceback.format_exc()}", signature, data)
     taken = time.process_time() - start
     result.cpu_seconds += taken
+    if taken > target.slow_seconds and kind is not _BROKEN:
+        # Once may be the garbage collector, or the first import of a module.
+        taken = min(taken, _measure_again(target, data))
     if taken > target.slow_seconds:
         said = f"{taken:.2f} s for {len(data):,} bytes, kind {kind!r}"
         _keep(result, keep, said, f"slow {str(kind)[:60]}", data)
@@ -200,6 +204,17 @@ def _run_one(target: Target, data: bytes, result: Result, keep: Path | None) -> 
     if len(result.slowest) < _SLOWEST or taken > result.slowest[-1][0]:
         result.slowest = sorted([*result.slowest, (taken, len(data), data)], reverse=True)[:_SLOWEST]
     return kind
+
+
+def _measure_again(target: Target, data: bytes) -> float:
+    """How many seconds of CPU an input takes that was run before; infinite where it does not end well."""
+    start = time.process_time()
+    try:
+        with _no_longer_than(HANGING_SECONDS):
+            target.run(data)
+    except Exception:  # noqa: BLE001  # it stays the finding that it is
+        return math.inf
+    return time.process_time() - start
 
 
 @contextmanager
@@ -242,13 +257,16 @@ def _peak_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * _PAGE_KB
 
 
-def _draw(progress: TextIO, result: Result, seconds: float, inputs: int | None) -> None:
-    part = result.seconds / seconds if inputs is None else result.inputs / inputs
-    done = min(_WIDTH, int(_WIDTH * part))
+def _draw(progress: ProgressBar, result: Result, seconds: float, inputs: int | None) -> None:
+    if inputs is None:
+        done, left = result.seconds / seconds, seconds - result.seconds
+    else:
+        done = result.inputs / inputs
+        left = (inputs - result.inputs) / result.rate if result.rate else 0.0
     slowest = result.slowest[0][0] if result.slowest else 0.0
-    progress.write(
-        f"\r{result.name:<10} [{'#' * done}{'.' * (_WIDTH - done)}] {result.inputs:>9,} inputs"
-        f" {result.rate:>7,.0f}/s {result.kinds:>6,} kinds {len(result.findings):>3} findings,"
-        f" slowest {slowest:.3f} s "
+    progress.show(
+        done,
+        left,
+        f"{result.name}: {result.inputs:,} inputs, {result.rate:,.0f} a second, {result.kinds:,} kinds,"
+        f" {len(result.findings)} findings, slowest {slowest:.3f} s",
     )
-    progress.flush()
