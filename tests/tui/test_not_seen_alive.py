@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tui.driver import WIDE, dashboard
+from tui.driver import MIDDLE, WIDE, dashboard
 from tui.societies import begins, to_tasks
 from watchroom import Workspace
 from watchroom.model import PRESENCE, Write
@@ -86,6 +86,24 @@ async def test_an_agent_whose_process_was_killed_is_not_seen_and_says_what_resum
             ),
             "who reads it",
         )
+
+
+async def test_many_agents_of_one_process_are_counted_where_names_would_cut_what_else_waits(
+    workspace: Workspace, process: OtherProcess
+) -> None:
+    process.runs_session(workspace, "alice")
+    process.runs_session(workspace, "bob")
+    async with dashboard(workspace, size=MIDDLE) as user:
+        process.kill()
+        await user.sees(
+            "◌ not seen 2 agents their process ended; resume: watchroom task --resume · alice, bob"
+        )
+        await user.sees("next: not seen 2 agents")
+        ended = Write(
+            "alice", "end_session", "session", "alice/1", "{}", expected=1, detail={"status": "completed"}
+        )
+        workspace.journal.append([ended])
+        await user.sees("next: not seen bob", "◌ not seen bob", "its process ended; resume")
 
 
 async def test_a_task_and_a_command_whose_process_was_killed_are_not_seen(

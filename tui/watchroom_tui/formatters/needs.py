@@ -19,8 +19,10 @@ _OF_AGENTS: Final = ("request", "message", "failed", "breaker", "denied", "stall
 """The kinds that are about agents; the others are about files."""
 
 
-def need_party(need: Need) -> Span:
-    """Whom ``need`` is about, or which file."""
+def need_party(need: Need, texts: Catalogue) -> Span:
+    """Whom ``need`` is about, or which file; of more than one agent, how many: `need_matter` names them."""
+    if len(need.work.agents) > 1:
+        return Span(texts("header.agents", count=len(need.work.agents)), "strong")
     if need.kind in ("lost", "expired"):
         return Span(sanitize(need.against), agent_class(need.agent))
     if need.kind in _OF_AGENTS:
@@ -36,6 +38,8 @@ def need_matter(need: Need, texts: Catalogue) -> str:
         return times + labels.need_subject(need, texts)
     if need.kind == "lost":
         resume = texts("needs.resume", command=sanitize(need.hint)) if need.hint else ""
+        if len(need.work.agents) > 1:
+            return f"{texts('needs.processes_ended')}{resume} · {sanitize(need.against)}"
         return texts("needs.process_ended") + resume
     if need.kind == "expired":
         return texts("needs.expired" if need.times > 1 else "needs.expired_one", count=need.times)

@@ -152,7 +152,7 @@ def _need_table(report: Report, texts: Catalogue) -> PageTable:
 def _need_cells(need: Need, texts: Catalogue) -> tuple[Cell, ...]:
     since = zoned_time(need.opened_at or need.row.time)
     matter = _quoted(need_matter(need, texts))
-    return since, labels.need_kind(need, texts), _quoted(need_party(need).text), matter
+    return since, labels.need_kind(need, texts), _quoted(need_party(need, texts).text), matter
 
 
 def _task_table(report: Report, texts: Catalogue) -> PageTable:

@@ -144,7 +144,7 @@ class Header(LineWidget):
             return [[Span(f"✓ {texts('header.calm')} ", "ok")]]
         key = "header.needs" if len(self._needs) > 1 else "header.need"
         count = Span(f" ⚑ {texts(key, count=len(self._needs))} ", "error")
-        long, short = (fit_path(need_party(need).text, width).strip() for width in PARTY_WIDTHS)
+        long, short = (fit_path(need_party(need, texts).text, width).strip() for width in PARTY_WIDTHS)
         left = time_left(need, now)
         until = f", {left}" if left else ""
         style = "error" if is_soon(need, now) else "key"

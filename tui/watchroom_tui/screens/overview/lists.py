@@ -38,10 +38,11 @@ class NeedList(ColumnList[Need]):
 
     def render_key(self, item: Need) -> Hashable:
         time = need_time(item, now_of(self), texts_of(self))
-        return (item.identity, item.times, item.row.seq, time, dashboard_of(self).can_act)
+        return (item.identity, item.times, item.row.seq, item.against, time, dashboard_of(self).can_act)
 
     def cells(self, item: Need) -> Sequence[Line]:
-        texts, party = texts_of(self), need_party(item)
+        texts = texts_of(self)
+        party = need_party(item, texts)
         answers = dashboard_of(self).can_act
         keys = need_keys(item, texts, can_act=answers)
         if self.content_area.width < VERBS_FROM:
