@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from time import time_ns
 
 import pytest
-from cli.running import Captured, misuse, printed, printed_json, printed_rows, row_of, run
+from cli.running import Captured, misuse, printed, printed_json, printed_rows, refusal, row_of, run
 from watchroom.projections.model import HANDOFF_OVERDUE_SECONDS
 from watchroom_tui.cli import OK, USAGE
 from watchroom_tui.commands import inspect
@@ -24,6 +25,23 @@ def test_show_agents(capsys: Captured, team: str) -> None:
     assert len(lines) == 3
     for name in ("layer", "status"):
         assert {line[head.index(name) - 1] for line in lines} == {" "}, "columns stand beneath their names"
+
+
+@pytest.mark.parametrize("command", ["show agents --json", "log --json", "usage --json", "verify"])
+def test_without_a_folder_it_is_the_nearest_workspace(
+    capsys: Captured, team: str, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    name, *view = command.split()
+    told = printed(capsys, name, team, *view)
+    monkeypatch.chdir(next(each for each in Path(team).iterdir() if each.is_dir()))
+    assert printed(capsys, name, *view) == told
+
+
+def test_without_a_folder_and_without_a_workspace_it_is_refused(
+    capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert refusal(capsys, "show", "agents").startswith("watchroom: ")
 
 
 def test_show_needs(capsys: Captured, team: str, monkeypatch: pytest.MonkeyPatch) -> None:

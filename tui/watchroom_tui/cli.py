@@ -69,7 +69,7 @@ def _run(typed: list[str]) -> int:
     language = _language()
     texts = load_texts(language)
     if not typed:
-        from watchroom_tui.commands.time_argument import find_workspace
+        from watchroom_tui.commands.workspace_argument import find_workspace
 
         root = find_workspace()
         if root is None:

@@ -24,6 +24,7 @@ from watchroom_tui.charset import terminal_charset
 from watchroom_tui.commands.command import add_utc_argument, print_json
 from watchroom_tui.commands.person import name_of_this_person
 from watchroom_tui.commands.time_argument import moment, open_journal
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.localization import load_texts, readable_language
 from watchroom_tui.terminal import TerminalWatch, require_terminal
 from watchroom_tui.usage import WrongUsage
@@ -48,7 +49,7 @@ def _declare_common(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def declare_open(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", nargs="?", default=".", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("--at", metavar="SEQ | TIME", help=texts("cli.argument.at"))
     parser.add_argument("--view", action="store_true", help=texts("cli.argument.view"))
     parser.add_argument("--checkout", metavar="DIR", help=texts("cli.argument.checkout"))

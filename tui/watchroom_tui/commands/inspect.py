@@ -22,6 +22,7 @@ from watchroom_tui.commands.command import add_utc_argument, print_json
 from watchroom_tui.commands.table import format_table
 from watchroom_tui.commands.time_argument import moment, nanoseconds, open_journal
 from watchroom_tui.commands.views import VIEWS, view_of
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.columns import fit, fit_path
 from watchroom_tui.formatters.local_time import zoned_time
@@ -34,7 +35,7 @@ _LOOK_SECONDS: Final = 1.0
 
 
 def declare_log(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("--follow", action="store_true", help=texts("cli.argument.follow"))
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
     parser.add_argument("--limit", type=int, default=50, help=texts("cli.argument.limit"))
@@ -107,7 +108,7 @@ def _print_rows(rows: Iterable[Row], as_json: bool, texts: Catalogue) -> None:
 
 
 def declare_show(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("view", choices=VIEWS)
     parser.add_argument("--at", metavar="SEQ | TIME", help=texts("cli.argument.at"))
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from watchroom.checkout.location import find_journal, is_workspace
+from watchroom.checkout.location import find_journal
 from watchroom.errors import WorkspaceNotFound
 from watchroom.journal import Journal, is_server_address, open_to_read
 from watchroom.journal import open_journal as open_at
@@ -31,21 +30,6 @@ def open_journal(root: str) -> Journal:
     if address is None:
         raise WorkspaceNotFound(root=root)
     return open_at(address) if is_server_address(address) else open_to_read(address)
-
-
-def find_workspace() -> str | None:
-    """The folder of the workspace that the working directory is in, or the nearest one above; None where
-    there is none."""
-    try:
-        folder = os.getcwd()
-    except FileNotFoundError:  # it was removed
-        return None
-    while not is_workspace(folder):
-        above = os.path.dirname(folder)
-        if above == folder:
-            return None
-        folder = above
-    return folder
 
 
 def moment(journal: Journal, text: str | None, texts: Catalogue) -> int:

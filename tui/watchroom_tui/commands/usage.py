@@ -12,6 +12,7 @@ from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import add_utc_argument, print_json
 from watchroom_tui.commands.table import format_table
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.formatters.labels import cost_text
 from watchroom_tui.formatters.local_time import local_date
 
@@ -19,7 +20,7 @@ _TOTAL = "total"
 
 
 def declare_usage(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("--by", choices=USAGE_KEYS, default="agent", help=texts("cli.argument.usage_by"))
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
     add_utc_argument(parser, texts)

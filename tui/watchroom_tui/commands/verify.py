@@ -27,6 +27,7 @@ from watchroom.workspace import Workspace
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.publication import publish_as_set
 from watchroom_tui.commands.time_argument import open_journal
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.local_time import local_time
 from watchroom_tui.formatters.seals import seal_as_json, seal_lines
@@ -50,7 +51,7 @@ class Repair(NamedTuple):
 
 
 def declare_verify(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("--against", metavar="FILE", help=texts("cli.argument.against"))
     parser.add_argument("--trust", metavar="SHA256:…", help=texts("cli.argument.trust"))
     parser.add_argument("--forget", action="store_true", help=texts("cli.argument.forget"))

@@ -20,6 +20,7 @@ from watchroom_tui.commands.command import add_utc_argument
 from watchroom_tui.commands.person import act_as_person, name_of_this_person
 from watchroom_tui.commands.publication import publish_later
 from watchroom_tui.commands.time_argument import open_journal
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.localization import load_texts
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.usage import WrongUsage
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def declare_watch(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", nargs="?", default=".", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("--all", dest="all_rows", action="store_true", help=texts("cli.argument.all_rows"))
     parser.add_argument("--view", action="store_true", help=texts("cli.argument.view"))
     parser.add_argument("--send", action="store_true", help=texts("cli.argument.send"))

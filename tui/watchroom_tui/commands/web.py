@@ -13,12 +13,13 @@ from watchroom.texts import LANGUAGES, Catalogue
 from watchroom_tui.commands.command import add_utc_argument
 from watchroom_tui.commands.port import listen
 from watchroom_tui.commands.time_argument import open_journal
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 
 PORT = 8642
 
 
 def declare_web(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", nargs="?", default=".", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("--port", type=int, default=PORT, help=texts("cli.argument.web_port"))
     parser.add_argument("--view", action="store_true", help=texts("cli.argument.view"))
     parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
