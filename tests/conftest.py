@@ -73,6 +73,8 @@ def settings_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(folder))
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        # Where they run in tmux, nobody types in the terminals of the tests' own.
+        patch.delenv("TMUX", raising=False)
         yield folder
 
 
