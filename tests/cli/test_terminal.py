@@ -113,3 +113,13 @@ def test_a_write_that_fails_is_the_last() -> None:
         # What lies in the buffer of the file still has to go somewhere.
         with open(os.devnull, "w") as nowhere:
             os.dup2(nowhere.fileno(), writer)
+
+
+def test_a_hangup_ends_it_that_comes_with_the_order_to_go_on(team: Path) -> None:
+    """As from tmux, whose server ends: its driver begins once more, and must not leave a thread behind."""
+    with Terminal(as_typed("open", str(team)), 120, 40) as terminal:
+        terminal.wait_for_text("alice", timeout=PATIENCE)
+        os.kill(terminal.pid, signal.SIGCONT)
+        os.kill(terminal.pid, signal.SIGHUP)
+        os.kill(terminal.pid, signal.SIGCONT)
+        assert terminal.wait(PATIENCE) == 0

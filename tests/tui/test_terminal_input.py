@@ -19,8 +19,8 @@ PATIENCE = 20
 class Reader:
     """A reader in a thread, of what is written to `send`."""
 
-    def __init__(self, encoding: str) -> None:
-        self.exit_event = SelectableEvent()
+    def __init__(self, encoding: str, exit_event: SelectableEvent | None = None) -> None:
+        self.exit_event = exit_event or SelectableEvent()
         self._events: Queue[Message] = Queue()
         self._descriptor, self._writer = os.pipe()
         arguments = (self._descriptor, encoding, self.exit_event, self._events.put)
@@ -42,14 +42,17 @@ class Reader:
         assert isinstance(event, Key)
         return event.key
 
+    def join(self) -> None:
+        self._thread.join(PATIENCE)
+        assert self.has_ended
+
     @property
     def has_ended(self) -> bool:
         return not self._thread.is_alive()
 
     def end(self) -> None:
         self.exit_event.set()
-        self._thread.join(PATIENCE)
-        assert self.has_ended
+        self.join()
         self.exit_event.close()
         for each in (self._descriptor, self._writer):
             if each >= 0:
@@ -122,3 +125,27 @@ def test_the_event_can_be_set_and_cleared_more_than_once() -> None:
         with pytest.raises(BlockingIOError):
             os.read(event.fileno(), 1)
     event.close()
+
+
+def test_each_of_two_readers_ends_though_only_one_is_waited_for() -> None:
+    """As a program has them that was told to go on without having been stopped."""
+    exit_event = SelectableEvent()
+    first, second = Reader("utf-8", exit_event), Reader("utf-8", exit_event)
+    exit_event.set()
+    second.join()
+    exit_event.clear()
+    exit_event.close()
+    first.join()
+
+
+def test_a_terminal_that_is_gone_is_not_an_error() -> None:
+    controller, terminal = os.openpty()
+    exit_event = SelectableEvent()
+    thread = Thread(target=read_input, args=(terminal, "utf-8", exit_event, lambda event: None))
+    thread.start()
+    os.close(controller)
+    exit_event.set()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    exit_event.close()
+    os.close(terminal)

@@ -113,6 +113,12 @@ class TerminalWatch:
 
                 self.exit_event: SelectableEvent = SelectableEvent()
 
+            def start_application_mode(self) -> None:
+                if self._key_thread is not None and self._key_thread.is_alive():
+                    # It was told to go on (SIGCONT) without having been stopped: two would share the keys.
+                    self.disable_input()
+                super().start_application_mode()  # type: ignore[no-untyped-call]
+
             def run_input_thread(self) -> None:
                 # Textual's decodes strictly, and UTF-8 alone: one other byte would end the dashboard. And it
                 # looks for the end ten times a second.

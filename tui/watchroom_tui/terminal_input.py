@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import weakref
 from codecs import getincrementaldecoder
 from collections.abc import Callable
+from errno import EIO
 from selectors import EVENT_READ, DefaultSelector
 from threading import Event
 from time import monotonic
@@ -22,12 +24,15 @@ _TICK_SECONDS: Final = 0.1
 
 
 class SelectableEvent(Event):
-    """An event that a selector can wait for: its descriptor can be read as long as it is set."""
+    """An event that a selector can wait for: its descriptor can be read as long as it is set, and once it is
+    closed."""
 
     def __init__(self) -> None:
         super().__init__()
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
+        # Who still waits for it keeps it open.
+        weakref.finalize(self, os.close, self._reader)
 
     def fileno(self) -> int:
         return self._reader
@@ -43,14 +48,14 @@ class SelectableEvent(Event):
             os.read(self._reader, _MOST_BYTES)
 
     def close(self) -> None:
-        os.close(self._reader)
+        """Wake all who wait, for good."""
         os.close(self._writer)
 
 
 def read_input(
     descriptor: int, encoding: str, exit_event: SelectableEvent, handle: Callable[[Message], None]
 ) -> None:
-    """Read keys, the mouse and pasted text until ``exit_event`` is set.
+    """Read keys, the mouse and pasted text until ``exit_event`` is set or closed.
 
     Args:
         descriptor: Of the terminal.
@@ -73,8 +78,12 @@ def read_input(
         selector.register(exit_event, EVENT_READ)
         while not exit_event.is_set():
             timeout = _TICK_SECONDS if monotonic() < settled_at else None
-            if any(key.fd == descriptor for key, _ in selector.select(timeout)):
-                data = os.read(descriptor, _MOST_BYTES)
+            ready = {key.fd for key, _ in selector.select(timeout)}
+            if exit_event.fileno() in ready:
+                # It may be cleared already: a program that is told to go on (SIGCONT) has two such threads.
+                break
+            if descriptor in ready:
+                data = _read(descriptor)
                 if not data:
                     # Its other end was closed. It could be read for ever, to learn that again.
                     selector.unregister(descriptor)
@@ -85,3 +94,13 @@ def read_input(
                 settled_at = monotonic() + ESCAPE_DELAY + _TICK_SECONDS
             for event in parser.tick():
                 handle(event)
+
+
+def _read(descriptor: int) -> bytes:
+    """What was sent; nothing where the other end is closed."""
+    try:
+        return os.read(descriptor, _MOST_BYTES)
+    except OSError as error:
+        if error.errno != EIO:
+            raise
+        return b""
