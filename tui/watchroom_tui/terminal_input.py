@@ -29,6 +29,7 @@ class SelectableEvent(Event):
 
     def __init__(self) -> None:
         super().__init__()
+        self._writer: int | None
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
         # Who still waits for it keeps it open.
@@ -40,7 +41,8 @@ class SelectableEvent(Event):
     def set(self) -> None:
         if not self.is_set():
             super().set()
-            os.write(self._writer, b"1")
+            if self._writer is not None:
+                os.write(self._writer, b"1")
 
     def clear(self) -> None:
         if self.is_set():
@@ -48,8 +50,10 @@ class SelectableEvent(Event):
             os.read(self._reader, _MOST_BYTES)
 
     def close(self) -> None:
-        """Wake all who wait, for good."""
-        os.close(self._writer)
+        """Wake all who wait, for good. May be called again."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            os.close(writer)
 
 
 def read_input(

@@ -20,7 +20,7 @@ def find_workspace() -> str | None:
     there is none."""
     try:
         folder = os.getcwd()
-    except FileNotFoundError:  # it was removed
+    except OSError:  # it was removed, or may not be read: who names a workspace needs none here
         return None
     while not is_workspace(folder):
         above = os.path.dirname(folder)
