@@ -6,13 +6,14 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
 from evidence import all_rows
 from watchroom import Workspace
-from watchroom.journal import SqliteJournal
+from watchroom.journal import Presence, SqliteJournal
 from watchroom.model import LOST
 
 PATIENCE = 30.0
@@ -49,7 +50,20 @@ def killed_demo(tmp_path: Path) -> Path:
     finally:
         demo.send_signal(signal.SIGKILL)
         demo.wait()
+    # The process that it began for some of its agents ends when it notices.
+    until = monotonic() + PATIENCE
+    while any(each.is_alive for each in presences(root)):
+        assert monotonic() < until
+        sleep(0.1)
     return root
+
+
+def presences(root: Path) -> Sequence[Presence]:
+    journal = SqliteJournal(root / ".watchroom/journal.db")
+    try:
+        return journal.presences()
+    finally:
+        journal.close()
 
 
 def running_sessions(root: Path) -> list[str]:

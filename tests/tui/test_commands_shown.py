@@ -33,20 +33,26 @@ def style_of(user: User, text: str) -> str:
     return next(span.style for span in user.spans("output") if text in span.text)
 
 
+def output_words(user: User) -> str:
+    """The words of the output, without how the command stands."""
+    return user.words_in("#output").removesuffix(str(user.text("output").border_subtitle)).rstrip()
+
+
 async def test_a_command_shows_how_it_ended_and_what_it_printed(workspace: Workspace, task: str) -> None:
     runs(workspace, "root", "echo fine")
     runs(workspace, "root", "echo out; echo oh no >&2; exit 3")
     async with dashboard(workspace) as user:
         await to_tasks(user)
         await user.sees("exit 3", "exit 0")
-        await user.until(lambda: user.words_in("#output").endswith("out oh no"), "its output")
+        await user.until(lambda: output_words(user).endswith("out oh no"), "its output")
         assert style_of(user, "out") == ""
         assert style_of(user, "oh no") == "warning"
-        assert "exit 3" in str(user.text("output").border_title)
+        assert "exit 3" in str(user.text("output").border_subtitle)
         await to_pane(user, "commands")
         await user.press("down")
-        await user.until(lambda: user.words_in("#output").endswith("fine"), "the other one's output")
-        assert "$ echo fine · exit 0" in str(user.text("output").border_title)
+        await user.until(lambda: output_words(user).endswith("fine"), "the other one's output")
+        assert "$ echo fine" in str(user.text("output").border_title)
+        assert "exit 0" in str(user.text("output").border_subtitle)
         await user.press("enter")
         assert user.pane == "output"
         await user.press("escape")
@@ -61,12 +67,12 @@ async def test_output_fills_while_the_command_runs(workspace: Workspace, task: s
         await user.until(lambda: "one" in user.words_in("#output"), "what it prints first")
         await user.until(lambda: "one careful" in user.words_in("#output"), "what it says on standard error")
         assert style_of(user, "careful") == ""
-        assert "▸" in str(user.text("output").border_title)
+        assert "▸" in str(user.text("output").border_subtitle)
         assert user.cursor("commands").ended is None
         assert "$ echo one" in user.words_in("#members")
         (folder / "go").touch()
         await user.until(lambda: "two" in user.words_in("#output"), "what it prints last")
-        await user.until(lambda: "exit 0" in str(user.text("output").border_title), "its end")
+        await user.until(lambda: "exit 0" in str(user.text("output").border_subtitle), "its end")
         await work
 
 
@@ -82,9 +88,9 @@ async def test_the_newest_command_is_followed(workspace: Workspace, task: str) -
     runs(workspace, "root", "echo first")
     async with dashboard(workspace) as user:
         await to_tasks(user)
-        await user.until(lambda: user.words_in("#output").endswith("first"), "the first")
+        await user.until(lambda: output_words(user).endswith("first"), "the first")
         await asyncio.to_thread(runs, workspace, "root", "echo second")
-        await user.until(lambda: user.words_in("#output").endswith("second"), "the second")
+        await user.until(lambda: output_words(user).endswith("second"), "the second")
 
 
 async def test_a_command_that_is_looked_at_stays_when_another_begins(workspace: Workspace, task: str) -> None:
@@ -94,10 +100,10 @@ async def test_a_command_that_is_looked_at_stays_when_another_begins(workspace: 
         await to_tasks(user)
         await to_pane(user, "commands")
         await user.press("down")
-        await user.until(lambda: user.words_in("#output").endswith("first"), "the first")
+        await user.until(lambda: output_words(user).endswith("first"), "the first")
         await asyncio.to_thread(runs, workspace, "root", "echo third")
         await user.sees("1 new ↑")
-        assert user.words_in("#output").endswith("first")
+        assert output_words(user).endswith("first")
 
 
 async def test_a_command_that_is_looked_at_goes_on_while_others_begin(
@@ -108,17 +114,17 @@ async def test_a_command_that_is_looked_at_goes_on_while_others_begin(
         await to_tasks(user)
         command = f"echo one; {WAITS.format(name='go')}; echo two"
         work = asyncio.create_task(asyncio.to_thread(runs, workspace, "root", command))
-        await user.until(lambda: user.words_in("#output").endswith("one"), "what it prints first")
+        await user.until(lambda: output_words(user).endswith("one"), "what it prints first")
         await to_pane(user, "commands")
         await asyncio.to_thread(runs, workspace, "root", "echo between")
         await user.sees("$ echo between")
         await user.press("down")
-        await user.until(lambda: user.words_in("#output").endswith("one"), "the one that runs")
+        await user.until(lambda: output_words(user).endswith("one"), "the one that runs")
         await asyncio.to_thread(runs, workspace, "root", "echo last")
         await user.sees("1 new ↑")
         (folder / "go").touch()
         await work
-        await user.until(lambda: user.words_in("#output").endswith("one two"), "what it prints last")
+        await user.until(lambda: output_words(user).endswith("one two"), "what it prints last")
         await user.until(lambda: user.cursor("commands").exit_code == 0, "how it ended")
         assert user.shows("1 new ↑")
 
@@ -140,7 +146,7 @@ async def test_output_scrolls_with_what_comes_unless_one_has_scrolled_up(
         assert not user.shows("│ 200 ")
         (folder / "on").touch()
         await work
-        await user.until(lambda: "exit 0" in str(user.text("output").border_title), "its end")
+        await user.until(lambda: "exit 0" in str(user.text("output").border_subtitle), "its end")
         assert user.shows("│ 197 ")
         assert not user.shows("│ 200 ")
         await user.press("G")
@@ -213,7 +219,7 @@ async def test_in_the_past_a_command_runs_as_it_did_then(
         await to_tasks(user)
         command = f"echo one; {WAITS.format(name='go')}; echo two"
         work = asyncio.create_task(asyncio.to_thread(runs, workspace, "root", command))
-        await user.until(lambda: user.words_in("#output").endswith("one"), "what it prints first")
+        await user.until(lambda: output_words(user).endswith("one"), "what it prints first")
         (folder / "go").touch()
         await work
     workspace.flush()
@@ -221,12 +227,12 @@ async def test_in_the_past_a_command_runs_as_it_did_then(
     printed = next(row.seq for row in rows if row.tool == "command_output")
     async with past(workspace.journal, printed) as user:
         await to_tasks(user)
-        await user.until(lambda: user.words_in("#output").endswith("one"), "what it had printed")
-        assert "▸" in str(user.text("output").border_title)
+        await user.until(lambda: output_words(user).endswith("one"), "what it had printed")
+        assert "▸" in str(user.text("output").border_subtitle)
         assert not user.shows("sandbox:")
     async with past(workspace.journal, rows[-1].seq) as user:
         await to_tasks(user)
-        await user.until(lambda: user.words_in("#output").endswith("one two"), "all that it printed")
+        await user.until(lambda: output_words(user).endswith("one two"), "all that it printed")
 
 
 async def test_of_a_command_that_has_printed_nothing_yet_that_is_said(

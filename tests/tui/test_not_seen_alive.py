@@ -119,7 +119,7 @@ async def test_a_task_and_a_command_whose_process_was_killed_are_not_seen(
         await user.sees("◌ Build it.", "◌ root", "◌ not seen")
         title = user.list("members")
         await user.until(lambda: "resume with: watchroom task --resume" in str(title.border_title), "how")
-        await user.until(lambda: "not seen since" in str(user.text("output").border_title), "the output")
+        await user.until(lambda: "not seen since" in str(user.text("output").border_subtitle), "the output")
 
 
 async def test_what_ended_as_it_should_is_stopped_and_not_missed(

@@ -39,7 +39,7 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journal]:
 async def sees_tasks(user: User) -> None:
     await to_tasks(user)
     await user.until(lambda: len(user.list("files").items) == 2, "the files")
-    await user.until(lambda: " 5 · " in str(user.text("output").border_title), "the output")
+    await user.until(lambda: "5 · " in str(user.text("output").border_subtitle), "the output")
     await user.until(lambda: "README.md v1" in str(user.text("preview").border_title), "the preview")
 
 

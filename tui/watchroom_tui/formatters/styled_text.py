@@ -100,12 +100,36 @@ def align_cells(columns: Sequence[Column], cells: Sequence[Line], widths: Sequen
     return spans
 
 
+def stack_cells(
+    columns: Sequence[Column], cells: Sequence[Line], widths: Sequence[int], most: int
+) -> Sequence[Line]:
+    """The cells of an item in at most ``most`` lines: the column that grows goes on below itself where it is
+    too narrow for its text."""
+    at = next((at for at, column in enumerate(columns) if column.grows), None)
+    if at is None or not 1 < widths[at] < width_of(cells[at]):
+        return [align_cells(columns, cells, widths)]
+    parts = wrapped([Span(""), *cells[at]], widths[at])
+    if len(parts) > most:
+        rest = [span for part in parts[most - 1 :] for span in part if span.text]
+        last = Span(fit("".join(span.text for span in rest), widths[at]), rest[0].style)
+        parts = [*parts[: most - 1], [last]]
+    blank: Sequence[Line] = [()] * len(columns)
+    lines = []
+    for part, others in zip(parts, [cells, *[blank] * (len(parts) - 1)], strict=True):
+        # Each part fits: nothing of it is to be cut in its middle.
+        row = [*others[:at], [*part, Span("")], *others[at + 1 :]]
+        lines.append(align_cells(columns, row, widths))
+    return lines
+
+
 def _fitted(column: Column, cell: Line, width: int) -> list[Span]:
     """The cell in exactly ``width`` cells: the last span gives way."""
     if not cell:
         return [Span(" " * width)]
     *first, last = cell
     used = width_of(first)
+    if used == width and not last.text:
+        return first
     if used >= width:
         return [Span(fit("".join(span.text for span in cell), width), cell[0].style)]
     if column.align == "right":

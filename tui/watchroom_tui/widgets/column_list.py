@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from watchroom_tui.formatters.columns import Column, share_width
-from watchroom_tui.formatters.styled_text import Line, align_cells, width_of
+from watchroom_tui.formatters.styled_text import Line, align_cells, stack_cells, width_of
+from watchroom_tui.widgets.item_rows import ItemHeights, ItemRows, fit_heights
 from watchroom_tui.widgets.line_list import LineList
 
 T = TypeVar("T")
+
+Wrapping: TypeAlias = Literal["to-fit", "always"]
+
+MOST_WRAPPED: Final = 50
+"""Only so many items, the first ones, take several rows: how high they are is worked out for all of them."""
+MOST_ROWS: Final = 6
+"""An item takes no more rows than these; what is longer is read where it is opened."""
 
 
 class ColumnList(LineList[T]):
@@ -19,25 +27,73 @@ class ColumnList(LineList[T]):
 
     COLUMNS: ClassVar[Sequence[Column]]
 
+    WRAPS: ClassVar[Wrapping] = "to-fit"
+    """Whether an item takes several rows where its text needs them: as far as all items stay in sight, or
+    always."""
+
     _needs: Sequence[int] = ()
     _shares: Sequence[int] = ()
     _shared = -1
+    _wanted_rows = 0
+
+    def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(title=title, empty=empty, id=id, classes=classes)
+        self._heights = ItemHeights[T]()
 
     @abstractmethod
     def cells(self, item: T) -> Sequence[Line]:
         """What stands in each column of the item's line; safe already."""
 
     def line(self, item: T, width: int) -> Line:
-        cells = self.cells(item)
+        return align_cells(self.COLUMNS, *self._measured(item, width))
+
+    def lines(self, item: T, width: int, most: int) -> Sequence[Line]:
+        return stack_cells(self.COLUMNS, *self._measured(item, width), most)
+
+    def _measured(self, item: T, width: int) -> tuple[Sequence[Line], Sequence[int]]:
+        """The cells of the item, and how wide each of them may be."""
         if not self._needs:
             self._measure_visible()
-        if self._grow([cells]):
-            # What was drawn before stands in narrower columns.
-            self._kept.clear()
-            self.refresh()
+        cells = self.cells(item)
+        self._widen([cells])
         if self._shared != width:
             self._shared, self._shares = width, share_width(self.COLUMNS, self._needs, width)
-        return align_cells(self.COLUMNS, cells, self._shares)
+        return cells, self._shares
+
+    def arrange_rows(self) -> ItemRows:
+        area, count = self.content_area, len(self._shown)
+        is_full = self.WRAPS == "to-fit" and count >= area.height and not self.styles.is_auto_height
+        # Before it is laid out, nobody knows what fits; where nothing is free, nothing can be given.
+        wanted = () if is_full or not area.width else self._wanted_heights(self._shown, area.width)
+        if self._wanted_rows != (rows := sum(wanted)):
+            self._wanted_rows = rows
+            if self.styles.is_auto_height:
+                self.refresh(layout=True)
+        return ItemRows(count, wanted if self.WRAPS == "always" else fit_heights(wanted, count, area.height))
+
+    def count_rows(self, items: Sequence[T], width: int) -> int:
+        return ItemRows(len(items), self._wanted_heights(items, width)).total
+
+    def _wanted_heights(self, items: Sequence[T], width: int) -> Sequence[int]:
+        """In how many rows each of the first of ``items`` is whole; empty if each has one row."""
+        if self.WRAPS == "to-fit" and len(items) > MOST_WRAPPED:
+            return ()
+        return self._heights.measure(items[:MOST_WRAPPED], width, self)
+
+    def wanted_height(self, item: T, width: int) -> int:
+        """In how many rows the item is whole."""
+        return len(self.lines(item, width, MOST_ROWS))
+
+    def prepare_lines(self, items: Sequence[T]) -> None:
+        """Make the columns wide enough for ``items``."""
+        self._widen([self.cells(item) for item in items])
+
+    def _widen(self, lines: Sequence[Sequence[Line]]) -> None:
+        if self._grow(lines):
+            # What was drawn before stands in narrower columns.
+            self._kept.clear()
+            self._heights.forget()
+            self.refresh()
 
     def item_text(self, item: T) -> str:
         return " ".join("".join(span.text for span in cell) for cell in self.cells(item))
@@ -62,6 +118,7 @@ class ColumnList(LineList[T]):
         self._needs = ()
         self._shared = -1
         self._kept.clear()
+        self._heights.forget()
 
     def _measure_visible(self) -> None:
         """Before the first line is drawn, so that the next ones do not move it."""

@@ -24,6 +24,7 @@ from watchroom_tui.formatters.columns import format_age, wrap
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.localization import now_of, texts_of
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.widgets.item_rows import ItemRows
 from watchroom_tui.widgets.line_widget import LineWidget, content
 from watchroom_tui.widgets.search import open_search
 
@@ -73,6 +74,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         self._held: Sequence[T] | None = None
         self._subject: Hashable = None
         self._cursor = 0
+        self._rows = ItemRows(0)
         self._filter = ""
         self._titles = ("", "")
         self._drawn: list[tuple[Hashable, ...]] = []
@@ -85,6 +87,10 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
     @abstractmethod
     def line(self, item: T, width: int) -> Line:
         """How the item looks in ``width`` cells."""
+
+    def lines(self, item: T, width: int, most: int) -> Sequence[Line]:
+        """The item in at most ``most`` rows; one row is its line."""
+        return [self.line(item, width)]
 
     @abstractmethod
     def render_key(self, item: T) -> Hashable:
@@ -128,7 +134,9 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As high as its items, or as what it says while there are none, where its height is ``auto``."""
-        return len(self._all) or len(self.empty_lines(width)) + 1
+        if not self._all:
+            return len(self.empty_lines(width)) + 1
+        return self.count_rows(self._all, width)
 
     def move_to(self, key: Hashable) -> bool:
         """Put the cursor on the item with this key, behind the filter too; False if there is none."""
@@ -161,22 +169,39 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
             self.refresh()
 
     def _take(self, items: Sequence[T]) -> None:
-        before, before_cursor = self.item, self._cursor
+        before, before_cursor, before_row = self.item, self._cursor, self._rows.first_of(self._cursor)
         before_key = None if before is None else self.item_key(before)
         self._shown = self._filtered(items)
         self._cursor = self._index_of(before_key, before_cursor) if not self._at_live_top() else 0
-        size = Size(0, len(self._shown))
-        if size != self.virtual_size:
-            self.virtual_size = size
-            self.refresh()
+        if self._arrange():
             self.post_message(self.Counted(self))
         if self._cursor != before_cursor and before_key is not None:
             # The line under the cursor keeps its place on the screen.
-            self._scroll_to_line(self.scroll_offset.y + self._cursor - before_cursor)
+            self._scroll_to_line(self.scroll_offset.y + self._rows.first_of(self._cursor) - before_row)
         self._retitle()
         after = self.item
         if (None if after is None else self.item_key(after)) != before_key:
             self.post_message(self.Highlighted(self))
+
+    def _arrange(self) -> bool:
+        """Give each item its rows; False if there are as many as before."""
+        before, self._rows = self._rows, self.arrange_rows()
+        if not self._rows.has_same_heights(before):
+            self.refresh()
+        size = Size(0, self._rows.total)
+        if size == self.virtual_size:
+            return False
+        self.virtual_size = size
+        self.refresh()
+        return True
+
+    def arrange_rows(self) -> ItemRows:
+        """Which rows the items that are shown take."""
+        return ItemRows(len(self._shown))
+
+    def count_rows(self, items: Sequence[T], width: int) -> int:
+        """In how many rows of ``width`` cells all of ``items`` are whole."""
+        return len(items)
 
     def _at_live_top(self) -> bool:
         return self.GROWS_AT_TOP and self._cursor == 0
@@ -203,37 +228,46 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         width = self.content_area.width
-        index = y + self.scroll_offset.y
-        look = self._look_at(index, width)
+        index, part = self._rows.item_at(y + self.scroll_offset.y)
+        look = self._look_at(index, part, width)
         while len(self._drawn) <= y:
             self._drawn.append(())
         self._drawn[y] = look
         strip = self._kept.get(look)
         if strip is None:
-            strip = self._drawn_at(index, width)
+            strip = self._drawn_at(index, part, width)
             if len(self._kept) > MOST_KEPT:
                 self._kept.clear()
             self._kept[look] = strip
         return strip
 
-    def _look_at(self, index: int, width: int) -> tuple[Hashable, ...]:
+    def _look_at(self, index: int, part: int, width: int) -> tuple[Hashable, ...]:
         if index >= len(self._shown):
             return (None, index if not self._shown else -1, width, self._filter)
-        return (self.render_key(self._shown[index]), self._under(index), width)
+        height = self._rows.height_of(index)
+        return (self.render_key(self._shown[index]), self._under(index), width, part, height)
 
     def _under(self, index: int) -> str:
         if index != self._cursor:
             return ""
         return "cursor" if self.has_focus else "cursor-idle"
 
-    def _drawn_at(self, index: int, width: int) -> Strip:
+    def _drawn_at(self, index: int, part: int, width: int) -> Strip:
         if index < len(self._shown):
-            return self.strip(self.line(self._shown[index], width), width, self._under(index))
+            return self.strip(self._part_of(index, part, width), width, self._under(index))
         if not self._shown:
             lines = self.empty_lines(width)
             if 0 < index <= len(lines):
                 return self.strip([Span(" " + lines[index - 1], "dim")], width)
         return self.strip((), width)
+
+    def _part_of(self, index: int, part: int, width: int) -> Line:
+        item, height = self._shown[index], self._rows.height_of(index)
+        if height == 1:
+            return self.line(item, width)
+        lines = self.lines(item, width, height)
+        # Its text may have become shorter, and its rows not yet fewer.
+        return lines[part] if part < len(lines) else ()
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -251,9 +285,10 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
 
     def _redraw_changed(self) -> None:
         """Redraw those visible lines that look different now."""
+        self._arrange()
         width, top = self.content_area.width, self.scroll_offset.y
         for y in range(min(len(self._drawn), self.content_area.height)):
-            if self._drawn[y] != self._look_at(y + top, width):
+            if self._drawn[y] != self._look_at(*self._rows.item_at(y + top), width):
                 self.refresh_line(y + top)
 
     def on_mount(self) -> None:
@@ -298,8 +333,8 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         before, self._cursor = self._cursor, index
         self._show_cursor()
         if before != index:
-            self.refresh_line(before)
-            self.refresh_line(index)
+            self._refresh_item(before)
+            self._refresh_item(index)
             self.post_message(self.Highlighted(self))
 
     def _show_cursor(self) -> None:
@@ -307,10 +342,11 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         top, height = self.scroll_offset.y, self.content_area.height
         if not height:
             return  # It is not shown yet; when it is, its size tells.
-        if self._cursor < top:
-            self._scroll_to_line(self._cursor)
-        elif self._cursor >= top + height:
-            self._scroll_to_line(self._cursor - height + 1)
+        rows = self._rows.rows_of(self._cursor)
+        if rows.start < top:
+            self._scroll_to_line(rows.start)
+        elif rows.stop > top + height:
+            self._scroll_to_line(min(rows.start, rows.stop - height))
 
     def _scroll_to_line(self, y: int) -> None:
         # By force: a list that has just become long has no scrollbar before it is laid out, and would stay
@@ -318,19 +354,25 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         self.scroll_to(y=y, animate=False, immediate=True, force=True)
 
     def on_resize(self) -> None:
+        self._arrange()
         self._show_cursor()
 
     def on_focus(self) -> None:
-        self.refresh_line(self._cursor)
+        self._refresh_item(self._cursor)
 
     def on_blur(self) -> None:
-        self.refresh_line(self._cursor)
+        self._refresh_item(self._cursor)
+
+    def _refresh_item(self, index: int) -> None:
+        for row in self._rows.rows_of(index):
+            self.refresh_line(row)
 
     def action_move(self, step: int) -> None:
         self._move_cursor(self._cursor + step)
 
     def action_page(self, pages: int) -> None:
-        self._move_cursor(self._cursor + pages * max(1, self.content_area.height - 1))
+        rows = self._rows.first_of(self._cursor) + pages * max(1, self.content_area.height - 1)
+        self._move_cursor(self._rows.item_at(max(0, rows))[0])
 
     def action_first(self) -> None:
         self._move_cursor(0)
@@ -386,7 +428,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         offset = event.get_content_offset(self)
         if offset is None:
             return
-        index = offset.y + self.scroll_offset.y
+        index, _part = self._rows.item_at(offset.y + self.scroll_offset.y)
         if index < len(self._shown):
             # A double click opens too: its second is on the item that the first went to.
             is_opened = index == self._cursor

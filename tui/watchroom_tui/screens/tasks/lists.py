@@ -23,6 +23,8 @@ LAYERS_FROM = 54
 ALL_FROM = 66
 """From so many columns on, the tree names layers; and the roles that ids say already, and how long ago each
 agent did what it did."""
+ENDED_WIDTH, TIME_WIDTH = 6, 5
+"""So wide is what most commands end with, and how long they take: no text beside it moves when one ends."""
 
 
 class TaskList(ColumnList[TaskItem]):
@@ -152,6 +154,7 @@ class MemberTree(ColumnList[MemberItem]):
 class MessageList(ColumnList[MessageView]):
     """Messages, newest first: who wrote to whom, and how far it got."""
 
+    WRAPS = "always"
     GROWS_AT_TOP = True
     ITEMS_CHANGE = True
     COLUMNS: ClassVar = (
@@ -222,6 +225,7 @@ class TaskFileList(ColumnList[Row]):
 class CommandList(ColumnList[CommandView]):
     """Commands, newest first: who ran each, how it ended, how long it took."""
 
+    WRAPS = "always"
     GROWS_AT_TOP = True
     ITEMS_CHANGE = True
     COLUMNS: ClassVar = (
@@ -255,11 +259,12 @@ class CommandList(ColumnList[CommandView]):
         return (item.path, item.ended, item.is_lost, self._time(item))
 
     def cells(self, item: CommandView) -> Sequence[Line]:
+        outcome = command_outcome(item, texts_of(self))
         return (
             [Span(" $ ", "dim"), Span(sanitize(item.begun.message))],
             [Span(sanitize(item.begun.actor), agent_class(item.begun.actor))],
-            [command_outcome(item, texts_of(self))],
-            [Span(self._time(item), "dim")],
+            [outcome._replace(text=outcome.text.rjust(ENDED_WIDTH))],
+            [Span(self._time(item).rjust(TIME_WIDTH), "dim")],
         )
 
     def _time(self, item: CommandView) -> str:

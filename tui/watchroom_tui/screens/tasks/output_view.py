@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from rich.cells import cell_len
-
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.styled_text import Line
 from watchroom_tui.widgets.line_view import LineView
 
-_FRAME = 11
-"""So many cells of the title's line are for the frame, and between the command and how it stands."""
+_FRAME = 8
+"""So many cells of the title's line are for the frame and the prompt."""
 
 
 class OutputView(LineView):
@@ -24,7 +22,7 @@ class OutputView(LineView):
         from its newest line."""
         follows = self._follows or subject != self._subject
         self._command, self._status_text = command, standing
-        self.show_notice(subject, lines, title=self._whole_title())
+        self.show_notice(subject, lines, title=self._command_title())
         self._follows = follows
         self._keep_up()
 
@@ -32,11 +30,13 @@ class OutputView(LineView):
         """Say how the command stands now."""
         if standing != self._status_text:
             self._status_text = standing
-            self._entitle(self._whole_title())
+            self._show_foot()
 
-    def _whole_title(self) -> str:
-        room = self.size.width - cell_len(self._status_text) - _FRAME
-        return f"$ {fit(self._command, max(8, room)).rstrip()} · {self._status_text}"
+    def foot(self) -> str:
+        return self._status_text
+
+    def _command_title(self) -> str:
+        return f"$ {fit(self._command, max(8, self.size.width - _FRAME)).rstrip()}"
 
     def _keep_up(self) -> None:
         if self._follows:
@@ -56,6 +56,6 @@ class OutputView(LineView):
         follows = self._follows
         super().on_resize()
         if self._command:
-            self._entitle(self._whole_title())
+            self._entitle(self._command_title())
         self._follows = follows
         self._keep_up()
