@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from effort import IS_HUNTING
 from hypothesis import HealthCheck, settings
 from platforms.choice import PLATFORM_NAMES, choose_platform
 from tasking import machine_sandbox
@@ -29,7 +29,7 @@ Call = Callable[..., dict[str, Json]]
 # example takes says more of what else the machine does.
 settings.register_profile(
     "steady",
-    derandomize="WATCHROOM_HUNT" not in os.environ,
+    derandomize=not IS_HUNTING,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

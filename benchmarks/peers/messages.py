@@ -10,8 +10,6 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from mcp import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
 from measure import Work, clocked, kilobyte, scratch
 from watchroom import Workspace
 
@@ -91,12 +89,12 @@ def _hand_over(call: Call, n: int) -> None:
     )
 
 
-def _workspace(folder: str) -> list[StdioServerParameters]:
+def _workspace(folder: str) -> list[list[str]]:
     """How the clients of two agents start their servers."""
     agents = ["alice", "bob"]
     with Workspace.open(folder, agents=agents):
-        command = ["-m", "watchroom_tui.cli", "mcp", folder, "--agent"]
-        return [StdioServerParameters(command=sys.executable, args=[*command, agent]) for agent in agents]
+        command = [sys.executable, "-m", "watchroom_tui.cli", "mcp", folder, "--agent"]
+        return [[*command, agent] for agent in agents]
 
 
 @contextmanager
@@ -113,10 +111,8 @@ def _mail(portal: BlockingPortal, context: RunContext, folder: str) -> Iterator[
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     }
     python = _MAIL.program(context.folder, "python")
-    command = StdioServerParameters(
-        command=python, args=["-m", "mcp_agent_mail", "serve-stdio"], cwd=folder, env=surroundings
-    )
-    with _served(portal, command) as call:
+    command = [python, "-m", "mcp_agent_mail", "serve-stdio"]
+    with _served(portal, command, cwd=folder, env=surroundings) as call:
         call("ensure_project", {"human_key": project})
         for name in (_SENDER, _RECEIVER):
             call(
@@ -140,10 +136,18 @@ def _mail(portal: BlockingPortal, context: RunContext, folder: str) -> Iterator[
 
 
 @contextmanager
-def _served(portal: BlockingPortal, command: StdioServerParameters) -> Iterator[Call]:
+def _served(
+    portal: BlockingPortal, command: list[str], cwd: str | None = None, env: dict[str, str] | None = None
+) -> Iterator[Call]:
     """A client of the server that ``command`` starts."""
+    # Where it is needed: the page's test loads this module, too.
+    from mcp import Client
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
+    program, *arguments = command
+    server = StdioServerParameters(command=program, args=arguments, cwd=cwd, env=env)
     with open(os.devnull, "w", encoding="utf-8") as log:
-        client = Client(stdio_client(command, errlog=log))
+        client = Client(stdio_client(server, errlog=log))
         with portal.wrap_async_context_manager(client):
 
             def call(tool: str, arguments: Mapping[str, Any]) -> None:

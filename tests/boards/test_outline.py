@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from effort import rounds
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from watchroom_whiteboards.chunks import LONGEST, chunks
@@ -137,7 +138,7 @@ soup = st.one_of(mixed, even, st.text(max_size=60)).map(lambda text: text.encode
 
 
 @given(soup)
-@settings(max_examples=600)
+@settings(max_examples=rounds(200, 600))
 @example(b"# a | b\n--|--\n# c\n")
 @example(b"~~~ a|b\n--|--\n# c\n~~~\n# d")
 @example(b"- foo\n<a>\n# bar\n<a>\n# baz\n\n# qux")
@@ -157,7 +158,7 @@ def test_headings_are_those_that_the_parser_finds(data: bytes) -> None:
 
 
 @given(soup)
-@settings(max_examples=500)
+@settings(max_examples=rounds(200, 500))
 @example(b"```` py\n# a")
 @example(b"<script>\n# a")
 @example(b"<!-- a")
@@ -191,7 +192,7 @@ def test_what_closes_a_text(text: str, end: str) -> None:
 
 
 @given(soup)
-@settings(max_examples=500)
+@settings(max_examples=rounds(200, 500))
 def test_parts_cover_the_text_and_each_means_the_same_alone(data: bytes) -> None:
     found = list(split_segments(data))
     assert b"".join(data[part.start : part.end] for part in found) == data
@@ -206,7 +207,7 @@ def test_parts_cover_the_text_and_each_means_the_same_alone(data: bytes) -> None
 
 @given(soup, st.integers(0, 200))
 @example(b"# a\n</script>\n\n", 1)
-@settings(max_examples=300)
+@settings(max_examples=rounds(150, 300))
 def test_parts_go_on_from_where_one_begins(data: bytes, number: int) -> None:
     found = list(split_segments(data))
     if found:

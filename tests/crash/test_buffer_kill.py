@@ -10,12 +10,13 @@ from calls import ok
 from crash import buffer_writer
 from crash.buffer_writer import AGENT, SOURCE, line, opened
 from crash.nursery import nursery
+from effort import rounds
 from watchroom import Workspace
 
-KILLS = 40
+KILLS = rounds(16, 40)
 
 
-def test_killed_forty_times_every_line_stands_there_once(root: Path) -> None:
+def test_killed_again_and_again_every_line_stands_there_once(root: Path) -> None:
     Workspace.open(root, agents=[AGENT]).close()
     chance = random.Random(8)
     with nursery(buffer_writer.__file__, root) as writers:

@@ -16,10 +16,11 @@ from typing import IO, Any
 import pytest
 from calls import ok
 from crash.document_writer import AGENTS, CHARACTERS, DEAD, Told
+from effort import rounds
 from marked import DOC_ID, FIELD, SCHEMA, Edit, Editor, disordered, remains
 from watchroom import Workspace
 
-KILLS = 20
+KILLS = rounds(8, 20)
 MOST_BEFORE_DEATH = 60
 SEED = int(os.environ.get("WATCHROOM_SEED", "5"))
 TESTS = Path(__file__).parents[1]

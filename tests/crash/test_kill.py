@@ -9,12 +9,13 @@ import pytest
 from crash import writer
 from crash.nursery import nursery
 from crash.writer import AGENTS, Acknowledged
+from effort import rounds
 from evidence import outside_rows, snapshot, torn
 from platforms.choice import choose_platform
 from watchroom import Workspace
 
 TEAMS = 2
-KILLS = 25
+KILLS = rounds(10, 25)
 MOST_BEFORE_DEATH = 40
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from calls import ok
 from crash import reverter
+from effort import rounds
 from tasking import on_disk
 from watchroom import Agent, Workspace
 from watchroom.rules.reverts import RevertSelection
@@ -17,6 +18,8 @@ from watchroom.zones.task_files import ChangeAuthor
 
 LOGO = b"\x89PNG\x00\xff"
 ONCE = RevertSelection(("alice",))
+STEP = rounds(2, 1)
+"""One of so many of the places where it touches the disk is tried."""
 
 
 def spoil(root: Path, folder: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
@@ -55,7 +58,7 @@ def test_wherever_it_is_killed_there_is_all_of_it_or_nothing(tmp_path: Path) -> 
         told = ""
         while told != "done\n":
             kills += 1
-            process.stdin.write(f"{kills}\n")
+            process.stdin.write(f"{1 + (kills - 1) * STEP}\n")
             process.stdin.flush()
             told = process.stdout.readline()
             with Workspace.open(root) as workspace:

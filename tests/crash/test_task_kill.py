@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 from cli.running import as_typed
+from effort import rounds
 from evidence import all_rows
 from tasking import on_disk
 from watchroom import Workspace, validation
 from watchroom.model import MESSAGE, SPAWN
 
-KILLS = 6
+KILLS = rounds(4, 6)
 MOST_LINES = 4
 SEED = int(os.environ.get("WATCHROOM_SEED", "7"))
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import pytest
+from effort import rounds
 from watchroom.crdt import name_replica
 from watchroom.crdt.text import Text
 from watchroom.crdt.text_weave import TextWeave
 
 AGENTS = ("alice", "bob", "carol")
 REPLICAS = {agent: name_replica(agent, number + 1) for number, agent in enumerate(AGENTS)}
-SEEDS = range(1000 if "WATCHROOM_HUNT" in os.environ else 25)
+SEEDS = range(rounds(15, 1000))
 LETTERS = "abc第二😀\n"
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 
+from effort import rounds
 from recordings import SCHEMA, load, turns, write
 from watchroom.crdt import Delta, Document
 
-TRANSACTIONS = 60_000
+TRANSACTIONS = rounds(20_000, 60_000)
 """So many of the paper are replayed: ``python -m benchmarks realtime`` replays all of it."""
-READ_ALONG = 10_000
+READ_ALONG = rounds(5_000, 10_000)
 """So many deltas the reader gets one by one, and the rest as a state."""
 BATCH = 20
 """So many deltas come in the wrong order."""

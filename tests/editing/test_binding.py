@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from effort import rounds
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -341,7 +342,7 @@ class Binding(RuleBasedStateMachine):
 def test_nothing_is_lost_in_any_order_of_calls() -> None:
     run_state_machine_as_test(
         Binding,
-        settings=settings(max_examples=150, stateful_step_count=25),
+        settings=settings(max_examples=rounds(70, 150), stateful_step_count=25),
     )
 
 

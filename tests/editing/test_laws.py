@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from effort import rounds
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
@@ -130,5 +131,5 @@ class Editing(RuleBasedStateMachine):
 def test_the_editor_does_what_a_plain_string_would() -> None:
     run_state_machine_as_test(
         Editing,
-        settings=settings(max_examples=150, stateful_step_count=30),
+        settings=settings(max_examples=rounds(70, 150), stateful_step_count=30),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from calls import ok, refused
 from cli.running import Captured, printed, printed_json, refusal
 from documents import create, edit
+from effort import rounds
 from history.repositories import check, files_at, git, needs_git, refs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -173,7 +173,7 @@ def _drafts(draw: st.DrawFn) -> Draft:
 
 @pytest.mark.parametrize("per", ["version", "session"])
 @settings(
-    max_examples=200 if "WATCHROOM_HUNT" in os.environ else 8,
+    max_examples=rounds(8, 200),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(drafts=st.lists(_drafts(), min_size=1, max_size=40), cuts=st.sets(st.integers(1, 80), max_size=4))

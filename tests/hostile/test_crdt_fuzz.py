@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from effort import rounds
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reliability.fuzzing.documents import Documents
@@ -117,7 +118,7 @@ def test_a_state_that_is_nested_without_end_is_refused(schema: Schema) -> None:
     assert evidence(document) == before
 
 
-@settings(max_examples=200)
+@settings(max_examples=rounds(100, 200))
 @given(
     moment=st.binary(max_size=12) | st.lists(st.sampled_from(b"\0\1\2\3\x08\x1e\x7f\x80\xa1\xff")).map(bytes)
 )
@@ -132,7 +133,7 @@ def test_a_moment_is_refused_or_shows_what_was(moment: bytes) -> None:
     assert text.insert(0, "x", ALICE).position == 0
 
 
-@settings(max_examples=200)
+@settings(max_examples=rounds(100, 200))
 @given(
     cut=st.integers(0, 400),
     flip=st.integers(0, 10_000),

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 import pytest
 from calls import ok, refused
 from documents import count, create, edit, get, put, tag
+from effort import rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from replicating import ALL, Edit, fields, new_document, perform, restarted, some_edits
@@ -238,7 +239,7 @@ def recorded(document: Document) -> dict[str, object]:
     return found
 
 
-@settings(max_examples=60)
+@settings(max_examples=rounds(30, 60))
 @given(data=st.data())
 def test_honest_states_are_taken_over(data: st.DataObject) -> None:
     document, rows, remote = both_sides(data)
@@ -265,7 +266,7 @@ def mutate(data: st.DataObject, state: Json) -> None:
         holder[key] = data.draw(st.sampled_from((*NAMES, "forged", 1, None)))
 
 
-@settings(max_examples=200)
+@settings(max_examples=rounds(100, 200))
 @given(data=st.data())
 def test_no_state_changes_what_others_here_are_recorded_to_have_written(data: st.DataObject) -> None:
     document, rows, remote = both_sides(data)

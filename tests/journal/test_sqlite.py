@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from effort import rounds
 from evidence import all_rows
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
@@ -88,7 +89,7 @@ def open_file(folder: Path) -> Journal:
 
 
 def test_the_embedded_journal_answers_as_a_plain_list_of_rows_would() -> None:
-    run_against_the_model(open_file, SqliteMachine, is_durable=True, examples=30)
+    run_against_the_model(open_file, SqliteMachine, is_durable=True, examples=rounds(15, 30))
 
 
 class TestSqlite(Conformance, SnapshotConformance, BlobConformance):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from calls import ok, refused
+from effort import rounds
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -232,7 +233,7 @@ def test_a_conflict_is_open_exactly_as_long_as_the_rules_say() -> None:
     run_state_machine_as_test(
         ConflictsMachine,
         settings=settings(
-            max_examples=40,
+            max_examples=rounds(20, 40),
             stateful_step_count=40,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         ),

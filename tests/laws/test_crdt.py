@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pytest
+from effort import rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from replicating import (
@@ -30,7 +31,7 @@ ALICE, BOB, CAROL, DAVE = "alice#a1", "bob#b2", "carol#c3", "dave#d4"
 Schema = Mapping[str, FieldType]
 
 of_each_type = pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS.keys())
-law = settings(max_examples=30)
+law = settings(max_examples=rounds(18, 30))
 clocks = st.integers(0, 2)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from effort import rounds
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -153,7 +154,7 @@ class Members(RuleBasedStateMachine):
 
 
 def test_who_is_there_is_the_same_to_all() -> None:
-    run_state_machine_as_test(Members, settings=settings(max_examples=15, stateful_step_count=20))
+    run_state_machine_as_test(Members, settings=settings(max_examples=rounds(10, 15), stateful_step_count=20))
 
 
 def test_who_is_spawned_while_the_members_are_asked_for_has_its_instructions(

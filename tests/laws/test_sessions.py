@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
+from effort import rounds
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -260,4 +261,6 @@ class SessionMachine(RuleBasedStateMachine):
 
 
 def test_a_session_is_what_its_records_say() -> None:
-    run_state_machine_as_test(SessionMachine, settings=settings(max_examples=60, stateful_step_count=25))
+    run_state_machine_as_test(
+        SessionMachine, settings=settings(max_examples=rounds(30, 60), stateful_step_count=25)
+    )

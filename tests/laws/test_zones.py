@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calls import ok, refused
+from effort import rounds
 from evidence import all_rows, snapshot
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -395,7 +396,7 @@ def test_the_zones_answer_as_plain_dictionaries_would() -> None:
     run_state_machine_as_test(
         ZonesMachine,
         settings=settings(
-            max_examples=20,
+            max_examples=rounds(10, 20),
             stateful_step_count=50,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         ),

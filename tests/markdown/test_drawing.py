@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from effort import rounds
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it.token import Token
@@ -263,7 +264,7 @@ CONTROLS: Final = re.compile(
 
 
 @given(hostile, st.integers(1, 60))
-@settings(max_examples=400)
+@settings(max_examples=rounds(200, 400))
 @example("- " * 40 + "x", 12)
 @example("> " * 40 + "x", 12)
 @example("![" * 2000, 40)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from effort import rounds
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from watchroom_tui.markdown.index import Index, Outline, changed
@@ -60,7 +61,7 @@ def fresh(data: bytes, width: int = 60) -> list[str]:
 
 
 @given(boards, boards, st.integers(0, 10_000), st.integers(0, 200), st.booleans())
-@settings(max_examples=80)
+@settings(max_examples=rounds(40, 80))
 @example(b"# a\n" * 4000 + b"# b\n", b"```\n", 8000, 0, False)
 @example(b"```\n" + b"x = 1\n" * 5000 + b"```\n# a\n" + b"text\n\n" * 3000, b"```\n", 9000, 0, True)
 @example(b"[r]\n\n" + b"# a\n" * 4000, b"[r]: /x\n", 16004, 0, True)
@@ -82,7 +83,7 @@ def test_an_edit_gives_the_lines_of_a_fresh_view(
 
 
 @given(boards)
-@settings(max_examples=60)
+@settings(max_examples=rounds(30, 60))
 def test_the_outline_is_what_the_parser_says(data: bytes) -> None:
     # Thousands of bytes that are underlined are no heading to anybody, and not looked into.
     sane = [each for each in headings(data) if each.body - each.start < LONGEST]
@@ -90,7 +91,7 @@ def test_the_outline_is_what_the_parser_says(data: bytes) -> None:
 
 
 @given(boards, boards)
-@settings(max_examples=200)
+@settings(max_examples=rounds(100, 200))
 def test_what_changed_is_all_that_differs(old: bytes, new: bytes) -> None:
     start, old_end, new_end = changed(old, new)
     assert old[:start] + new[start:new_end] + old[old_end:] == new

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 import pytest
+from effort import rounds
 from merge.triples import Triple, triple
 from watchroom.merge import Region, merge
 
-TRIPLES: Final = 3000
+TRIPLES: Final = rounds(1000, 3000)
 AT_ONCE: Final = 250
 
 MARK: Final = 40

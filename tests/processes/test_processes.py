@@ -13,14 +13,15 @@ from pathlib import Path
 from threading import Barrier, Event, Thread
 
 import pytest
+from effort import rounds
 from platforms.choice import PLATFORM_NAMES
 from processes import write_many as writer
 from processes.write_many import Told, write_many
 from watchroom import Workspace
 
 PATH = "shared/plan.md"
-PROCESSES, VERSIONS_EACH = 8, 60
-THREADS, VERSIONS_A_THREAD = 16, 20
+PROCESSES, VERSIONS_EACH = 8, rounds(25, 60)
+THREADS, VERSIONS_A_THREAD = 16, rounds(10, 20)
 
 
 class HistoryReader:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from calls import ok, refused
+from effort import rounds
 from evidence import all_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -295,7 +296,7 @@ def test_the_random_work_is_worth_folding(pasts: list[Past]) -> None:
     assert any(len(model.agents) > 3 for model in models)
 
 
-@settings(max_examples=100)
+@settings(max_examples=rounds(50, 100))
 @given(data=st.data())
 def test_any_chunking_gives_an_equal_model_and_earlier_models_are_those_of_their_rows(
     pasts: list[Past], data: st.DataObject
@@ -319,7 +320,7 @@ def test_any_chunking_gives_an_equal_model_and_earlier_models_are_those_of_their
     assert chunked.seq == past.rows[-1].seq
 
 
-@settings(max_examples=100)
+@settings(max_examples=rounds(50, 100))
 @given(data=st.data())
 def test_a_fold_that_was_dumped_and_loaded_goes_on_as_the_one_that_was_not(
     pasts: list[Past], data: st.DataObject

@@ -10,6 +10,7 @@ from random import Random
 from typing import Final
 
 import pytest
+from effort import rounds
 from evidence import all_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -78,7 +79,7 @@ class Past:
 @pytest.fixture(scope="module")
 def pasts() -> list[Past]:
     made = []
-    for seed in range(8):
+    for seed in range(rounds(5, 8)):
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder, "team")
             with Workspace.open(root, agents=AGENTS) as workspace:
@@ -115,7 +116,7 @@ def agree(model: Model, needs: Sequence[Need]) -> None:
     assert [(each["kind"], each["row"]) for each in listed] == [(each.kind, each.row.seq) for each in needs]
 
 
-@settings(max_examples=60)
+@settings(max_examples=rounds(30, 60))
 @given(data=st.data())
 def test_what_needs_say_is_true_and_each_thing_is_counted_once(
     pasts: list[Past], data: st.DataObject

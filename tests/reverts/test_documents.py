@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,12 @@ from typing import Any
 import pytest
 from calls import ok
 from documents import create, edit, get, put
+from effort import rounds
 from reverts.test_reverts import ANN, revert
 from watchroom import Toolbox, Workspace
 from watchroom.rules.reverts import RevertSelection
 
-SEEDS = range(300 if "WATCHROOM_HUNT" in os.environ else 6)
+SEEDS = range(rounds(5, 300))
 SCHEMA = {
     "body": "rga",
     "title": "lww_register",

@@ -3,11 +3,11 @@ apart from it, and undoing that gives everything back."""
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 
 import pytest
+from effort import rounds
 from watchroom import Workspace, Zone
 from watchroom.model import UNCHECKED, Write
 from watchroom.rules.reverts import RevertSelection
@@ -15,7 +15,7 @@ from watchroom.rules.reverts import RevertSelection
 ANN = "human:ann"
 AGENTS = ("alice", "bob", "charlie")
 ZONES: tuple[Zone, ...] = ("collab", "private", "board")
-SEEDS = range(300 if os.environ.get("WATCHROOM_HUNT") else 4)
+SEEDS = range(rounds(4, 300))
 STEPS = 60
 FILES = ("a", "b", "c")
 BOARDS = ("global", "top-layer", "mid-layer-tester")

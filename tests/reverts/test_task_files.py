@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from calls import ok
+from effort import rounds
 from watchroom import Workspace
 from watchroom.journal.blobs import BLOBS_NAME
 from watchroom.rules.reverts import RevertSelection
@@ -15,7 +16,7 @@ from watchroom.zones.task_files import ChangeAuthor
 
 ANN = "human:ann"
 ALICE, BOB = ChangeAuthor("alice", "run_command"), ChangeAuthor("bob", "run_command")
-SEEDS = range(200 if os.environ.get("WATCHROOM_HUNT") else 4)
+SEEDS = range(rounds(4, 200))
 LOGO = b"\x89PNG\x00\xff one"
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from typing import NamedTuple
 
+from effort import rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from watchroom.rules.reverts import PathPlan, PathVersion, first_needed, plan_path
 from watchroom.rules.task_versions import Blob
 
-EXAMPLES = 4000 if os.environ.get("WATCHROOM_HUNT") else 150
+EXAMPLES = rounds(100, 4000)
 
 
 def plan(before: str | None, *texts: str | None, revert: set[int]) -> PathPlan:

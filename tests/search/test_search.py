@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import count
@@ -11,6 +10,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from effort import rounds
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from watchroom.errors import InvalidSearch
@@ -177,7 +177,7 @@ TOKENS = st.lists(
 
 
 @settings(
-    max_examples=1000 if "WATCHROOM_HUNT" in os.environ else 60,
+    max_examples=rounds(40, 1000),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(texts=st.lists(TOKENS, min_size=1, max_size=4), data=st.data())

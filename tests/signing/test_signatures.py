@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from effort import rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from watchroom.signing import KeySigner
@@ -88,7 +89,7 @@ def test_a_device_has_to_be_touched_for_each_signature(kind: str) -> None:
         assert caught.value.values["rule"] == rule
 
 
-@settings(max_examples=200)
+@settings(max_examples=rounds(100, 200))
 @given(st.integers(0, len(SIGNED) - 1), st.sampled_from("A/\n-é0"))
 def test_a_damaged_signature_is_refused(at: int, character: str) -> None:
     damaged = f"{SIGNED[:at]}{character}{SIGNED[at + 1 :]}"

@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from effort import rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from requirements.boards.written import Written, boards
@@ -360,7 +361,7 @@ def test_other_headings_are_the_same_if_their_words_are() -> None:
 
 
 @given(board=boards)
-@settings(max_examples=60)
+@settings(max_examples=rounds(40, 60))
 def test_what_was_written_is_found_again(board: Written) -> None:
     assert parse_board(board.text) == board.items
 
@@ -412,7 +413,7 @@ def mutilated(draw: st.DrawFn) -> str:
 
 
 @given(text=st.text() | scraps | mutilated())
-@settings(max_examples=150)
+@settings(max_examples=rounds(75, 150))
 def test_any_text_is_read_the_same_way_twice_and_says_where_all_of_it_stands(text: str) -> None:
     said = parse_board(text)
     assert said == parse_board(text)

@@ -10,12 +10,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from calls import ok, refused
+from effort import rounds
 from requirements.boards import board_writer
 from watchroom import Workspace
 from watchroom.rules.config import Agent
 
 GLOBAL = board_writer.BOARD
-PROCESSES, ENTRIES = 8, 100
+PROCESSES, ENTRIES = 8, rounds(30, 100)
 
 
 @contextmanager

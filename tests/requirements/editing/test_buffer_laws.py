@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from effort import rounds
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -180,7 +181,7 @@ def test_a_buffer_is_what_its_rows_say() -> None:
     run_state_machine_as_test(
         Buffers,
         settings=settings(
-            max_examples=40,
+            max_examples=rounds(20, 40),
             stateful_step_count=20,
         ),
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from calls import ok, refused
+from effort import rounds
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from tasking import Team, emptied, on_disk, without_privileges
@@ -17,7 +18,7 @@ from watchroom import Agent, Toolbox
 from watchroom.model import Write
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
 
-EXAMPLES = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXAMPLES = settings(max_examples=rounds(30, 60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 NAMES = st.from_regex(r"[a-z0-9_é中-]{1,12}(\.[a-z]{1,3})?", fullmatch=True).filter(
     lambda name: name not in ("con", "nul", "aux", "prn")
 )
