@@ -123,3 +123,32 @@ def test_a_hangup_ends_it_that_comes_with_the_order_to_go_on(team: Path) -> None
         os.kill(terminal.pid, signal.SIGHUP)
         os.kill(terminal.pid, signal.SIGCONT)
         assert terminal.wait(PATIENCE) == 0
+
+
+def test_the_keys_work_again_after_it_was_suspended(team: Path) -> None:
+    with Terminal(as_typed("open", str(team)), 120, 40) as terminal:
+        terminal.wait_for_text("alice", timeout=PATIENCE)
+        for _ in range(2):
+            os.kill(terminal.pid, signal.SIGTSTP)
+            _, status = os.waitpid(terminal.pid, os.WUNTRACED)
+            assert os.WIFSTOPPED(status)
+            os.kill(terminal.pid, signal.SIGCONT)
+        terminal.send("2")
+        terminal.wait_for_text("Session", timeout=PATIENCE)
+        terminal.send("q")
+        assert terminal.wait(PATIENCE) == 0
+
+
+def test_keys_reach_one_reader_after_it_was_told_to_go_on_while_it_ran(team: Path) -> None:
+    with Terminal(as_typed("open", str(team)), 120, 40) as terminal:
+        terminal.wait_for_text("alice", timeout=PATIENCE)
+        begun = terminal.mark()
+        for _ in range(5):
+            os.kill(terminal.pid, signal.SIGCONT)
+        terminal.wait_for_bytes(b"\x1b[?1049h", since=begun, timeout=PATIENCE)
+        # Keys that come while the terminal is set up are dropped, as before the first screen.
+        terminal.settle()
+        terminal.send("2")
+        terminal.wait_for_text("Session", timeout=PATIENCE)
+        terminal.send("q")
+        assert terminal.wait(PATIENCE) == 0

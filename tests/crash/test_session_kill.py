@@ -126,7 +126,7 @@ def test_killed_again_and_again_every_call_has_run_once(root: Path) -> None:
         states = [workspace.sessions.state("alice", head.id) for head in heads]
         rows = all_rows(workspace.journal)
         assert workspace.verify() == []
-    assert len(seen) > 3, seen
+    assert len(seen) > 2, seen
     assert len(states) >= LANES
 
     lines = Counter(effects.read_text().splitlines())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 import select
@@ -110,13 +111,37 @@ class TerminalWatch:
             def __init__(self, app: App[Any], **given: Any) -> None:
                 super().__init__(app, **given)
                 self._file = cast("Any", WatchedOutput(cast("IO[str]", self._file), mark_gone, charset))
-
+                self._loop = asyncio.get_running_loop()
+                self._is_suspended = False
                 self.exit_event: SelectableEvent = SelectableEvent()
 
+            # A handler of a signal may interrupt whoever holds the lock that it would wait for: the event
+            # loop does what it asks for.
+
+            def _sigtstp_application(self, *_: object) -> None:
+                self._loop.call_soon_threadsafe(super()._sigtstp_application)
+
+            def _sigcont_application(self, *_: object) -> None:
+                self._loop.call_soon_threadsafe(self._go_on)
+
+            def _go_on(self) -> None:
+                is_running = self._key_thread is not None and self._key_thread.is_alive()
+                if is_running:
+                    # It was told to go on without having stopped in order (SIGSTOP): two threads would share
+                    # the keys, and the terminal may be set up for another program.
+                    self.suspend_application_mode()
+                # Neither: it has ended already.
+                if self._is_suspended and self._auto_restart:
+                    self.resume_application_mode()
+
+            def suspend_application_mode(self) -> None:
+                super().suspend_application_mode()
+                self._is_suspended = True
+
             def start_application_mode(self) -> None:
-                if self._key_thread is not None and self._key_thread.is_alive():
-                    # It was told to go on (SIGCONT) without having been stopped: two would share the keys.
-                    self.disable_input()
+                self._is_suspended = False
+                self.exit_event.close()
+                self.exit_event = SelectableEvent()
                 super().start_application_mode()  # type: ignore[no-untyped-call]
 
             def run_input_thread(self) -> None:
