@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 from typing import Any, Final
 
 from watchroom.signing.errors import KeyFileUnusable, WrongPassphrase
-from watchroom.sshsig import PublicKey, SigningNotInstalled, armour, parse_key, signed_bytes
+from watchroom.sshsig import PublicKey, SigningNotInstalled, armour, ed25519, parse_key, signed_bytes
 from watchroom.sshsig.errors import InvalidPublicKey
 from watchroom.sshsig.public_key import ED25519
 from watchroom.sshsig.signature import wire_signature
@@ -27,8 +28,8 @@ class KeySigner:
     """Signs with the Ed25519 key of 32 bytes ``private``, in this process."""
 
     def __init__(self, private: bytes) -> None:
-        self._private = _ed25519().Ed25519PrivateKey.from_private_bytes(private)
-        self._key = PublicKey(ED25519, self._private.public_key().public_bytes_raw())
+        self._private = ed25519.load_private_key(private)
+        self._key = PublicKey(ED25519, bytes(self._private.verify_key))
 
     @property
     def key(self) -> PublicKey:
@@ -38,19 +39,22 @@ class KeySigner:
         """Nothing: the key lives as long as this does."""
 
     def sign(self, message: bytes, namespace: str) -> str:
-        return armour(
-            self._key, namespace, wire_signature(self._private.sign(signed_bytes(message, namespace)))
-        )
+        signature = self._private.sign(signed_bytes(message, namespace)).signature
+        return armour(self._key, namespace, wire_signature(signature))
 
 
 def create_key_file(path: str, passphrase: str, *, cost: int = COST) -> PublicKey:
     """Make a new key in a file at ``path``, for its owner alone, sealed with ``passphrase``; ``cost`` is
     scrypt's n. Returns the public key. Raises `KeyFileUnusable` where something stands there,
     `SigningNotInstalled`."""
-    private = _ed25519().Ed25519PrivateKey.generate().private_bytes_raw()
+    private = ed25519.generate_seed()
     key = KeySigner(private).key
+    from nacl.bindings import crypto_aead_chacha20poly1305_ietf_encrypt
+
     salt, nonce = os.urandom(16), os.urandom(12)
-    sealed = _cipher(passphrase, salt, cost).encrypt(nonce, private, key.line.encode())
+    sealed = crypto_aead_chacha20poly1305_ietf_encrypt(
+        private, key.line.encode(), nonce, _derive_key(passphrase, salt, cost)
+    )
     fields = {
         name: base64.b64encode(data).decode()
         for name, data in zip(_SEALED, (salt, nonce, sealed), strict=True)
@@ -77,11 +81,16 @@ def open_key_file(path: str, passphrase: str) -> KeySigner:
     `SigningNotInstalled`."""
     fields = _read(path)
     salt, nonce, sealed = (base64.b64decode(fields[name]) for name in _SEALED)
-    from cryptography.exceptions import InvalidTag
-
     try:
-        private = _cipher(passphrase, salt, fields["cost"]).decrypt(nonce, sealed, fields["key"].encode())
-    except InvalidTag as error:
+        from nacl.bindings import crypto_aead_chacha20poly1305_ietf_decrypt
+        from nacl.exceptions import CryptoError
+    except ImportError as error:
+        raise SigningNotInstalled from error
+
+    secret = _derive_key(passphrase, salt, fields["cost"])
+    try:
+        private = crypto_aead_chacha20poly1305_ietf_decrypt(sealed, fields["key"].encode(), nonce, secret)
+    except CryptoError as error:
         raise WrongPassphrase(path=path) from error
     return KeySigner(private)
 
@@ -108,19 +117,8 @@ def _read(path: str) -> dict[str, Any]:
     return found
 
 
-def _cipher(passphrase: str, salt: bytes, cost: int) -> Any:
-    _ed25519()
-    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-    from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
-
+def _derive_key(passphrase: str, salt: bytes, cost: int) -> bytes:
     given = passphrase[:_LONGEST_PASSPHRASE].encode()
-    return ChaCha20Poly1305(Scrypt(salt=salt, length=32, n=cost, r=_BLOCK, p=1).derive(given))
-
-
-def _ed25519() -> Any:
-    """The module that makes keys, which is slow to load, and may not be installed."""
-    try:
-        from cryptography.hazmat.primitives.asymmetric import ed25519
-    except ImportError as error:
-        raise SigningNotInstalled from error
-    return ed25519
+    # What OpenSSL takes, and some more; else it refuses what needs more than 32 MB.
+    memory = 2 * 128 * cost * _BLOCK
+    return hashlib.scrypt(given, salt=salt, n=cost, r=_BLOCK, p=1, maxmem=memory, dklen=32)

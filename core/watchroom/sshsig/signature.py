@@ -6,6 +6,7 @@ import base64
 import hashlib
 from typing import Final, NamedTuple
 
+from watchroom.sshsig import ed25519
 from watchroom.sshsig.errors import InvalidSignature, SigningNotInstalled
 from watchroom.sshsig.public_key import ED25519, FIDO_ECDSA, PublicKey, parse_blob
 from watchroom.sshsig.wire import Damaged, WireReader, strings
@@ -100,16 +101,16 @@ def _parse(signature: str) -> _Parsed:
 
 
 def _is_by(key: PublicKey, raw: bytes, data: bytes) -> bool:
+    if key.kind != FIDO_ECDSA:
+        return ed25519.is_signed(data, raw, key.data)
+    # Of libsodium, which takes less memory, there is no ECDSA.
     try:
         from cryptography.exceptions import InvalidSignature as WrongSignature
         from cryptography.hazmat.primitives import hashes
-        from cryptography.hazmat.primitives.asymmetric import ec, ed25519, utils
+        from cryptography.hazmat.primitives.asymmetric import ec, utils
     except ImportError as error:
         raise SigningNotInstalled from error
     try:
-        if key.kind != FIDO_ECDSA:
-            ed25519.Ed25519PublicKey.from_public_bytes(key.data).verify(raw, data)
-            return True
         reader = WireReader(raw)
         numbers = [int.from_bytes(reader.string(), "big", signed=True) for _ in range(2)]
         reader.end()
