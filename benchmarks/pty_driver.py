@@ -54,10 +54,13 @@ class Chunk(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What a process and its descendants have used: CPU seconds so far, resident bytes now."""
+    """What a process and its descendants have used: CPU seconds so far, resident bytes now. ``rss`` counts
+    pages that several of them share, as those of libraries, for each; ``once`` is the memory of the first
+    process and what the others share with nobody."""
 
     cpu: float
     rss: int
+    once: int
 
 
 class NotSeen(TimeoutError):
@@ -238,15 +241,17 @@ class Terminal:
 
     def usage(self) -> Usage:
         """CPU time and memory of the command and its descendants; what ended descendants used counts too."""
-        cpu, rss = 0.0, 0
+        cpu, rss, once = 0.0, 0, 0
         with contextlib.suppress(psutil.NoSuchProcess):
             parent = psutil.Process(self.pid)
             for process in [parent, *parent.children(recursive=True)]:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     times = process.cpu_times()
                     cpu += times.user + times.system + times.children_user + times.children_system
-                    rss += process.memory_info().rss
-        return Usage(cpu, rss)
+                    memory = process.memory_full_info()
+                    rss += memory.rss
+                    once += memory.rss if process == parent else memory.uss
+        return Usage(cpu, rss, once)
 
     def resize(self, columns: int, rows: int) -> None:
         """Give the terminal another size, as a user does who drags its window."""
