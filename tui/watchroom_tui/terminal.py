@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import os
 import select
@@ -101,6 +100,8 @@ class TerminalWatch:
         return self._page_driver() if is_page() else self._terminal_driver()
 
     def _terminal_driver(self) -> type[Driver]:
+        from asyncio import get_running_loop
+
         from textual.drivers.linux_driver import LinuxDriver
 
         from watchroom_tui.terminal_input import SelectableEvent, read_input
@@ -111,7 +112,7 @@ class TerminalWatch:
             def __init__(self, app: App[Any], **given: Any) -> None:
                 super().__init__(app, **given)
                 self._file = cast("Any", WatchedOutput(cast("IO[str]", self._file), mark_gone, charset))
-                self._loop = asyncio.get_running_loop()
+                self._loop = get_running_loop()
                 self._is_suspended = False
                 self.exit_event: SelectableEvent = SelectableEvent()
 
