@@ -148,6 +148,29 @@ def test_a_task_whose_agents_nobody_runs_is_lost_until_another_process_runs_them
     assert lost(with_presences(folded(workspace.journal), leases(workspace, alive=True))) == []
 
 
+def test_a_task_stays_lost_when_a_process_that_ran_some_of_its_agents_ends_after_the_one_that_died(
+    workspace: Workspace,
+) -> None:
+    task = workspace.tasks.submit("human:dana", "Build it.")
+    workspace.register([Agent("zoe", "tester", task=task.id), Agent("tim", "coder", task=task.id)])
+
+    def step(agent: str, version: int, presence: str, status: str) -> None:
+        detail = {"status": status, PRESENCE: presence}
+        draft = Write(agent, "finish", "session", f"{agent}/1", "{}", expected=version, detail=detail)
+        workspace.journal.append([draft])
+
+    step("zoe", 0, GONE, "running")
+    step("tim", 0, RELEASED, "running")
+    workspace.journal.append([Note(SYSTEM, LOST, "workspace", GONE, "failed", "not_seen_alive")])
+    # The other process writes once more before it ends as it should.
+    step("tim", 1, RELEASED, "cancelled")
+    (view,) = with_presences(folded(workspace.journal), list).tasks
+    assert (view.is_lost, view.is_present) == (True, False)
+    step("zoe", 1, workspace.journal.present(), "running")
+    (view,) = with_presences(folded(workspace.journal), leases(workspace, alive=True)).tasks
+    assert (view.is_lost, view.is_present) == (False, True)
+
+
 def test_two_dead_processes_of_one_task_are_one_need_with_the_command_that_resumes_it(
     workspace: Workspace,
 ) -> None:

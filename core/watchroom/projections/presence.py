@@ -52,6 +52,8 @@ class _Marking:
         for lease, work in model.work.items():
             for task in work.tasks:
                 self._runners.setdefault(task, set()).add(lease)
+        self._left_tasks = {view.agent.task for view in model.agents if view.is_lost and view.agent.task}
+        """Tasks with an agent that a row says is not seen alive."""
 
     def model(self) -> Model:
         model = self._model
@@ -96,7 +98,8 @@ class _Marking:
             return task
         if any(map(self._is_alive, leases)):
             return task._replace(is_present=True, is_lost=False) if task.is_lost else task
-        return task._replace(is_present=False, is_lost=task.is_lost or any(map(self._is_dead, leases)))
+        is_lost = task.is_lost or task.id in self._left_tasks or any(map(self._is_dead, leases))
+        return task._replace(is_present=False, is_lost=is_lost)
 
     def _mark_command(self, command: CommandView) -> CommandView:
         is_run = command.ended is not None or not command.presence or self._is_alive(command.presence)
