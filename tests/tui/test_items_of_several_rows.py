@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from tui.driver import MIDDLE, NARROW, dashboard
 from tui.sessions import asks, running
-from tui.societies import to_pane, to_tasks, works
+from tui.societies import needs_sandbox, runs, to_pane, to_tasks, works
 from watchroom import Workspace
 from watchroom_tui.formatters.columns import Column, share_width
-from watchroom_tui.formatters.styled_text import Line, Span, stack_cells, width_of
+from watchroom_tui.formatters.styled_text import Line, Span, width_of, wrap_cells
 from watchroom_tui.widgets.item_rows import ItemRows, fit_heights
 
 COLUMNS = (Column(least=4), Column(least=8, cut="middle", grows=True), Column(align="right"))
@@ -26,7 +26,7 @@ LONG = (
 def stacked(cell: Line, width: int, most: int) -> list[Line]:
     cells = ([Span("ada")], cell, [Span("3 s")])
     widths = share_width(COLUMNS, [width_of(each) for each in cells], width)
-    return list(stack_cells(COLUMNS, cells, widths, most))
+    return list(wrap_cells(COLUMNS, cells, widths, most))
 
 
 def text_of(line: Line) -> str:
@@ -132,6 +132,22 @@ async def test_the_end_of_a_long_last_item_is_scrolled_into_sight(
         assert f"0. {LONG}" in user.words_in("#messages")
         await user.press("g")
         assert f"8. {LONG}" in user.words_in("#messages")
+
+
+async def test_pages_go_past_items_that_are_as_high_as_the_list(workspace: Workspace, tmp_path: Path) -> None:
+    works(workspace, tmp_path / "calculator")
+    needs_sandbox(workspace)
+    for number in range(4):
+        runs(workspace, "root", f"# {number} {' '.join([LONG] * 9)}")
+    async with dashboard(workspace, size=(120, 32)) as user:
+        await to_tasks(user)
+        await to_pane(user, "commands")
+        await user.press("g")
+        seen = [user.cursor("commands").begun.message[:3]]
+        for _ in range(3):
+            await user.press("pagedown")
+            seen.append(user.cursor("commands").begun.message[:3])
+        assert seen == ["# 3", "# 2", "# 1", "# 0"]
 
 
 async def test_what_an_agent_asks_is_whole_on_the_overview(workspace: Workspace) -> None:

@@ -100,60 +100,16 @@ class TerminalWatch:
         return self._page_driver() if is_page() else self._terminal_driver()
 
     def _terminal_driver(self) -> type[Driver]:
-        from asyncio import get_running_loop
-
-        from textual.drivers.linux_driver import LinuxDriver
-
-        from watchroom_tui.terminal_input import SelectableEvent, read_input
+        from watchroom_tui.terminal_driver import SuspendableDriver
 
         mark_gone, charset = self.mark_gone, terminal_charset()
 
-        class TerminalDriver(LinuxDriver):
+        class TerminalDriver(SuspendableDriver):
+            encoding = SuspendableDriver.encoding if charset is None else charset.encoding
+
             def __init__(self, app: App[Any], **given: Any) -> None:
                 super().__init__(app, **given)
                 self._file = cast("Any", WatchedOutput(cast("IO[str]", self._file), mark_gone, charset))
-                self._loop = get_running_loop()
-                self._is_suspended = False
-                self.exit_event: SelectableEvent = SelectableEvent()
-
-            # A handler of a signal may interrupt whoever holds the lock that it would wait for: the event
-            # loop does what it asks for.
-
-            def _sigtstp_application(self, *_: object) -> None:
-                self._loop.call_soon_threadsafe(super()._sigtstp_application)
-
-            def _sigcont_application(self, *_: object) -> None:
-                self._loop.call_soon_threadsafe(self._go_on)
-
-            def _go_on(self) -> None:
-                is_running = self._key_thread is not None and self._key_thread.is_alive()
-                if is_running:
-                    # It was told to go on without having stopped in order (SIGSTOP): two threads would share
-                    # the keys, and the terminal may be set up for another program.
-                    self.suspend_application_mode()
-                # Neither: it has ended already.
-                if self._is_suspended and self._auto_restart:
-                    self.resume_application_mode()
-
-            def suspend_application_mode(self) -> None:
-                super().suspend_application_mode()
-                self._is_suspended = True
-
-            def start_application_mode(self) -> None:
-                self._is_suspended = False
-                self.exit_event.close()
-                self.exit_event = SelectableEvent()
-                super().start_application_mode()  # type: ignore[no-untyped-call]
-
-            def run_input_thread(self) -> None:
-                # Textual's decodes strictly, and UTF-8 alone: one other byte would end the dashboard. And it
-                # looks for the end ten times a second.
-                encoding = "utf-8" if charset is None else charset.encoding
-                read_input(self.fileno, encoding, self.exit_event, self.process_message)
-
-            def close(self) -> None:
-                super().close()
-                self.exit_event.close()
 
         return TerminalDriver
 

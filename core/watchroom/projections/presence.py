@@ -52,7 +52,7 @@ class _Marking:
         for lease, work in model.work.items():
             for task in work.tasks:
                 self._runners.setdefault(task, set()).add(lease)
-        self._left_tasks = {view.agent.task for view in model.agents if view.is_lost and view.agent.task}
+        self._tasks_of_lost = {view.agent.task for view in model.agents if view.is_lost and view.agent.task}
         """Tasks with an agent that a row says is not seen alive."""
 
     def model(self) -> Model:
@@ -98,7 +98,7 @@ class _Marking:
             return task
         if any(map(self._is_alive, leases)):
             return task._replace(is_present=True, is_lost=False) if task.is_lost else task
-        is_lost = task.is_lost or task.id in self._left_tasks or any(map(self._is_dead, leases))
+        is_lost = task.is_lost or task.id in self._tasks_of_lost or any(map(self._is_dead, leases))
         return task._replace(is_present=False, is_lost=is_lost)
 
     def _mark_command(self, command: CommandView) -> CommandView:

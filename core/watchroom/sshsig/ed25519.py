@@ -20,7 +20,7 @@ def load_private_key(seed: bytes) -> SigningKey:
     return _load()(seed)
 
 
-def is_signed(data: bytes, signature: bytes, public: bytes) -> bool:
+def is_valid_signature(data: bytes, signature: bytes, public: bytes) -> bool:
     """Whether ``signature`` is one of ``data`` by the key whose public half is ``public``, bytes of whatever
     length. Raises `SigningNotInstalled`."""
     _load()

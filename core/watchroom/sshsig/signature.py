@@ -102,7 +102,7 @@ def _parse(signature: str) -> _Parsed:
 
 def _is_by(key: PublicKey, raw: bytes, data: bytes) -> bool:
     if key.kind != FIDO_ECDSA:
-        return ed25519.is_signed(data, raw, key.data)
+        return ed25519.is_valid_signature(data, raw, key.data)
     # Of libsodium, which takes less memory, there is no ECDSA.
     try:
         from cryptography.exceptions import InvalidSignature as WrongSignature

@@ -100,7 +100,7 @@ def align_cells(columns: Sequence[Column], cells: Sequence[Line], widths: Sequen
     return spans
 
 
-def stack_cells(
+def wrap_cells(
     columns: Sequence[Column], cells: Sequence[Line], widths: Sequence[int], most: int
 ) -> Sequence[Line]:
     """The cells of an item in at most ``most`` lines: the column that grows goes on below itself where it is

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from watchroom_tui.formatters.columns import Column, share_width
-from watchroom_tui.formatters.styled_text import Line, align_cells, stack_cells, width_of
+from watchroom_tui.formatters.styled_text import Line, align_cells, cut, width_of, wrap_cells
 from watchroom_tui.widgets.item_rows import ItemHeights, ItemRows, fit_heights
 from watchroom_tui.widgets.line_list import LineList
 
@@ -17,6 +17,8 @@ Wrapping: TypeAlias = Literal["to-fit", "always"]
 
 MOST_WRAPPED: Final = 50
 """Only so many items, the first ones, take several rows: how high they are is worked out for all of them."""
+MOST_CHARACTERS: Final = 2000
+"""So many characters of a text are looked at; six rows of a wide terminal hold fewer."""
 MOST_ROWS: Final = 6
 """An item takes no more rows than these; what is longer is read where it is opened."""
 
@@ -48,13 +50,13 @@ class ColumnList(LineList[T]):
         return align_cells(self.COLUMNS, *self._measured(item, width))
 
     def lines(self, item: T, width: int, most: int) -> Sequence[Line]:
-        return stack_cells(self.COLUMNS, *self._measured(item, width), most)
+        return wrap_cells(self.COLUMNS, *self._measured(item, width), most)
 
     def _measured(self, item: T, width: int) -> tuple[Sequence[Line], Sequence[int]]:
         """The cells of the item, and how wide each of them may be."""
         if not self._needs:
             self._measure_visible()
-        cells = self.cells(item)
+        cells = self._bounded_cells(item)
         self._widen([cells])
         if self._shared != width:
             self._shared, self._shares = width, share_width(self.COLUMNS, self._needs, width)
@@ -69,7 +71,10 @@ class ColumnList(LineList[T]):
             self._wanted_rows = rows
             if self.styles.is_auto_height:
                 self.refresh(layout=True)
-        return ItemRows(count, wanted if self.WRAPS == "always" else fit_heights(wanted, count, area.height))
+        if self.WRAPS == "to-fit":
+            return ItemRows(count, fit_heights(wanted, count, area.height))
+        # No item is higher than the list: its end could not be read.
+        return ItemRows(count, [min(height, max(1, area.height)) for height in wanted])
 
     def count_rows(self, items: Sequence[T], width: int) -> int:
         return ItemRows(len(items), self._wanted_heights(items, width)).total
@@ -86,7 +91,15 @@ class ColumnList(LineList[T]):
 
     def prepare_lines(self, items: Sequence[T]) -> None:
         """Make the columns wide enough for ``items``."""
-        self._widen([self.cells(item) for item in items])
+        self._widen([self._bounded_cells(item) for item in items])
+
+    def _bounded_cells(self, item: T) -> Sequence[Line]:
+        """The cells, of whose texts as much as can be seen: a request names all the calls that it is about,
+        and sixty thousand wide characters take a fifth of a second to wrap."""
+        cells = self.cells(item)
+        if any(len(span.text) > MOST_CHARACTERS for cell in cells for span in cell):
+            return [cut(cell, 0, MOST_CHARACTERS) for cell in cells]
+        return cells
 
     def _widen(self, lines: Sequence[Sequence[Line]]) -> None:
         if self._grow(lines):
@@ -123,7 +136,7 @@ class ColumnList(LineList[T]):
     def _measure_visible(self) -> None:
         """Before the first line is drawn, so that the next ones do not move it."""
         top = self.scroll_offset.y
-        self._grow([self.cells(each) for each in self._shown[top : top + self.content_area.height]])
+        self._grow([self._bounded_cells(each) for each in self._shown[top : top + self.content_area.height]])
 
     def _grow(self, lines: Sequence[Sequence[Line]]) -> bool:
         """Make the columns wide enough for these cells; False if they are."""

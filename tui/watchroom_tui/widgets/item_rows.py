@@ -36,7 +36,7 @@ class ItemRows:
         index = bisect_right(self._starts, row) - 1
         return index, row - self._starts[index]
 
-    def first_of(self, index: int) -> int:
+    def first_row_of(self, index: int) -> int:
         """The first row of the item at ``index``."""
         known = len(self._heights)
         return self._starts[index] if index <= known else self._starts[-1] + index - known
@@ -47,7 +47,7 @@ class ItemRows:
 
     def rows_of(self, index: int) -> range:
         """The rows of the item at ``index``."""
-        first = self.first_of(index)
+        first = self.first_row_of(index)
         return range(first, first + self.height_of(index))
 
 
@@ -100,7 +100,12 @@ class ItemHeights(Generic[T]):
         keyed = [(drawing.render_key(item), item) for item in items]
         # This may make that all is forgotten.
         drawing.prepare_lines([item for key, item in keyed if key not in self._known])
+        heights = []
         for key, item in keyed:
-            if key not in self._known:
-                self._known[key] = drawing.wanted_height(item, width)
-        return [self._known[key] for key, _item in keyed]
+            height = self._known.get(key)
+            if height is None:
+                # And this, where the clock has moved on meanwhile and made a column wider.
+                height = drawing.wanted_height(item, width)
+                self._known[key] = height
+            heights.append(height)
+        return heights

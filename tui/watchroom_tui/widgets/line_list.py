@@ -169,7 +169,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
             self.refresh()
 
     def _take(self, items: Sequence[T]) -> None:
-        before, before_cursor, before_row = self.item, self._cursor, self._rows.first_of(self._cursor)
+        before, before_cursor, before_row = self.item, self._cursor, self._rows.first_row_of(self._cursor)
         before_key = None if before is None else self.item_key(before)
         self._shown = self._filtered(items)
         self._cursor = self._index_of(before_key, before_cursor) if not self._at_live_top() else 0
@@ -177,7 +177,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
             self.post_message(self.Counted(self))
         if self._cursor != before_cursor and before_key is not None:
             # The line under the cursor keeps its place on the screen.
-            self._scroll_to_line(self.scroll_offset.y + self._rows.first_of(self._cursor) - before_row)
+            self._scroll_to_line(self.scroll_offset.y + self._rows.first_row_of(self._cursor) - before_row)
         self._retitle()
         after = self.item
         if (None if after is None else self.item_key(after)) != before_key:
@@ -371,8 +371,10 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         self._move_cursor(self._cursor + step)
 
     def action_page(self, pages: int) -> None:
-        rows = self._rows.first_of(self._cursor) + pages * max(1, self.content_area.height - 1)
-        self._move_cursor(self._rows.item_at(max(0, rows))[0])
+        row = self._rows.first_row_of(self._cursor) + pages * max(1, self.content_area.height - 1)
+        index, _part = self._rows.item_at(max(0, row))
+        # An item may be as high as a page.
+        self._move_cursor(index if index != self._cursor else index + pages)
 
     def action_first(self) -> None:
         self._move_cursor(0)

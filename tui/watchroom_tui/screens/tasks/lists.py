@@ -96,6 +96,10 @@ class MemberTree(ColumnList[MemberItem]):
         said = labels.lost_text(self._loss.since, self._loss.resume, texts_of(self))
         return f"{title} · {labels.STATUS_MARKS['lost'].text} {sanitize(said)}"
 
+    @property
+    def tab_text(self) -> str:
+        return f"{texts_of(self)(self._title)} {len(self.items)}"
+
     def item_key(self, item: MemberItem) -> Hashable:
         return item.member.id
 

@@ -1,0 +1,86 @@
+"""Textual's driver of a terminal, which can be stopped and told to go on at any moment."""
+
+from __future__ import annotations
+
+import os
+import signal
+from asyncio import get_running_loop
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from textual.drivers.linux_driver import LinuxDriver
+
+from watchroom_tui.terminal_input import SelectableEvent, read_input
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+
+class SuspendableDriver(LinuxDriver):
+    """A handler of a signal may interrupt whoever holds the lock that it would wait for: what SIGTSTP and
+    SIGCONT ask for is done by the event loop."""
+
+    encoding = "utf-8"
+    """What the terminal sends."""
+
+    def __init__(self, app: App[Any], **given: Any) -> None:
+        # From here on signals come.
+        self._loop = get_running_loop()
+        self._is_suspended = False
+        super().__init__(app, **given)
+        self.exit_event: SelectableEvent = SelectableEvent()
+
+    def _sigtstp_application(self, *_: object) -> None:
+        self._call_soon(self._stop)
+
+    def _sigcont_application(self, *_: object) -> None:
+        self._call_soon(self._go_on)
+
+    def _call_soon(self, act: Callable[[], None]) -> None:
+        # Once the loop is closed the dashboard has ended, and its process is about to.
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(act)
+
+    @property
+    def _is_running(self) -> bool:
+        return self._key_thread is not None and self._key_thread.is_alive()
+
+    def _stop(self) -> None:
+        if self._is_running:
+            super()._sigtstp_application()
+        else:
+            # There is nothing to restore, nor to set up again.
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    def _go_on(self) -> None:
+        if not self._auto_restart:
+            return
+        if self._is_running:
+            # It was told to go on without having stopped in order (SIGSTOP): two threads would share the
+            # keys, and the terminal may be set up for another program.
+            self.suspend_application_mode()
+        # Neither: it has ended already.
+        if self._is_suspended:
+            self.resume_application_mode()
+
+    def suspend_application_mode(self) -> None:
+        """Give the terminal back, until `start_application_mode`."""
+        super().suspend_application_mode()
+        self._is_suspended = True
+
+    def start_application_mode(self) -> None:
+        """Set the terminal up, and read keys."""
+        self._is_suspended = False
+        self.exit_event.close()
+        self.exit_event = SelectableEvent()
+        super().start_application_mode()  # type: ignore[no-untyped-call]
+
+    def run_input_thread(self) -> None:
+        """Read keys until the driver ends. Textual's own decodes strictly, and UTF-8 alone: one other byte
+        would end the dashboard. And it looks for the end ten times a second."""
+        read_input(self.fileno, self.encoding, self.exit_event, self.process_message)
+
+    def close(self) -> None:
+        """End the threads."""
+        super().close()
+        self.exit_event.close()
