@@ -18,10 +18,16 @@ from watchroom_tui.terminal import WatchedOutput
 PATIENCE = 30
 COMMANDS = {
     "open": ("open", "{}"),
+    "no command": ("{}",),
     "demo": ("demo", "{}-new"),
     "task": ("task", "Build it.", "--workspace", "{}-new"),
 }
-INSTEAD = {"open": "watchroom show", "demo": "--headless", "task": "--headless"}
+INSTEAD = {
+    "open": "watchroom show",
+    "no command": "watchroom show",
+    "demo": "--headless",
+    "task": "--headless",
+}
 
 
 def command(name: str, root: Path) -> list[str]:
@@ -132,7 +138,11 @@ def test_the_keys_work_again_after_it_was_suspended(team: Path) -> None:
             os.kill(terminal.pid, signal.SIGTSTP)
             _, status = os.waitpid(terminal.pid, os.WUNTRACED)
             assert os.WIFSTOPPED(status)
+            begun = terminal.mark()
             os.kill(terminal.pid, signal.SIGCONT)
+            terminal.wait_for_bytes(b"\x1b[?1049h", since=begun, timeout=PATIENCE)
+        # Keys that come while the terminal is set up are dropped, as before the first screen.
+        terminal.settle()
         terminal.send("2")
         terminal.wait_for_text("Session", timeout=PATIENCE)
         terminal.send("q")
@@ -146,7 +156,7 @@ def test_keys_reach_one_reader_after_it_was_told_to_go_on_while_it_ran(team: Pat
         for _ in range(5):
             os.kill(terminal.pid, signal.SIGCONT)
         terminal.wait_for_bytes(b"\x1b[?1049h", since=begun, timeout=PATIENCE)
-        # Keys that come while the terminal is set up are dropped, as before the first screen.
+        # As above.
         terminal.settle()
         terminal.send("2")
         terminal.wait_for_text("Session", timeout=PATIENCE)

@@ -76,6 +76,8 @@ def _run(typed: list[str]) -> int:
             print(texts("cli.begin"), file=sys.stderr)
             return USAGE
         typed = ["open", root]
+    elif os.path.isdir(typed[0]) and typed[0] not in {each.name for each in COMMANDS}:
+        typed = ["open", *typed]
     parser = argparse.ArgumentParser(prog="watchroom", description=texts("cli.description"))
     parser.add_argument("--version", action="version", version=f"watchroom {__version__}")
     # Newer Pythons would colour the help, in escapes.

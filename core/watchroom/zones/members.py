@@ -48,6 +48,8 @@ ZONE: Final = "agent"
 ROOT: Final = "root"
 """The role of a task's first agent, which the requirement is given to."""
 _LONGEST_LINE: Final = 200
+_LONGEST_MESSAGE: Final = 500
+"""So much of a message stands in its row, for lists; all of it is the row's content."""
 _LONGEST_NAME: Final = 40
 _NAMELESS: Final = "agent"
 _Heads: TypeAlias = Mapping[tuple[Zone, str], Row | None]
@@ -381,7 +383,7 @@ class Members:
         return _numbered_id(wanted, high)
 
     def _send(self, actor: str, to: str, text: str, detail: dict[str, Json]) -> Row:
-        line = validation.extract_first_line(text, _LONGEST_LINE)
+        line = validation.extract_first_line(text, _LONGEST_MESSAGE)
         note = Note(actor, MESSAGE, ZONE, to, message=line, content=text, detail=detail)
         return self._store.commits.commit(note).row
 

@@ -133,7 +133,10 @@ def test_messages_are_rows_and_reach_only_the_own_task(society: Society, tmp_pat
     (row,) = society.workspace.journal.rows(int(str(number)) - 1, limit=1)
     assert (row.actor, row.zone, row.path, row.message) == ("root", "agent", "architect", "Begin.")
     assert society.workspace.journal.content(row.seq) == "Begin.\nSoon."
-    ok(architect, "send_message", to="user", payload={"text": "The plan."})
+    report = "All of the report. " * 25
+    sent = ok(architect, "send_message", to="user", payload={"text": report})["row"]
+    (row,) = society.workspace.journal.rows(int(str(sent)) - 1, limit=1)
+    assert row.message == report.strip(), "lists show a long message whole"
     outside = refused(architect, "send_message", to=stranger, payload={"text": "Psst."})
     assert (outside["error"], "user, root" in str(outside["suggestion"])) == ("unknown_agent", True)
 

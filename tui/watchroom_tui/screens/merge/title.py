@@ -1,15 +1,15 @@
-"""The title line of a merge: file, both sides, and progress."""
+"""The title of a merge, in as many lines as it takes: file, both sides, and progress."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from rich.cells import cell_len
+from textual.geometry import Size
 from textual.strip import Strip
 
 from watchroom_tui.formatters.actor_class import agent_class
-from watchroom_tui.formatters.columns import fit
-from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.formatters.styled_text import Line, Span, fit_line, width_of, wrapped
 from watchroom_tui.keymap import shown_key
 from watchroom_tui.localization import keymap_of, texts_of
 from watchroom_tui.sanitize import sanitize
@@ -31,23 +31,30 @@ class MergeTitle(LineWidget):
         super().__init__()
         self._left: list[Span] = []
         self._right = Span("")
+        self._line_count = 0
 
     def show(self, draft: MergeDraft, *, for_all: bool) -> None:
         """``for_all``: the next choice goes for the whole file."""
         texts, sides = texts_of(self), draft.sides
-        self._left = [Span(f" {sanitize(sides.incoming.path)}  ", "title")]
+        self._left = [Span(" "), Span(f"{sanitize(sides.incoming.path)}  ", "title")]
         for name, row in (("base", sides.base), ("current", sides.current), ("incoming", sides.incoming)):
             if row is None:
                 continue
             which = "" if name == "incoming" else f" v{row.version}"
-            separator = " · " if len(self._left) > 1 else ""
+            separator = " · " if len(self._left) > 2 else ""
             self._left.append(Span(f"{separator}{texts(f'merge.side.{name}')}{which}", "dim"))
             if name != "base":
                 message = f" “{sanitize(row.message)}”" if row.message else ""
                 author = sides.name_incoming(texts) if name == "incoming" else row.actor
                 self._left += [Span(f" {sanitize(author)}", agent_class(row.actor)), Span(message, "dim")]
         self._right = self._progress(draft, for_all=for_all)
-        self.refresh()
+        lines = len(self._lines(self.size.width))
+        # Each choice comes this way; the screen is laid out anew only where the title takes other lines.
+        self.refresh(layout=lines != self._line_count)
+        self._line_count = lines
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self._lines(width))
 
     def _progress(self, draft: MergeDraft, *, for_all: bool) -> Span:
         """How far the merge is, at the region that the person is at."""
@@ -72,11 +79,16 @@ class MergeTitle(LineWidget):
         return Span(f"{texts(f'merge.state.{how}')} · {left} ", "error")
 
     def render_line(self, y: int) -> Strip:
-        width = self.size.width
-        space = max(0, width - cell_len(self._right.text) - 1)
-        left: list[Span] = []
-        for text, style in self._left:
-            shown = fit(text, min(cell_len(text), space))
-            left.append(Span(shown, style))
-            space -= cell_len(shown)
-        return self.strip([*left, Span(" " * (space + 1)), self._right], width)
+        lines, width = self._lines(self.size.width), self.size.width
+        space = self._space_beside_progress(width)
+        shown = lines[y:] if y == self.size.height - 1 else lines[y : y + 1]
+        left = fit_line([span for line in shown for span in line], space)
+        if y > 0:
+            return self.strip(left, width)
+        return self.strip([*left, Span(" " * (space + 1 - width_of(left))), self._right], width)
+
+    def _lines(self, width: int) -> list[Line]:
+        return wrapped(self._left, self._space_beside_progress(width))
+
+    def _space_beside_progress(self, width: int) -> int:
+        return max(0, width - cell_len(self._right.text) - 1)
