@@ -34,6 +34,8 @@ PRINT_LOADED = "import sys; from watchroom_tui.cli import main; main(sys.argv[1:
         ("demo --headless --for 0.01", OF_SCREENS | OF_SERVERS),
         ("hook {} --agent alice", OF_SCREENS | OF_SERVERS | OF_PROGRAMS | {"watchroom.clients.attendant"}),
         ("mcp {} --agent alice", OF_SCREENS | {"watchroom.clients.attendant"}),
+        # A client that has said nothing yet has hooks that want an answer.
+        ("mcp {} --agent alice --client claude", OF_SCREENS | OF_SERVERS),
     ],
     ids=lambda each: each.partition(" ")[0] if isinstance(each, str) else "",
 )

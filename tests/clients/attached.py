@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from cli.running import as_typed
+from watchfiles import watch
 from watchroom import Workspace
 from watchroom.clients import hook_client
+from watchroom.clients.hook_client import FOLDER
 from watchroom.model import Row
 
 PATIENCE = 20
@@ -82,14 +84,14 @@ class AttachedClient:
 
 @contextmanager
 def attendant(root: Path, *more: str, agent: str = "alice") -> Iterator[subprocess.Popen[str]]:
-    """The server that a client starts, once it serves."""
+    """The server that a client starts, once it answers hooks; the client has said nothing to it yet."""
     command = as_typed("mcp", str(root), "--agent", agent, "--client", "claude", *more)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        server.stdin.write(json.dumps(HELLO) + "\n")
-        server.stdin.flush()
-        assert json.loads(server.stdout.readline())["id"] == 1
+        own = root / FOLDER / f"{agent}-{os.getpid()}.sock"
+        for _ in watch(own.parents[1], debounce=20, step=5, rust_timeout=100, yield_on_timeout=True):
+            assert server.poll() is None
+            if own.exists():
+                break
         yield server
 
 

@@ -149,13 +149,14 @@ class TestResuming:
     async def test_a_plain_tool_that_took_too_long_is_not_run_again(
         self, workspace: Workspace, root: Path
     ) -> None:
-        held, config = Held(), RuntimeConfig(limits=Limits(seconds=0.05))
+        held, config = Held(), RuntimeConfig(limits=Limits(seconds=0.5))
         agent = chat(calling(call("work")), SAYS, tools={"work": held_tool(held)})
         async with workspace.sessions.begin("alice", agent, config, session_id="s1") as session:
             state = await session.run()
             assert state.error is not None
             assert state.error.code == "limit_reached"
             assert len(state.open_calls) == 1
+            assert held.times == 1, "its time was over while the tool was at work"
         with Workspace.open(root) as other:
             agent = chat(SAYS, tools={"work": held_tool(held)})
             say(other, "resume_agent", agent_id="alice")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import select
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from watchroom.clients.configuration import CLIENTS
 from watchroom.clients.errors import AgentCannotAnswer
@@ -73,10 +74,8 @@ def run_mcp(args: Namespace, texts: Catalogue) -> int:
 
 async def _serve_client(workspace: Workspace, args: Namespace, toolsets: Sequence[str]) -> None:
     """Serve the client that has started this process, and its hooks."""
-    with collector_paused():
-        from watchroom.serving.stdio import serve_stdio
-
     if args.client is None:
+        serve_stdio = _load_server()
         await serve_stdio(workspace, args.agent, toolsets=toolsets, approval_tools=args.ask)
         return
     # The models of sessions are slow to load, and only a client with hooks has sessions.
@@ -104,6 +103,10 @@ async def _serve_client(workspace: Workspace, args: Namespace, toolsets: Sequenc
         gone = loop.create_task(attendant.wait_gone())
         gone.add_done_callback(lambda task: None if task.cancelled() else begin_to_leave())
         try:
+            # Hooks are answered before the client's first message, for which much is to be loaded.
+            if not await asyncio.to_thread(_wait_for_input):
+                return
+            serve_stdio = await asyncio.to_thread(_load_server)
             await serve_stdio(
                 workspace,
                 args.agent,
@@ -113,6 +116,22 @@ async def _serve_client(workspace: Workspace, args: Namespace, toolsets: Sequenc
             )
         finally:
             gone.cancel()
+
+
+def _wait_for_input() -> bool:
+    """Wait until the client says something, which nobody reads yet. Returns False where it has closed its end
+    of a pipe instead."""
+    poll = select.poll()
+    poll.register(sys.stdin, select.POLLIN)
+    return any(event & select.POLLIN for _, event in poll.poll())
+
+
+def _load_server() -> Callable[..., Awaitable[None]]:
+    """What serves a client; the protocol's library takes long to load."""
+    with collector_paused():
+        from watchroom.serving.stdio import serve_stdio
+
+    return serve_stdio
 
 
 def declare_token(parser: ArgumentParser, texts: Catalogue) -> None:
