@@ -301,8 +301,10 @@ def test_a_pipe_gets_a_line_for_each_need_that_comes_and_goes_and_no_question(
         assert process.stderr.read() == ""
 
 
-def test_a_closed_input_is_none_to_ask_at(workspace: Workspace) -> None:
-    with lines_of("watch", workspace.root, closes_input=True) as (_, lines):
+@pytest.mark.parametrize("command", ["watch {}", "open {} --plain", "{} --plain"])
+def test_a_closed_input_is_none_to_ask_at(workspace: Workspace, command: str) -> None:
+    typed = [each.format(workspace.root) for each in command.split()]
+    with lines_of(*typed, closes_input=True) as (_, lines):
         assert [next(lines) for _ in range(3)][1:] == ["3 agents: 3 idle.", "Nothing needs you."]
 
 

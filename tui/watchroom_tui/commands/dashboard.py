@@ -58,11 +58,11 @@ def declare_open(parser: ArgumentParser, texts: Catalogue) -> None:
 
 def run_open(args: Namespace, texts: Catalogue) -> int:
     if args.plain:
-        from watchroom_tui.commands.watch import run_watch
+        from watchroom_tui.commands.watch import watch_folder
 
         if args.at:
             raise WrongUsage(texts("cli.open.plain_at"))
-        return run_watch(args, texts)
+        return watch_folder(args)
     if args.checkout and not is_server_address(args.dir):
         raise WrongUsage(texts("cli.open.checkout_of_database"))
     with ExitStack() as stack:

@@ -47,6 +47,12 @@ def run_watch(args: Namespace, texts: Catalogue) -> int:
         return _send(args)
     if args.link is not None:
         raise WrongUsage(texts("watch.alert.link_alone"))
+    return watch_folder(args)
+
+
+def watch_folder(args: Namespace) -> int:
+    """Tell what comes into the workspace that the command names, until the input ends or the person leaves;
+    ask for answers where a terminal is there and it may be written to. Returns the exit status."""
     with ExitStack() as stack:
         journal = stack.enter_context(closing(open_journal(args.dir)))
         workspace = None
