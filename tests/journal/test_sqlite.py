@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -368,6 +369,22 @@ def test_others_do_not_see_who_holds_what(tmp_path: Path) -> None:
         with journal.exclusive("a"), journal.claim("a"):
             modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir() if path.is_dir()}
     assert modes == dict.fromkeys(("exclusive", "claims", "presence"), 0o700)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what a process has open is asked of Linux")
+def test_nothing_of_a_closed_journal_is_left_open(tmp_path: Path) -> None:
+    with closing(SqliteJournal(tmp_path / "journal.db")) as journal:
+        journal.append([Write("ann", "t", "collab", "a", "x")])
+        journal.present()
+        assert [row.seq for row in journal.rows()] == [1]
+        assert open_below(tmp_path)
+    assert not open_below(tmp_path)
+
+
+def open_below(folder: Path) -> list[str]:
+    """What this process has open there."""
+    links = (os.readlink(each) for each in Path("/proc/self/fd").iterdir() if each.is_symlink())
+    return [each for each in links if each.startswith(str(folder))]
 
 
 def test_a_thread_that_reads_on_while_the_journal_is_closed_is_answered(tmp_path: Path) -> None:

@@ -113,6 +113,19 @@ def test_reading_a_section_is_enough_to_rewrite_it_and_no_more(ceo: Toolbox, cfo
     ok(cfo, "whiteboard_update_section", board=GLOBAL, section="A", content="cfo")
 
 
+def test_of_sections_with_long_titles_the_one_that_was_read_may_be_rewritten(
+    workspace: Workspace, ceo: Toolbox, cfo: Toolbox
+) -> None:
+    first, second = (f"{'Long ' * 60}{number}" for number in (1, 2))
+    write(ceo, f"# T\n## {first}\na\n\n## {second}\nb\n")
+    ok(cfo, "whiteboard_read", board=GLOBAL, section=first)
+    workspace.flush()
+    (row,) = workspace.journal.rows_before(10**9, limit=1)
+    assert (row.tool, len(row.path) < 250) == ("whiteboard_read", True)
+    assert refused(cfo, "whiteboard_update_section", board=GLOBAL, section=second, content="x")["is_conflict"]
+    ok(cfo, "whiteboard_update_section", board=GLOBAL, section=first, content="cfo")
+
+
 def test_whoever_rewrote_a_section_knows_it_whatever_others_wrote_elsewhere(
     workspace: Workspace, ceo: Toolbox, cfo: Toolbox
 ) -> None:

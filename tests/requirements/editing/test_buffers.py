@@ -164,6 +164,12 @@ class TestRows:
         sought = workspace.journal.version("buffer", "alice/plan", 2)
         assert sought is not None
         assert json.loads(workspace.journal.content(sought.seq) or "") == {"old_text": "two", "new_text": "2"}
+        missed, looked = (
+            next(row for row in rows if row.tool == tool and row.version is None)
+            for tool in ("plan_replace", "plan_diff")
+        )
+        assert json.loads(workspace.journal.content(missed.seq) or "")["old_text"] not in ("", "two")
+        assert workspace.journal.content(looked.seq) is None, "a reading gives nothing to keep"
 
     def test_a_refused_call_is_a_row_of_the_buffer(self, workspace: Workspace, alice: Toolbox) -> None:
         ok(alice, "open_buffer", source="collab", path="plan.md")

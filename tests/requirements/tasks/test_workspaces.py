@@ -14,7 +14,7 @@ from effort import rounds
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from tasking import Team, emptied, on_disk, without_privileges
-from watchroom import Agent, Toolbox
+from watchroom import Agent, Toolbox, Workspace
 from watchroom.model import Write
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
 
@@ -207,6 +207,7 @@ def test_what_is_no_text_is_not_read(team: Team) -> None:
 
 def test_a_folder_that_cannot_be_one_is_refused(team: Team, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
+    Workspace.open(tmp_path / "others", agents=["eve"]).close()
     rules = {
         "relative/path": "not_absolute",
         f"{tmp_path}/a\0b": "not_absolute",
@@ -217,6 +218,8 @@ def test_a_folder_that_cannot_be_one_is_refused(team: Team, tmp_path: Path) -> N
         str(tmp_path / "team" / "agents"): "holds_the_journal",
         str(team.folder): "of_another_task",
         str(team.folder / "below"): "of_another_task",
+        str(tmp_path / "others"): "of_a_team",
+        str(tmp_path / "others" / "a" / "b"): "of_a_team",
         str(tmp_path / "bare"): "bare_repository",
     }
     for name in ("objects", "refs"):
