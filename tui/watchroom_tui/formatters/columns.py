@@ -116,7 +116,8 @@ def size(count: int | None) -> str:
 def wrap(text: str, width: int, *, first: int | None = None) -> list[str]:
     """``text`` in pieces of at most ``width`` cells, broken after a space where one is near the edge.
 
-    The first piece has ``first`` cells where that is given. A ``width`` below 2 leaves the text as it is.
+    The first piece has ``first`` cells where that is given, those left on a line that something else begins,
+    and is broken after any space. A ``width`` below 2 leaves the text as it is.
     """
     if width < 2:
         return [text]
@@ -133,8 +134,9 @@ def wrap(text: str, width: int, *, first: int | None = None) -> list[str]:
             # Characters without a width, as accents are, leave space for more.
             near = text[start : start + 4 * space]
         head = (near[:space] if is_plain else (chop_cells(near, space) or [near])[0]) if space > 1 else ""
+        is_rest_of_line = first is not None and not pieces and first < width
         space = head.rfind(" ") + 1
-        if space > len(head) * 2 // 3:
+        if space > (0 if is_rest_of_line else len(head) * 2 // 3):
             head = head[:space]
         pieces.append(head)
         start += len(head)
