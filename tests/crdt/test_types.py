@@ -103,6 +103,13 @@ def test_a_removal_leaves_no_tombstone() -> None:
     assert tags.state() == {"elements": {}, "context": {ALICE: 100}, "cloud": []}
 
 
+def test_an_addition_whose_predecessor_has_not_come_counts_in_the_version_vector() -> None:
+    alice, bob = ORSet(), ORSet()
+    alice.add("first", ALICE)
+    bob.merge(alice.add("second", ALICE))
+    assert bob.version_vector() == alice.version_vector() == {ALICE: (2,)}
+
+
 def test_F_4_who_saw_an_empty_set_removes_nothing() -> None:
     tags = ORSet()
     seen = tags.copy()

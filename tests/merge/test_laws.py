@@ -19,6 +19,7 @@ from watchroom.merge import (
     diff_lines,
     diff_result,
     find_changed_words,
+    find_marker_offsets,
     find_open_regions,
     join_regions,
     merge,
@@ -130,6 +131,14 @@ def test_a_choice_can_be_taken_back(seed: int) -> None:
     for index in find_open_regions(regions):
         for choice in ("current", "incoming", "both", "both_incoming_first", "neither"):
             assert choose_region(choose_region(regions, index, choice), index, None) == regions
+
+
+@given(seeds)
+def test_each_open_region_has_three_markers_where_it_is_said(seed: int) -> None:
+    regions = merged(seed)
+    text = text_with_markers(regions)
+    found = [text[at : at + 7] for at in find_marker_offsets(regions)]
+    assert found == ["<<<<<<<", "=======", ">>>>>>>"] * len(find_open_regions(regions))
 
 
 @given(seeds, seeds)

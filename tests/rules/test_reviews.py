@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from merge.triples import triple
 from watchroom.merge import diff_lines, split_lines
-from watchroom.rules.proposals import proposed_write, replace_content
+from watchroom.rules.proposals import parse_version, proposed_write, replace_content
 from watchroom.rules.requests import CallDecision, PendingCall
 from watchroom.rules.reviews import (
     MOST_COMMENT_CHARACTERS,
@@ -19,6 +19,7 @@ from watchroom.rules.reviews import (
     LineKey,
     Review,
     decide_call,
+    decide_calls,
     describe_comments,
     describe_review,
 )
@@ -99,6 +100,38 @@ def test_the_decision_on_a_call_writes_what_is_taken_or_sends_it_back() -> None:
     # What it writes is not what was reviewed: nothing is made of it.
     other = PendingCall("c3", "collab_write", json.dumps({**given, "content": "other\n"}))
     assert not decide_call(other, review_of(BEFORE, AFTER, 0), TEXTS).approved
+
+
+def test_of_several_calls_each_gets_its_own_decision_and_what_was_said_of_its_lines() -> None:
+    calls = [PendingCall(name, "collab_write", "{}") for name in ("said", "silent", "edited")]
+    reviews = {name: review_of().comment(LineKey(1), f"Of {name}.") for name in ("said", "edited")}
+    said, silent, edited = decide_calls(
+        calls, reviews, TEXTS, approved={"edited"}, edited={"edited": '{"content": "x"}'}
+    )
+    assert not said.approved
+    assert "Of said." in said.reason
+    assert silent == CallDecision("silent", False, "", None)
+    assert (edited.approved, edited.arguments) == (True, '{"content": "x"}')
+    assert "Of edited." in edited.reason
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        (2**31 - 1, 2**31 - 1),
+        ("2", 2),
+        (2.0, 2),
+        (2**31, None),
+        (-(2**31), None),
+        (1.5, None),
+        (True, None),
+        ("x", None),
+    ],
+)
+def test_a_version_is_a_whole_number_that_a_journal_can_be_asked_for(
+    given: object, taken: int | None
+) -> None:
+    assert parse_version(given) == taken
 
 
 def test_a_review_goes_on_where_the_text_before_has_changed() -> None:

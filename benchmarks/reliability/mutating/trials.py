@@ -104,7 +104,7 @@ class TestRunner:
 
 def environment(tree: Path) -> dict[str, str]:
     """That of this process, with the packages of ``tree`` before those that are installed."""
-    packages = [str(tree / each) for each in ("core", "whiteboards", "tui", "benchmarks")]
+    packages = [str(tree / each) for each in ("core", "whiteboards", "tui")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(packages)}
 
 
