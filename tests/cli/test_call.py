@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
-from cli.running import Captured, printed_json, refusal, run, spawned
+from cli.running import Captured, as_typed, printed_json, refusal, run, spawned
 from watchroom_tui.cli import OK, REFUSED
 
 
@@ -35,6 +36,20 @@ def test_call_reads_a_long_text_from_a_real_pipe(team: str) -> None:
     done = spawned("call", team, "alice", "save_to_my_workspace", "-", given=given)
     assert (done.returncode, done.stderr) == (OK, "")
     assert Path(team, "agents/alice/long.md").read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "closed", "status", "printed"),
+    [("-", "<&-", REFUSED, "invalid_arguments"), ("{}", ">&-", OK, ""), ("{}", "<&- >&- 2>&-", OK, "")],
+)
+def test_a_stream_that_the_shell_closed_is_an_empty_one(
+    team: str, arguments: str, closed: str, status: int, printed: str
+) -> None:
+    command = as_typed("call", team, "alice", "collab_list", arguments)
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *command], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr, printed in done.stdout) == (status, "", True)
 
 
 def test_a_refused_call_prints_its_result_and_ends_with_1(capsys: Captured, team: str) -> None:

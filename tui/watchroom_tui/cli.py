@@ -56,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None and sys.getfilesystemencoding() != "utf-8":
         # Names of files are UTF-8 in every workspace, whoever opens it: begin again in a mode that has it so.
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606  # itself
+    _replace_closed_streams()
     _never_refuse_to_print()
     with escape_terminal_output():
         try:
@@ -127,6 +128,15 @@ def _refuse(error: WatchroomError, language: Language) -> int:
     separator = "\n" if "\n" in message else " "
     print(f"watchroom: {message}{separator}{error.suggestion(language)}", file=sys.stderr)
     return REFUSED
+
+
+def _replace_closed_streams() -> None:
+    """A stream that whoever began this process has closed is one without a reader, or an empty one. Python
+    has None in its place, and a file that is opened later would get its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, open(descriptor, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _never_refuse_to_print() -> None:

@@ -94,8 +94,7 @@ def _send(args: Namespace) -> int:
 
 def is_interactive() -> bool:
     """Whether there is a person at a terminal who reads what is printed, and may answer."""
-    # A closed input or output is None.
-    return all(each is not None and each.isatty() for each in (sys.stdin, sys.stdout))
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def watch_plainly(
