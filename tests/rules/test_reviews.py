@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from merge.triples import triple
 from watchroom.merge import diff_lines, split_lines
+from watchroom.model import Json
 from watchroom.rules.proposals import parse_version, proposed_write, replace_content
 from watchroom.rules.requests import CallDecision, PendingCall
 from watchroom.rules.reviews import (
@@ -128,9 +129,7 @@ def test_of_several_calls_each_gets_its_own_decision_and_what_was_said_of_its_li
         ("x", None),
     ],
 )
-def test_a_version_is_a_whole_number_that_a_journal_can_be_asked_for(
-    given: object, taken: int | None
-) -> None:
+def test_a_version_is_a_whole_number_that_a_journal_can_be_asked_for(given: Json, taken: int | None) -> None:
     assert parse_version(given) == taken
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from watchroom.checkout.layout import CONTROL
+
 _numbers = itertools.count()
 
 
@@ -33,7 +35,8 @@ def marked_processes(marked: str) -> list[int]:
 
 class Held(NamedTuple):
     """What this process holds: its children, those too that ended and nobody waited for; and its open files,
-    each with what it is of. Other tests' leftovers may go meanwhile, so compare with ``since``."""
+    each with what it is of, but for those of workspaces, which other tests may have left to threads. Other
+    leftovers of theirs may go meanwhile, so compare with ``since``."""
 
     children: frozenset[int]
     files: frozenset[str]
@@ -61,7 +64,9 @@ def _files() -> Iterator[str]:
     for fd in os.listdir("/proc/self/fd"):
         # The folder that is listed is open itself, and gone by now.
         with contextlib.suppress(FileNotFoundError):
-            yield f"{fd} {os.readlink(f'/proc/self/fd/{fd}')}"
+            target = os.readlink(f"/proc/self/fd/{fd}")
+            if f"/{CONTROL}/" not in target:
+                yield f"{fd} {target}"
 
 
 def groups_left() -> list[Path]:

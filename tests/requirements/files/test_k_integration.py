@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -21,9 +21,9 @@ TASKS_EACH = 20
 
 
 @pytest.fixture
-def team(root: Path) -> dict[str, Toolbox]:
-    workspace = Workspace.open(root, agents=["researcher", "analyst", "writer"])
-    return {agent: workspace.tools(agent) for agent in ("researcher", "analyst", "writer")}
+def team(root: Path) -> Iterator[dict[str, Toolbox]]:
+    with Workspace.open(root, agents=["researcher", "analyst", "writer"]) as workspace:
+        yield {agent: workspace.tools(agent) for agent in ("researcher", "analyst", "writer")}
 
 
 def test_K_1_research_analysis_writing(team: dict[str, Toolbox]) -> None:
