@@ -25,6 +25,9 @@ CHOOSING: Final = (
 )
 """The actions that choose for a region, or for the whole file."""
 
+MOST_OF_MESSAGE: Final = 1000
+"""So many characters of a message are wrapped with each choice; three lines of a wide screen hold fewer."""
+
 
 class MergeTitle(LineWidget):
     def __init__(self) -> None:
@@ -44,7 +47,7 @@ class MergeTitle(LineWidget):
             separator = " · " if len(self._left) > 2 else ""
             self._left.append(Span(f"{separator}{texts(f'merge.side.{name}')}{which}", "dim"))
             if name != "base":
-                message = f" “{sanitize(row.message)}”" if row.message else ""
+                message = f" “{sanitize(row.message[:MOST_OF_MESSAGE])}”" if row.message else ""
                 author = sides.name_incoming(texts) if name == "incoming" else row.actor
                 self._left += [Span(f" {sanitize(author)}", agent_class(row.actor)), Span(message, "dim")]
         self._right = self._progress(draft, for_all=for_all)
