@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 
 from runtime.scripted import at_work, say, status_is, until
 from runtime.weather import Calls, call, calling
 from runtime.working import HELLO, SAYS, chat
 from watchroom import Workspace
+from watchroom.model import Row
 from watchroom.projections import Fold
+from watchroom.row_dispatcher import EVERY_ROW
 from watchroom.runtime import Limits, RuntimeConfig
 
 FOR_EVER = RuntimeConfig(limits=Limits(steps=None, errors=None))
@@ -37,8 +40,15 @@ async def test_a_loop_is_paused_and_goes_on_when_a_person_says_so(tmp_path: Path
         config = Path(workspace.root, ".watchroom", "config.toml")
         add_line(config, "[breaker]\nsteps = 10\n")
         workspace.check([config])
-        # Another process looks at the same rows.
-        other.dispatcher.start()
+        # Another process looks at the same rows, and lags behind.
+        may_go_on, has_seen_it = Event(), Event()
+
+        def look(row: Row) -> None:
+            may_go_on.wait(20)
+            if row.kind == "human" and row.tool == "resume_agent":
+                has_seen_it.set()
+
+        other.dispatcher.subscribe((EVERY_ROW,), look)
         circle = [calling(call("tool", f"c{turn}")) for turn in range(200)]
         agent = chat(*circle, SAYS, tools={"tool": Calls("fine")})
         async with (
@@ -50,10 +60,20 @@ async def test_a_loop_is_paused_and_goes_on_when_a_person_says_so(tmp_path: Path
             await until(lambda: needs(workspace) == [("breaker", "alice", said)])
             pauses = [row for row in workspace.journal.rows(0, limit=10_000) if row.tool == "pause_agent"]
             assert [(row.actor, row.path) for row in pauses] == [("system", "alice")]
+            circled = pauses[0].seq
             change(config, "steps = 10", "steps = 7")
             workspace.check([config])
             say(workspace, "resume_agent", agent_id="alice")
+            resumed = workspace.journal.last_seq()
+            # The circle that it sees only now was answered by the person's word. Nothing awaits until then: the
+            # session does not go on meanwhile.
+            may_go_on.set()
+            assert has_seen_it.wait(20)
             await until(lambda: "Paused: 7 steps" in str(needs(workspace)))
+            (again,) = (
+                row for row in workspace.journal.rows(circled, limit=10_000) if row.tool == "pause_agent"
+            )
+            assert int(str(again.detail["row"])) > resumed
             change(config, "steps = 7", "steps = 0")
             workspace.check([config])
             say(workspace, "resume_agent", agent_id="alice")

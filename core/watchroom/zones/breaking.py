@@ -29,7 +29,9 @@ class AgentBreaker:
             self._pause(trip)
 
     def _pause(self, trip: Trip) -> None:
-        said = next(iter(self._store.journal.topic(messages_to("session", trip.agent), limit=1)), None)
+        # Not what was said since: a person who has answered this circle is not asked again by one that lags.
+        topic = messages_to("session", trip.agent)
+        said = next(iter(self._store.journal.topic(topic, until=trip.row, limit=1)), None)
         texts = catalogue(self._store.registry.current().language)
         detail: dict[str, Json] = {BREAKER: trip.kind, "count": trip.times, "row": trip.row}
         note = Note(
