@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 from effort import IS_HUNTING
@@ -129,11 +130,16 @@ def new_database(postgres_server: Server) -> Callable[[], str]:
 
 
 @pytest.fixture
-def root(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+def root(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     folder = tmp_path / "team"
-    if request.config.getoption("--journal") == "postgres":
-        keep_journal_address(folder, request.getfixturevalue("new_database")())
-    return folder
+    if request.config.getoption("--journal") == "sqlite":
+        yield folder
+        return
+    address = request.getfixturevalue("new_database")()
+    keep_journal_address(folder, address)
+    yield folder
+    # Hundreds of them would fill the memory in which they are.
+    request.getfixturevalue("postgres_server").drop(urlsplit(address).path.removeprefix("/"))
 
 
 @pytest.fixture
