@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pytest
@@ -121,8 +122,10 @@ def test_on_another_file_system_it_stays_there_and_is_none_any_more(
     elsewhere = Path("/dev/shm")  # another file system
     if not elsewhere.is_dir() or elsewhere.stat().st_dev == tmp_path.stat().st_dev:
         pytest.skip("there is no other file system to move something to")
-    monkeypatch.setattr(team.workspace.commands, "_quarantine", str(elsewhere / f"quarantine-{os.getpid()}"))
-    result = refused(team.one, "run_command", command=f"mkdir s; cd s; {repository('.git', tmp_path / 'm')}")
+    with TemporaryDirectory(prefix="quarantine-", dir=elsewhere) as folder:
+        monkeypatch.setattr(team.workspace.commands, "_quarantine", folder)
+        made = repository(".git", tmp_path / "m")
+        result = refused(team.one, "run_command", command=f"mkdir s; cd s; {made}")
     assert result["quarantined"] == ["s/.git"]
     assert find_repositories_at(str(team.folder)) == []
     (moved,) = (team.folder / "s").iterdir()
