@@ -9,6 +9,7 @@ import time
 from random import Random
 from typing import Final
 
+import psutil
 from measure import Measure, scratch, table
 from watchroom import Toolbox, Workspace
 
@@ -18,6 +19,9 @@ EDITS: Final = 3000
 READ_EVERY: Final = 100
 """Edits after which a writer reads the text again."""
 WRITES: Final = 1000
+CROWD: Final = 200
+"""Agents of one process, each of which edits the text as it saw it some twenty edits ago."""
+CROWD_EDITS: Final = 1600
 _PATH: Final = "plan.md"
 
 
@@ -48,7 +52,39 @@ def measure(processes: int = PROCESSES, edits: int = EDITS) -> list[Measure]:
             f"an edit of a document, {processes} processes", many * 1e3, "ms", remark="wall time ÷ edits"
         ),
         Measure(f"an edit, {processes} processes ÷ 1 process", many / one, "×"),
+        *_crowded(),
         Measure("verify afterwards", verified, "s", remark=f"{total + edits:,} edits in two documents"),
+    ]
+
+
+def _crowded() -> list[Measure]:
+    """What an edit costs where its writer has not seen what many others wrote, early on and later."""
+    random, costs = Random(3), list[float]()
+    with scratch() as folder, Workspace.open(folder, agents=[f"agent{n}" for n in range(CROWD)]) as workspace:
+        tools = [workspace.tools(f"agent{n}") for n in range(CROWD)]
+        _call(tools[0], "realtime_create_document", doc_id="crowd", schema={"body": "rga"})
+        waiting: list[tuple[Toolbox, int]] = []
+        before = psutil.Process().memory_info().rss
+        while len(costs) < CROWD_EDITS:
+            reader = random.choice(tools)
+            text = str(_call(reader, "realtime_get_field", doc_id="crowd", field_name="body")["value"])
+            waiting.append((reader, len(text)))
+            if len(waiting) > CROWD // 10:
+                writer, length = waiting.pop(random.randrange(len(waiting)))
+                edit = {"position": random.randint(0, length), "text": f"line {len(costs)}\n"}
+                began = time.process_time()
+                on = {"doc_id": "crowd", "field_name": "body"}
+                _call(writer, "realtime_edit_text", **on, operation="insert", args=edit)
+                costs.append(time.process_time() - began)
+        grown = psutil.Process().memory_info().rss - before
+    early, late = (sum(part) / len(part) for part in (costs[: CROWD_EDITS // 4], costs[-CROWD_EDITS // 4 :]))
+    name = f"an edit of a text that {CROWD} agents of a process edit"
+    return [
+        Measure(
+            name, late * 1e3, "ms", remark="processor time, as its writer saw the text some edits before"
+        ),
+        Measure(f"{name}, the last ÷ the first quarter", late / early, "×", 1.5),
+        Measure(f"memory after {CROWD_EDITS:,} such edits", grown / 2**20, "MB"),
     ]
 
 

@@ -134,7 +134,6 @@ def evidence(document: Document) -> str:
             held[name] = [
                 text.value,
                 text.version_vector(),
-                text.frontiers().hex(),
                 text.runs(),
                 text.state()["by"],
             ]

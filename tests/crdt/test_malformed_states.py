@@ -160,45 +160,6 @@ def test_a_state_at_its_bounds_is_merged(kind: FieldType, state: Json, value: Js
     assert document.values() == {"field": value}
 
 
-def test_the_moments_of_a_text_are_those_that_it_had() -> None:
-    text, twin = Text(), Text()
-    twin.merge(text.insert(0, "one", "alice#1").delta)
-    delta = twin.insert(3, "two", "bob#2").delta
-    text.insert(0, "x" * 100, "alice#1")
-    text.merge(delta)
-    assert text.copy(b"\x02\x01\xcc\x01\x02\x04").value == text.value
-    assert text.copy(b"\x01\x01\x04").value == "one"
-    assert text.copy(b"\x01\x02\x02").value == "onetw"
-    assert text.copy(b"\x00").value == ""
-
-
-@pytest.mark.parametrize(
-    "moment",
-    [
-        b"",
-        b"\x80",
-        b"\x01",
-        b"\x01\x01",
-        b"\x01\x01\x84",
-        b"\x01\x01\x04\x01",
-        b"\x01\x01\x04\x02\x04",
-        b"\x02\x01\x04",
-        b"\x02\x01\x04\x01\x04",
-        # A number below 0, one more than there are, and a writer who wrote nothing.
-        b"\x01\x01\x01",
-        b"\x01\x01\x06",
-        b"\x01\x03\x00",
-    ],
-    ids=bytes.hex,
-)
-def test_what_is_no_moment_of_a_text_is_refused(moment: bytes) -> None:
-    text = Text()
-    text.insert(0, "one", "alice#1")
-    with pytest.raises(InvalidState):
-        text.copy(moment)
-    assert text.copy().value == "one"
-
-
 @pytest.mark.parametrize(
     ("state", "is_natural"),
     [

@@ -198,16 +198,6 @@ def test_two_names_for_one_writer_come_out_the_same_everywhere(liar_is_first: bo
     assert [run.agent for run in text.runs()] == ["bob"]
 
 
-def test_an_edit_counts_from_the_moment_that_its_writer_saw() -> None:
-    text = Text()
-    text.insert(0, "AC", ALICE)
-    seen = text.frontiers()
-    text.insert(0, "zzz", BOB)
-    branch = text.copy(seen)
-    text.merge(branch.insert(1, "B", ALICE).delta)
-    assert text.value == "zzzABC"
-
-
 def test_a_paste_of_a_megabyte_is_one_edit() -> None:
     text, other = Text(), Text()
     other.merge(text.insert(0, "áé🙂\n" * 300_000, ALICE).delta)

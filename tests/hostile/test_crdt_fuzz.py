@@ -5,20 +5,19 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import pytest
 from effort import rounds
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from reliability.fuzzing.documents import Documents
 from reliability.fuzzing.engine import fuzz
 from replicating import ALL, Edit, evidence, fields, new_document, perform, restarted
 from watchroom import Json
-from watchroom.crdt import Document, FieldType, Text
+from watchroom.crdt import Document, FieldType
 from watchroom.crdt.checkpoint import Checkpoint, is_checkpoint_of, parse_checkpoint, render_checkpoint
 from watchroom.crdt.errors import FieldNotFound, InvalidSchema, InvalidState
 from watchroom.errors import NotText
@@ -116,21 +115,6 @@ def test_a_state_that_is_nested_without_end_is_refused(schema: Schema) -> None:
         with pytest.raises(InvalidState):
             document.merge({name: state})
     assert evidence(document) == before
-
-
-@settings(max_examples=rounds(100, 200))
-@given(
-    moment=st.binary(max_size=12) | st.lists(st.sampled_from(b"\0\1\2\3\x08\x1e\x7f\x80\xa1\xff")).map(bytes)
-)
-@example(moment=b"\3\xa1\1\2\xa1\1\x5f\x1e\xff\xff\xff\xff\x0f")
-def test_a_moment_is_refused_or_shows_what_was(moment: bytes) -> None:
-    text = Text()
-    text.insert(0, "hello", ALICE)
-    before = text.state()
-    with suppress(InvalidState):
-        assert "hello".startswith(text.copy(moment).value)
-    assert text.state() == before
-    assert text.insert(0, "x", ALICE).position == 0
 
 
 @settings(max_examples=rounds(100, 200))

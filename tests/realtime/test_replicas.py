@@ -106,9 +106,46 @@ def test_each_of_many_writers_edits_the_text_as_it_last_saw_it(workspace: Worksp
     assert (found[:4], found[-2:]) == (">>>A", "|Z")
 
 
-def test_the_toolboxes_of_an_agent_write_by_one_replica_unless_one_has_not_seen_what_another_wrote(
-    workspace: Workspace, alice: Toolbox
+def test_an_edit_builds_on_all_that_was_written_before_it_also_where_its_writer_had_not_seen_that(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
+    """What edits that do not know of each other cost grows with the number of writers."""
+    create(alice, body="rga")
+    for agent in (alice, bob):
+        get(agent, "body")
+    for turn in range(3):
+        edit(alice, "insert", position=turn, text="a")
+        edit(bob, "insert", position=turn, text="b")
+    rows = workspace.journal.versions("realtime", "doc1", after=1)
+    for missing in range(len(rows)):
+        replica = Document({"body": "rga"})
+        replica.merge_all([json.loads(content or "") for _, content in rows[:missing]])
+        before = replica.values()
+        replica.merge_all([json.loads(content or "") for _, content in rows[missing + 1 :]])
+        assert replica.values() == before
+
+
+def test_what_an_agent_deleted_of_what_others_had_deleted_counts_in_its_next_process(
+    root: Path, alice: Toolbox
+) -> None:
+    create(alice, body="rga")
+    edit(alice, "insert", position=0, text="one two three")
+    call(root, "bob", "realtime_get_field", doc_id="doc1", field_name="body")
+    edit(alice, "replace", **{"from": 4, "to": 7, "text": "2"})
+
+    def edit_as_bob(operation: str, **args: object) -> dict[str, Any]:
+        on = {"doc_id": "doc1", "field_name": "body"}
+        return call(root, "bob", "realtime_edit_text", **on, operation=operation, args=args)
+
+    # "one three" for bob, then "one three!", then "ONE three!".
+    assert edit_as_bob("delete", **{"from": 4, "to": 8})["length"] == 9
+    assert get(alice, "body") == "one 2three"
+    assert edit_as_bob("insert", position=9, text="!")["length"] == 10
+    assert edit_as_bob("replace", **{"from": 0, "to": 3, "text": "ONE"})["length"] == 10
+    assert get(alice, "body") == "ONE 2three!"
+
+
+def test_the_toolboxes_of_an_agent_write_by_one_replica(workspace: Workspace, alice: Toolbox) -> None:
     create(alice, body="rga")
     for piece in "abc":
         toolbox = workspace.tools("alice")
@@ -118,12 +155,11 @@ def test_the_toolboxes_of_an_agent_write_by_one_replica_unless_one_has_not_seen_
     for toolbox in (first, second):
         assert get(toolbox, "body") == "cba"
     edit(first, "insert", position=0, text="<")
-    assert len(replicas_of(workspace)) == 1
     edit(second, "insert", position=3, text=">")
     edit(first, "insert", position=1, text="1")
     edit(second, "insert", position=3, text="2")
     assert get(first, "body") == get(second, "body") == "<1cba2>"
-    assert len(replicas_of(workspace)) == 2
+    assert len(replicas_of(workspace)) == 1
     assert workspace.realtime.open_replica("doc1").document.values() == {"body": "<1cba2>"}
 
 

@@ -172,7 +172,7 @@ def _evidence(document: Document) -> str:
     """All that a document holds. The bytes of a text's history may differ where it is the same: what counts
     is what it says, who wrote it, and which operations are known."""
     text = document.text("body")
-    held: list[object] = [text.value, text.version_vector(), text.frontiers().hex(), text.runs()]
+    held: list[object] = [text.value, text.version_vector(), text.runs()]
     held += [document.field(name).state() for name in document.schema if name != "body"]
     return json.dumps([document.values(), held], sort_keys=True)
 

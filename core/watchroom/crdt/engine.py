@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from loro import ID, CounterSpan, ExportMode, Frontiers, IdSpan, LoroDoc, LoroText, Side, VersionVector
 
+from watchroom.crdt.alignment import TextStep
 from watchroom.crdt.errors import InvalidState
 from watchroom.crdt.state_checks import invalid_state
 
@@ -152,22 +153,29 @@ class Engine:
             for batch in _split_batches(updates, self._document.oplog_frontiers):
                 self._document.import_batch(batch)
 
-    def merge_observed(self, update: bytes) -> MergedOperations:
-        """Merge ``update`` as `merge_update`, and tell what it did."""
-        document, events = self._document, list[Any]()
-        before = document.oplog_vv
+    @contextmanager
+    def observe(self) -> Iterator[list[TextStep]]:
+        """A list that has what merging did to the text once the context ends, one step after the other."""
         # Loro has no types for what it tells of a change.
+        events, steps = list[Any](), list[TextStep]()
         subscription = self._text.subscribe(events.append)
         try:
-            self.merge_update(update)
+            yield steps
         finally:
             if subscription is not None:
                 subscription.unsubscribe()
-        inserted: list[tuple[int, int]] = []
-        for event in events:
-            for change in event.events:
-                inserted += _insertions(change.diff.diff)
-        return MergedOperations(inserted, _deletions(document.export_json_updates(before, document.oplog_vv)))
+            for event in events:
+                for change in event.events:
+                    steps += _text_steps(change.diff.diff)
+
+    def merge_observed(self, update: bytes) -> MergedOperations:
+        """Merge ``update`` as `merge_update`, and tell what it did."""
+        before = self._document.oplog_vv
+        with self.observe() as steps:
+            self.merge_update(update)
+        inserted = [(step.position, step.inserted) for step in steps if step.inserted]
+        exported = self._document.export_json_updates(before, self._document.oplog_vv)
+        return MergedOperations(inserted, _deletions(exported))
 
     def operations_at(self, start: int, count: int) -> list[tuple[_Operation, int]]:
         """The operations that wrote the ``count`` characters from ``start`` on: the first of each run of
@@ -216,15 +224,6 @@ class Engine:
         """For each peer how many of its operations are known."""
         return {peer: end for peer, (_, end) in self._document.oplog_vv.to_spans().inner().items()}
 
-    def count_of(self, peer: int) -> int:
-        """How many operations of ``peer`` are known."""
-        last = self._document.oplog_vv.get_last(peer)
-        return 0 if last is None else last + 1
-
-    def frontiers(self) -> bytes:
-        """The operations that the text holds, encoded (Loro frontiers)."""
-        return self._document.state_frontiers.encode()
-
     def restore(self, known: Mapping[int, int]) -> Engine:
         """A new engine with the text of the time when so many operations of each peer were ``known``.
 
@@ -236,34 +235,14 @@ class Engine:
             past.merge_update(self._document.export(ExportMode.UpdatesInRange(spans)))
         return past
 
-    def fork(self, moment: bytes | None = None) -> Engine:
-        """A new engine with the same text and waiting updates, or with the text at ``moment`` (a result of
-        `frontiers`). Raises `InvalidState` where the text never had that moment."""
-        if moment is None or moment == self.frontiers():
-            # Not Loro's own fork: the first edit of a text that came with a snapshot takes a second at 10 MB.
-            twin = self.restore(self.version_vector())
-            waiting = self.pending_updates()
-            if waiting:
-                twin.merge_update(waiting)
-            return twin
-        with _translate_errors():
-            vector = self._document.frontiers_to_vv(self._frontiers(moment))
-        if vector is None:
-            raise invalid_state("text")
-        return self.restore({peer: end for peer, (_, end) in vector.to_spans().inner().items()})
-
-    def _frontiers(self, moment: bytes) -> Frontiers:
-        """Those of a moment of this text: others may make Loro panic, and the document unusable. Raises
-        `InvalidState`."""
-        if not self.has_reached(moment):
-            raise invalid_state("text")
-        return Frontiers.from_ids([ID(peer, last) for peer, last in _decode_frontiers(moment).items()])
-
-    def has_reached(self, moment: bytes) -> bool:
-        """Whether the text holds the operations of ``moment``, a result of `frontiers`. Raises `InvalidState`
-        where it is none."""
-        known = self.version_vector()
-        return all(0 <= last < known.get(peer, 0) for peer, last in _decode_frontiers(moment).items())
+    def fork(self) -> Engine:
+        """A new engine with the same text and waiting updates."""
+        # Not Loro's own fork: the first edit of a text that came with a snapshot takes a second at 10 MB.
+        twin = self.restore(self.version_vector())
+        waiting = self.pending_updates()
+        if waiting:
+            twin.merge_update(waiting)
+        return twin
 
     def holds_plain_text(self) -> bool:
         """Whether it contains one text and nothing else: no other containers, no formatting."""
@@ -280,15 +259,17 @@ def parse_version_ends(update: bytes) -> dict[int, int]:
     return {peer: last for peer, (_, last) in end.to_spans().inner().items()}
 
 
-def _insertions(steps: Sequence[Any]) -> Iterator[tuple[int, int]]:
-    """Where the ``steps`` of a change insert, in the text afterwards, and how many characters."""
+def _text_steps(changes: Sequence[Any]) -> Iterator[TextStep]:
+    """The steps, one after the other, that the engine's ``changes`` from a text's beginning on are."""
     position = 0
-    for step in steps:
-        if hasattr(step, "insert"):
-            yield position, len(step.insert)
-            position += len(step.insert)
-        elif hasattr(step, "retain"):
-            position += step.retain
+    for change in changes:
+        if hasattr(change, "insert"):
+            yield TextStep(position, 0, len(change.insert))
+            position += len(change.insert)
+        elif hasattr(change, "delete"):
+            yield TextStep(position, change.delete, 0)
+        else:
+            position += change.retain
 
 
 def _deletions(exported: str) -> list[tuple[_Operation, int]]:
@@ -371,8 +352,8 @@ def _split_batches(updates: Sequence[bytes], newest: Frontiers) -> Iterator[Sequ
 
 
 def _decode_frontiers(moment: bytes) -> dict[int, int]:
-    """The last operation of each peer in a moment as Loro encodes it: how many there are, and for each its
-    peer and its signed number; seven bits a byte, the lowest first. Raises `InvalidState`."""
+    """The last operation of each peer in ``moment``, frontiers as Loro encodes them: how many there are, and
+    for each its peer and its signed number; seven bits a byte, the lowest first."""
     numbers: list[int] = []
     number = shift = 0
     for byte in moment:
@@ -381,8 +362,5 @@ def _decode_frontiers(moment: bytes) -> dict[int, int]:
         if byte < 0x80:
             numbers.append(number)
             number = shift = 0
-    count, pairs = numbers[0] if numbers else 0, numbers[1:]
-    ends = {peer: last >> 1 ^ -(last & 1) for peer, last in zip(pairs[::2], pairs[1::2], strict=False)}
-    if shift or len(pairs) != 2 * count or len(ends) != count or not numbers:
-        raise invalid_state("text")
-    return ends
+    peers, ends = numbers[1::2], numbers[2::2]
+    return {peer: last >> 1 ^ -(last & 1) for peer, last in zip(peers, ends, strict=True)}

@@ -6,11 +6,13 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import groupby
 from typing import Final, NamedTuple
 
+from watchroom.crdt.alignment import Placement, TextStep
 from watchroom.crdt.clock import SEPARATOR, agent_of
 from watchroom.crdt.engine import Engine, MergedOperations
 from watchroom.crdt.state_checks import (
@@ -59,9 +61,10 @@ class Text:
     first needed: until then the text is the one that was given with it.
     """
 
-    __slots__ = ("_engine", "_packed", "_replicas", "_value")
+    __slots__ = ("_engine", "_observer", "_packed", "_replicas", "_value")
 
     def __init__(self) -> None:
+        self._observer: Callable[[Sequence[TextStep]], None] | None = None
         self._engine: Engine | None = Engine()
         self._packed: Mapping[str, Json] = {}
         self._value = ""
@@ -105,22 +108,55 @@ class Text:
         return self._edit(start, stop, text, replica)
 
     def _edit(self, start: int, stop: int, inserted: str, replica: str) -> TextEdit:
-        engine = self._load_engine()
-        size = engine.size + utf8_size(inserted)
-        length = len(engine)
+        length = len(self._load_engine())
         start = min(max(start, 0), length)
         deleted = min(max(stop, start), length) - start
+        delta = self.edit_at(Placement(start, [(start, deleted)] if deleted else []), inserted, replica)
+        return TextEdit(start, deleted, len(inserted), delta)
+
+    def edit_at(self, place: Placement, inserted: str, replica: str) -> Mapping[str, Json] | None:
+        """Replace what ``place`` names by ``inserted`` as ``replica``. Returns the delta for other replicas,
+        None where nothing changed. Raises `NotText`, `TooLarge`; then nothing has."""
+        engine = self._load_engine()
+        size = engine.size + utf8_size(inserted)
         if size > MAX_TEXT_BYTES:
-            size -= len(engine.text()[start : start + deleted].encode())
+            value = engine.text()
+            size -= sum(len(value[start : start + count].encode()) for start, count in place.spans)
             if size > MAX_TEXT_BYTES:
                 raise TooLarge(size=size, limit=MAX_TEXT_BYTES)
-        if not deleted and not inserted:
-            return TextEdit(start, 0, 0, None)
+        first = place.spans[0][1] if place.spans else 0
+        steps = [(start, count, "") for start, count in reversed(place.spans[1:])]
+        if first or inserted:
+            steps.append((place.position, first, inserted))
+        if not steps:
+            return None
         peer = _peer_number(replica)
-        update = engine.edit(start, deleted, inserted, peer)
+        update = engine.edit_all(steps, peer) if len(steps) > 1 else engine.edit(*steps[0], peer)
         self._replicas[peer] = replica
-        ops = binascii.b2a_base64(update, newline=False).decode()
-        return TextEdit(start, deleted, len(inserted), {"ops": ops, "by": replica})
+        if self._observer is not None:
+            self._observer([TextStep(position, count, len(text)) for position, count, text in steps])
+        return {"ops": binascii.b2a_base64(update, newline=False).decode(), "by": replica}
+
+    def observe(self, observer: Callable[[Sequence[TextStep]], None]) -> None:
+        """Have ``observer`` told what each edit and each merge from now on does to the text, one step after
+        the other. A copy has no observer."""
+        self._observer = observer
+
+    @contextmanager
+    def _observed(self) -> Iterator[Engine]:
+        """The engine, of which the observer is told what was done to it, also where that raises: some of
+        several updates may have been merged."""
+        engine = self._load_engine()
+        if self._observer is None:
+            yield engine
+            return
+        steps: Sequence[TextStep] = []
+        try:
+            with engine.observe() as steps:
+                yield engine
+        finally:
+            if steps:
+                self._observer(steps)
 
     def merge(self, state: Json) -> None:
         """Merge ``state``, another replica's state or delta. Raises `InvalidState`; then nothing has
@@ -129,7 +165,8 @@ class Text:
         if found.keys() == _DELTA:
             update, by = _decode_base64(found["ops"]), _check_name(found["by"])
             peer = _peer_number(by)
-            self._load_engine().merge_update(update)
+            with self._observed() as engine:
+                engine.merge_update(update)
             if by > self._replicas.get(peer, ""):
                 self._replicas[peer] = by
         else:
@@ -139,12 +176,15 @@ class Text:
                 _decompress(found["history"], _MOST_HISTORY),
                 _decode_base64(found.get("waiting", "")),
             )
-            # In a fork where it takes two steps: the second may be refused when the first is done.
-            engine = self._load_engine().fork() if waiting else self._load_engine()
-            engine.merge_update(update)
+            # First in a fork where it takes two steps: the second may be refused when the first is done.
             if waiting:
-                engine.merge_update(waiting)
-            self._engine = engine
+                fork = self._load_engine().fork()
+                fork.merge_update(update)
+                fork.merge_update(waiting)
+            with self._observed() as engine:
+                engine.merge_update(update)
+                if waiting:
+                    engine.merge_update(waiting)
             for peer, by in replicas.items():
                 # Two names for one peer: a lie, or a mistake. Whichever comes first, all replicas agree.
                 self._replicas[peer] = max(by, self._replicas.get(peer, ""))
@@ -176,7 +216,8 @@ class Text:
         found = [check_fields(each, "shape", _DELTA, frozenset()) for each in deltas]
         names = [_check_name(each["by"]) for each in found]
         peers = [_peer_number(name) for name in names]
-        self._load_engine().merge_updates([_decode_base64(each["ops"]) for each in found])
+        with self._observed() as engine:
+            engine.merge_updates([_decode_base64(each["ops"]) for each in found])
         for peer, by in zip(peers, names, strict=True):
             self._replicas[peer] = max(by, self._replicas.get(peer, ""))
 
@@ -218,10 +259,6 @@ class Text:
         known = self._load_engine().version_vector()
         return {self._name_of(peer): (count,) for peer, count in known.items()}
 
-    def count_of(self, replica: str) -> int:
-        """How many operations of ``replica`` are known."""
-        return self._load_engine().count_of(_peer_number(replica))
-
     @property
     def writers(self) -> frozenset[str]:
         """The names of all replicas that wrote the text."""
@@ -240,15 +277,6 @@ class Text:
         pasts = [engine.restore(common) for engine in (mine, theirs)]
         return pasts[0].text() == pasts[1].text() and not any(past.pending_updates() for past in pasts)
 
-    def frontiers(self) -> bytes:
-        """The operations that the text holds, encoded: replicas at one moment have equal texts."""
-        return self._load_engine().frontiers()
-
-    def has_reached(self, moment: bytes) -> bool:
-        """Whether it holds the operations of ``moment``, a result of `frontiers` of this or another replica.
-        Raises `InvalidState` where it is none."""
-        return self._load_engine().has_reached(moment)
-
     def restore(self, known: Mapping[int, int]) -> Text:
         """The text of the time when so many operations of each peer were ``known``. Raises `InvalidState`."""
         past = Text()
@@ -256,15 +284,14 @@ class Text:
         past._engine = self._load_engine().restore(known)
         return past
 
-    def copy(self, moment: bytes | None = None) -> Text:
-        """A replica equal to this one, or to what it was at ``moment`` (a result of `frontiers`). Raises
-        `InvalidState` for a moment that it never had."""
+    def copy(self) -> Text:
+        """A replica equal to this one."""
         twin = Text()
         twin._replicas = dict(self._replicas)
-        if self._engine is None and moment is None:
+        if self._engine is None:
             twin._engine, twin._packed, twin._value = None, self._packed, self._value
         else:
-            twin._engine = self._load_engine().fork(moment)
+            twin._engine = self._engine.fork()
         return twin
 
     def holds_plain_text(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar, cast
 
 from pydantic import Field, JsonValue
 
-from watchroom.crdt import Document, LWWRegister, Text, TextEdit, agent_of
+from watchroom.crdt import Document, LWWRegister, Text, agent_of
 from watchroom.errors import InvalidArguments, ValueTooLarge
 from watchroom.model import MAX_TEXT_BYTES, Json, Row, timestamp
 from watchroom.toolbox.context import ToolContext
@@ -204,11 +204,8 @@ def realtime_edit_text(context: ToolContext, params: EditTextParams) -> EditText
             raise InvalidArguments(tool="realtime_edit_text", problems=problem)
     text = "" if params.operation == "delete" else _required(context, where.text, "args.text")
 
-    def edit(field: Text, replica: str) -> TextEdit:
-        return field.replace(start, stop, text, replica)
-
     with context.zones.realtime.edit_document(context.view, params.doc_id, "realtime_edit_text") as editor:
-        done = editor.edit_text(params.field_name, params.operation, edit)
+        done = editor.edit_text(params.field_name, params.operation, start, stop, text)
         version = editor.newest.version or 0
     return EditTextResult(
         doc_id=params.doc_id,

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from watchroom import validation
 from watchroom.checkout.document_replica import BY, ZONE
-from watchroom.crdt import Document, Field, LWWMap, LWWRegister, Stamp, Text, TextEdit
+from watchroom.crdt import Document, LWWMap, LWWRegister, Stamp, TextEdit
 from watchroom.crdt.errors import WrongFieldType
 from watchroom.model import UNCHECKED, Json, Note, Row, Write
-from watchroom.zones.realtime.field_history import restore_seen_field
-from watchroom.zones.realtime.live_replica import LiveReplica
-from watchroom.zones.realtime.replica_view import ReplicaNames, ReplicaView, make_replica
+from watchroom.zones.realtime.field_history import (
+    ADDED,
+    AT,
+    REMOVED,
+    restore_seen_field,
+    restore_text_view,
+)
+from watchroom.zones.realtime.live_replica import LiveReplica, TextView
+from watchroom.zones.realtime.replica_view import ReplicaNames, ReplicaView
 from watchroom.zones.store import Store
 
 _SHOWN: Final = 200
@@ -44,7 +50,7 @@ class DocumentEditor:
         self._store = store
         self._live = live
         self._view = view
-        self._replica = view.own_replica or names.name_of(view.actor)
+        self._replica = names.name_of(view.actor)
         self._tool = tool
         self.has_written = False
         self.has_failed = False
@@ -60,23 +66,18 @@ class DocumentEditor:
         """The row of the newest version."""
         return self._live.newest
 
-    def edit_text(self, field: str, op: str, edit: Callable[[Text, str], TextEdit]) -> EditedText:
-        """Apply ``edit`` (a function of the text and the replica's name), which is called ``op`` in the row,
-        to the text ``field``; positions refer to the text as the actor last saw it.
+    def edit_text(self, field: str, op: str, start: int, stop: int, inserted: str) -> EditedText:
+        """Replace the characters from ``start`` up to ``stop`` (excluded) of the text ``field`` by
+        ``inserted``, which is called ``op`` in the row; positions refer to the text as the actor last saw it,
+        and are clamped to it.
 
-        What others have written since is not merged for that: of concurrent edits, each that is merged alone
-        costs a walk through the history."""
+        The edit builds on all that others wrote: edits that do not know of each other cost every replica
+        memory and time that grow with the number of writers."""
+        self._live.catch_up()
         text = self.document.text(field)
-        if not self._view.has_seen(self._live.name, field):
-            self._live.catch_up()
-            self._restore_view(field)
-        moment = self._view.seen_moment(self._live.name, field)
-        mine = text if moment is None else self._live.text_at(field, moment, self._replica)
-        if not self._live.may_write(field, mine, self._replica):
-            self._replica = self._view.own_replica = make_replica(self._view.actor)
-        was_behind = mine is not text or self._live.has_unmerged_writes(field, self._replica)
-        done = edit(mine, self._replica)
-        self._live.record_edit(field, mine, self._replica)
+        mine = self._known_text(field)
+        was_behind = mine.is_behind
+        done = mine.edit(text, start, stop, inserted, self._replica)
         # Not after the commit: what other processes wrote meanwhile is then in a text that is the live one.
         length = len(mine)
         row = None
@@ -85,9 +86,19 @@ class DocumentEditor:
                 Note(self._view.actor, self._tool, ZONE, f"{self._live.name}/{field}", detail={"op": op})
             )
         else:
-            facts: dict[str, Json] = {"at": done.position, "added": done.inserted, "removed": done.deleted}
-            row = self._commit(field, mine, done.delta, {"op": op, **facts})
+            facts: dict[str, Json] = {AT: done.position, ADDED: done.inserted, REMOVED: done.deleted}
+            row = self._commit(field, done.delta, {"op": op, **facts})
         return EditedText(row, done, length, was_behind)
+
+    def _known_text(self, field: str) -> TextView:
+        """The text ``field`` as the actor knows it, of which it has been told all that others wrote."""
+        live, view = self._live, self._view
+        known = view.text_as_seen(live.name, field)
+        if known is None or not live.is_current(field, known):
+            known = restore_text_view(self._store.journal, live, view.actor, field)
+            view.restore_seen(live.name, field, known)
+        known.catch_up()
+        return known
 
     def set(self, field: str, value: Json) -> Row:
         """Set the register ``field`` to ``value``; or replace a map by it, of which only what the writer
@@ -96,7 +107,7 @@ class DocumentEditor:
         found = self.document.field(field)
         if isinstance(found, LWWRegister):
             delta = found.set(value, self._stamp())
-            return self._commit(field, found, delta, {"op": "set", "value": _preview(value)})
+            return self._commit(field, delta, {"op": "set", "value": _preview(value)})
         if isinstance(found, LWWMap) and isinstance(value, Mapping):
             for key in value:
                 validation.check_map_key(key)
@@ -107,7 +118,7 @@ class DocumentEditor:
                 seen = LWWMap()
                 self._view.restore_seen(self._live.name, field, seen)
             delta = found.replace(value, self._stamp(), seen)
-            return self._commit(field, found, delta, {"op": "replace", "keys": [*delta][:50]})
+            return self._commit(field, delta, {"op": "replace", "keys": [*delta][:50]})
         kind = self.document.schema[field]
         if isinstance(found, LWWMap):
             raise WrongFieldType(field=field, type=kind, wanted="lww_register (a map takes an object)")
@@ -119,7 +130,7 @@ class DocumentEditor:
         found = self.document.map(field)
         validation.check_map_key(key)
         delta = found.set(key, value, self._stamp())
-        return self._commit(field, found, delta, {"op": "set", "key": key[:_SHOWN], "value": _preview(value)})
+        return self._commit(field, delta, {"op": "set", "key": key[:_SHOWN], "value": _preview(value)})
 
     def remove_key(self, field: str, key: str) -> Row:
         """Remove ``key``, present or not, from the map ``field``; returns the row."""
@@ -127,14 +138,14 @@ class DocumentEditor:
         found = self.document.map(field)
         validation.check_map_key(key)
         delta = found.remove(key, self._stamp())
-        return self._commit(field, found, delta, {"op": "remove", "key": key[:_SHOWN]})
+        return self._commit(field, delta, {"op": "remove", "key": key[:_SHOWN]})
 
     def add(self, field: str, element: str) -> Row:
         """Add ``element`` to the set ``field``; returns the row."""
         self._live.catch_up()
         found = self.document.set(field)
         delta = found.add(element, self._replica)
-        return self._commit(field, found, delta, {"op": "add", "element": element[:_SHOWN]})
+        return self._commit(field, delta, {"op": "add", "element": element[:_SHOWN]})
 
     def remove(self, field: str, element: str) -> Row:
         """Remove what the writer has seen of ``element`` from the set ``field``: an addition that it did not
@@ -143,7 +154,7 @@ class DocumentEditor:
         found = self.document.set(field)
         self._restore_view(field)
         delta = found.remove(element, self._view.set_as_seen(self._live.name, field))
-        return self._commit(field, found, delta, {"op": "remove", "element": element[:_SHOWN]})
+        return self._commit(field, delta, {"op": "remove", "element": element[:_SHOWN]})
 
     def count(self, field: str, amount: int) -> Row:
         """Add ``amount``, which may be negative, to the counter ``field``; returns the row."""
@@ -152,7 +163,7 @@ class DocumentEditor:
         op = "increment" if amount >= 0 else "decrement"
         count = found.increment if amount >= 0 else found.decrement
         delta = count(abs(amount), self._replica)
-        return self._commit(field, found, delta, {"op": op, "amount": abs(amount)})
+        return self._commit(field, delta, {"op": op, "amount": abs(amount)})
 
     def _stamp(self) -> Stamp:
         return self.document.stamp(self._replica, self._store.journal.now() // 1_000_000)
@@ -164,9 +175,7 @@ class DocumentEditor:
             if seen is not None:
                 self._view.restore_seen(self._live.name, field, seen)
 
-    def _commit(
-        self, field: str, edited: Field, delta: Mapping[str, Json], detail: Mapping[str, Json]
-    ) -> Row:
+    def _commit(self, field: str, delta: Mapping[str, Json], detail: Mapping[str, Json]) -> Row:
         live, view = self._live, self._view
         draft = Write(
             view.actor,
@@ -183,8 +192,8 @@ class DocumentEditor:
             self.has_failed = True
             raise
         self.has_written = True
-        view.record_write(live.name, field, edited, delta)
-        if edited is live.document.field(field) and row.version == live.version + 1:
+        view.record_write(live.name, field, delta)
+        if row.version == live.version + 1:
             live.record_row(row)
         return row
 

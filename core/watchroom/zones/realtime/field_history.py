@@ -4,18 +4,18 @@ what."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from watchroom.checkout.document_replica import ZONE, parse_object, unreadable_version
-from watchroom.crdt import Document, LWWMap, ORSet, Text
+from watchroom.crdt import Document, LWWMap, ORSet
+from watchroom.crdt.alignment import TextAlignment, TextStep
 from watchroom.crdt.errors import InvalidState
 from watchroom.crdt.remote_state import Claim, Writers, collect_claims
 from watchroom.journal import Journal
-from watchroom.model import Row
-from watchroom.zones.realtime.live_replica import LiveReplica, changed_fields
-from watchroom.zones.realtime.replica_view import Seen
+from watchroom.model import Json, Row
+from watchroom.zones.realtime.live_replica import LiveReplica, TextView, changed_fields
 
 READ: Final = (
     "realtime_get_field",
@@ -23,30 +23,91 @@ READ: Final = (
     "realtime_edit_set",
 )
 """The tools that show a field."""
+AT: Final = "at"
+ADDED: Final = "added"
+REMOVED: Final = "removed"
+"""In the detail of a text's row: where its writer edited the text as it knew it, and how many characters."""
 _CHUNK: Final = 1000
 
 
-def restore_seen_field(journal: Journal, live: LiveReplica, actor: str, field: str) -> Seen | None:
-    """The ``field`` of ``live`` as ``actor`` last saw it, with its own writes since, from the rows in
-    ``journal``: of a text the moment; None where it saw all, or never looked. Costs a pass over the
-    document's versions, if others wrote to the field meanwhile."""
+def restore_seen_field(journal: Journal, live: LiveReplica, actor: str, field: str) -> ORSet | LWWMap | None:
+    """The set or map ``field`` of ``live`` as ``actor`` last saw it, with its own writes since, from the rows
+    in ``journal``; None where it saw all, or never looked. Costs a pass over the document's versions, if
+    others wrote to the field meanwhile."""
     version = _find_last_seen(journal, live.name, actor, field)
     if version is None or not _others_wrote(journal, live, actor, field, version):
         return None
     document = Document({field: live.document.schema[field]})
     deltas = (
-        parse_object(row, content)
-        for row, content in _iterate_versions(journal, live, 1, live.version)
+        delta
+        for row, delta in _iterate_deltas(journal, live, field, 1, live.version)
         if (row.version or 0) <= version or row.actor == actor
     )
-    of_field = ({field: delta[field]} for delta in deltas if field in delta)
-    while batch := [*islice(of_field, _CHUNK)]:
-        document.merge_all(batch)
+    _merge_batches(document, deltas)
     past = document.field(field)
-    # What it wrote may build on what it had seen without a row to tell: then it knows all.
-    if isinstance(past, Text):
-        return past.frontiers() if past.is_whole else None
     return past if isinstance(past, (ORSet, LWWMap)) else None
+
+
+def restore_text_view(journal: Journal, live: LiveReplica, actor: str, field: str) -> TextView:
+    """The text ``field`` of ``live``, which has caught up, as ``actor`` last saw it, with its own edits
+    since, from the rows in ``journal``: as it is, where it saw all or never looked. Costs as
+    `restore_seen_field`. Raises `JournalError`."""
+    view = live.view_text(field)
+    version = _find_last_seen(journal, live.name, actor, field)
+    if version is None or not _others_wrote(journal, live, actor, field, version):
+        return view
+    document = Document({field: live.document.schema[field]})
+    _merge_batches(document, (delta for _, delta in _iterate_deltas(journal, live, field, 1, version)))
+    text = document.text(field)
+    alignment, steps = TextAlignment(len(text)), list[TextStep]()
+    text.observe(steps.extend)
+    for row, delta in _iterate_deltas(journal, live, field, version, live.version):
+        text.merge(delta[field])
+        edit = _find_text_edit(row) if row.actor == actor else None
+        if edit is not None:
+            alignment.record_edit(*edit.clamp(alignment.known_length))
+        else:
+            for step in steps:
+                alignment.apply(step)
+        steps.clear()
+    # Another process may have written its row before it knew of the one before; then it is taken to know all.
+    return view.begin_at(alignment) if alignment.present_length == len(text) else view
+
+
+class _TextEdit(NamedTuple):
+    """An edit of a text, in positions of it as its writer knew it."""
+
+    start: int
+    stop: int
+    inserted: int
+
+    def clamp(self, length: int) -> _TextEdit:
+        """This edit in a text of ``length`` characters."""
+        return _TextEdit(min(self.start, length), min(self.stop, length), self.inserted)
+
+
+def _find_text_edit(row: Row) -> _TextEdit | None:
+    """What ``row`` did to a text, None where it does not say so."""
+    at, added, removed = (row.detail.get(key) for key in (AT, ADDED, REMOVED))
+    if not (isinstance(at, int) and isinstance(added, int) and isinstance(removed, int)):
+        return None
+    return _TextEdit(at, at + removed, added) if min(at, added, removed) >= 0 else None
+
+
+def _merge_batches(document: Document, deltas: Iterator[Mapping[str, Json]]) -> None:
+    while batch := [*islice(deltas, _CHUNK)]:
+        document.merge_all(batch)
+
+
+def _iterate_deltas(
+    journal: Journal, live: LiveReplica, field: str, after: int, until: int
+) -> Iterator[tuple[Row, Mapping[str, Json]]]:
+    """The rows after the version ``after`` that wrote to ``field``, each with the field's part of its
+    delta."""
+    for row, content in _iterate_versions(journal, live, after, until):
+        delta = parse_object(row, content)
+        if field in delta:
+            yield row, {field: delta[field]}
 
 
 def _find_last_seen(journal: Journal, name: str, actor: str, field: str) -> int | None:

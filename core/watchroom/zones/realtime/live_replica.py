@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from threading import RLock
 from typing import Final
 
-from watchroom.checkout.document_replica import BY, ZONE, DocumentReplica
-from watchroom.crdt import Text
+from watchroom.checkout.document_replica import DocumentReplica
+from watchroom.crdt import Text, TextEdit
+from watchroom.crdt.alignment import TextAlignment, TextStep
 from watchroom.crdt.checkpoint import Checkpoint
 from watchroom.journal import Journal
 from watchroom.model import Row
 
-_MOST_BRANCHES: Final = 2
-"""So many texts at earlier moments are kept: each is as large as the document."""
+_MOST_STEPS: Final = 20_000
+"""So many steps of each text are kept for those who have not looked since."""
 
 
 class LiveReplica(DocumentReplica):
@@ -24,54 +25,90 @@ class LiveReplica(DocumentReplica):
 
     def __init__(self, name: str, journal: Journal, start: Checkpoint | None) -> None:
         self.lock = RLock()
-        self._last_looked = 0
-        self._unmerged: dict[str, set[str]] = {}
-        self._branches: dict[tuple[str, str], Text] = {}
-        """The copies of texts that were edited, by replica and field; what was used last is last."""
-        self._written: dict[tuple[str, str], int] = {}
-        """How many operations of a replica of this process a field has, merged here or not."""
         super().__init__(name, journal, start)
+        self._logs: Mapping[str, StepLog] = {
+            field: StepLog() for field, kind in self.document.schema.items() if kind == "rga"
+        }
+        for field, log in self._logs.items():
+            self.document.text(field).observe(log.extend)
 
-    def catch_up(self, until: int | None = None) -> None:
-        """Merge newer versions, up to ``until`` if it is given. Raises `JournalError`."""
-        super().catch_up(until)
-        self._unmerged.clear()
-
-    def text_at(self, field: str, moment: bytes, replica: str) -> Text:
-        """The text ``field`` as it was at ``moment`` (a result of `Text.frontiers`), for ``replica`` to edit:
-        the text itself where that has not changed since. A copy that ``replica`` has edited is at hand as
-        long as few others edit copies of theirs; it is made anew from the history after that. Raises
-        `FieldNotFound`, `WrongFieldType`, `JournalError`."""
+    def view_text(self, field: str) -> TextView:
+        """The text ``field`` as whoever is shown it now knows it. Raises `FieldNotFound`,
+        `WrongFieldType`."""
         text = self.document.text(field)
-        branch = self._branches.pop((replica, field), None)
-        if moment == text.frontiers():
-            return text
-        if branch is None or branch.frontiers() != moment:
-            if not text.has_reached(moment):
-                self.catch_up()
-            branch = text.copy(moment)
-        self._branches[replica, field] = branch
-        if len(self._branches) > _MOST_BRANCHES:
-            del self._branches[next(iter(self._branches))]
-        return branch
+        return TextView(self._logs[field], TextAlignment(len(text)))
 
-    def may_write(self, field: str, text: Text, replica: str) -> bool:
-        """Whether ``replica``, which is of this process, may edit ``text``, a result of `text_at`: only where
-        that has all that it ever wrote to ``field``, or one operation's name would be given twice."""
-        written = max(self._written.get((field, replica), 0), self.document.text(field).count_of(replica))
-        return text.count_of(replica) >= written
+    def is_current(self, field: str, view: TextView) -> bool:
+        """Whether ``view``, a result of `view_text` of ``field``, can be brought up to the text as it is: it
+        may be of a replica that is there no more, or too old."""
+        return view.log is self._logs.get(field) and view.log.has(view.seen)
 
-    def record_edit(self, field: str, text: Text, replica: str) -> None:
-        """Take note that ``replica`` edited ``text``, a result of `text_at`."""
-        self._written[field, replica] = text.count_of(replica)
 
-    def has_unmerged_writes(self, field: str, replica: str) -> bool:
-        """Whether replicas other than ``replica`` have written to ``field`` since this one caught up."""
-        for row in self._journal.history(ZONE, self.name, after_version=max(self.version, self._last_looked)):
-            self._last_looked = row.version or 0
-            for each in changed_fields(row):
-                self._unmerged.setdefault(each, set()).add(str(row.detail.get(BY, "")))
-        return bool(self._unmerged.get(field, set()) - {replica})
+class StepLog:
+    """What was done to a text, one step after the other: the newest ones, counted from the first of all."""
+
+    def __init__(self) -> None:
+        self._steps: list[TextStep] = []
+        self._dropped = 0
+
+    @property
+    def end(self) -> int:
+        """How many there have been."""
+        return self._dropped + len(self._steps)
+
+    def extend(self, steps: Sequence[TextStep]) -> None:
+        """Add ``steps``."""
+        self._steps += steps
+        surplus = len(self._steps) - _MOST_STEPS
+        if surplus > _MOST_STEPS:
+            del self._steps[:surplus]
+            self._dropped += surplus
+
+    def has(self, number: int) -> bool:
+        """Whether those from ``number`` on are there."""
+        return number >= self._dropped
+
+    def after(self, number: int) -> Iterator[TextStep]:
+        """Those from ``number`` on."""
+        return map(self._steps.__getitem__, range(number - self._dropped, len(self._steps)))
+
+
+class TextView:
+    """A text as an agent knows it, ``alignment``, which has taken in the steps of ``log`` up to ``seen``."""
+
+    def __init__(self, log: StepLog, alignment: TextAlignment) -> None:
+        self.log = log
+        self.seen = log.end
+        self._alignment = alignment
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether others have written what the agent has not been shown."""
+        return self._alignment.is_behind
+
+    def __len__(self) -> int:
+        return self._alignment.known_length
+
+    def begin_at(self, alignment: TextAlignment) -> TextView:
+        """A view of the same text, as whoever knows it as ``alignment`` says."""
+        return TextView(self.log, alignment)
+
+    def catch_up(self) -> None:
+        """Take in what others have done."""
+        for step in self.log.after(self.seen):
+            self._alignment.apply(step)
+        self.seen = self.log.end
+
+    def edit(self, text: Text, start: int, stop: int, inserted: str, replica: str) -> TextEdit:
+        """Replace the characters from ``start`` up to ``stop`` (excluded) of the text as it is known, clamped
+        to it, by ``inserted``: in ``text``, as ``replica``. Catch up before. Raises `NotText`, `TooLarge`."""
+        length = len(self)
+        start = min(max(start, 0), length)
+        stop = min(max(stop, start), length)
+        delta = text.edit_at(self._alignment.place(start, stop), inserted, replica)
+        self._alignment.record_edit(start, stop, len(inserted))
+        self.seen = self.log.end
+        return TextEdit(start, stop - start, len(inserted), delta)
 
 
 def changed_fields(row: Row) -> Iterator[str]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import secrets
 from typing import Final, TypeAlias
 
-from watchroom.crdt import Document, Field, LWWMap, ORSet, Text, name_replica
+from watchroom.crdt import LWWMap, ORSet, Text, name_replica
 from watchroom.model import Json
+from watchroom.zones.realtime.live_replica import LiveReplica, TextView
 
 _PEER_BITS: Final = 63
-Seen: TypeAlias = bytes | ORSet | LWWMap
-"""Of a text the moment, as its frontiers; of a set or a map a copy."""
+Seen: TypeAlias = TextView | ORSet | LWWMap
+"""Of a set or a map a copy."""
 
 
 class ReplicaNames:
@@ -25,17 +26,15 @@ class ReplicaNames:
 
     def name_of(self, actor: str) -> str:
         """The replica of ``actor``."""
-        return self._names.setdefault(actor, make_replica(actor))
+        name = self._names.get(actor)
+        if name is None:
+            # Random, never made from the agent's name alone: an agent may run twice at once.
+            name = self._names.setdefault(actor, name_replica(actor, secrets.randbits(_PEER_BITS) | 1))
+        return name
 
     def forget(self, actor: str) -> None:
         """From now on ``actor`` has another replica: what this one wrote was perhaps never committed."""
         self._names.pop(actor, None)
-
-
-def make_replica(actor: str) -> str:
-    """The name of a new replica of ``actor``."""
-    # Random, never made from the agent's name alone: an agent may run twice at once.
-    return name_replica(actor, secrets.randbits(_PEER_BITS) | 1)
 
 
 class ReplicaView:
@@ -43,36 +42,33 @@ class ReplicaView:
 
     def __init__(self, actor: str) -> None:
         self.actor = actor
-        self.own_replica: str | None = None
-        """By which it writes where the agent's other toolboxes wrote what it has not seen; None until then:
-        an operation of a replica builds on all that came before it."""
         self._seen: dict[tuple[str, str], Seen] = {}
 
     def has_seen(self, document: str, field: str) -> bool:
         """Whether the actor has seen ``field`` of ``document``."""
         return (document, field) in self._seen
 
-    def record_seen(self, document: str, name: str, field: Field) -> None:
-        """The actor is shown ``field``, which is named ``name``, of ``document`` as it is."""
+    def record_seen(self, live: LiveReplica, name: str) -> None:
+        """The actor is shown the field ``name`` of ``live`` as it is. Raises `FieldNotFound`."""
+        field = live.document.field(name)
         if isinstance(field, Text):
-            self._seen[document, name] = field.frontiers()
+            self._seen[live.name, name] = live.view_text(name)
         elif isinstance(field, (ORSet, LWWMap)):
-            self._seen[document, name] = field.copy()
+            self._seen[live.name, name] = field.copy()
 
-    def record_seen_document(self, name: str, document: Document) -> None:
-        """The actor is shown all fields of ``document``, which is named ``name``, as they are."""
-        for field in document.schema:
-            self.record_seen(name, field, document.field(field))
+    def record_seen_document(self, live: LiveReplica) -> None:
+        """The actor is shown all fields of ``live`` as they are."""
+        for field in live.document.schema:
+            self.record_seen(live, field)
 
     def restore_seen(self, document: str, name: str, seen: Seen) -> None:
         """Set what the actor has seen of the field ``name`` of ``document`` to ``seen``."""
         self._seen[document, name] = seen
 
-    def seen_moment(self, document: str, name: str) -> bytes | None:
-        """The moment of the text ``name`` of ``document`` to which positions of the actor refer, None if it
-        never saw one."""
+    def text_as_seen(self, document: str, name: str) -> TextView | None:
+        """The text ``name`` of ``document`` as the actor knows it, None if it never saw one."""
         seen = self._seen.get((document, name))
-        return seen if isinstance(seen, bytes) else None
+        return seen if isinstance(seen, TextView) else None
 
     def set_as_seen(self, document: str, name: str) -> ORSet | None:
         """The set ``name`` of ``document`` as the actor saw it, None if it never did."""
@@ -84,16 +80,12 @@ class ReplicaView:
         seen = self._seen.get((document, name))
         return seen if isinstance(seen, LWWMap) else None
 
-    def record_write(self, document: str, name: str, field: Field, delta: Json) -> None:
-        """The actor wrote ``delta`` to ``field``, which is the field ``name`` of ``document``, or a copy of
-        it at the moment that the actor had seen."""
+    def record_write(self, document: str, name: str, delta: Json) -> None:
+        """The actor wrote ``delta`` to the field ``name`` of ``document``."""
         seen = self._seen.get((document, name))
-        if isinstance(field, Text):
-            self._seen[document, name] = field.frontiers()
-        elif isinstance(seen, (ORSet, LWWMap)):
+        if isinstance(seen, (ORSet, LWWMap)):
             seen.merge(delta)
 
     def reset(self, document: str) -> None:
-        """Forget ``document`` and the replica: what was seen may contain what was never committed."""
+        """Forget ``document``: what was seen may contain what was never committed."""
         self._seen = {key: seen for key, seen in self._seen.items() if key[0] != document}
-        self.own_replica = None

@@ -77,9 +77,9 @@ class RealtimeZone:
         with live.lock:
             live.catch_up()
             if field:
-                view.record_seen(name, field, live.document.field(field))
+                view.record_seen(live, field)
             else:
-                view.record_seen_document(name, live.document)
+                view.record_seen_document(live)
             version = live.version
             yield DocumentEditor(self._store, live, view, self._names, tool)
         self._store.note_reading(view.actor, tool, ZONE, f"{name}/{field}" if field else name, version)

@@ -1,0 +1,97 @@
+"""Where in a text that others have changed an edit of the text as one knows it belongs."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from effort import rounds
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from watchroom.crdt.alignment import Placement, TextAlignment, TextStep
+
+
+class Reader:
+    """The same by its characters, of which each is one of a kind: the slow way."""
+
+    def __init__(self, length: int) -> None:
+        self._new = count()
+        self.known = [next(self._new) for _ in range(length)]
+        self.present = list(self.known)
+        self.alignment = TextAlignment(length)
+
+    def others_edit(self, position: int, deleted: int, inserted: int) -> None:
+        position = min(position, len(self.present))
+        deleted = min(deleted, len(self.present) - position)
+        self.present[position : position + deleted] = self._fresh(inserted)
+        self.alignment.apply(TextStep(position, deleted, inserted))
+
+    def edit(self, start: int, deleted: int, inserted: int) -> None:
+        start = min(start, len(self.known))
+        stop = min(start + deleted, len(self.known))
+        place = self.alignment.place(start, stop)
+        before = list(self.known)
+        gone = set(self.known[start:stop])
+        assert [self.present[at + each] for at, many in place.spans for each in range(many)] == [
+            character for character in self.present if character in gone
+        ]
+        fresh = self._fresh(inserted)
+        for at, many in reversed(place.spans):
+            del self.present[at : at + many]
+        self.present[place.position : place.position] = fresh
+        self.known[start:stop] = fresh
+        self.alignment.record_edit(start, stop, inserted)
+        self._stays_between(before[:start], fresh, before[stop:])
+
+    def _stays_between(self, left: list[int], written: list[int], right: list[int]) -> None:
+        """What was written stands after all that was known to be before it, and before all that was after."""
+        places = {character: place for place, character in enumerate(self.present)}
+        ends = [[places[each] for each in part if each in places] for part in (left, written, right)]
+        assert [place for part in ends for place in part] == sorted(place for part in ends for place in part)
+
+    def _fresh(self, many: int) -> list[int]:
+        return [next(self._new) for _ in range(many)]
+
+
+numbers = st.integers(0, 12)
+edits = st.lists(st.tuples(st.booleans(), numbers, st.integers(0, 5), st.integers(0, 4)), max_size=25)
+
+
+@settings(max_examples=rounds(300, 3000))
+@given(length=st.integers(0, 8), steps=edits)
+def test_an_edit_changes_what_its_writer_knew_and_nothing_else(
+    length: int, steps: list[tuple[bool, int, int, int]]
+) -> None:
+    reader = Reader(length)
+    for is_own, position, deleted, inserted in steps:
+        (reader.edit if is_own else reader.others_edit)(position, deleted, inserted)
+        assert reader.alignment.known_length == len(reader.known)
+        assert reader.alignment.present_length == len(reader.present)
+    assert reader.alignment.is_behind == any(not is_own for is_own, *_ in steps)
+
+
+def test_what_is_inserted_stays_with_the_character_before_it() -> None:
+    alignment = TextAlignment(4)
+    alignment.apply(TextStep(2, 0, 3))
+    assert alignment.place(2, 2) == Placement(2, [])
+    assert alignment.place(3, 3) == Placement(6, [])
+
+
+def test_at_the_end_of_the_text_it_comes_after_what_others_wrote_there() -> None:
+    alignment = TextAlignment(4)
+    alignment.apply(TextStep(4, 0, 3))
+    assert alignment.place(4, 4) == Placement(7, [])
+    alignment.record_edit(4, 4, 2)
+    alignment.apply(TextStep(9, 0, 5))
+    # What its writer wrote is continued, and not torn apart.
+    assert alignment.place(6, 6) == Placement(9, [])
+    assert TextAlignment(0).place(0, 0) == Placement(0, [])
+
+
+def test_what_others_wrote_within_what_is_deleted_stays() -> None:
+    alignment = TextAlignment(10)
+    alignment.apply(TextStep(5, 0, 2))
+    alignment.apply(TextStep(2, 1, 0))
+    assert alignment.place(1, 8) == Placement(1, [(1, 3), (6, 3)])
+    alignment.record_edit(1, 8, 4)
+    assert (alignment.known_length, alignment.present_length) == (7, 9)
+    assert alignment.place(5, 6) == Placement(7, [(7, 1)])
