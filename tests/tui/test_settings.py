@@ -57,6 +57,7 @@ def test_what_is_remembered_is_read_again_and_comments_stay(path: Path) -> None:
         ('[keys]\n\napprove = ["f2", "m"]\n', "line 3: m cannot mean approve: it is the key of message."),
         ('[publish]\ngit = "~/seals"\npush = "yes"\n', "line 3: There is no setting called publish.push."),
         ("publish = 7\n", "line 1: publish has to be a text."),
+        ('[publish]\nfolder = "~\\u0000/seals"\n', "line 2: folder has a NUL character."),
         ('screen = "kitchen"\n', "line 1: "),
         ("theme = \n", "(at line 1"),
         ("x = " + "[" * 30_000, "settings.toml"),

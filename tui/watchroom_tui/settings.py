@@ -133,6 +133,9 @@ def _mistakes(values: Mapping[str, Any], texts: Catalogue) -> Iterator[tuple[Seq
                     yield (name, entry), texts("settings.unknown", name=f"{name}.{entry}")
                 elif not isinstance(text, str):
                     yield (name, entry), texts("settings.no_text", name=entry or name)
+                elif "\0" in text:
+                    # No path has one, and where it is looked for the home folder of a person that raises.
+                    yield (name, entry), texts("settings.nul", name=entry or name)
         elif name not in _CHOICES:
             yield (name,), texts("settings.unknown", name=name)
 
