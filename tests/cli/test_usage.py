@@ -79,3 +79,18 @@ def test_a_folder_that_is_no_workspace_is_refused_and_left_alone(
 def test_keys_prints_the_page_of_keys(capsys: Captured) -> None:
     assert printed(capsys, "keys") == keys_page(load_texts("en")) + "\n"
     assert printed(capsys, "keys", "--language", "zh") == keys_page(load_texts("zh")) + "\n"
+
+
+def test_a_view_may_be_named_before_the_folder_or_after_it(
+    capsys: Captured, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Workspace.open(root, agents=["alice"]).close()
+    shown = printed(capsys, "show", str(root), "agents")
+    assert "alice" in shown
+    assert printed(capsys, "show", "agents", str(root)) == shown
+    said = misuse(capsys, "show", str(root), "agnts")
+    assert "'agnts' (choose from agents, needs," in said
+    # A folder that is named as a view is still a folder.
+    monkeypatch.chdir(root.parent)
+    root.rename("agents")
+    assert printed(capsys, "show", "agents", "agents") == shown
