@@ -71,12 +71,12 @@ class DocumentEditor:
         ``inserted``, which is called ``op`` in the row; positions refer to the text as the actor last saw it,
         and are clamped to it.
 
-        The edit builds on all that others wrote: edits that do not know of each other cost every replica
-        memory and time that grow with the number of writers."""
-        self._live.catch_up()
+        The edit builds on all that is in this replica, whoever wrote it: edits that do not know of each other
+        cost memory and time that grow with the number of their writers. What other processes have written
+        since is not merged for that: it would be merged edit by edit, each a walk through the history."""
         text = self.document.text(field)
         mine = self._known_text(field)
-        was_behind = mine.is_behind
+        was_behind = mine.is_behind or self._live.has_unmerged_writes(field, self._replica)
         done = mine.edit(text, start, stop, inserted, self._replica)
         # Not after the commit: what other processes wrote meanwhile is then in a text that is the live one.
         length = len(mine)
@@ -91,10 +91,11 @@ class DocumentEditor:
         return EditedText(row, done, length, was_behind)
 
     def _known_text(self, field: str) -> TextView:
-        """The text ``field`` as the actor knows it, of which it has been told all that others wrote."""
+        """The text ``field`` as the actor knows it, beside what others have written to this replica."""
         live, view = self._live, self._view
         known = view.text_as_seen(live.name, field)
         if known is None or not live.is_current(field, known):
+            live.catch_up()
             known = restore_text_view(self._store.journal, live, view.actor, field)
             view.restore_seen(live.name, field, known)
         known.catch_up()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from threading import RLock
 from typing import Final
 
-from watchroom.checkout.document_replica import DocumentReplica
+from watchroom.checkout.document_replica import BY, ZONE, DocumentReplica
 from watchroom.crdt import Text, TextEdit
 from watchroom.crdt.alignment import TextAlignment, TextStep
 from watchroom.crdt.checkpoint import Checkpoint
@@ -25,12 +25,27 @@ class LiveReplica(DocumentReplica):
 
     def __init__(self, name: str, journal: Journal, start: Checkpoint | None) -> None:
         self.lock = RLock()
+        self._last_looked = 0
+        self._unmerged: dict[str, set[str]] = {}
         super().__init__(name, journal, start)
         self._logs: Mapping[str, StepLog] = {
             field: StepLog() for field, kind in self.document.schema.items() if kind == "rga"
         }
         for field, log in self._logs.items():
             self.document.text(field).observe(log.extend)
+
+    def catch_up(self, until: int | None = None) -> None:
+        """Merge newer versions, up to ``until`` if it is given. Raises `JournalError`."""
+        super().catch_up(until)
+        self._unmerged.clear()
+
+    def has_unmerged_writes(self, field: str, replica: str) -> bool:
+        """Whether replicas other than ``replica`` have written to ``field`` since this one caught up."""
+        for row in self._journal.history(ZONE, self.name, after_version=max(self.version, self._last_looked)):
+            self._last_looked = row.version or 0
+            for each in changed_fields(row):
+                self._unmerged.setdefault(each, set()).add(str(row.detail.get(BY, "")))
+        return bool(self._unmerged.get(field, set()) - {replica})
 
     def view_text(self, field: str) -> TextView:
         """The text ``field`` as whoever is shown it now knows it. Raises `FieldNotFound`,
