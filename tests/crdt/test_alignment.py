@@ -69,6 +69,30 @@ def test_an_edit_changes_what_its_writer_knew_and_nothing_else(
     assert reader.alignment.is_behind == any(not is_own for is_own, *_ in steps)
 
 
+@settings(max_examples=rounds(200, 2000))
+@given(length=st.integers(0, 8), own=edits, steps=st.lists(st.tuples(numbers, numbers, numbers), max_size=12))
+def test_steps_taken_in_together_come_out_as_one_by_one(
+    length: int, own: list[tuple[bool, int, int, int]], steps: list[tuple[int, int, int]]
+) -> None:
+    one, other = Reader(length), Reader(length)
+    for reader in (one, other):
+        for is_own, *edit in own:
+            (reader.edit if is_own else reader.others_edit)(*edit)
+    told = list[TextStep]()
+    for step in steps:
+        before = len(one.present)
+        position = min(step[0], before)
+        deleted = min(step[1], before - position)
+        one.others_edit(position, deleted, step[2])
+        told.append(TextStep(position, deleted, step[2]))
+    other.alignment.apply_all(told)
+    known = one.alignment.known_length
+    assert (other.alignment.known_length, other.alignment.present_length) == (known, len(one.present))
+    for start in range(known + 1):
+        for stop in range(start, known + 1):
+            assert other.alignment.place(start, stop) == one.alignment.place(start, stop)
+
+
 def test_what_is_inserted_stays_with_the_character_before_it() -> None:
     alignment = TextAlignment(4)
     alignment.apply(TextStep(2, 0, 3))

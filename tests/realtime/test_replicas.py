@@ -145,6 +145,20 @@ def test_what_an_agent_deleted_of_what_others_had_deleted_counts_in_its_next_pro
     assert get(alice, "body") == "ONE 2three!"
 
 
+def test_what_an_agent_saw_counts_however_much_others_have_written_since(
+    alice: Toolbox, bob: Toolbox
+) -> None:
+    create(alice, body="rga")
+    edit(alice, "insert", position=0, text="A|Z")
+    get(bob, "body")
+    for _ in range(2_100):
+        edit(alice, "insert", position=0, text=".")
+    assert edit(bob, "insert", position=1, text="b")["length"] == 4
+    edit(alice, "insert", position=0, text=".")
+    assert edit(bob, "insert", position=2, text="c")["length"] == 5
+    assert get(alice, "body") == "." * 2_101 + "Abc|Z"
+
+
 def test_the_toolboxes_of_an_agent_write_by_one_replica(workspace: Workspace, alice: Toolbox) -> None:
     create(alice, body="rga")
     for piece in "abc":

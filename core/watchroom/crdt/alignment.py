@@ -5,6 +5,7 @@ the number of writers (operational transformation of positions: Ellis and Gibbs,
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple, TypeAlias
@@ -72,6 +73,30 @@ class TextAlignment:
         gone = [(_Kind.GONE, count) for kind, count in self._segments[start:stop] if kind in _KNOWN]
         self._replace(start, stop, [(_Kind.NEW, step.inserted), *gone])
 
+    def apply_all(self, steps: Iterable[TextStep]) -> None:
+        """Take in ``steps``, one after the other, as `apply` does: those that go from the beginning of the
+        text towards its end cost one look at all places together."""
+        rest = deque(self._segments)
+        done: list[_Segment] = []
+        passed = 0
+        for step in steps:
+            self.is_behind = True
+            if step.position < passed:
+                rest.extendleft(reversed(done))
+                done, passed = [], 0
+            _move(rest, done, step.position - passed)
+            # What is gone from there comes after what is written there.
+            gone = [done.pop()] if done and done[-1][0] is _Kind.GONE else []
+            _move(rest, gone, step.deleted)
+            _append(done, (_Kind.NEW, step.inserted))
+            for kind, count in gone:
+                if kind in _KNOWN:
+                    _append(done, (_Kind.GONE, count))
+            passed = step.position + step.inserted
+        for segment in rest:
+            _append(done, segment)
+        self._segments = done
+
     def place(self, start: int, stop: int) -> Placement:
         """Where an edit belongs that replaces the known characters from ``start`` up to ``stop`` (excluded).
 
@@ -134,12 +159,32 @@ class TextAlignment:
         one."""
         before, after = max(0, start - 1), stop + 1
         merged: list[_Segment] = []
-        for kind, count in (*self._segments[before:start], *segments, *self._segments[stop:after]):
-            if merged and merged[-1][0] is kind:
-                merged[-1] = kind, merged[-1][1] + count
-            elif count:
-                merged.append((kind, count))
+        for segment in (*self._segments[before:start], *segments, *self._segments[stop:after]):
+            _append(merged, segment)
         self._segments[before:after] = merged
+
+
+def _append(segments: list[_Segment], segment: _Segment) -> None:
+    """Add ``segment`` at the end of ``segments``; to the last one, if that is of its kind."""
+    kind, count = segment
+    if segments and segments[-1][0] is kind:
+        segments[-1] = kind, segments[-1][1] + count
+    elif count:
+        segments.append(segment)
+
+
+def _move(source: deque[_Segment], target: list[_Segment], count: int) -> None:
+    """Move ``count`` characters of the present text, with what is gone between them, from the beginning of
+    ``source`` to the end of ``target``."""
+    while count:
+        kind, length = source.popleft()
+        taken = length
+        if kind in _PRESENT:
+            taken = min(count, length)
+            count -= taken
+        _append(target, (kind, taken))
+        if taken < length:
+            source.appendleft((kind, length - taken))
 
 
 def _count(segments: Iterable[_Segment], kinds: Collection[_Kind]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import groupby, islice
 from typing import Final, NamedTuple
 
 from watchroom.checkout.document_replica import ZONE, parse_object, unreadable_version
@@ -61,14 +61,16 @@ def restore_text_view(journal: Journal, live: LiveReplica, actor: str, field: st
     text = document.text(field)
     alignment, steps = TextAlignment(len(text)), list[TextStep]()
     text.observe(steps.extend)
-    for row, delta in _iterate_deltas(journal, live, field, version, live.version):
-        text.merge(delta[field])
-        edit = _find_text_edit(row) if row.actor == actor else None
-        if edit is not None:
-            alignment.record_edit(*edit.clamp(alignment.known_length))
+    written = _iterate_deltas(journal, live, field, version, live.version)
+    for edit, group in groupby(written, key=lambda each: _find_text_edit(each[0], actor)):
+        deltas = (delta for _, delta in group)
+        if edit is None:
+            _merge_batches(document, deltas)
+            alignment.apply_all(steps)
         else:
-            for step in steps:
-                alignment.apply(step)
+            for delta in deltas:
+                document.merge(delta)
+                alignment.record_edit(*edit.clamp(alignment.known_length))
         steps.clear()
     # Another process may have written its row before it knew of the one before; then it is taken to know all.
     return view.begin_at(alignment) if alignment.present_length == len(text) else view
@@ -86,8 +88,10 @@ class _TextEdit(NamedTuple):
         return _TextEdit(min(self.start, length), min(self.stop, length), self.inserted)
 
 
-def _find_text_edit(row: Row) -> _TextEdit | None:
-    """What ``row`` did to a text, None where it does not say so."""
+def _find_text_edit(row: Row, actor: str) -> _TextEdit | None:
+    """What ``actor`` did to a text by ``row``, None where it is another's, or does not say so."""
+    if row.actor != actor:
+        return None
     at, added, removed = (row.detail.get(key) for key in (AT, ADDED, REMOVED))
     if not (isinstance(at, int) and isinstance(added, int) and isinstance(removed, int)):
         return None

@@ -13,8 +13,9 @@ from watchroom.crdt.checkpoint import Checkpoint
 from watchroom.journal import Journal
 from watchroom.model import Row
 
-_MOST_STEPS: Final = 20_000
-"""So many steps of each text are kept for those who have not looked since."""
+_MOST_STEPS: Final = 1000
+"""So many steps of each text are kept for those who have not looked since; each is taken in by itself, at a
+cost that grows with their number."""
 
 
 class LiveReplica(DocumentReplica):
