@@ -128,6 +128,12 @@ class TextAlignment:
                 place = len(left)
         left.insert(place or 0, (_Kind.OWN, inserted))
         self._replace(first, last, left)
+        if not self.is_behind:
+            # Where nobody else writes, only what was written last is told apart: nothing grows with edits.
+            rest = self.known_length - start - inserted
+            self._segments = []
+            for segment in ((_Kind.SEEN, start), (_Kind.OWN, inserted), (_Kind.SEEN, rest)):
+                _append(self._segments, segment)
 
     def _range(self, start: int, stop: int) -> tuple[int, int]:
         """The indexes of the first of the segments that an edit replaces, and of the first after them."""
