@@ -284,6 +284,7 @@ def test_the_commands_of_common_clients_tools_are_found(arguments: dict[str, Any
         ('[policy]\nmode = "off"', "policy: mode = 'off' (enforce, test)"),
         ('[policy]\ntime_zone = "Mars/Olympus"', "policy.time_zone = 'Mars/Olympus'"),
         ('[policy]\ntime_zone = "../../etc/passwd"', "policy.time_zone"),
+        (f'[policy]\ntime_zone = "{"Europe/Berlin" * 3000}"', "policy.time_zone"),
         ('[policy.rules]\nverdict = "deny"', "policy.rules ([[policy.rules]])"),
         ('[[policy.rules]]\nverdict = "allow"\n[[policy.rules]]\n', "policy.rules 2: verdict = None"),
         ('[[policy.rules]]\nverdict = "no"', "policy.rules 1: verdict = 'no' (allow, ask, deny)"),

@@ -1,8 +1,7 @@
 """Runs tests in a tree of files, again and again, each time in a process that is forked for it.
 
-``python -m reliability.mutating.trials`` in that tree reads orders, one a line as JSON, and answers each with
-an outcome. What the tests need besides Watchroom is imported once, before the first fork, which saves each
-trial most of its start.
+`main` in that tree reads orders, one a line as JSON, and answers each with an outcome. What the tests need
+besides Watchroom is imported once, before the first fork, which saves each trial most of its start.
 """
 
 from __future__ import annotations
@@ -29,6 +28,8 @@ from reliability.mutating.plugins import Trial
 
 Result = Literal["passed", "failed", "import", "time"]
 _PRELOADED: Final = ("hypothesis", "httpx", "loro", "markdown_it", "pydantic", "rapidfuzz", "tomlkit")
+_SERVER: Final = f"import sys; sys.path.append(sys.argv[1]); from {__name__} import main; main()"
+"""What is here comes last: tests have packages of the names of benchmarks."""
 _MEMORY: Final = 6 << 30
 _STARTING: Final = 20.0
 """Seconds for what comes before the first test."""
@@ -68,7 +69,7 @@ class TestRunner:
         self.tree = tree
         self._moments = count(int(time.time()))
         self._server = subprocess.Popen(
-            [sys.executable, "-m", __name__],
+            [sys.executable, "-c", _SERVER, str(Path(__file__).parents[2])],
             cwd=tree,
             env=environment(tree) | {"PYTHONHASHSEED": "0"},
             stdin=subprocess.PIPE,
@@ -177,7 +178,3 @@ def main() -> None:
         importlib.import_module(name)
     for line in sys.stdin:
         print(json.dumps(asdict(_try(Order(**json.loads(line))))), flush=True)
-
-
-if __name__ == "__main__":
-    main()

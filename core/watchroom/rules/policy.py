@@ -32,6 +32,7 @@ Mismatch: TypeAlias = Literal[
 ``command_part``: a part of the command that an allowing rule does not cover. Empty where it matches."""
 
 DEFAULT_TIME_ZONE: Final = "UTC"
+_LONGEST_TIME_ZONE: Final = 60
 MAX_RULES: Final = 100
 MAX_PATTERNS: Final = 20
 """So many patterns may one entry of a rule have."""
@@ -315,8 +316,11 @@ def _parse_time_zone(given: object) -> str:
         return DEFAULT_TIME_ZONE
     from zoneinfo import ZoneInfo
 
+    # A longer name is looked for as a package, each of its parts within the one before it.
+    if not isinstance(given, str) or not 0 < len(given) <= _LONGEST_TIME_ZONE:
+        _refuse_time_zone(given)
     try:
-        return ZoneInfo(given).key if isinstance(given, str) and given else _refuse_time_zone(given)
+        return ZoneInfo(given).key
     # A name that is no file's, or that of no time zone (`ZoneInfoNotFoundError` is a KeyError).
     except (KeyError, ValueError, OSError):
         _refuse_time_zone(given)
