@@ -285,3 +285,16 @@ def test_an_edit_that_changes_nothing_has_no_delta() -> None:
     for edit in (text.insert(2, "", ALICE), text.delete(2, 2, ALICE), text.delete(2, 1, ALICE)):
         assert edit == (2, 0, 0, None)
     assert text.version_vector() == before
+
+
+@pytest.mark.parametrize(
+    "change", [lambda packed: packed[:-1], lambda packed: packed + b"x"], ids=["cut", "more"]
+)
+def test_a_history_that_is_packed_otherwise_is_refused(change: Callable[[bytes], bytes]) -> None:
+    text = Text()
+    text.insert(0, "one", ALICE)
+    state = dict(text.state())
+    history = base64.b64decode(str(state["history"]))
+    Text().merge(state)
+    with pytest.raises(InvalidState, match="text"):
+        Text().merge({**state, "history": encoded(change(history))})

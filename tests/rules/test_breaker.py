@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from watchroom.errors import ConfigInvalid
-from watchroom.model import PAUSE, RESUME, Row
+from watchroom.model import CONTINUE, PAUSE, RESUME, Row
 from watchroom.rules.breaker import Breaker, BreakerSettings, Trip, parse_breaker
 from watchroom.rules.config import parse_config, render_config
 
@@ -73,6 +73,12 @@ def test_steps_that_bring_nothing_new() -> None:
     # Going to and fro is no progress either.
     found = trips(step("a"), *[each for text in "ABABABA" for each in (step("a"), version(text))])
     assert {each.kind for each in found} == {"to_and_fro"}
+
+
+def test_what_goes_on_in_a_session_and_is_no_step_is_not_counted() -> None:
+    goes_on = row(CONTINUE, "session", "alice/s1", version=2, message="look")
+    told = row("call_llm", "session", "alice/s1", message="look")
+    assert not trips(step("look"), *[goes_on, told] * 9)
 
 
 def test_settings_are_part_of_the_config() -> None:

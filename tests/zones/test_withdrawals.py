@@ -106,6 +106,13 @@ def test_what_was_withdrawn_is_delivered_again_by_its_own_revert_alone(journal: 
     assert part.plan_undo("r1", [PATH]) == []
 
 
+def test_what_an_older_delivery_replaced_is_delivered_again(journal: MemoryJournal) -> None:
+    made(journal, deliver("one"), deliver("two"))
+    made(journal, Write("system", "revert_work", "handoff", PATH, "one", detail={"revert": "r1"}))
+    (item,) = HandoffWithdrawal(journal, texts).plan_undo("r1", [PATH])
+    assert (item.plan.content, item.current) == ("two", "one")
+
+
 def test_a_request_is_withdrawn_once_and_not_where_somebody_answered(journal: MemoryJournal) -> None:
     ask = Write("alice", ASK, "request", "alice/s1/1", "{}", message="Which?")
     (asked,) = made(journal, ask)

@@ -66,11 +66,6 @@ class BufferState(NamedTuple):
     syncing: WorkflowState
     text: str
 
-    @property
-    def source(self) -> str:
-        """``ZONE:PATH`` of its source."""
-        return self.record.source
-
 
 class BufferZone:
     """The buffers of all agents. May be used from any thread. ``store`` holds the rows, ``zones`` the
