@@ -333,6 +333,13 @@ def test_words_are_compared_as_they_are_read(old: str, new: str, changed: list[s
     assert [new[start:end] for start, end in find_changed_words(old, new)] == changed
 
 
+@pytest.mark.parametrize(("length", "begins"), [(2000, 1999), (2001, 0)])
+def test_in_very_long_lines_the_whole_line_counts_as_changed(length: int, begins: int) -> None:
+    old, new = "." * length, "." * (length - 1) + "!"
+    assert find_changed_words(old, new) == [(begins, length)]
+    assert find_changed_words(old, "!") == [(0, 1)]
+
+
 @pytest.mark.parametrize("choice", ["both", "both_incoming_first"])
 def test_a_choice_of_both_goes_on_as_that_choice_where_the_file_moved_on(choice: Choice) -> None:
     regions = choose_region(merge("a\nb\n", "a\ncurrent\n", "a\nincoming\n"), 1, choice)

@@ -316,3 +316,10 @@ def test_registering_an_agent_keeps_the_rules() -> None:
     )
     config = Config(policy=policy).with_agents([Agent("alice")])
     assert parse_config(render_config(config)) == config
+
+
+def test_what_a_call_is_about_is_cut_where_it_names_more_than_two_hundred_paths() -> None:
+    files = [{"path": f"{number}.md"} for number in range(201)]
+    some, all_of_them = (policy_subject({"files": given}) for given in (files[:200], files))
+    assert (len(some.paths), some.is_cut) == (200, False)
+    assert (all_of_them.paths, all_of_them.is_cut) == (some.paths, True)
