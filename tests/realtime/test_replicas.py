@@ -125,6 +125,19 @@ def test_an_edit_builds_on_all_that_was_written_before_it_also_where_its_writer_
         assert replica.values() == before
 
 
+def test_what_others_wrote_within_what_an_agent_replaces_stays_for_every_replica(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    create(alice, body="rga")
+    edit(alice, "insert", position=0, text="abcdef")
+    get(bob, "body")
+    edit(alice, "insert", position=3, text="X")
+    replaced = edit(bob, "replace", **{"from": 1, "to": 5, "text": "-"})
+    assert (replaced["inserted_count"], replaced["deleted_count"], replaced["length"]) == (1, 4, 3)
+    assert get(alice, "body") == "a-Xf"
+    assert workspace.realtime.open_replica("doc1").document.values() == {"body": "a-Xf"}
+
+
 def test_what_an_agent_deleted_of_what_others_had_deleted_counts_in_its_next_process(
     root: Path, alice: Toolbox
 ) -> None:

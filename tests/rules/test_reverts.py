@@ -54,6 +54,11 @@ def test_entries_stand_for_themselves_however_near() -> None:
     assert plan_path({2}, versions, PathVersion(0, ""))[:2] == ("clean", "- one\n- three\n")
 
 
+def test_where_the_file_is_gone_the_text_that_is_wanted_replaces_nothing_of_anyone() -> None:
+    planned = plan("a\nb\nc\n", "x\nb\nc\n", "x!\nb\nC\n", None, revert={1, 3})
+    assert (planned.kind, planned.content) == ("clean", "a\nx!\nb\nC\n")
+
+
 def image(number: int, sha256: str = "") -> PathVersion:
     """A version with bytes that are kept as a blob, or, without their checksum, are not known."""
     blob = Blob(sha256, 3) if sha256 else None

@@ -170,7 +170,7 @@ def _rebase_group(cell: RegionGroup, current: Lines) -> Regions:
     decided = tuple(line for each in cell.regions for line in each.result)
     if decided in (before, current):
         return (region._replace(choice="current"),)
-    if len(cell.regions) == 1 and choices <= {"both", "both_incoming_first"}:
+    if len(cell.regions) == 1 and cell.regions[0].choice in ("both", "both_incoming_first"):
         return (region._replace(choice=cell.regions[0].choice),)
     with_newer = _merge_sides((before, current, decided))
     if find_open_regions(with_newer):
