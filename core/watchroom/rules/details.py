@@ -120,8 +120,8 @@ class BufferDetail(NamedTuple):
 
     name: str
     operation: str
-    is_closed: bool = False
-    waits_for_choice: bool = False
+    is_closed: bool
+    waits_for_choice: bool
 
     @classmethod
     def of(cls, row: Row) -> BufferDetail:
