@@ -58,8 +58,8 @@ def writers(root: Path) -> Iterator[Writers]:
         process.communicate()
 
 
-@pytest.mark.parametrize("length", [0, 20_000], ids=["checkpoint with each edit", "checkpoint behind"])
-def test_killed_while_it_edits_a_document_nothing_acknowledged_is_lost(root: Path, length: int) -> None:
+@pytest.mark.parametrize("start", [0, 20_000], ids=["checkpoint with each edit", "checkpoint behind"])
+def test_killed_while_it_edits_a_document_nothing_acknowledged_is_lost(root: Path, start: int) -> None:
     print(f"WATCHROOM_SEED={SEED}")
     chance = random.Random(SEED)
     edits: list[Edit] = []
@@ -67,13 +67,13 @@ def test_killed_while_it_edits_a_document_nothing_acknowledged_is_lost(root: Pat
         charlie = workspace.tools("charlie")
         ok(charlie, "realtime_create_document", doc_id=DOC_ID, schema=SCHEMA)
         editor = Editor(charlie, BEFORE, SEED)
-        while len(remains(edits)) < length:
+        while len(remains(edits)) < start:
             edits.append(editor.insert(500))
     with writers(root) as nursery:
         for seed in range(KILLS):
             told = nursery.run_and_kill(seed, after=chance.randint(0, MOST_BEFORE_DEATH))
             with Workspace.open(root) as workspace:
-                edits += committed(workspace, len(edits) + 1, told)
+                edits += committed(workspace, edits, told)
                 text = ok(workspace.tools("charlie"), "realtime_get_field", doc_id=DOC_ID, field_name=FIELD)
                 assert sorted(text["value"]) == sorted(remains(edits))
                 assert disordered(text["value"], edits) == []
@@ -87,21 +87,37 @@ def test_killed_while_it_edits_a_document_nothing_acknowledged_is_lost(root: Pat
         assert sorted(editor.read()) == sorted(remains(edits))
 
 
-def committed(workspace: Workspace, after: int, told: list[Told]) -> list[Edit]:
-    """The edits that became versions after that one: all that were acknowledged, and of each agent at most the
-    one that it was at."""
-    acknowledged = {each["version"]: each for each in told if each["version"]}
+def committed(workspace: Workspace, before: list[Edit], told: list[Told]) -> list[Edit]:
+    """The edits that became versions after those of ``before``: all that were acknowledged, and of each agent
+    at most the one that it was at.
+
+    Where others had deleted all that an edit was to delete, there is no version of it: it is told the newest."""
+    acknowledged = [each for each in told if each["version"]]
     under_way = {each["actor"]: each for each in told}
     edits = []
-    for row, _ in workspace.journal.versions("realtime", DOC_ID, after=after, limit=1_000_000):
+    for row, _ in workspace.journal.versions("realtime", DOC_ID, after=len(before) + 1, limit=1_000_000):
         version = row.version or 0
-        each = acknowledged.pop(version, None) or under_way.pop(row.actor)
-        assert (each["actor"], each["version"]) in ((row.actor, version), (row.actor, 0))
-        assert row.detail["removed"] == len(each["deleted"])
-        assert row.detail["added"] == len(each["inserted"])
+        size = (row.detail["removed"], row.detail["added"])
+        own = [each for each in acknowledged if (each["actor"], each["version"]) == (row.actor, version)]
+        each = next((each for each in own if size_of(each) == size), None)
+        if each:
+            acknowledged.remove(each)
+        else:
+            each = under_way.pop(row.actor)
+            assert (each["version"], size_of(each)) == (0, size)
         edits.append(Edit(version, each["deleted"], each["inserted"]))
-    assert acknowledged == {}
+    for each in acknowledged:
+        gone = {
+            mark for edit in [*before, *edits] if edit.version <= each["version"] for mark in edit.deleted
+        }
+        assert each["inserted"] == ""
+        assert gone.issuperset(each["deleted"])
     return edits
+
+
+def size_of(each: Told) -> tuple[int, int]:
+    """How many characters an edit deletes and inserts."""
+    return len(each["deleted"]), len(each["inserted"])
 
 
 def checkpoint(root: Path) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from calls import ok, refused
-from damage import break_text
 from watchroom import Json, Toolbox, Workspace
 from watchroom.journal import RowFilter
 from watchroom.model import MAX_TEXT_BYTES
@@ -49,13 +48,6 @@ class TestOpening:
         assert opened["source"] == f"{source}:docs/plan.md"
         answer = refused(alice, "open_buffer", source=source, path="docs/plan.md", name="other")
         assert f" {source}:docs/plan.md " in answer["message"]
-
-    def test_one_that_is_damaged_keeps_no_other_from_being_opened(self, root: Path, alice: Toolbox) -> None:
-        ok(alice, "open_buffer", source="collab", path="plan.md")
-        break_text(root, "alice/plan", 1, "detail", b"{}", zone="buffer")
-        assert ok(alice, "open_buffer", source="collab", path="other.md")["buffer"] == "other"
-        answer = refused(alice, "open_buffer", source="collab", path="notes.md", name="plan")
-        assert answer["error"] == "journal_damaged"
 
     def test_a_source_is_opened_once(self, workspace: Workspace, alice: Toolbox) -> None:
         write(alice, "one\n")
