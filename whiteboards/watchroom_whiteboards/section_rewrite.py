@@ -50,14 +50,15 @@ def rewrite_section(
     # Of several sections of one path, it cannot be told which of them the writer has seen by itself.
     base = seen("" if is_duplicate(found, everything) else path)
     if base in (UNCHECKED, version):
-        return RewrittenSection(replace_section_body(now, found, content), path, base)
+        return RewrittenSection(replace_section_body(now, found, content, everything), path, base)
     before = text_of(base)
-    then = _same(found, everything, parse_sections(before))
+    earlier = parse_sections(before)
+    then = _same(found, everything, earlier)
     if then is None:
-        return RewrittenSection(replace_section_body(now, found, content), path, base)
+        return RewrittenSection(replace_section_body(now, found, content, everything), path, base)
     if section_body(before, then) == section_body(now, found):
-        return RewrittenSection(replace_section_body(now, found, content), path, version)
-    return RewrittenSection(replace_section_body(before, then, content), path, base)
+        return RewrittenSection(replace_section_body(now, found, content, everything), path, version)
+    return RewrittenSection(replace_section_body(before, then, content, earlier), path, base)
 
 
 def _same(found: BoardSection, now: list[BoardSection], then: list[BoardSection]) -> BoardSection | None:

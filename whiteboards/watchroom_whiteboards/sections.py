@@ -142,21 +142,26 @@ def section_text(data: bytes, section: BoardSection) -> str:
     return data[section.heading.start : section.end].decode().strip("\r\n")
 
 
-def replace_section_body(data: bytes, section: BoardSection, text: str) -> str:
+def replace_section_body(
+    data: bytes, section: BoardSection, text: str, among: Sequence[BoardSection] | None = None
+) -> str:
     """``data`` as text, with ``text`` as the body of ``section``.
 
-    Raises `InvalidSection` if ``text`` would not stay within the section.
+    ``among`` are the sections of ``data`` if they were parsed before. Raises `InvalidSection` if ``text``
+    would not stay within the section.
     """
     check_blocks_closed(section.heading.title, text)
-    return _check_headings(
-        data, section, _splice(data, section.heading.body, section.end, text.strip("\r\n"))
-    )
+    changed = _splice(data, section.heading.body, section.end, text.strip("\r\n"))
+    return _check_headings(data, section, changed, among)
 
 
-def append_to_section(data: bytes, section: BoardSection, text: str) -> str:
+def append_to_section(
+    data: bytes, section: BoardSection, text: str, among: Sequence[BoardSection] | None = None
+) -> str:
     """``data`` as text, with ``text`` added at the end of ``section``.
 
-    Raises `InvalidSection` if ``text`` would not stay within the section.
+    ``among`` are the sections of ``data`` if they were parsed before. Raises `InvalidSection` if ``text``
+    would not stay within the section.
     """
     check_blocks_closed(section.heading.title, text)
     kept = close_text(data[section.heading.body : section.end])
@@ -165,7 +170,8 @@ def append_to_section(data: bytes, section: BoardSection, text: str) -> str:
     goes_on = _ITEM.match(more) and _ITEM.match(kept.rpartition("\n")[2])
     gap = "\n" if goes_on else "\n\n"
     whole = f"{kept}{gap}{more}" if kept else more
-    return _check_headings(data, section, _splice(data, section.heading.body, section.end, whole))
+    changed = _splice(data, section.heading.body, section.end, whole)
+    return _check_headings(data, section, changed, among)
 
 
 def close_text(data: bytes) -> str:
@@ -194,10 +200,13 @@ def check_blocks_closed(section: str, text: str) -> None:
         raise InvalidSection(section=section, rule="open_block")
 
 
-def _check_headings(data: bytes, section: BoardSection, text: str) -> str:
-    """``text``, in which only what is in the section differs from ``data``. Raises `InvalidSection` if the
-    headings around are others by it, or one within is as high as its own."""
-    before, after = headings(data), headings(text.encode())
+def _check_headings(
+    data: bytes, section: BoardSection, text: str, among: Sequence[BoardSection] | None
+) -> str:
+    """``text``, in which only what is in the section differs from ``data``, whose sections are ``among``.
+    Raises `InvalidSection` if the headings around are others by it, or one within is as high as its own."""
+    before = headings(data) if among is None else [each.heading for each in among]
+    after = headings(text.encode())
     start, end = section.heading.start, section.end
     above = [_level_and_title(each) for each in before if each.start <= start]
     below = [_level_and_title(each) for each in before if each.start >= end]

@@ -189,7 +189,9 @@ class Whiteboards:
             data = self._board_text(board, current).encode()
             if section is None:
                 return sections.close_text(data)
-            return sections.append_to_section(data, sections.find_section(data, board.name, section), content)
+            everything = sections.parse_sections(data)
+            found = sections.find_section(data, board.name, section, everything)
+            return sections.append_to_section(data, found, content, everything)
 
         prepared = self._prepare(board, change_text)
 

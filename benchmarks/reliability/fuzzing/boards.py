@@ -122,7 +122,7 @@ class Boards:
             text = _ENTRIES[self._number % len(_ENTRIES)]
             for change in (replace_section_body, append_to_section):
                 try:
-                    changed = change(data, section, text)
+                    changed = change(data, section, text, sections)
                 except WatchroomError as error:
                     kinds.add(refusal_kind(error))
                 else:
