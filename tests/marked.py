@@ -34,12 +34,20 @@ class Edit(NamedTuple):
     inserted: str
 
 
+class Neighbours(NamedTuple):
+    """What stood before and behind an insertion, in the text as its writer knew it."""
+
+    before: str
+    inserted: str
+    behind: str
+
+
 class Editor:
     """Edits at random places as one agent, whose ``number`` gives it characters that nobody else writes: as
     many as a plane of Unicode holds, beginning with the ``first``-th."""
 
     def __init__(self, toolbox: Toolbox, number: int, seed: int, first: int = 0) -> None:
-        self._toolbox = toolbox
+        self.toolbox = toolbox
         self._random = Random(f"{seed} {number} {first}")
         self._plane = (_FIRST + number) * _PLANE
         self._next = first
@@ -72,6 +80,11 @@ class Editor:
         inserted = "" if operation == "delete" else self._fresh(chance.randint(1, LONGEST))
         return Plan(operation, start, deleted, inserted)
 
+    def neighbours(self, plan: Plan) -> Neighbours:
+        """What is around the insertion of ``plan``."""
+        known = self._known
+        return Neighbours(known[: plan.start], plan.inserted, known[plan.start + len(plan.deleted) :])
+
     def make(self, plan: Plan) -> Edit:
         operation, start, deleted, inserted = plan
         stop = start + len(deleted)
@@ -93,7 +106,7 @@ class Editor:
         return "".join(chr(self._plane + code) for code in range(begin, self._next))
 
     def _call(self, tool: str, **arguments: object) -> dict[str, Any]:
-        result: dict[str, Any] = self._toolbox.dispatch_tool_call(
+        result: dict[str, Any] = self.toolbox.dispatch_tool_call(
             tool,
             {"doc_id": DOC_ID, "field_name": FIELD, **arguments},  # type: ignore[dict-item]
         )
@@ -119,4 +132,17 @@ def disordered(text: str, edits: Iterable[Edit]) -> list[str]:
         kept = [places[character] for character in edit.inserted if character in places]
         if kept != sorted(kept):
             found.append(edit.inserted)
+    return found
+
+
+def misplaced(text: str, insertions: Iterable[Neighbours]) -> list[str]:
+    """The insertions of which something does not stand in ``text`` between what was around it."""
+    places = {character: place for place, character in enumerate(text)}
+    found = []
+    for before, inserted, behind in insertions:
+        first, own, last = (
+            [places[each] for each in part if each in places] for part in (before, inserted, behind)
+        )
+        if own and not max(first, default=-1) < min(own) <= max(own) < min(last, default=len(text)):
+            found.append(inserted)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
+import pytest
 from effort import rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -119,3 +120,23 @@ def test_what_others_wrote_within_what_is_deleted_stays() -> None:
     alignment.record_edit(1, 8, 4)
     assert (alignment.known_length, alignment.present_length) == (7, 9)
     assert alignment.place(5, 6) == Placement(7, [(7, 1)])
+
+
+@pytest.mark.parametrize("position", [1, 2, 3], ids=["before", "within", "behind"])
+def test_an_edit_made_without_what_others_wrote_is_where_it_was_merged(position: int) -> None:
+    alignment = TextAlignment(4)
+    # Of "abcd", others had made "axyd" when an exclamation mark behind "b" came.
+    alignment.apply(TextStep(1, 2, 2))
+    alignment.record_merged_edit(2, 2, [TextStep(position, 0, 1)])
+    assert (alignment.known_length, alignment.present_length) == (5, 5)
+    assert alignment.place(2, 3) == Placement(position, [(position, 1)])
+    assert alignment.place(1, 2).spans == alignment.place(3, 4).spans == []
+    assert alignment.place(4, 5).spans == [(4, 1)]
+
+
+def test_what_an_edit_deleted_that_others_had_deleted_is_known_no_more() -> None:
+    alignment = TextAlignment(4)
+    alignment.apply(TextStep(1, 1, 0))
+    alignment.record_merged_edit(0, 3, [TextStep(0, 2, 1)])
+    assert (alignment.known_length, alignment.present_length) == (2, 2)
+    assert alignment.place(0, 2).spans == [(0, 2)]

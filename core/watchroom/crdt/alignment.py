@@ -135,6 +135,33 @@ class TextAlignment:
             for segment in ((_Kind.SEEN, start), (_Kind.OWN, inserted), (_Kind.SEEN, rest)):
                 _append(self._segments, segment)
 
+    def record_merged_edit(self, start: int, stop: int, steps: Iterable[TextStep]) -> None:
+        """Take note that the reader replaced the known characters from ``start`` up to ``stop`` (excluded),
+        where ``steps`` tell what this came to in the present text: others may have written there what the
+        edit was made without."""
+        first, last = self._split(start, _KNOWN), self._split(stop, _KNOWN)
+        # The reader knows of these no more; the steps delete what there is of them.
+        left = [(_Kind.NEW, count) for kind, count in self._segments[first:last] if kind in _PRESENT]
+        self._replace(first, last, left)
+        known = start
+        for step in steps:
+            begin = self._split(step.position, _PRESENT)
+            end = self._split(step.position + step.deleted, _PRESENT)
+            gone = [(_Kind.GONE, count) for kind, count in self._segments[begin:end] if kind in _KNOWN]
+            self._replace(begin, end, gone)
+            self._insert_own(step.position, known, step.inserted)
+            known += step.inserted
+
+    def _insert_own(self, position: int, known: int, inserted: int) -> None:
+        """Put what the reader wrote behind ``position`` characters of the present text and ``known`` ones of
+        the known text. What is gone was taken to lie behind what others wrote in its place; some lies
+        before."""
+        at = self._split(position, _PRESENT)
+        after, gone = _take_gone(self._segments[at:], known - _count(self._segments[:at], _KNOWN))
+        del self._segments[at:]
+        for segment in ((_Kind.GONE, gone), (_Kind.OWN, inserted), *after):
+            _append(self._segments, segment)
+
     def _range(self, start: int, stop: int) -> tuple[int, int]:
         """The indexes of the first of the segments that an edit replaces, and of the first after them."""
         first = self._split(start, _KNOWN)
@@ -191,6 +218,20 @@ def _move(source: deque[_Segment], target: list[_Segment], count: int) -> None:
         _append(target, (kind, taken))
         if taken < length:
             source.appendleft((kind, length - taken))
+
+
+def _take_gone(segments: Sequence[_Segment], most: int) -> tuple[list[_Segment], int]:
+    """``segments`` without the first ``most`` characters that are gone, and how many these are; what both
+    texts have is not passed."""
+    left: list[_Segment] = []
+    taken = 0
+    for index, (kind, count) in enumerate(segments):
+        if taken >= most or kind in _BOTH:
+            return [*left, *segments[index:]], taken
+        part = min(count, most - taken) if kind is _Kind.GONE else 0
+        taken += part
+        left.append((kind, count - part))
+    return left, taken
 
 
 def _count(segments: Iterable[_Segment], kinds: Collection[_Kind]) -> int:

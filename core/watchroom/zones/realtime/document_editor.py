@@ -81,13 +81,13 @@ class DocumentEditor:
         # Not after the commit: what other processes wrote meanwhile is then in a text that is the live one.
         length = len(mine)
         row = None
+        detail: dict[str, Json] = {"op": op, AT: done.position, ADDED: done.inserted, REMOVED: done.deleted}
         if done.delta is None:
             self._store.commits.commit(
-                Note(self._view.actor, self._tool, ZONE, f"{self._live.name}/{field}", detail={"op": op})
+                Note(self._view.actor, self._tool, ZONE, f"{self._live.name}/{field}", detail=detail)
             )
         else:
-            facts: dict[str, Json] = {AT: done.position, ADDED: done.inserted, REMOVED: done.deleted}
-            row = self._commit(field, done.delta, {"op": op, **facts})
+            row = self._commit(field, done.delta, detail)
         return EditedText(row, done, length, was_behind)
 
     def _known_text(self, field: str) -> TextView:

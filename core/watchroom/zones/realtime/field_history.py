@@ -3,6 +3,7 @@ what."""
 
 from __future__ import annotations
 
+import heapq
 import sys
 from collections.abc import Iterator, Mapping
 from itertools import groupby, islice
@@ -23,6 +24,7 @@ READ: Final = (
     "realtime_edit_set",
 )
 """The tools that show a field."""
+EDIT_TEXT: Final = "realtime_edit_text"
 AT: Final = "at"
 ADDED: Final = "added"
 REMOVED: Final = "removed"
@@ -34,14 +36,14 @@ def restore_seen_field(journal: Journal, live: LiveReplica, actor: str, field: s
     """The set or map ``field`` of ``live`` as ``actor`` last saw it, with its own writes since, from the rows
     in ``journal``; None where it saw all, or never looked. Costs a pass over the document's versions, if
     others wrote to the field meanwhile."""
-    version = _find_last_seen(journal, live.name, actor, field)
-    if version is None or not _others_wrote(journal, live, actor, field, version):
+    seen = _find_last_seen(journal, live.name, actor, field)
+    if seen is None or not _others_wrote(journal, live, actor, field, seen.version):
         return None
     document = Document({field: live.document.schema[field]})
     deltas = (
         delta
         for row, delta in _iterate_deltas(journal, live, field, 1, live.version)
-        if (row.version or 0) <= version or row.actor == actor
+        if (row.version or 0) <= seen.version or row.actor == actor
     )
     _merge_batches(document, deltas)
     past = document.field(field)
@@ -53,49 +55,59 @@ def restore_text_view(journal: Journal, live: LiveReplica, actor: str, field: st
     since, from the rows in ``journal``: as it is, where it saw all or never looked. Costs as
     `restore_seen_field`. Raises `JournalError`."""
     view = live.view_text(field)
-    version = _find_last_seen(journal, live.name, actor, field)
-    if version is None or not _others_wrote(journal, live, actor, field, version):
+    seen = _find_last_seen(journal, live.name, actor, field)
+    if seen is None or not _others_wrote(journal, live, actor, field, seen.version):
         return view
     document = Document({field: live.document.schema[field]})
-    _merge_batches(document, (delta for _, delta in _iterate_deltas(journal, live, field, 1, version)))
+    _merge_batches(document, (delta for _, delta in _iterate_deltas(journal, live, field, 1, seen.version)))
     text = document.text(field)
     alignment, steps = TextAlignment(len(text)), list[TextStep]()
     text.observe(steps.extend)
-    written = _iterate_deltas(journal, live, field, version, live.version)
-    for edit, group in groupby(written, key=lambda each: _find_text_edit(each[0], actor)):
+    written = _iterate_deltas(journal, live, field, seen.version, live.version)
+    # Where others had deleted all that the actor did, there is no version of that, but a note.
+    notes = journal.notes(ZONE, f"{live.name}/{field}", actor, EDIT_TEXT, after=seen.seq)
+    rows = heapq.merge(written, ((row, {}) for row in reversed(notes)), key=lambda each: each[0].seq)
+    for edit, group in groupby(rows, key=lambda each: _find_text_edit(each[0], actor)):
         deltas = (delta for _, delta in group)
         if edit is None:
             _merge_batches(document, deltas)
             alignment.apply_all(steps)
-        else:
-            for delta in deltas:
-                document.merge(delta)
-                alignment.record_edit(*edit.clamp(alignment.known_length))
-        steps.clear()
-    # Another process may have written its row before it knew of the one before; then it is taken to know all.
-    return view.begin_at(alignment) if alignment.present_length == len(text) else view
+            steps.clear()
+            continue
+        # Each row alone: where one of a process did not know of another's, only the merge tells where it is.
+        for delta in deltas:
+            document.merge(delta)
+            alignment.record_merged_edit(*edit.clamp(alignment.known_length), steps)
+            steps.clear()
+    return view.begin_at(alignment)
+
+
+class _Seen(NamedTuple):
+    """That an actor was shown a field, as of ``version``, by the row ``seq``."""
+
+    version: int
+    seq: int
 
 
 class _TextEdit(NamedTuple):
-    """An edit of a text, in positions of it as its writer knew it."""
+    """From where to where the characters stood that an edit of a text replaced, as its writer knew it."""
 
     start: int
     stop: int
-    inserted: int
 
     def clamp(self, length: int) -> _TextEdit:
         """This edit in a text of ``length`` characters."""
-        return _TextEdit(min(self.start, length), min(self.stop, length), self.inserted)
+        return _TextEdit(min(self.start, length), min(self.stop, length))
 
 
 def _find_text_edit(row: Row, actor: str) -> _TextEdit | None:
     """What ``actor`` did to a text by ``row``, None where it is another's, or does not say so."""
     if row.actor != actor:
         return None
-    at, added, removed = (row.detail.get(key) for key in (AT, ADDED, REMOVED))
-    if not (isinstance(at, int) and isinstance(added, int) and isinstance(removed, int)):
+    at, removed = row.detail.get(AT), row.detail.get(REMOVED)
+    if not (isinstance(at, int) and isinstance(removed, int)):
         return None
-    return _TextEdit(at, at + removed, added) if min(at, added, removed) >= 0 else None
+    return _TextEdit(at, at + removed) if min(at, removed) >= 0 else None
 
 
 def _merge_batches(document: Document, deltas: Iterator[Mapping[str, Json]]) -> None:
@@ -114,11 +126,11 @@ def _iterate_deltas(
             yield row, {field: delta[field]}
 
 
-def _find_last_seen(journal: Journal, name: str, actor: str, field: str) -> int | None:
+def _find_last_seen(journal: Journal, name: str, actor: str, field: str) -> _Seen | None:
     notes = [
         journal.last_note(ZONE, path, actor, tool) for path in (name, f"{name}/{field}") for tool in READ
     ]
-    return max((note.base for note in notes if note and note.base is not None), default=None)
+    return max((_Seen(note.base, note.seq) for note in notes if note and note.base is not None), default=None)
 
 
 def _others_wrote(journal: Journal, live: LiveReplica, actor: str, field: str, after: int) -> bool:
