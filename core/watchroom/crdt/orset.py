@@ -71,15 +71,16 @@ class ORSet:
         """The agents whose additions keep ``element`` in the set, sorted."""
         return tuple(sorted({agent_of(replica) for replica in self._elements.get(element, {})}))
 
-    def add(self, element: str, replica: str) -> Mapping[str, Json]:
-        """Add ``element`` as ``replica``; returns the delta. Raises `NotText`, `TooLarge`, `InvalidState`
-        beyond 2^53 - 1 additions."""
+    def add(self, element: str, replica: str, seen: ORSet | None = None) -> Mapping[str, Json]:
+        """Add ``element`` as ``replica``, in place of the additions of it that ``seen`` holds (the set as the
+        writer knows it; by default this one); returns the delta. Raises `NotText`, `TooLarge`,
+        `InvalidState` beyond 2^53 - 1 additions."""
         if len(element) > MAX_ELEMENT:
             raise TooLarge(size=len(element), limit=MAX_ELEMENT)
         utf8_size(element)
         count = self._context.get(check_replica_name(replica), 0) + 1
         dot = (replica, check_natural(count, "count"))
-        replaced = [*self._elements.get(element, {}).items()]
+        replaced = [*(self if seen is None else seen)._elements.get(element, {}).items()]
         self._remove_dots(replaced)
         self._add_dot(element, dot)
         self._extend_context([dot])

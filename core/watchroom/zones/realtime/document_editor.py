@@ -142,10 +142,12 @@ class DocumentEditor:
         return self._commit(field, delta, {"op": "remove", "key": key[:_SHOWN]})
 
     def add(self, field: str, element: str) -> Row:
-        """Add ``element`` to the set ``field``; returns the row."""
+        """Add ``element`` to the set ``field``, beside additions of it that the writer did not know of: they
+        stay if it removes its own. Returns the row."""
         self._live.catch_up()
         found = self.document.set(field)
-        delta = found.add(element, self._replica)
+        self._restore_view(field)
+        delta = found.add(element, self._replica, self._view.set_as_seen(self._live.name, field))
         return self._commit(field, delta, {"op": "add", "element": element[:_SHOWN]})
 
     def remove(self, field: str, element: str) -> Row:

@@ -34,11 +34,14 @@ _CHUNK: Final = 1000
 
 def restore_seen_field(journal: Journal, live: LiveReplica, actor: str, field: str) -> ORSet | LWWMap | None:
     """The set or map ``field`` of ``live`` as ``actor`` last saw it, with its own writes since, from the rows
-    in ``journal``; None where it saw all, or never looked. Costs a pass over the document's versions, if
-    others wrote to the field meanwhile."""
+    in ``journal``; None where it never looked. Costs a pass over the document's versions, if others wrote to
+    the field meanwhile."""
     seen = _find_last_seen(journal, live.name, actor, field)
-    if seen is None or not _others_wrote(journal, live, actor, field, seen.version):
+    if seen is None:
         return None
+    if not _others_wrote(journal, live, actor, field, seen.version):
+        present = live.document.field(field)
+        return present.copy() if isinstance(present, (ORSet, LWWMap)) else None
     document = Document({field: live.document.schema[field]})
     deltas = (
         delta
