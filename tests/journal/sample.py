@@ -43,6 +43,7 @@ OF_EVERY_KIND: Final[tuple[Draft, ...]] = (
     Note("outside", "outside_edit", "collab", "plan.md", "conflict", "outside_edit", content="z"),
     Write("outside", "outside_edit", "private", "alice/a.md", "z"),
     Note("human:dana", "dismiss_conflict", "collab", "plan.md", detail={"conflict": 1, "note": '"call": 5'}),
+    Note("bob", "read_handoff", "handoff", "alice_to_bob/new.md", base=1),
 )
 TOPICS: Final[dict[str, list[str]]] = {
     topics.messages_to("session", "alice"): ["pause_agent"],

@@ -55,6 +55,13 @@ def test_the_first_rule_that_matches_decides() -> None:
     assert said(policy, "collab_list", {}, agent="bob").verdict == "ask"
 
 
+def test_of_a_command_it_is_said_whether_all_of_it_or_a_part_is_not_allowed() -> None:
+    policy = rules('command = "git *"; verdict = "allow"')
+    for command, mismatch in (("git log; rm -r a", "command_part"), ("rm -r a; git log", "command")):
+        (check,) = said(policy, "run_command", {"command": command}).checks
+        assert check.mismatch == mismatch
+
+
 def test_people_are_not_subject_to_it() -> None:
     everything = rules('verdict = "deny"')
     assert said(everything, "collab_write", {}, agent="human:dana").verdict == "allow"

@@ -158,6 +158,14 @@ def test_what_an_agent_deleted_of_what_others_had_deleted_counts_in_its_next_pro
     assert get(alice, "body") == "ONE 2three!"
 
 
+def test_the_row_of_a_counter_says_what_was_done(workspace: Workspace, alice: Toolbox) -> None:
+    create(alice, score="pn_counter")
+    count(alice, "increment", 5)
+    count(alice, "decrement", 2)
+    rows = workspace.journal.history("realtime", "doc1", after_version=1)
+    assert [(row.detail["op"], row.detail["amount"]) for row in rows] == [("increment", 5), ("decrement", 2)]
+
+
 def test_what_an_agent_saw_counts_however_much_others_have_written_since(
     alice: Toolbox, bob: Toolbox
 ) -> None:
