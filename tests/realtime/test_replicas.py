@@ -16,7 +16,7 @@ from documents import count, create, edit, get, put, tag
 from watchroom import Agent, Toolbox, Workspace
 from watchroom.crdt import Document, Stamp, name_replica
 from watchroom.crdt.checkpoint import Checkpoint, render_checkpoint
-from watchroom.model import Json
+from watchroom.model import Json, Note
 from watchroom.projections import Fold
 
 ZOE = name_replica("zoe", 0xE15E)
@@ -156,6 +156,20 @@ def test_what_an_agent_deleted_of_what_others_had_deleted_counts_in_its_next_pro
     assert edit_as_bob("insert", position=9, text="!")["length"] == 10
     assert edit_as_bob("replace", **{"from": 0, "to": 3, "text": "ONE"})["length"] == 10
     assert get(alice, "body") == "ONE 2three!"
+
+
+def test_a_reading_whose_row_comes_late_is_older_than_one_of_a_newer_version(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    create(alice, body="rga")
+    for text in ("one ", "two "):
+        edit(alice, "insert", position=0, text=text)
+    # Bob read in two processes, of which the first made its row last.
+    readings = [Note("bob", "realtime_get_field", "realtime", "doc1/body", base=base) for base in (3, 2)]
+    workspace.journal.append(readings)
+    edit(alice, "insert", position=0, text="three ")
+    assert edit(workspace.tools("bob"), "insert", position=8, text="!")["length"] == 9
+    assert get(alice, "body") == "three two one !"
 
 
 def test_the_row_of_a_counter_says_what_was_done(workspace: Workspace, alice: Toolbox) -> None:

@@ -30,6 +30,8 @@ ADDED: Final = "added"
 REMOVED: Final = "removed"
 """In the detail of a text's row: where its writer edited the text as it knew it, and how many characters."""
 _CHUNK: Final = 1000
+_RECENT: Final = 8
+"""So many of an agent's newest readings by each tool are looked at."""
 
 
 def restore_seen_field(journal: Journal, live: LiveReplica, actor: str, field: str) -> ORSet | LWWMap | None:
@@ -130,10 +132,14 @@ def _iterate_deltas(
 
 
 def _find_last_seen(journal: Journal, name: str, actor: str, field: str) -> _Seen | None:
-    notes = [
-        journal.last_note(ZONE, path, actor, tool) for path in (name, f"{name}/{field}") for tool in READ
-    ]
-    return max((_Seen(note.base, note.seq) for note in notes if note and note.base is not None), default=None)
+    # A reading may become a row after one that another process made later, of a newer version.
+    notes = (
+        note
+        for path in (name, f"{name}/{field}")
+        for tool in READ
+        for note in journal.notes(ZONE, path, actor, tool, limit=_RECENT)
+    )
+    return max((_Seen(note.base, note.seq) for note in notes if note.base is not None), default=None)
 
 
 def _others_wrote(journal: Journal, live: LiveReplica, actor: str, field: str, after: int) -> bool:
