@@ -87,10 +87,8 @@ def test_positions_count_in_the_text_as_each_agent_knows_it(root: Path, seed: in
         for _ in range(STEPS):
             agent = chance.choice(AGENTS)
             team.move(agent)
-            for each, editor in editors.items():
-                if editor.toolbox is not team.toolboxes[each]:
-                    editor.toolbox = team.toolboxes[each]
             editor = editors[agent]
+            editor.toolbox = team.toolboxes[agent]
             if chance.random() < 0.2:
                 editor.read()
                 team.note_readings()

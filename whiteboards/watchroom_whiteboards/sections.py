@@ -142,26 +142,22 @@ def section_text(data: bytes, section: BoardSection) -> str:
     return data[section.heading.start : section.end].decode().strip("\r\n")
 
 
-def replace_section_body(
-    data: bytes, section: BoardSection, text: str, among: Sequence[BoardSection] | None = None
-) -> str:
+def replace_section_body(data: bytes, section: BoardSection, text: str, among: Sequence[BoardSection]) -> str:
     """``data`` as text, with ``text`` as the body of ``section``.
 
-    ``among`` are the sections of ``data`` if they were parsed before. Raises `InvalidSection` if ``text``
-    would not stay within the section.
+    ``among`` are the sections of ``data``. Raises `InvalidSection` if ``text`` would not stay within the
+    section.
     """
     check_blocks_closed(section.heading.title, text)
     changed = _splice(data, section.heading.body, section.end, text.strip("\r\n"))
     return _check_headings(data, section, changed, among)
 
 
-def append_to_section(
-    data: bytes, section: BoardSection, text: str, among: Sequence[BoardSection] | None = None
-) -> str:
+def append_to_section(data: bytes, section: BoardSection, text: str, among: Sequence[BoardSection]) -> str:
     """``data`` as text, with ``text`` added at the end of ``section``.
 
-    ``among`` are the sections of ``data`` if they were parsed before. Raises `InvalidSection` if ``text``
-    would not stay within the section.
+    ``among`` are the sections of ``data``. Raises `InvalidSection` if ``text`` would not stay within the
+    section.
     """
     check_blocks_closed(section.heading.title, text)
     kept = close_text(data[section.heading.body : section.end])
@@ -200,13 +196,10 @@ def check_blocks_closed(section: str, text: str) -> None:
         raise InvalidSection(section=section, rule="open_block")
 
 
-def _check_headings(
-    data: bytes, section: BoardSection, text: str, among: Sequence[BoardSection] | None
-) -> str:
+def _check_headings(data: bytes, section: BoardSection, text: str, among: Sequence[BoardSection]) -> str:
     """``text``, in which only what is in the section differs from ``data``, whose sections are ``among``.
     Raises `InvalidSection` if the headings around are others by it, or one within is as high as its own."""
-    before = headings(data) if among is None else [each.heading for each in among]
-    after = headings(text.encode())
+    before, after = [each.heading for each in among], headings(text.encode())
     start, end = section.heading.start, section.end
     above = [_level_and_title(each) for each in before if each.start <= start]
     below = [_level_and_title(each) for each in before if each.start >= end]

@@ -46,7 +46,8 @@ _KNOWN: Final = _BOTH | {_Kind.GONE}
 
 class TextAlignment:
     """Begins with a text of ``length`` characters as its reader sees it. What others do to the text is told
-    by `apply`, what the reader does by `record_edit`. Each call costs a look at all places that differ."""
+    by `apply`, what the reader does by `record_edit`, or by `record_merged_edit` where it did so without some
+    of that. Each call costs a look at all places that differ."""
 
     __slots__ = ("_segments", "is_behind")
 

@@ -146,7 +146,8 @@ class DocumentEditor:
         stay if it removes its own. Returns the row."""
         self._live.catch_up()
         found = self.document.set(field)
-        self._restore_view(field)
+        if any(each != self._view.actor for each in found.added_by(element)):
+            self._restore_view(field)
         delta = found.add(element, self._replica, self._view.set_as_seen(self._live.name, field))
         return self._commit(field, delta, {"op": "add", "element": element[:_SHOWN]})
 
