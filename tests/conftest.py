@@ -52,7 +52,12 @@ def pytest_collection(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """All workers have the tests in the same order in the end."""
+    """All workers have the tests in the same order in the end. On a journal that was asked for run those that
+    have one."""
+    if config.getoption("--journal") != "sqlite":
+        asked = [item for item in items if "root" in item.fixturenames]  # type: ignore[attr-defined]
+        config.hook.pytest_deselected(items=[item for item in items if item not in asked])
+        items[:] = asked
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: item.path.parts)
 

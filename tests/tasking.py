@@ -9,10 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from subprocess import Popen
+from time import monotonic
+from typing import Final, NamedTuple
 
 from watchroom import Toolbox, Workspace
+from watchroom.journal import Journal
 from watchroom.sandbox.probe import SandboxProbe
+
+PATIENCE: Final = 20.0
 
 
 @cache
@@ -47,6 +52,19 @@ def on_disk(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not path.is_symlink() and ".watchroom" not in path.parts
     }
+
+
+def kill_and_miss(process: Popen[bytes], journal: Journal) -> None:
+    """Kill ``process``, and wait until only this one is seen alive: at once beside a journal in a folder, some
+    seconds later on a server."""
+    process.kill()
+    own, changes, until = journal.present(), journal.changes(), monotonic() + PATIENCE
+    try:
+        while any(each.is_alive and each.id != own for each in journal.presences()):
+            assert monotonic() < until
+            changes.wait(0.1)
+    finally:
+        changes.close()
 
 
 @contextmanager

@@ -256,10 +256,10 @@ def sha256(data: bytes) -> str:
 
 
 def escape_unstorable(given: str, limit: int = 500) -> str:
-    """``given`` cut to ``limit`` characters, with lone surrogates written out, so that it can stand in a
-    row."""
+    """``given`` cut to ``limit`` characters, with lone surrogates and NUL written out, so that it can stand
+    in a row of any journal: PostgreSQL keeps NUL in no text."""
     cut = given if len(given) <= limit else given[:limit] + "…"
-    return cut.encode("utf-8", "backslashreplace").decode()
+    return cut.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def extract_first_line(text: str, limit: int) -> str:

@@ -534,6 +534,18 @@ class Conformance:
         (settled,) = journal.settled("collab", "plan.md")
         assert settled.tool == "dismiss_conflict"
 
+    def test_no_row_holds_nul_and_what_is_asked_for_with_it_is_not_there(self, journal: Journal) -> None:
+        (made,) = journal.append(
+            [Write("alice", "t", "collab", "a", "x", detail={"a\0": ["\0", r"\u0000", 1]})]
+        )
+        assert made.row.detail == {"a\ufffd": ["\ufffd", r"\u0000", 1]}
+        assert journal.row(made.row.seq) == made.row
+        assert journal.head("collab", "a\0") is None
+        assert journal.heads_of([("collab", "\0"), ("collab", "a")]) == [None, made.row]
+        assert journal.last_notes([("collab", "a", "alice\0", "t")]) == [None]
+        assert list(journal.heads("collab", "\0")) == journal.settled("collab", "\0") == []
+        assert journal.rows_before(made.row.seq + 1, only=RowFilter(path="\0")) == []
+
     def test_bounds_leave_out_what_is_before_and_behind_them(self, journal: Journal) -> None:
         # Bounds that are not given are the protocol's.
         for name, method in vars(Journal).items():

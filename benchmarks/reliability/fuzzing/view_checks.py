@@ -65,7 +65,17 @@ async def _check_screens(workspace: Workspace) -> None:
 
 
 def problems(workspace: Workspace) -> list[str]:
-    """What is wrong after all inputs: journal and files that disagree, and what is shown."""
+    """What is wrong after all inputs: journal and files that disagree, rows that no server could keep, and
+    what is shown."""
     workspace.flush()
     found = [f"verify: {problem}" for problem in workspace.verify()]
-    return [*found, *check_shown(workspace)]
+    return [*found, *_find_nul(workspace), *check_shown(workspace)]
+
+
+def _find_nul(workspace: Workspace) -> Iterator[str]:
+    after = 0
+    while rows := workspace.journal.rows(after):
+        for row in rows:
+            if any("\0" in field for field in row if isinstance(field, str)) or "\0" in str(row.detail):
+                yield f"row {row.seq} holds NUL"
+        after = rows[-1].seq

@@ -6,7 +6,7 @@ Every journal appends by these rules, whatever it keeps its rows in.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from watchroom import validation
@@ -230,5 +230,16 @@ def _checksum(content: str | None) -> tuple[str | None, int | None]:
 
 
 def as_json(detail: dict[str, Json]) -> str:
-    """``detail`` as its row keeps it: empty where there is nothing in it."""
-    return json.dumps(detail, ensure_ascii=False) if detail else ""
+    """``detail`` as its row keeps it: empty where there is nothing in it, and U+FFFD for NUL, which
+    PostgreSQL keeps in no text."""
+    text = json.dumps(detail, ensure_ascii=False) if detail else ""
+    # Where a backslash precedes it, these may be six characters that somebody wrote.
+    return json.dumps(_without_nul(detail), ensure_ascii=False) if "\\u0000" in text else text
+
+
+def _without_nul(given: Json) -> Json:
+    if isinstance(given, str):
+        return given.replace("\0", "\ufffd")
+    if isinstance(given, Mapping):
+        return {name.replace("\0", "\ufffd"): _without_nul(value) for name, value in given.items()}
+    return [_without_nul(value) for value in given] if isinstance(given, list) else given

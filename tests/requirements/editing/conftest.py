@@ -10,9 +10,9 @@ from watchroom import Agent, Toolbox, Workspace
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
+def workspace(tmp_path: Path, root: Path) -> Iterator[Workspace]:
     team = [Agent("alice", "strategy", "top"), Agent("bob", "strategy", "top")]
-    with Workspace.open(tmp_path / "team", agents=team) as opened:
+    with Workspace.open(root, agents=team) as opened:
         task = opened.tasks.submit("human:dana", "Build something.", tmp_path / "work")
         opened.register([Agent(each.id, each.role, each.layer, task=task.id) for each in team])
         yield opened

@@ -234,8 +234,7 @@ def test_a_difference_without_end_is_cut(alice: Toolbox) -> None:
 class TestProcesses:
     """Whatever process comes next goes on from the rows."""
 
-    def test_an_open_choice_outlives_its_process(self, tmp_path: Path) -> None:
-        root = tmp_path / "team"
+    def test_an_open_choice_outlives_its_process(self, root: Path) -> None:
         with Workspace.open(root, agents=["alice"]) as first:
             alice = first.tools("alice")
             write(alice, "two [[SEL#1]] two\n")
@@ -249,8 +248,7 @@ class TestProcesses:
             ok(alice, "plan_replace_selection", selection_id=2)
             assert text(second) == "two [[SEL#1]] 2\n"
 
-    def test_two_processes_of_one_agent_edit_one_text(self, tmp_path: Path) -> None:
-        root = tmp_path / "team"
+    def test_two_processes_of_one_agent_edit_one_text(self, root: Path) -> None:
         with Workspace.open(root, agents=["alice"]) as first, Workspace.open(root) as second:
             one, two = first.tools("alice"), second.tools("alice")
             write(one, "start\n")
@@ -263,8 +261,7 @@ class TestProcesses:
             ok(two, "plan_flush")
             assert ok(one, "collab_read", filepath="plan.md")["content"] == text(first)
 
-    def test_open_places_of_a_merge_outlive_their_process(self, tmp_path: Path) -> None:
-        root = tmp_path / "team"
+    def test_open_places_of_a_merge_outlive_their_process(self, root: Path) -> None:
         with Workspace.open(root, agents=["alice", "bob"]) as first:
             alice = first.tools("alice")
             write(alice, "one\n")

@@ -106,10 +106,10 @@ def test_an_operation_has_one_id_in_its_answer_its_rows_and_its_records(
     assert len(seen) == len(calls)
 
 
-def test_a_flush_that_fails_is_recorded(alice: Toolbox, tmp_path: Path, records: Records) -> None:
+def test_a_flush_that_fails_is_recorded(alice: Toolbox, root: Path, records: Records) -> None:
     ok(alice, "open_buffer", source="private", path="plan.md")
     ok(alice, "plan_append", text="mine\n")
-    (tmp_path / "team/agents/alice/plan.md").write_bytes(b"\xff\0")
+    (root / "agents/alice/plan.md").write_bytes(b"\xff\0")
     answer = refused(alice, "plan_flush")
     last = records()[-1]
     assert last.name == "watchroom.Sync.Persistence"
@@ -141,8 +141,10 @@ class TestEnvironment:
     def call(self, root: Path, tool: str, **arguments: Json) -> int:
         return main(["call", str(root), "alice", tool, json.dumps(arguments)])
 
-    def test_records_are_lines_of_json(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        root, file = tmp_path / "team", tmp_path / "debug.jsonl"
+    def test_records_are_lines_of_json(
+        self, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = tmp_path / "debug.jsonl"
         Workspace.open(root, agents=["alice"]).close()
         monkeypatch.setenv(DEBUG_FILE_VARIABLE, str(file))
         monkeypatch.setenv(DEBUG_VARIABLE, "TextEdit.MatchTrace, Sync")
@@ -158,8 +160,8 @@ class TestEnvironment:
         ]
 
     def test_what_is_no_category_is_refused(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+        self, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setenv(DEBUG_VARIABLE, "TextEdit.Nonsense")
-        assert self.call(tmp_path / "team", "collab_list") == USAGE
+        assert self.call(root, "collab_list") == USAGE
         assert "TextEdit.MatchTrace" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from calls import ok, refused
 from watchroom import Agent, Toolbox, Workspace
-from watchroom.journal import RowFilter, SqliteJournal
+from watchroom.journal import Journal, RowFilter
 from watchroom.model import Row
 from watchroom.zones import CollabZone
 from watchroom_whiteboards.whiteboards import Whiteboards
@@ -20,24 +20,25 @@ Between = Callable[[Callable[[], object]], None]
 
 
 @pytest.fixture
-def between(monkeypatch: pytest.MonkeyPatch) -> Between:
+def between(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Between:
     """Has something done, once, just before a call takes its turn to make rows."""
     waiting: list[Callable[[], object]] = []
-    original = SqliteJournal.exclusive
+    kind = type(workspace.journal)
+    original = kind.exclusive
 
-    def exclusive(journal: SqliteJournal, key: str) -> AbstractContextManager[None]:
+    def exclusive(journal: Journal, key: str) -> AbstractContextManager[None]:
         while waiting:
             waiting.pop()()
         return original(journal, key)
 
-    monkeypatch.setattr(SqliteJournal, "exclusive", exclusive)
+    monkeypatch.setattr(kind, "exclusive", exclusive)
     return waiting.append
 
 
 @pytest.fixture
-def elsewhere(workspace: Workspace, tmp_path: Path) -> Iterator[Toolbox]:
+def elsewhere(workspace: Workspace, root: Path) -> Iterator[Toolbox]:
     """Alice in another process."""
-    with Workspace.open(tmp_path / "team") as second:
+    with Workspace.open(root) as second:
         yield second.tools("alice")
 
 
@@ -112,7 +113,7 @@ class TestAnotherProcess:
 
 @pytest.mark.parametrize("kind", ["private", "collab", "file", "board"])
 def test_a_flush_that_was_cut_off_is_no_conflict_with_what_came_after(
-    workspace: Workspace, alice: Toolbox, bob: Toolbox, tmp_path: Path, kind: str
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, tmp_path: Path, root: Path, kind: str
 ) -> None:
     path = "global" if kind == "board" else "plan.md"
     ok(alice, "open_buffer", source=kind, path=path, name="plan")
@@ -123,7 +124,7 @@ def test_a_flush_that_was_cut_off_is_no_conflict_with_what_came_after(
     # What a flush writes first, and nothing after it; then somebody else writes.
     if kind == "private":
         workspace.private.write("alice", "alice", path, mine, tool="flush_buffer", expected=base)
-        (tmp_path / "team/agents/alice/plan.md").write_text(theirs)
+        (root / "agents/alice/plan.md").write_text(theirs)
     elif kind == "collab":
         workspace.collab.write("alice", path, mine, base, tool="flush_buffer")
         write(bob, theirs)
@@ -169,14 +170,14 @@ class TestAMove:
         assert (tmp_path / "other/main.py").read_text() == "new\n"
         assert ok(alice, "open_buffer", source="file", path="main.py")["buffer"] == "main-2"
 
-    def test_a_board_that_is_gone_takes_no_other_tool_away(self, tmp_path: Path) -> None:
+    def test_a_board_that_is_gone_takes_no_other_tool_away(self, root: Path) -> None:
         team = [Agent("zoe", "helper", "bottom"), Agent("bob", "strategy", "top")]
-        with Workspace.open(tmp_path / "team", agents=team) as first:
+        with Workspace.open(root, agents=team) as first:
             zoe = first.tools("zoe")
             ok(zoe, "open_buffer", source="board", path="bottom-layer-zoe", name="own")
             ok(zoe, "own_append", text="mine\n")
             first.register([Agent("zoe", "strategy", "top")])
-        with Workspace.open(tmp_path / "team") as second:
+        with Workspace.open(root) as second:
             zoe = second.tools("zoe")
             assert "own_append" in [each["name"] for each in zoe.get_tool_definitions()]
             assert "mine\n" in zoe.show_buffers()
@@ -210,10 +211,10 @@ def test_opening_once_more_tells_the_source_and_is_a_row(workspace: Workspace, a
     assert (first.version, again.version, again.path) == (1, None, "alice/plan")
 
 
-def test_a_template_that_was_accepted_stays_accepted(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_template_that_was_accepted_stays_accepted(workspace: Workspace, root: Path) -> None:
     alice = workspace.tools("alice")
     ok(alice, "open_buffer", source="board", path="global")
     workspace.register([Agent("zoe", "helper", "bottom")])
     ok(alice, "global_accept_source")
-    with Workspace.open(tmp_path / "team") as second:
+    with Workspace.open(root) as second:
         assert second.buffers.find("alice", "global").syncing == "Synced"

@@ -134,8 +134,7 @@ async def test_a_tool_of_a_buffer_that_is_not_open_is_unknown(workspace: Workspa
     assert state.status == "done"
 
 
-async def test_a_resumed_session_has_its_buffers(tmp_path: Path) -> None:
-    root = tmp_path / "team"
+async def test_a_resumed_session_has_its_buffers(root: Path) -> None:
     model = Model(calling(call("plan_append", "1", text="more\n")), RuntimeError("gone"))
     with Workspace.open(root, agents=["alice"]) as workspace:
         alice = workspace.tools("alice")

@@ -26,9 +26,11 @@ class Source:
 
 
 @pytest.fixture(params=["private", "collab", "file", "board"])
-def source(request: pytest.FixtureRequest, workspace: Workspace, tmp_path: Path, bob: Toolbox) -> Source:
+def source(
+    request: pytest.FixtureRequest, workspace: Workspace, tmp_path: Path, root: Path, bob: Toolbox
+) -> Source:
     alice = workspace.tools("alice")
-    private = tmp_path / "team" / "agents" / "alice" / "notes" / "plan.md"
+    private = root / "agents" / "alice" / "notes" / "plan.md"
     file = tmp_path / "work" / "plan.py"
     by_hand: dict[str, Path] = {"private": private, "file": file}
     if request.param in by_hand:
@@ -118,10 +120,12 @@ def test_what_is_not_there_yet_begins_empty(alice: Toolbox, source: Source) -> N
 
 
 @pytest.mark.parametrize("source", ["private", "file"], indirect=True)
-def test_what_went_away_can_be_written_again(alice: Toolbox, source: Source, tmp_path: Path) -> None:
+def test_what_went_away_can_be_written_again(
+    alice: Toolbox, source: Source, tmp_path: Path, root: Path
+) -> None:
     begin(alice, source)
     ok(alice, "plan_append", text="more\n")
-    for path in (tmp_path / "team/agents/alice/notes/plan.md", tmp_path / "work/plan.py"):
+    for path in (root / "agents/alice/notes/plan.md", tmp_path / "work/plan.py"):
         path.unlink(missing_ok=True)
     assert refused(alice, "plan_flush")["error"] == "flush_conflict"
     # Where one took everything out and the other put something in, both are asked for.
@@ -143,17 +147,17 @@ def test_a_board_that_may_only_be_read_is_not_written(workspace: Workspace) -> N
     assert workspace.buffers.find("zoe", "global").text.endswith("x\n")
 
 
-def test_a_source_that_is_no_text_any_more_changes_nothing(alice: Toolbox, tmp_path: Path) -> None:
+def test_a_source_that_is_no_text_any_more_changes_nothing(alice: Toolbox, root: Path) -> None:
     ok(alice, "save_to_my_workspace", filename="plan.md", content="one\n")
     ok(alice, "open_buffer", source="private", path="plan.md")
     ok(alice, "plan_append", text="mine\n")
-    (tmp_path / "team/agents/alice/plan.md").write_bytes(b"\xff\0")
+    (root / "agents/alice/plan.md").write_bytes(b"\xff\0")
     assert refused(alice, "plan_refresh")["error"] == "source_unreadable"
     assert "mine\n" in alice.show_buffers()
 
 
-def test_a_private_file_that_is_no_text_any_more_is_not_written_over(alice: Toolbox, tmp_path: Path) -> None:
-    file = tmp_path / "team/agents/alice/plan.md"
+def test_a_private_file_that_is_no_text_any_more_is_not_written_over(alice: Toolbox, root: Path) -> None:
+    file = root / "agents/alice/plan.md"
     ok(alice, "save_to_my_workspace", filename="plan.md", content="one\n")
     ok(alice, "open_buffer", source="private", path="plan.md")
     ok(alice, "plan_append", text="mine\n")
@@ -178,16 +182,16 @@ class TestEditsByHand:
     """A shared file or board that somebody edited on disk has no new version, and is a newer source."""
 
     @pytest.fixture(params=["collab", "board"])
-    def by_hand(self, request: pytest.FixtureRequest, tmp_path: Path, alice: Toolbox) -> Path:
+    def by_hand(self, request: pytest.FixtureRequest, root: Path, alice: Toolbox) -> Path:
         """The file on disk of a source that alice has open as ``plan``."""
         if request.param == "collab":
             ok(alice, "collab_write", filepath="plan.md", content="one\ntwo\nthree\n", message="m")
             ok(alice, "open_buffer", source="collab", path="plan.md", name="plan")
-            return tmp_path / "team/collaborative/current/plan.md"
+            return root / "collaborative/current/plan.md"
         text = "# Board\n\none\ntwo\nthree\n"
         ok(alice, "whiteboard_write", board="global", content=text, message="m", expected_version=-1)
         ok(alice, "open_buffer", source="board", path="global", name="plan")
-        return tmp_path / "team/global-whiteboard.md"
+        return root / "global-whiteboard.md"
 
     def test_a_flush_does_not_replace_what_it_has_not_seen(
         self, workspace: Workspace, alice: Toolbox, by_hand: Path
@@ -250,11 +254,11 @@ class TestEditsByHand:
         assert state() == "synced"
 
     def test_what_was_taken_in_outlives_its_process(
-        self, workspace: Workspace, alice: Toolbox, by_hand: Path, tmp_path: Path
+        self, workspace: Workspace, alice: Toolbox, by_hand: Path, root: Path
     ) -> None:
         by_hand.write_text("by hand\n")
         ok(alice, "plan_refresh")
-        with Workspace.open(tmp_path / "team") as second:
+        with Workspace.open(root) as second:
             again = second.tools("alice")
             assert "edited by hand" not in again.show_buffers()
             ok(again, "plan_append", text="more\n")

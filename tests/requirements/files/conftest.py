@@ -15,10 +15,18 @@ from watchroom.journal.memory import MemoryJournal
 from watchroom.platforms import Platform
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Where the option ``--journal`` names a journal, that one counts."""
+    if "workspace" in metafunc.fixturenames:
+        chosen = metafunc.config.getoption("--journal")
+        journals = ["sqlite", "memory"] if chosen == "sqlite" else [chosen]
+        metafunc.parametrize("workspace", journals, indirect=True)
+
+
+@pytest.fixture
 def workspace(root: Path, platform: Platform, request: pytest.FixtureRequest) -> Iterator[Workspace]:
     journal, on = (
-        (None, platform) if request.param == "sqlite" else (MemoryJournal(gap=1), choose_platform("posix"))
+        (MemoryJournal(gap=1), choose_platform("posix")) if request.param == "memory" else (None, platform)
     )
     with Workspace.open(root, agents=["alice", "bob", "charlie"], journal=journal, platform=on) as opened:
         yield opened

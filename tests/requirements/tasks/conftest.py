@@ -11,8 +11,8 @@ from watchroom import Agent, Workspace
 
 
 @pytest.fixture
-def team(tmp_path: Path) -> Iterator[Team]:
-    with Workspace.open(tmp_path / "team", sandbox=machine_sandbox()) as workspace:
+def team(tmp_path: Path, root: Path) -> Iterator[Team]:
+    with Workspace.open(root, sandbox=machine_sandbox()) as workspace:
         folders = [tmp_path / "one", tmp_path / "other"]
         for agent, folder in zip(("alice", "bob"), folders, strict=True):
             task = workspace.tasks.submit("human:dana", "Build something.", folder)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from calls import ok, refused
 from sandbox.processes import marked_processes, token
-from tasking import Team, machine_sandbox
+from tasking import Team, kill_and_miss, machine_sandbox
 from watchroom import Agent, Json, Row, Workspace
 
 
@@ -124,11 +124,11 @@ def test_one_that_is_stopped_leaves_nothing_running(team: Team) -> None:
     assert team.workspace.commands.stop("alice") == 0
 
 
-def test_one_that_the_end_of_its_process_cut_off_has_a_last_row(team: Team, tmp_path: Path) -> None:
+def test_one_that_the_end_of_its_process_cut_off_has_a_last_row(team: Team, root: Path) -> None:
     given: dict[str, Json] = {"command": "echo > begun; read line < go; echo > left; echo > begun; sleep 600"}
     program = f"""
 from watchroom import Workspace
-with Workspace.open({str(tmp_path / "team")!r}, scan=False) as workspace:
+with Workspace.open({str(root)!r}, scan=False) as workspace:
     workspace.tools("alice").dispatch_tool_call("run_command", {given!r}, call="s1/1/0")
 """
     ok(team.one, "write_file", path="a.txt", content="before")
@@ -140,8 +140,8 @@ with Workspace.open({str(tmp_path / "team")!r}, scan=False) as workspace:
         assert len(rows_of(team, "end_command")) == 1, "what another process runs is not over"
         (team.folder / "go").write_text("now\n")
         (team.folder / "begun").read_text()
-        process.kill()
-    with Workspace.open(tmp_path / "team", scan=False, sandbox=machine_sandbox()) as again:
+        kill_and_miss(process, team.workspace.journal)
+    with Workspace.open(root, scan=False, sandbox=machine_sandbox()) as again:
         told = again.tools("alice").dispatch_tool_call("run_command", given, call="s1/1/0", again=True)
         assert told["error"] == "command_interrupted"
         assert again.verify() == [], "what it left has rows before its last one"

@@ -25,11 +25,11 @@ def allow(workspace: Workspace, *hosts: str) -> None:
 
 
 @pytest.fixture
-def landlocked(tmp_path: Path) -> Iterator[Team]:
+def landlocked(tmp_path: Path, root: Path) -> Iterator[Team]:
     results = [result for result in machine_sandbox().results if result.name == "landlock"]
     if not results[0].works:
         pytest.skip("Landlock does not work here")
-    with Workspace.open(tmp_path / "team", sandbox=SandboxProbe(results, False)) as workspace:
+    with Workspace.open(root, sandbox=SandboxProbe(results, False)) as workspace:
         task = workspace.tasks.submit("human:dana", "Build something.", tmp_path / "one")
         workspace.register([Agent("alice", task=task.id)])
         alice = workspace.tools("alice")

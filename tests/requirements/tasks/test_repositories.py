@@ -16,19 +16,19 @@ from typing import Any, Final
 import pytest
 from calls import ok, refused
 from requirements.tasks.test_commands import rows_of, wait_for
-from tasking import Team, machine_sandbox
+from tasking import Team, kill_and_miss, machine_sandbox
 from watchroom import Agent, Workspace
 from watchroom.sandbox.probe import SandboxProbe
 from watchroom.sandbox.repositories import find_repositories_at
 
 
 @contextmanager
-def sandboxed(tmp_path: Path, name: str) -> Iterator[Team]:
+def sandboxed(tmp_path: Path, root: Path, name: str) -> Iterator[Team]:
     """A task whose commands run in that kind of sandbox."""
     result = next(each for each in machine_sandbox().results if each.name == name)
     if not result.works:
         pytest.skip(f"{name} does not work here: {result.reason.strip()}")
-    with Workspace.open(tmp_path / "team", sandbox=SandboxProbe([result], False)) as workspace:
+    with Workspace.open(root, sandbox=SandboxProbe([result], False)) as workspace:
         folder = tmp_path / "one"
         task = workspace.tasks.submit("human:dana", "Build something.", folder)
         workspace.register([Agent("alice", task=task.id), Agent("carol", task=task.id)])
@@ -36,15 +36,15 @@ def sandboxed(tmp_path: Path, name: str) -> Iterator[Team]:
 
 
 @pytest.fixture(params=["bubblewrap", "landlock"])
-def team(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Team]:
-    with sandboxed(tmp_path, request.param) as found:
+def team(request: pytest.FixtureRequest, tmp_path: Path, root: Path) -> Iterator[Team]:
+    with sandboxed(tmp_path, root, request.param) as found:
         yield found
 
 
 @pytest.fixture
-def bubblewrap(tmp_path: Path) -> Iterator[Team]:
+def bubblewrap(tmp_path: Path, root: Path) -> Iterator[Team]:
     """Only bubblewrap keeps a folder at the top; elsewhere it is cleared afterwards."""
-    with sandboxed(tmp_path, "bubblewrap") as found:
+    with sandboxed(tmp_path, root, "bubblewrap") as found:
         yield found
 
 
@@ -193,7 +193,7 @@ def test_the_place_is_held_as_long_as_any_command_runs(bubblewrap: Team) -> None
 
 
 def test_what_was_made_by_a_command_that_was_cut_off_is_moved_away_by_the_next(
-    team: Team, tmp_path: Path
+    team: Team, tmp_path: Path, root: Path
 ) -> None:
     os.mkfifo(team.folder / "made")
     command = f"mkdir sub; cd sub; {repository('.git', tmp_path / 'marker')}; echo > ../made; sleep 600"
@@ -202,12 +202,12 @@ def test_what_was_made_by_a_command_that_was_cut_off_is_moved_away_by_the_next(
 from watchroom import Workspace
 from watchroom.sandbox.probe import SandboxProbe
 results = [result for result in SandboxProbe.run().results if result.name == {name!r}]
-with Workspace.open({str(tmp_path / "team")!r}, scan=False, sandbox=SandboxProbe(results, False)) as workspace:
+with Workspace.open({str(root)!r}, scan=False, sandbox=SandboxProbe(results, False)) as workspace:
     workspace.tools("alice").dispatch_tool_call("run_command", {{"command": {command!r}}})
 """
     with subprocess.Popen([sys.executable, "-c", program]) as process:
         (team.folder / "made").read_text()
-        process.kill()
+        kill_and_miss(process, team.workspace.journal)
     assert [each.parts for each in find_repositories_at(str(team.folder))][-1:] == [("sub", ".git")]
     ok(team.one, "run_command", command="true")
     assert find_repositories_at(str(team.folder)) == []

@@ -203,8 +203,8 @@ def test_a_folder_that_is_swapped_for_a_symlink_leads_nowhere(team: Team) -> Non
     assert any(result["success"] for result in results)
 
 
-def test_a_closed_workspace_leaves_nothing_of_its_own(tmp_path: Path) -> None:
-    with Workspace.open(tmp_path / "team") as workspace:
+def test_a_closed_workspace_leaves_nothing_of_its_own(tmp_path: Path, root: Path) -> None:
+    with Workspace.open(root) as workspace:
         task = workspace.tasks.submit("human:dana", "Build something.", tmp_path / "work")
         workspace.register([Agent("alice", task=task.id)])
         ok(workspace.tools("alice"), "write_file", path="a.md", content="x")

@@ -27,12 +27,12 @@ class Society(NamedTuple):
 
 
 @pytest.fixture
-def society(tmp_path: Path) -> Iterator[Society]:
-    with Workspace.open(tmp_path / "team") as workspace:
+def society(tmp_path: Path, root: Path) -> Iterator[Society]:
+    with Workspace.open(root) as workspace:
         limits = TaskLimits(depth=3, agents=4)
         task = workspace.tasks.submit("human:dana", "Build it.", tmp_path / "one", limits)
-        root = workspace.members.start(task)
-        yield Society(workspace, task.id, workspace.tools(root.id))
+        first = workspace.members.start(task)
+        yield Society(workspace, task.id, workspace.tools(first.id))
 
 
 def test_the_first_agent_is_made_once_and_is_told_what_was_asked_for(society: Society) -> None:
@@ -71,8 +71,8 @@ def test_no_agent_is_made_who_could_pass_for_another(society: Society) -> None:
     society.workspace.members.terminate("human:dana", "ada")
 
 
-def test_a_task_whose_first_agent_could_be_taken_for_another_is_not_begun(tmp_path: Path) -> None:
-    with Workspace.open(tmp_path / "team", agents=[Agent("root", "gardener")]) as workspace:
+def test_a_task_whose_first_agent_could_be_taken_for_another_is_not_begun(tmp_path: Path, root: Path) -> None:
+    with Workspace.open(root, agents=[Agent("root", "gardener")]) as workspace:
         task = workspace.tasks.submit("human:dana", "Build it.", tmp_path / "one")
         with pytest.raises(InvalidRole):
             workspace.members.start(task)

@@ -64,8 +64,8 @@ END = call("end_task", status="done", report="It works.")
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    with Workspace.open(tmp_path / "team", sandbox=machine_sandbox()) as opened:
+def workspace(root: Path) -> Iterator[Workspace]:
+    with Workspace.open(root, sandbox=machine_sandbox()) as opened:
         yield opened
 
 

@@ -32,8 +32,8 @@ class Asking(NamedTuple):
 
 
 @pytest.fixture
-def team(tmp_path: Path) -> Iterator[Team]:
-    with Workspace.open(tmp_path / "team", sandbox=SandboxProbe((), False)) as workspace:
+def team(tmp_path: Path, root: Path) -> Iterator[Team]:
+    with Workspace.open(root, sandbox=SandboxProbe((), False)) as workspace:
         folders = [tmp_path / "one", tmp_path / "other"]
         for agent, folder in zip(("alice", "bob"), folders, strict=True):
             task = workspace.tasks.submit("human:dana", "Build something.", folder)
@@ -109,10 +109,10 @@ def test_what_a_person_approves_of_runs(asking: Asking, monkeypatch: pytest.Monk
     assert result["changed"] == ["made"]
 
 
-def test_an_answer_from_another_process_counts(asking: Asking, tmp_path: Path) -> None:
+def test_an_answer_from_another_process_counts(asking: Asking, root: Path) -> None:
     running = asking.begin("echo well")
     asked = asking.asked()
-    with Workspace.open(tmp_path / "team", scan=False) as other:
+    with Workspace.open(root, scan=False) as other:
         ok(other.tools_for_human("ada"), "answer_request", request=asked.seq, approved=True)
     assert running.result(30)["stdout"] == "well\n"
 

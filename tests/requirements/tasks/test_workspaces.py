@@ -205,7 +205,7 @@ def test_what_is_no_text_is_not_read(team: Team) -> None:
     assert refused(team.one, "write_file", path="pipe", content="x")["error"] == "not_text"
 
 
-def test_a_folder_that_cannot_be_one_is_refused(team: Team, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_one_is_refused(team: Team, tmp_path: Path, root: Path) -> None:
     (tmp_path / "file").write_text("x")
     Workspace.open(tmp_path / "others", agents=["eve"]).close()
     rules = {
@@ -215,7 +215,7 @@ def test_a_folder_that_cannot_be_one_is_refused(team: Team, tmp_path: Path) -> N
         str(tmp_path / "file"): "not_a_folder",
         str(tmp_path / "file" / "below"): "not_a_folder",
         str(tmp_path): "holds_the_journal",
-        str(tmp_path / "team" / "agents"): "holds_the_journal",
+        str(root / "agents"): "holds_the_journal",
         str(team.folder): "of_another_task",
         str(team.folder / "below"): "of_another_task",
         str(tmp_path / "others"): "of_a_team",

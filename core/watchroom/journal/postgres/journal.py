@@ -343,6 +343,9 @@ class PostgresJournal:
         return Row._make(found[0]) if found else None
 
     def _ask(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        # No text on the server holds NUL, nor can it be asked for one that does.
+        if any(isinstance(value, str) and "\0" in value for value in values):
+            return []
         return self._connections.ask(sql, *values)
 
 
@@ -372,7 +375,9 @@ class _ServerClock:
 
 
 def _columns(asked: Sequence[tuple[str, ...]], fields: int) -> list[list[str]]:
-    return [[each[field] for each in asked] for field in range(fields)]
+    """One list a field, as arrays are sent. What holds NUL is nowhere, and neither is what is all empty."""
+    askable = [each if "\0" not in "".join(each) else ("",) * fields for each in asked]
+    return [[each[field] for each in askable] for field in range(fields)]
 
 
 def _text(content: bytes | None) -> str | None:
