@@ -148,6 +148,8 @@ LOST: Final = "process_lost"
 is the id of its lease."""
 PRESENCE: Final = "presence"
 """The name in a row's detail: the lease of the process that runs what the row tells of."""
+CHECKOUT: Final = "checkout"
+"""The name in the detail of an edit made by hand: in which of a workspace's checkouts it was made."""
 SETTLING_TOOLS: Final = (RESOLVE, DISMISS, REVERT)
 """The tools by which people settle conflicts."""
 SETTLING_NOTES: Final = (DISMISS, REVERT)

@@ -667,11 +667,12 @@ class Conformance:
         rows = [each.row for each in journal.append([edit] * 45)]
         journal.append([edit._replace(path="b"), Note("human:dana", "dismiss_conflict", "collab", "a")])
         assert [*edits(journal, "collab", "a")] == rows[::-1]
-        assert last_revert(journal, "collab", "a") == 0
-        revert = Note("human:dana", "revert_outside_edit", "collab", "a")
-        *_, (latest, _) = journal.append([revert, revert])
+        assert last_revert(journal, "collab", "a", bool) == 0
+        revert = Note("human:dana", "revert_outside_edit", "collab", "a", detail={"conflict": rows[-1].seq})
+        (first, _), (latest, _) = journal.append([revert, revert._replace(detail={"conflict": rows[0].seq})])
         journal.append([Note("human:dana", "dismiss_conflict", "collab", "a")])
-        assert last_revert(journal, "collab", "a") == latest.seq
+        assert last_revert(journal, "collab", "a", bool) == latest.seq
+        assert last_revert(journal, "collab", "a", lambda edit: edit.seq > rows[0].seq) == first.seq
 
     def test_a_reader_never_sees_a_row_below_one_that_it_saw(self, journal: Journal) -> None:
         writers, each_writes = 4, 40

@@ -8,9 +8,10 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from watchroom import Workspace
+from watchroom import Json, Workspace
 from watchroom.checkout.location import find_journal
 from watchroom.errors import CheckoutTaken, JournalError, WorkspaceNotFound
+from watchroom.projections import read_model
 from watchroom.zones.task_errors import OtherMachine
 
 pytestmark = pytest.mark.postgres
@@ -85,6 +86,33 @@ def test_an_edit_of_a_private_file_counts_on_the_host_and_is_put_back_elsewhere(
     mirror.write_text("now it counts")
     (row,) = there.scan()
     assert (row.outcome, row.version) == ("ok", 3)
+
+
+def test_an_edit_of_a_shared_file_is_a_conflict_of_its_checkout_and_can_be_taken_back_from_another(
+    here: Workspace, there: Workspace
+) -> None:
+    written = {"filepath": "plan.md", "content": "one", "message": "m"}
+    assert here.tools("alice").dispatch_tool_call("collab_write", written)["success"]
+    files = [Path(each.root, "collaborative/current/plan.md") for each in (here, there)]
+    wait_until(there, files[1].exists)
+    edits = []
+    for workspace, file in zip((here, there), files, strict=True):
+        file.write_text(f"by hand in {workspace.root}")
+        edits += workspace.scan()
+    assert [row.error for row in edits] == ["outside_edit"] * 2
+    assert here.scan() == there.scan() == [], "each has seen its own"
+    model = read_model(here.journal, here.journal.last_seq())
+    assert {conflict.id for conflict in model.conflicts} == {row.seq for row in edits}
+
+    dana = there.tools_for_human("dana")
+    first: dict[str, Json] = {"filepath": "plan.md", "conflict": edits[0].seq, "message": "m"}
+    assert dana.dispatch_tool_call("revert_outside_edit", first)["success"]
+    wait_until(here, lambda: files[0].read_text() == "one")
+    assert files[1].read_text() == f"by hand in {there.root}"
+    assert here.scan() == there.scan() == []
+    assert here.verify() == []
+    model = read_model(here.journal, here.journal.last_seq())
+    assert [conflict.id for conflict in model.conflicts] == [edits[1].seq]
 
 
 def test_the_files_of_a_task_are_on_the_machine_where_it_was_submitted(

@@ -13,12 +13,10 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from watchroom.journal import Journal
-from watchroom.model import OUTSIDE, Appended, Draft, Json, Row, Write
+from watchroom.model import CHECKOUT, OUTSIDE, Appended, Draft, Json, Row, Write
 
 SET_HOST: Final = "set_host"
 _PATH: Final = "host"
-_CHECKOUT: Final = "checkout"
-"""The name in the detail of an edit's row: in which checkout it was made."""
 _ID_NAME: Final = "checkout-id"
 
 
@@ -80,11 +78,11 @@ class CheckoutHost:
 
     def edit_detail(self) -> dict[str, Json] | None:
         """What the row of an edit made by hand in this checkout remembers: where it was made."""
-        return {_CHECKOUT: self.id} if self.id else None
+        return {CHECKOUT: self.id} if self.id else None
 
     def made_edit(self, row: Row) -> bool:
         """Whether ``row`` tells of an edit by hand in this checkout, so that its file is there already."""
-        return row.actor == OUTSIDE and row.detail.get(_CHECKOUT, self.id) == self.id
+        return row.actor == OUTSIDE and row.detail.get(CHECKOUT, self.id) == self.id
 
     def move_here(self, actor: str, append: Callable[[Draft], Appended], *, only_first: bool = False) -> Row:
         """Have this checkout be the host from now on, by ``actor``; with ``only_first``, where there is none
@@ -95,3 +93,8 @@ class CheckoutHost:
         detail = {"machine": self.machine, "folder": self._root}
         draft = Write(actor, SET_HOST, "workspace", _PATH, self.id, expected=expected, detail=detail)
         return append(draft).row
+
+
+def is_of_same_checkout(edit: Row, other: Row) -> bool:
+    """Whether ``edit`` and ``other``, rows of edits made by hand, were made in one checkout."""
+    return edit.detail.get(CHECKOUT) == other.detail.get(CHECKOUT)

@@ -35,8 +35,8 @@ from watchroom.disk import Folder, Parts
 from watchroom.errors import WatchroomError, WorkspaceLocked
 from watchroom.follower import Follower
 from watchroom.journal import Journal
-from watchroom.journal.edits import edits, last_revert
-from watchroom.model import SYSTEM, Appended, Draft, Json, Note, Row, Write, Zone
+from watchroom.journal.edits import edits, last_revert, reverted_edit
+from watchroom.model import REVERT, SYSTEM, Appended, Draft, Json, Note, Row, Write, Zone
 from watchroom.platforms import Platform
 
 LAY_OUT_TOOL: Final = "lay_out"
@@ -254,6 +254,8 @@ class Materializer:
             # Rows of others are among them.
             while rows := self._journal.rows(done, limit=_CHUNK):
                 self._materialize([row for row in rows if row.version is not None and has_files(row.zone)])
+                if self._journal.is_shared:
+                    self._take_back([row for row in rows if row.tool == REVERT and row.outcome == "ok"])
                 done = rows[-1].seq
                 self._cursor.move(done)
         self._forget(done)
@@ -274,6 +276,20 @@ class Materializer:
                     failed.append((change.row, error))
         if failed:
             self._note_failures(failed)
+
+    def _take_back(self, reverts: Sequence[Row]) -> None:
+        """Lay out the journal's version where an edit stands that a person took back on another machine."""
+        for revert in reverts:
+            edit = reverted_edit(self._journal, revert)
+            if edit is None or not self._host.made_edit(edit):
+                continue
+            try:
+                data = self.current(edit.zone, edit.path)
+                if edit.sha256 == (None if data is None else validation.sha256(data)):
+                    self.rematerialize(edit.zone, edit.path)
+            except OSError as error:
+                # The edit is found again, as a new one.
+                _log.warning("%s %s could not be laid out again: %s", edit.zone, edit.path, error)
 
     def _changes(self, rows: Sequence[Row]) -> Iterable[_Change]:
         changes: dict[tuple[Zone, str], _Change] = {}
@@ -332,13 +348,15 @@ class Materializer:
         if data is None or not is_edited(row.zone) or validation.sha256(data) in change.checksums:
             return
         if not self.is_kept(row.zone, row.path, data):
-            self._append([edit_note(row.zone, row.path, data, tool=OVERWRITTEN_TOOL, base=change.base)])
+            detail = self._host.edit_detail()
+            tool = OVERWRITTEN_TOOL
+            self._append([edit_note(row.zone, row.path, data, tool=tool, base=change.base, detail=detail)])
 
     def is_kept(self, zone: Zone, path: str, data: bytes) -> bool:
         """Whether the journal has ``data`` as an edit of ``path`` in ``zone``, or as a version (one that was
         old on disk because a later one could not be laid out)."""
         checksum = validation.sha256(data)
-        reverted = last_revert(self._journal, zone, path)
+        reverted = last_revert(self._journal, zone, path, self._host.made_edit)
         kept = takewhile(lambda row: row.seq > reverted, edits(self._journal, zone, path))
         return any(row.sha256 == checksum for row in chain(kept, self._journal.history(zone, path)))
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 from watchroom import validation
 from watchroom.call_context import with_call_context
 from watchroom.checkout.edits import EDIT_TOOL, OVERWRITTEN_TOOL, edit_note
-from watchroom.checkout.host import CheckoutHost
+from watchroom.checkout.host import CheckoutHost, is_of_same_checkout
 from watchroom.checkout.layout import CONFIG_PATH, ROOTS, is_edited, path_at, place
 from watchroom.checkout.materializer import Materializer, was_not_laid_out
 from watchroom.disk import Parts
@@ -26,6 +27,8 @@ from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, ZONES, Appended, Draft, Not
 _MOST_AT_ONCE: Final = 50
 """So many paths are compared before everyone else gets a turn."""
 _log = logging.getLogger("watchroom")
+_MOST_EDITS: Final = 1000
+"""Of so many edits of a path, by hand and newest first, those of this checkout are looked for."""
 _MAX_PROBLEM: Final = 300
 """Characters of what is wrong with a configuration."""
 SCANNED: Final = tuple(zone for zone in ZONES if is_edited(zone) and zone != "config")
@@ -109,7 +112,7 @@ class Reconciler:
                 self.check(zone, path)
                 if not self._differs_now(zone, path):
                     return None
-                edit = next(edits(self._journal, zone, path), None)
+                edit = next(self._own_edits(zone, path), None)
                 if edit is None or edit.error == "outside_edit":
                     return edit
                 validation.decode_text(self._read(zone, path) or b"")
@@ -125,27 +128,45 @@ class Reconciler:
 
     def revert(self, zone: Zone, path: str, number: int | None, note: Callable[[Row], Note]) -> Row:
         """Lay out the journal's version of ``path`` in ``zone`` in place of the newest edit, and commit
-        the note that ``note`` makes of that edit. Raises `EditedAgain` if there is one more edit than
-        ``number``, or than the journal knew: so nothing goes that was not seen. `NoOutsideEdit`, `NotText`,
-        `TooLarge`.
+        the note that ``note`` makes of that edit. Where ``number`` is an edit on another machine, the note
+        has that machine do so. Raises `EditedAgain` if there is one more edit there than ``number``, or than
+        the journal knew: so nothing goes that was not seen. `NoOutsideEdit`, `NotText`, `TooLarge`.
         """
+        named = None if number is None else self._journal.row(number)
         with self._checkout.settled() as seq:
-            new = list(self._record(zone, path, seq))
-            if new:
-                raise EditedAgain(path=path, conflict=new[-1].seq)
-            recorded = edits(self._journal, zone, path)
-            edit = next((row for row in recorded if row.outcome == "conflict"), None)
-            if edit is None:
-                raise NoOutsideEdit(path=path)
-            if number not in (None, edit.seq):
-                raise EditedAgain(path=path, conflict=edit.seq)
+            if named is None or self._host.made_edit(named):
+                new = list(self._record(zone, path, seq))
+                if new:
+                    raise EditedAgain(path=path, conflict=new[-1].seq)
+            edit = self._edit_to_revert(zone, path, named)
             draft = note(edit)
+            if not self._host.made_edit(edit):
+                return self._append(draft)
             data = self._read(zone, path)
             if data is not None and self._differs(edit, data):
                 # What is no text cannot be kept in the journal, so it stays where it is.
                 validation.decode_text(data)
             self._checkout.rematerialize(zone, path)
             return self._append(draft)
+
+    def _edit_to_revert(self, zone: Zone, path: str, named: Row | None) -> Row:
+        """The newest edit in the checkout of ``named``; without it, in this one, or else anywhere."""
+        recorded = (row for row in edits(self._journal, zone, path) if row.outcome == "conflict")
+        newest = None
+        for edit in islice(recorded, _MOST_EDITS):
+            newest = newest or edit
+            if self._host.made_edit(edit) if named is None else is_of_same_checkout(edit, named):
+                newest = edit
+                break
+        if newest is None:
+            raise NoOutsideEdit(path=path)
+        if named is not None and named.seq != newest.seq:
+            raise EditedAgain(path=path, conflict=newest.seq)
+        return newest
+
+    def _own_edits(self, zone: Zone, path: str) -> Iterator[Row]:
+        """The newest edits of a path made in this checkout, newest first."""
+        return filter(self._host.made_edit, islice(edits(self._journal, zone, path), _MOST_EDITS))
 
     def differing(self) -> list[tuple[Zone, str]]:
         """The paths whose file is not what the journal says, without recording anything."""
@@ -249,8 +270,9 @@ class Reconciler:
             checksum = None if data is None else validation.sha256(data)
             ours = checksum is None or self._is_version(head, checksum)
             if data is not None and not ours:
+                base, detail = head.version or 0, self._host.edit_detail()
                 yield self._append(
-                    edit_note(head.zone, head.path, data, tool=OVERWRITTEN_TOOL, base=head.version or 0)
+                    edit_note(head.zone, head.path, data, tool=OVERWRITTEN_TOOL, base=base, detail=detail)
                 )
             self._checkout.rematerialize(head.zone, head.path)
         except OSError as error:
@@ -276,16 +298,16 @@ class Reconciler:
                 problem = validation.escape_unstorable(str(error.values.get("problem", "")), _MAX_PROBLEM)
         except OSError:
             refusal = NotText.code
-        base = (head.version or 0) if head else 0
+        base, detail = (head.version or 0) if head else 0, self._host.edit_detail()
         is_version = ZONES[zone].on_edit == "version" and (content is not None or rule.may_remove)
         if ZONES[zone].on_edit == "version" and not self._host.is_here():
-            return edit_note(zone, path, data, outcome="denied", error=OTHER_HOST, base=base)
+            return edit_note(zone, path, data, outcome="denied", error=OTHER_HOST, base=base, detail=detail)
         if is_version and not refusal:
-            return Write(
-                OUTSIDE, EDIT_TOOL, zone, path, content, expected=base, detail=self._host.edit_detail()
-            )
+            return Write(OUTSIDE, EDIT_TOOL, zone, path, content, expected=base, detail=detail)
         outcome: Outcome = "failed" if refusal else "conflict"
-        return edit_note(zone, path, data, outcome=outcome, error=refusal, base=base, message=problem)
+        return edit_note(
+            zone, path, data, outcome=outcome, error=refusal, base=base, message=problem, detail=detail
+        )
 
     def _read(self, zone: Zone, path: str) -> bytes | None:
         """The file, None if it is gone: also if a folder took its place."""
@@ -303,7 +325,7 @@ class Reconciler:
             base, error = draft.expected, "path_blocked"
         else:
             checksum, base, error = draft.sha256, draft.base or 0, draft.error
-        known = next(edits(self._journal, draft.zone, draft.path), None)
+        known = next(self._own_edits(draft.zone, draft.path), None)
         if known is None or (known.sha256, known.base, known.error) != (checksum, base, error):
             return False
-        return known.seq > last_revert(self._journal, draft.zone, draft.path)
+        return known.seq > last_revert(self._journal, draft.zone, draft.path, self._host.made_edit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from watchroom.journal.protocol import Journal
 from watchroom.journal.topics import outside_edits_of
@@ -19,10 +19,17 @@ def edits(journal: Journal, zone: Zone, path: str) -> Iterator[Row]:
         until = rows[-1].seq - 1
 
 
-def last_revert(journal: Journal, zone: Zone, path: str) -> int:
+def last_revert(journal: Journal, zone: Zone, path: str, is_own: Callable[[Row], bool]) -> int:
     """The number of the row in ``journal`` by which a person last took an edit of ``path`` in ``zone``
-    back, 0 if nobody did.
+    back, 0 if nobody did. Of edits made elsewhere, those that are not ``is_own``, it is not asked.
 
     The same edit made again after that is a new one.
     """
-    return next((row.seq for row in journal.settled(zone, path) if row.tool == REVERT), 0)
+    reverts = (row for row in journal.settled(zone, path) if row.tool == REVERT)
+    return next((row.seq for row in reverts if (edit := reverted_edit(journal, row)) and is_own(edit)), 0)
+
+
+def reverted_edit(journal: Journal, revert: Row) -> Row | None:
+    """The row of the edit that the row ``revert`` took back, by ``journal``."""
+    number = revert.detail.get("conflict")
+    return journal.row(number) if isinstance(number, int) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
-from watchroom.model import HUMAN_PREFIX, OUTSIDE, SETTLING_NOTES, SHARED, Row, Zone
+from watchroom.model import CHECKOUT, HUMAN_PREFIX, OUTSIDE, SETTLING_NOTES, SHARED, Row, Zone
 
 ConflictKind: TypeAlias = Literal["write", "outside"]
 
@@ -93,7 +93,8 @@ class Refusal(NamedTuple):
 
 
 class ConflictTracker:
-    """The open conflicts of the shared files and boards, at most one for each agent and file.
+    """The open conflicts of the shared files and boards, at most one for each agent and file, and for each
+    checkout in which a file is edited by hand.
 
     A refused write of an agent opens one, as does an edit made by hand. It closes by the agent's own next
     version of the file, by a person's version, dismissal or revert, or by anybody's version with the very
@@ -110,7 +111,7 @@ class ConflictTracker:
         # In the order of their newest rows, so that the newest first needs no sorting.
         self._open: dict[tuple[_Place, str], ConflictView] = {}
         self._refusals: dict[_Place, dict[str, list[Refusal]]] = {}
-        """By place and actor, oldest first."""
+        """By place and writer, oldest first."""
         self._heads: dict[_Place, Row] = {}
         self._current: tuple[ConflictView, ...] = ()
         self._changed = False
@@ -131,7 +132,7 @@ class ConflictTracker:
 
     def is_open(self, conflict: Row) -> bool:
         """Whether ``conflict``, a row that was taken in, waits to be settled."""
-        refusals = self._refusals.get(_file_key(conflict), {}).get(conflict.actor, [])
+        refusals = self._refusals.get(_file_key(conflict), {}).get(_writer(conflict), [])
         return any(each.row.seq == conflict.seq for each in refusals)
 
     def current(self) -> tuple[ConflictView, ...]:
@@ -142,15 +143,15 @@ class ConflictTracker:
         return self._current
 
     def _refuse(self, row: Row, head: Row | None) -> None:
-        place = _file_key(row)
+        place, writer = _file_key(row), _writer(row)
         if head is not None and is_same_text(row, head):
-            if (place, row.actor) in self._open:
-                self._close(place, [row.actor])
+            if (place, writer) in self._open:
+                self._close(place, [writer])
             return
-        refusals = self._refusals.setdefault(place, {}).setdefault(row.actor, [])
+        refusals = self._refusals.setdefault(place, {}).setdefault(writer, [])
         refusals.append(Refusal(row, _version(head)))
-        self._open.pop((place, row.actor), None)
-        self._open[place, row.actor] = _conflict(refusals, head)
+        self._open.pop((place, writer), None)
+        self._open[place, writer] = _conflict(refusals, head)
         self._changed = True
 
     def _move_on(self, row: Row) -> None:
@@ -165,25 +166,25 @@ class ConflictTracker:
         alike = [each.row.seq for refusals in of_file for each in refusals if is_same_text(each.row, row)]
         if alike:
             self._settle(place, alike, row)
-        for actor, refusals in self._refusals.get(place, {}).items():
-            self._open[place, actor] = _conflict(refusals, row)
+        for writer, refusals in self._refusals.get(place, {}).items():
+            self._open[place, writer] = _conflict(refusals, row)
             self._changed = True
 
     def _settle(self, place: _Place, named: Collection[int], head: Row | None) -> None:
-        """Close what is named, each with what its agent wrote before."""
-        for actor, refusals in list(self._refusals[place].items()):
+        """Close what is named, each with what its writer wrote before."""
+        for writer, refusals in list(self._refusals[place].items()):
             settled = max((n for n, each in enumerate(refusals, 1) if each.row.seq in named), default=0)
             if settled == len(refusals):
-                self._close(place, [actor])
+                self._close(place, [writer])
             elif settled:
                 del refusals[:settled]
-                self._open[place, actor] = _conflict(refusals, head)
+                self._open[place, writer] = _conflict(refusals, head)
                 self._changed = True
 
-    def _close(self, place: _Place, actors: Iterable[str]) -> None:
-        for actor in actors:
-            del self._open[place, actor]
-            del self._refusals[place][actor]
+    def _close(self, place: _Place, writers: Iterable[str]) -> None:
+        for writer in writers:
+            del self._open[place, writer]
+            del self._refusals[place][writer]
             self._changed = True
         if not self._refusals[place]:
             del self._refusals[place]
@@ -191,6 +192,13 @@ class ConflictTracker:
 
 def _file_key(row: Row) -> _Place:
     return row.zone, row.path
+
+
+def _writer(row: Row) -> str:
+    """Who wrote ``row``: an agent, or whoever edits by hand in one of the checkouts, which may each hold
+    another text."""
+    checkout = row.detail.get(CHECKOUT) if row.actor == OUTSIDE else None
+    return f"{OUTSIDE}/{checkout}" if isinstance(checkout, str) else row.actor
 
 
 def _conflict(refusals: list[Refusal], head: Row | None) -> ConflictView:
