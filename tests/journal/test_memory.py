@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,14 @@ def test_a_journal_is_opened_by_its_address(tmp_path: Path) -> None:
     assert (tmp_path / "journal.db").exists()
     with pytest.raises(JournalError):
         open_journal("gopher://somewhere")
+
+
+def test_its_time_never_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = MemoryJournal()
+    (first, _), *_ = journal.append([Write("alice", "t", "collab", "a", "x")])
+    monkeypatch.setattr(time, "time_ns", lambda: first.time - 10**9)
+    (second, _), *_ = journal.append([Write("alice", "t", "collab", "a", "y")])
+    assert second.time == first.time
 
 
 def test_a_message_keeps_no_nul(workspace: Workspace) -> None:

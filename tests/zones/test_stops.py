@@ -52,8 +52,8 @@ def test_only_what_takes_steps_of_a_process_that_is_alive_is_waited_for(workspac
     stops, journal = workspace.stops, workspace.journal
     lease = journal.present()
 
-    def step(path: str, status: str, presence: str) -> None:
-        detail = {"status": status, "presence": presence}
+    def step(path: str, status: str, presence: str, **more: str) -> None:
+        detail = {"status": status, "presence": presence, **more}
         journal.append([Write(path.partition("/")[0], "step", "session", path, "{}", detail=detail)])
 
     assert stops.wait_until_paused(["alice", "bob"], 0) == []
@@ -64,6 +64,8 @@ def test_only_what_takes_steps_of_a_process_that_is_alive_is_waited_for(workspac
     assert stops.wait_until_paused(everybody, 0) == ["alice"]
     assert stops.wait_until_paused(["bob", "charlie"], 0) == []
     step("alice/s1", "paused", lease)
+    # A client that a person started heeds a pause at its next call.
+    step("bob/s2", "running", lease, attachment="attached")
     assert stops.wait_until_paused(everybody) == []
 
 

@@ -230,7 +230,7 @@ def _checksum(content: str | None) -> tuple[str | None, int | None]:
 
 
 def as_json(detail: dict[str, Json]) -> str:
-    """``detail`` as its row keeps it: empty where there is nothing in it, and U+FFFD for NUL, which
+    """``detail`` as its row keeps it: empty where there is nothing in it, and ␀ for NUL, which
     PostgreSQL keeps in no text."""
     text = json.dumps(detail, ensure_ascii=False) if detail else ""
     # Where a backslash precedes it, these may be six characters that somebody wrote.
@@ -239,7 +239,7 @@ def as_json(detail: dict[str, Json]) -> str:
 
 def _without_nul(given: Json) -> Json:
     if isinstance(given, str):
-        return given.replace("\0", "\ufffd")
+        return given.replace("\0", "␀")
     if isinstance(given, Mapping):
-        return {name.replace("\0", "\ufffd"): _without_nul(value) for name, value in given.items()}
+        return {name.replace("\0", "␀"): _without_nul(value) for name, value in given.items()}
     return [_without_nul(value) for value in given] if isinstance(given, list) else given

@@ -111,6 +111,21 @@ class TestAnotherProcess:
         assert text(workspace) == "one\ntwo\n"
 
 
+def test_what_was_put_in_behind_a_flush_that_was_cut_off_is_still_to_be_written(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    ok(alice, "open_buffer", source="collab", path="plan.md")
+    ok(alice, "plan_append", text="one\n")
+    ok(alice, "plan_append", text="two\n")
+    # What the flush of an earlier edition writes first, and nothing after it.
+    workspace.collab.write("alice", "plan.md", "one\n", 0, tool="flush_buffer")
+    assert workspace.buffers.find("alice", "plan").record.is_changed
+    assert refused(alice, "close_buffer", buffer="plan")["error"] == "buffer_unflushed"
+    ok(alice, "plan_flush")
+    assert ok(alice, "collab_read", filepath="plan.md")["content"] == "one\ntwo\n"
+    ok(alice, "close_buffer", buffer="plan")
+
+
 @pytest.mark.parametrize("kind", ["private", "collab", "file", "board"])
 def test_a_flush_that_was_cut_off_is_no_conflict_with_what_came_after(
     workspace: Workspace, alice: Toolbox, bob: Toolbox, tmp_path: Path, root: Path, kind: str
