@@ -150,6 +150,8 @@ PRESENCE: Final = "presence"
 """The name in a row's detail: the lease of the process that runs what the row tells of."""
 CHECKOUT: Final = "checkout"
 """The name in the detail of an edit made by hand: in which of a workspace's checkouts it was made."""
+MACHINE: Final = "machine"
+"""And of the name of the machine where that checkout is."""
 SETTLING_TOOLS: Final = (RESOLVE, DISMISS, REVERT)
 """The tools by which people settle conflicts."""
 SETTLING_NOTES: Final = (DISMISS, REVERT)

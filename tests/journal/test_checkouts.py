@@ -8,6 +8,8 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
+from tui.driver import dashboard
+from tui.team import opens_merge
 from watchroom import Json, Workspace
 from watchroom.checkout.location import find_journal
 from watchroom.errors import CheckoutTaken, JournalError, WorkspaceNotFound
@@ -113,6 +115,30 @@ def test_an_edit_of_a_shared_file_is_a_conflict_of_its_checkout_and_can_be_taken
     assert here.verify() == []
     model = read_model(here.journal, here.journal.last_seq())
     assert [conflict.id for conflict in model.conflicts] == [edits[1].seq]
+
+
+async def test_an_edit_on_another_machine_is_told_apart_and_settled_by_itself(
+    here: Workspace, there: Workspace
+) -> None:
+    written = {"filepath": "plan.md", "content": "one\n", "message": "m"}
+    assert here.tools("alice").dispatch_tool_call("collab_write", written)["success"]
+    files = [Path(each.root, "collaborative/current/plan.md") for each in (here, there)]
+    wait_until(there, files[1].exists)
+    edits = []
+    for workspace, file in zip((here, there), files, strict=True):
+        file.write_text(f"by hand in {workspace.host.id}\n")
+        edits += workspace.scan()
+    async with dashboard(there) as user:
+        await user.until(lambda: len(user.model.conflicts) == 2, "both conflicts")
+        await user.sees(f"changed by hand on {here.host.machine}")
+        draft = await opens_merge(user)
+        assert draft.sides.incoming == edits[0]
+        await user.press("w")
+        await user.sees("from outside")
+        await user.press("enter")
+        await user.until(lambda: len(user.model.conflicts) == 1, "that one is settled")
+        assert user.model.conflicts[0].row == edits[1]
+        assert not user.shows("once more")
 
 
 def test_the_files_of_a_task_are_on_the_machine_where_it_was_submitted(

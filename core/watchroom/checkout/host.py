@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from watchroom.journal import Journal
-from watchroom.model import CHECKOUT, OUTSIDE, Appended, Draft, Json, Row, Write
+from watchroom.model import CHECKOUT, MACHINE, OUTSIDE, Appended, Draft, Json, Row, Write
 
 SET_HOST: Final = "set_host"
 _PATH: Final = "host"
@@ -63,7 +63,7 @@ class CheckoutHost:
             return None
         detail = head.detail
         checkout = self._journal.content(head.seq) or ""
-        return HostInfo(checkout, str(detail.get("machine", "")), str(detail.get("folder", "")))
+        return HostInfo(checkout, str(detail.get(MACHINE, "")), str(detail.get("folder", "")))
 
     def is_here(self) -> bool:
         """Whether this checkout is the host: always, where all that use the journal are on one machine."""
@@ -78,7 +78,7 @@ class CheckoutHost:
 
     def edit_detail(self) -> dict[str, Json] | None:
         """What the row of an edit made by hand in this checkout remembers: where it was made."""
-        return {CHECKOUT: self.id} if self.id else None
+        return {CHECKOUT: self.id, MACHINE: self.machine} if self.id else None
 
     def made_edit(self, row: Row) -> bool:
         """Whether ``row`` tells of an edit by hand in this checkout, so that its file is there already."""
@@ -90,7 +90,7 @@ class CheckoutHost:
         `JournalError`."""
         head = self._journal.head("workspace", _PATH)
         expected = 0 if only_first or head is None else head.version or 0
-        detail = {"machine": self.machine, "folder": self._root}
+        detail = {MACHINE: self.machine, "folder": self._root}
         draft = Write(actor, SET_HOST, "workspace", _PATH, self.id, expected=expected, detail=detail)
         return append(draft).row
 

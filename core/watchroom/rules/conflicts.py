@@ -55,6 +55,13 @@ def is_conflict(row: Row) -> bool:
     return row.outcome == "conflict" and row.zone in SHARED and not row.actor.startswith(HUMAN_PREFIX)
 
 
+def writer_of(row: Row) -> str:
+    """Who wrote ``row``: an agent, or whoever edits by hand in one of the checkouts, which may each hold
+    another text."""
+    checkout = row.detail.get(CHECKOUT) if row.actor == OUTSIDE else None
+    return f"{OUTSIDE}/{checkout}" if isinstance(checkout, str) else row.actor
+
+
 def named_conflicts(settlement: Row) -> list[int]:
     """The numbers of the conflicts that a person's row ``settlement`` resolves, dismisses or reverts."""
     resolves = settlement.detail.get("resolves")
@@ -132,7 +139,7 @@ class ConflictTracker:
 
     def is_open(self, conflict: Row) -> bool:
         """Whether ``conflict``, a row that was taken in, waits to be settled."""
-        refusals = self._refusals.get(_file_key(conflict), {}).get(_writer(conflict), [])
+        refusals = self._refusals.get(_file_key(conflict), {}).get(writer_of(conflict), [])
         return any(each.row.seq == conflict.seq for each in refusals)
 
     def current(self) -> tuple[ConflictView, ...]:
@@ -143,7 +150,7 @@ class ConflictTracker:
         return self._current
 
     def _refuse(self, row: Row, head: Row | None) -> None:
-        place, writer = _file_key(row), _writer(row)
+        place, writer = _file_key(row), writer_of(row)
         if head is not None and is_same_text(row, head):
             if (place, writer) in self._open:
                 self._close(place, [writer])
@@ -192,13 +199,6 @@ class ConflictTracker:
 
 def _file_key(row: Row) -> _Place:
     return row.zone, row.path
-
-
-def _writer(row: Row) -> str:
-    """Who wrote ``row``: an agent, or whoever edits by hand in one of the checkouts, which may each hold
-    another text."""
-    checkout = row.detail.get(CHECKOUT) if row.actor == OUTSIDE else None
-    return f"{OUTSIDE}/{checkout}" if isinstance(checkout, str) else row.actor
 
 
 def _conflict(refusals: list[Refusal], head: Row | None) -> ConflictView:

@@ -19,6 +19,7 @@ from watchroom.model import (
     Row,
     Zone,
 )
+from watchroom.rules.conflicts import writer_of
 
 NeedKind: TypeAlias = Literal[
     "forged",
@@ -99,7 +100,7 @@ def need_key(kind: NeedKind, actor: str, row: Row) -> str:
     if kind in ("denied", "forged"):
         return f"{actor} {row.zone} {row.path}"
     if kind == "outside":
-        return f"{row.zone} {row.path}"
+        return f"{row.zone} {row.path} {writer_of(row)}" if row.zone in SHARED else f"{row.zone} {row.path}"
     if kind == "conflict":
         return f"{_qualified_path(row)} {actor}"
     return _qualified_path(row) if kind == "unchecked" else row.path

@@ -8,6 +8,7 @@ from typing import Final
 from watchroom.model import (
     CONTROLS,
     END_TASK,
+    MACHINE,
     MESSAGE,
     REVERT_WORK,
     SEEN,
@@ -247,8 +248,9 @@ def need_text(need: Need, texts: Catalogue) -> str:
         return texts("need.config")
     if need.row.error == "settings_unsigned":
         return texts("need.unsigned", fields=need.against)
-    if need.kind == "outside" and need.row.sha256 is None:
-        return texts("need.deleted")
+    if need.kind == "outside":
+        text = texts("need.deleted" if need.row.sha256 is None else "need.outside")
+        return with_machine(text, need, texts)
     if need.kind == "lost" and need.hint:
         return texts("need.lost_resumable", against=sanitize(need.against), resume=sanitize(need.hint))
     if need.kind in ("failed", "breaker", "budget"):
@@ -265,6 +267,14 @@ def need_text(need: Need, texts: Catalogue) -> str:
         return texts("need.conflict_with_own", who=who)
     text = texts(f"need.{need.kind}", who=who, against=sanitize(need.against), count=need.times)
     return f"{text} ×{need.times}" if need.times > 1 and need.kind not in ("denied", "expired") else text
+
+
+def with_machine(text: str, need: Need, texts: Catalogue) -> str:
+    """``text`` with the machine where the file of ``need`` was edited by hand, of several."""
+    machine = need.row.detail.get(MACHINE) if need.kind == "outside" else None
+    return (
+        texts("need.on_machine", what=text, machine=sanitize(machine)) if isinstance(machine, str) else text
+    )
 
 
 def alert_text(needs: Sequence[Need], texts: Catalogue) -> str:

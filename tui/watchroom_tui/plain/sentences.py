@@ -32,7 +32,7 @@ def shorten(text: str, most: int = LONGEST) -> str:
 def need_sentence(need: Need, texts: Catalogue) -> str:
     """What ``need`` is about and who waits, without a full stop."""
     key = f"watch.need.{_need_name(need)}"
-    return texts(
+    sentence = texts(
         key if key in texts else "watch.need.other",
         kind=labels.need_kind(need, texts),
         subject=shorten(_need_subject(need, texts)),
@@ -43,6 +43,7 @@ def need_sentence(need: Need, texts: Catalogue) -> str:
         resume=shorten(need.hint),
         message=shorten(need.row.message),
     )
+    return labels.with_machine(sentence, need, texts)
 
 
 def _need_name(need: Need) -> str:

@@ -12,6 +12,7 @@ from watchroom.merge import build_regions, find_open_regions, join_current, reba
 from watchroom.model import HUMAN_PREFIX, OUTSIDE, Row
 from watchroom.projections import ConflictView, Model
 from watchroom.queries.versions import read_current, read_merge, read_text
+from watchroom.rules.conflicts import writer_of
 from watchroom.texts import Catalogue
 
 from watchroom_tui.screens.merge.state import MergeState
@@ -103,8 +104,9 @@ class MergeDraft:
     def find_conflict(self, conflicts: Iterable[ConflictView]) -> ConflictView | None:
         """The conflict that this would settle, if it is still open."""
         row = self.sides.incoming
-        mine = (row.zone, row.path, row.actor)
-        return next((each for each in conflicts if (each.zone, each.path, each.actor) == mine), None)
+        mine = (row.zone, row.path, writer_of(row))
+        found = (each for each in conflicts if (each.zone, each.path, writer_of(each.row)) == mine)
+        return next(found, None)
 
     def has_decisions(self, conflicts: Iterable[ConflictView]) -> bool:
         """Whether something would be gone if this were dropped while ``conflicts`` are open."""
