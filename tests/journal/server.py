@@ -39,7 +39,11 @@ class Server(LocalServer):
 
     def create(self, database: str, template: str = "template1") -> str:
         """Make a database; its address."""
-        return self.create_database(database, template)
+        # The journal's is some 300 files: to copy them takes a quarter of what it takes to log their pages.
+        make = "CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy"
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(sql.SQL(make).format(sql.Identifier(database), sql.Identifier(template)))
+        return self.url(database)
 
     def drop(self, database: str) -> None:
         """Remove a database, whoever is still connected to it."""

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -257,6 +258,14 @@ def test_rows_that_stand_in_the_log_alone_are_not_passed_over(tmp_path: Path) ->
             opens(copy / "journal.db")
     with closing(open_to_read(copy / "journal.db")) as journal:
         assert len(journal.rows()) == 1
+
+
+def test_a_journal_that_is_only_read_is_read_by_any_thread(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with closing(SqliteJournal(path)) as journal:
+        journal.append([Write("ann", "t", "collab", "a", "x")])
+    with closing(ReadOnlyJournal(path)) as journal, ThreadPoolExecutor(1) as other:
+        assert journal.rows() == other.submit(journal.rows).result()
 
 
 def test_what_is_no_journal_is_not_read_as_one_that_cannot_be_written(tmp_path: Path) -> None:

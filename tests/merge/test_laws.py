@@ -342,6 +342,13 @@ def test_in_very_long_lines_the_whole_line_counts_as_changed() -> None:
 
 
 @pytest.mark.parametrize("choice", ["both", "both_incoming_first"])
+def test_both_of_what_one_side_changed_is_its_change(choice: Choice) -> None:
+    regions = merge("a\nb\nc\nd\ne\n", "a\nB\nc\nd\nE\n", "a\nb\nc\nnew\nd\nE\n")
+    chosen = tuple(region._replace(choice=choice) for region in regions)
+    assert join_regions(chosen) == join_regions(regions) == "a\nB\nc\nnew\nd\nE\n"
+
+
+@pytest.mark.parametrize("choice", ["both", "both_incoming_first"])
 def test_a_choice_of_both_goes_on_as_that_choice_where_the_file_moved_on(choice: Choice) -> None:
     regions = choose_region(merge("a\nb\n", "a\ncurrent\n", "a\nincoming\n"), 1, choice)
     after = rebase_regions(regions, "a\nnewer\n")

@@ -171,6 +171,16 @@ def test_who_is_revoked_decides_no_more_but_what_they_decided_stands(team: Team)
     assert outcome(team, "1") == "human:eve"
 
 
+def test_what_somebody_decided_after_a_row_is_disputed_when_they_are_revoked(team: Team) -> None:
+    people = team.workspace.people
+    team.sign_as(EVE)
+    before, after = (answer(team, team.ask(name)) for name in ("1", "2"))
+    team.sign_as(DANA)
+    revoked = people.revoke("human:dana", "eve", since=before.seq)
+    assert people.find_dispute(before) is None
+    assert people.find_dispute(after) == revoked
+
+
 def test_limits_bound_what_somebody_answers(team: Team) -> None:
     people = team.workspace.people
     team.sign_as(DANA)

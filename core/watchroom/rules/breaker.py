@@ -93,7 +93,7 @@ class Breaker:
         if row.zone == "session":
             return self._count_step(agent, row, settings)
         if row.version is not None:
-            agent.failed, agent.failures = None, 0
+            agent.failed = None
             if row.zone in _TEXTS:
                 return self._count_version(agent, row, settings)
         return None
