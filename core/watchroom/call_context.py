@@ -103,9 +103,12 @@ def conditions_of(draft: Write) -> tuple[Condition, ...]:
 
 def with_call_context(draft: Draft) -> Draft:
     """``draft`` with the call, the operation and the trace that it belongs to in its detail, and the
-    conditions under which it may become a row. Its message holds no NUL, which not every journal keeps."""
+    conditions under which it may become a row. Its message and key hold no NUL, which not every journal
+    keeps."""
     if "\0" in draft.message:
         draft = draft._replace(message=draft.message.replace("\0", "␀"))
+    if "\0" in draft.key:
+        draft = draft._replace(key=draft.key.replace("\0", "␀"))
     if isinstance(draft, Write):
         draft = draft._replace(conditions=conditions_of(draft))
     trace = _trace.get()

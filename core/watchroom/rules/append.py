@@ -230,8 +230,8 @@ def _checksum(content: str | None) -> tuple[str | None, int | None]:
 
 
 def as_json(detail: dict[str, Json]) -> str:
-    """``detail`` as its row keeps it: empty where there is nothing in it, and ␀ for NUL, which
-    PostgreSQL keeps in no text."""
+    """``detail`` as its row keeps it: empty where there is nothing in it. For NUL, which PostgreSQL keeps in
+    no text, stands what `validation.replace_non_path_characters` makes of it: details name folders."""
     text = json.dumps(detail, ensure_ascii=False) if detail else ""
     # Where a backslash precedes it, these may be six characters that somebody wrote.
     return json.dumps(_without_nul(detail), ensure_ascii=False) if "\\u0000" in text else text
@@ -239,7 +239,7 @@ def as_json(detail: dict[str, Json]) -> str:
 
 def _without_nul(given: Json) -> Json:
     if isinstance(given, str):
-        return given.replace("\0", "␀")
+        return given.replace("\0", "\ufffd")
     if isinstance(given, Mapping):
-        return {name.replace("\0", "␀"): _without_nul(value) for name, value in given.items()}
+        return {name.replace("\0", "\ufffd"): _without_nul(value) for name, value in given.items()}
     return [_without_nul(value) for value in given] if isinstance(given, list) else given
