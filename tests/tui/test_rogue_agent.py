@@ -51,10 +51,8 @@ async def test_it_is_taken_back_in_six_keys(spoiled: Workspace, root: Path) -> N
     first = journal.version("collab", "tests.md", 1)
     assert first is not None
     async with dashboard(spoiled) as user:
-        await user.until(lambda: bool(user.model.agents), "the agents")
         # Those whose sessions were cut off stand above it.
-        while user.cursor("agents").agent.id != ROGUE:
-            await user.press("down")
+        await user.until(lambda: user.list("agents").move_to(ROGUE), "the agent")
         pressed = iter(KEYS)
         await user.press(next(pressed))
         await user.until(lambda: "The agents are paused" in user.words_in("#question"), "what it changes")
