@@ -93,8 +93,3 @@ class CheckoutHost:
         detail = {MACHINE: self.machine, "folder": self._root}
         draft = Write(actor, SET_HOST, "workspace", _PATH, self.id, expected=expected, detail=detail)
         return append(draft).row
-
-
-def is_of_same_checkout(edit: Row, other: Row) -> bool:
-    """Whether ``edit`` and ``other``, rows of edits made by hand, were made in one checkout."""
-    return edit.detail.get(CHECKOUT) == other.detail.get(CHECKOUT)

@@ -38,12 +38,15 @@ from watchroom.journal import Journal
 from watchroom.journal.edits import edits, last_revert, reverted_edit
 from watchroom.model import REVERT, SYSTEM, Appended, Draft, Json, Note, Row, Write, Zone
 from watchroom.platforms import Platform
+from watchroom.rules.conflicts import checkout_of
 
 LAY_OUT_TOOL: Final = "lay_out"
 _CHUNK: Final = 1000
 """Rows that are read at a time."""
 _WRITTEN_BACK: Final = 120 * 10**9
 """After so many nanoseconds a system has written files to the disk that nobody synced; Linux after 35 s."""
+_MOST_LOOKS: Final = 10
+"""So often a file that is about to go is looked at, while somebody goes on to edit it."""
 _log = logging.getLogger("watchroom")
 
 
@@ -281,12 +284,18 @@ class Materializer:
         """Lay out the journal's version where an edit stands that a person took back on another machine."""
         for revert in reverts:
             edit = reverted_edit(self._journal, revert)
-            if edit is None or not self._host.made_edit(edit):
+            if edit is None or not self._host.made_edit(edit) or checkout_of(revert) == self._host.id:
                 continue
+            head = self._journal.head(edit.zone, edit.path)
             try:
                 data = self.current(edit.zone, edit.path)
-                if edit.sha256 == (None if data is None else validation.sha256(data)):
-                    self.rematerialize(edit.zone, edit.path)
+                if edit.sha256 != (None if data is None else validation.sha256(data)):
+                    continue
+                if head is None:
+                    self.folder.remove(place(edit.zone, edit.path))
+                else:
+                    # Somebody may edit it again this very moment.
+                    self._replace(_Change(head, {edit.sha256, head.sha256}, head.version or 0))
             except OSError as error:
                 # The edit is found again, as a new one.
                 _log.warning("%s %s could not be laid out again: %s", edit.zone, edit.path, error)
@@ -320,7 +329,7 @@ class Materializer:
             return data != old
 
         if row.deleted:
-            self._keep_edit(change, self._old(parts))
+            self._keep_newest_edit(change)
             self.folder.remove(parts)
             return
         committed = self._pending.get(row.seq)
@@ -334,6 +343,16 @@ class Materializer:
         if shown and replaced is not None and replaced != shown[0]:
             # Someone wrote in the instant between our look and the replacement.
             self._keep_edit(change, replaced)
+
+    def _keep_newest_edit(self, change: _Change) -> None:
+        """Keep what someone wrote at the path, and what they write while that becomes a row."""
+        parts = place(change.row.zone, change.row.path)
+        data = self._old(parts)
+        for _ in range(_MOST_LOOKS):
+            self._keep_edit(change, data)
+            before, data = data, self._old(parts)
+            if data == before:
+                return
 
     def _old(self, parts: Parts) -> bytes | None:
         try:

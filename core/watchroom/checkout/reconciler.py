@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from watchroom import validation
 from watchroom.call_context import with_call_context
 from watchroom.checkout.edits import EDIT_TOOL, OVERWRITTEN_TOOL, edit_note
-from watchroom.checkout.host import CheckoutHost, is_of_same_checkout
+from watchroom.checkout.host import CheckoutHost
 from watchroom.checkout.layout import CONFIG_PATH, ROOTS, is_edited, path_at, place
 from watchroom.checkout.materializer import Materializer, was_not_laid_out
 from watchroom.disk import Parts
@@ -23,6 +23,7 @@ from watchroom.files import NotAFile
 from watchroom.journal import Journal
 from watchroom.journal.edits import edits, last_revert
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, ZONES, Appended, Draft, Note, Outcome, Row, Write, Zone
+from watchroom.rules.conflicts import checkout_of
 
 _MOST_AT_ONCE: Final = 50
 """So many paths are compared before everyone else gets a turn."""
@@ -140,6 +141,7 @@ class Reconciler:
                     raise EditedAgain(path=path, conflict=new[-1].seq)
             edit = self._edit_to_revert(zone, path, named)
             draft = note(edit)
+            draft = draft._replace(detail={**(draft.detail or {}), **(self._host.edit_detail() or {})})
             if not self._host.made_edit(edit):
                 return self._append(draft)
             data = self._read(zone, path)
@@ -155,7 +157,7 @@ class Reconciler:
         newest = None
         for edit in islice(recorded, _MOST_EDITS):
             newest = newest or edit
-            if self._host.made_edit(edit) if named is None else is_of_same_checkout(edit, named):
+            if self._host.made_edit(edit) if named is None else checkout_of(edit) == checkout_of(named):
                 newest = edit
                 break
         if newest is None:

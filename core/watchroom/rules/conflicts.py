@@ -55,11 +55,17 @@ def is_conflict(row: Row) -> bool:
     return row.outcome == "conflict" and row.zone in SHARED and not row.actor.startswith(HUMAN_PREFIX)
 
 
+def checkout_of(edit: Row) -> str:
+    """In which of a workspace's checkouts ``edit`` was made by hand, empty where there is one only."""
+    checkout = edit.detail.get(CHECKOUT)
+    return checkout if isinstance(checkout, str) else ""
+
+
 def writer_of(row: Row) -> str:
     """Who wrote ``row``: an agent, or whoever edits by hand in one of the checkouts, which may each hold
     another text."""
-    checkout = row.detail.get(CHECKOUT) if row.actor == OUTSIDE else None
-    return f"{OUTSIDE}/{checkout}" if isinstance(checkout, str) else row.actor
+    checkout = checkout_of(row) if row.actor == OUTSIDE else ""
+    return f"{OUTSIDE}/{checkout}" if checkout else row.actor
 
 
 def named_conflicts(settlement: Row) -> list[int]:

@@ -19,7 +19,7 @@ from watchroom.model import (
     Row,
     Zone,
 )
-from watchroom.rules.conflicts import writer_of
+from watchroom.rules.conflicts import checkout_of
 
 NeedKind: TypeAlias = Literal[
     "forged",
@@ -100,7 +100,8 @@ def need_key(kind: NeedKind, actor: str, row: Row) -> str:
     if kind in ("denied", "forged"):
         return f"{actor} {row.zone} {row.path}"
     if kind == "outside":
-        return f"{row.zone} {row.path} {writer_of(row)}" if row.zone in SHARED else f"{row.zone} {row.path}"
+        checkout = checkout_of(row) if row.zone in SHARED else ""
+        return f"{row.zone} {row.path} {checkout}" if checkout else f"{row.zone} {row.path}"
     if kind == "conflict":
         return f"{_qualified_path(row)} {actor}"
     return _qualified_path(row) if kind == "unchecked" else row.path

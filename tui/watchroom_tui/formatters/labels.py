@@ -248,9 +248,8 @@ def need_text(need: Need, texts: Catalogue) -> str:
         return texts("need.config")
     if need.row.error == "settings_unsigned":
         return texts("need.unsigned", fields=need.against)
-    if need.kind == "outside":
-        text = texts("need.deleted" if need.row.sha256 is None else "need.outside")
-        return with_machine(text, need, texts)
+    if need.kind == "outside" and need.row.sha256 is None:
+        return with_machine(texts("need.deleted"), need, texts)
     if need.kind == "lost" and need.hint:
         return texts("need.lost_resumable", against=sanitize(need.against), resume=sanitize(need.hint))
     if need.kind in ("failed", "breaker", "budget"):
@@ -266,6 +265,7 @@ def need_text(need: Need, texts: Catalogue) -> str:
     if need.kind == "conflict" and need.against == need.row.actor:
         return texts("need.conflict_with_own", who=who)
     text = texts(f"need.{need.kind}", who=who, against=sanitize(need.against), count=need.times)
+    text = with_machine(text, need, texts)
     return f"{text} ×{need.times}" if need.times > 1 and need.kind not in ("denied", "expired") else text
 
 
