@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -76,14 +76,17 @@ class Disk:
 
     def edit(self, file: Path) -> None:
         self._lose_sight(file)
-        word = self._word()
-        file.parent.mkdir(parents=True, exist_ok=True)
-        if self._chance.random() < 0.5:
-            beside = file.with_name("beside~")
-            beside.write_text(word)
+        word, beside = self._word(), file.with_name("beside~")
+        place = beside if self._chance.random() < 0.5 else file
+        is_written = False
+        while not is_written:
+            # The folder may go with the last file in it.
+            with suppress(FileNotFoundError):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                place.write_text(word)
+                is_written = True
+        if place == beside:
             os.replace(beside, file)
-        else:
-            file.write_text(word)
         self.wanted.add(word)
         self._unseen[file] = word
 
@@ -128,8 +131,15 @@ class Disk:
     def _lose_sight(self, file: Path) -> None:
         """What was written by hand there is lost where it still stands: nobody else has seen it yet."""
         word = self._unseen.pop(file, "")
-        if word and file.is_file() and file.read_text() == word:
+        if word and text_of(file) == word:
             self.wanted.discard(word)
+
+
+def text_of(file: Path) -> str | None:
+    try:
+        return file.read_text()
+    except FileNotFoundError:
+        return None
 
 
 def edits_of(process: Workspace, path: str) -> list[Row]:
@@ -174,7 +184,7 @@ def check(opened: Open, seed: int) -> None:
             for zone, path in [(zone, path) for zone in FOLDERS for path in PATHS]:
                 head = process.journal.head(zone, path if zone == "collab" else f"alice/{path}")  # type: ignore[arg-type]
                 file = Path(process.root, FOLDERS[zone], path)
-                held = file.read_text() if file.is_file() else None
+                held = text_of(file)
                 says = None if head is None or head.deleted else process.journal.content(head.seq)
                 assert held == says or (zone == "collab" and (path, held) in conflicts.items()), file
             assert {problem.path for problem in process.verify()} <= conflicts.keys()
