@@ -10,7 +10,7 @@ from time import monotonic
 import pytest
 from tui.driver import dashboard
 from tui.team import opens_merge
-from watchroom import Json, Workspace
+from watchroom import Json, Row, Workspace
 from watchroom.checkout.location import find_journal
 from watchroom.errors import CheckoutTaken, JournalError, WorkspaceNotFound
 from watchroom.projections import read_model
@@ -45,6 +45,18 @@ def wait_until(workspace: Workspace, holds: Callable[[], bool]) -> None:
         assert monotonic() < until
         changes.wait(0.05)
     changes.close()
+
+
+def edit_in_each(*checkouts: Workspace) -> tuple[list[Path], list[Row]]:
+    """One shared file, edited by hand in each of these checkouts; the files, and the rows of the edits."""
+    written = {"filepath": "plan.md", "content": "one\n", "message": "m"}
+    assert checkouts[0].tools("alice").dispatch_tool_call("collab_write", written)["success"]
+    files, edits = [Path(each.root, "collaborative/current/plan.md") for each in checkouts], list[Row]()
+    for workspace, file in zip(checkouts, files, strict=True):
+        wait_until(workspace, file.exists)
+        file.write_text(f"by hand in {workspace.root}\n")
+        edits += workspace.scan()
+    return files, edits
 
 
 def test_what_one_machine_writes_lies_in_the_checkout_of_the_other(here: Workspace, there: Workspace) -> None:
@@ -93,14 +105,7 @@ def test_an_edit_of_a_private_file_counts_on_the_host_and_is_put_back_elsewhere(
 def test_an_edit_of_a_shared_file_is_a_conflict_of_its_checkout_and_can_be_taken_back_from_another(
     here: Workspace, there: Workspace
 ) -> None:
-    written = {"filepath": "plan.md", "content": "one", "message": "m"}
-    assert here.tools("alice").dispatch_tool_call("collab_write", written)["success"]
-    files = [Path(each.root, "collaborative/current/plan.md") for each in (here, there)]
-    wait_until(there, files[1].exists)
-    edits = []
-    for workspace, file in zip((here, there), files, strict=True):
-        file.write_text(f"by hand in {workspace.root}")
-        edits += workspace.scan()
+    files, edits = edit_in_each(here, there)
     assert [row.error for row in edits] == ["outside_edit"] * 2
     assert here.scan() == there.scan() == [], "each has seen its own"
     model = read_model(here.journal, here.journal.last_seq())
@@ -109,8 +114,8 @@ def test_an_edit_of_a_shared_file_is_a_conflict_of_its_checkout_and_can_be_taken
     dana = there.tools_for_human("dana")
     first: dict[str, Json] = {"filepath": "plan.md", "conflict": edits[0].seq, "message": "m"}
     assert dana.dispatch_tool_call("revert_outside_edit", first)["success"]
-    wait_until(here, lambda: files[0].read_text() == "one")
-    assert files[1].read_text() == f"by hand in {there.root}"
+    wait_until(here, lambda: files[0].read_text() == "one\n")
+    assert files[1].read_text() == f"by hand in {there.root}\n"
     assert here.scan() == there.scan() == []
     assert here.verify() == []
     model = read_model(here.journal, here.journal.last_seq())
@@ -120,14 +125,7 @@ def test_an_edit_of_a_shared_file_is_a_conflict_of_its_checkout_and_can_be_taken
 async def test_an_edit_on_another_machine_is_told_apart_and_settled_by_itself(
     here: Workspace, there: Workspace
 ) -> None:
-    written = {"filepath": "plan.md", "content": "one\n", "message": "m"}
-    assert here.tools("alice").dispatch_tool_call("collab_write", written)["success"]
-    files = [Path(each.root, "collaborative/current/plan.md") for each in (here, there)]
-    wait_until(there, files[1].exists)
-    edits = []
-    for workspace, file in zip((here, there), files, strict=True):
-        file.write_text(f"by hand in {workspace.host.id}\n")
-        edits += workspace.scan()
+    _, edits = edit_in_each(here, there)
     async with dashboard(there) as user:
         await user.until(lambda: len(user.model.conflicts) == 2, "both conflicts")
         await user.sees(f"changed by hand on {here.host.machine}")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from watchroom.journal.protocol import Journal
 from watchroom.journal.topics import outside_edits_of
 from watchroom.model import REVERT, Row, Zone
 
 _PAGE = 20
+_MOST_REVERTS = 100
+"""So many of the newest reverts of a path, made of edits anywhere, are looked through."""
 
 
 def edits(journal: Journal, zone: Zone, path: str) -> Iterator[Row]:
@@ -25,7 +28,7 @@ def last_revert(journal: Journal, zone: Zone, path: str, is_own: Callable[[Row],
 
     The same edit made again after that is a new one.
     """
-    reverts = (row for row in journal.settled(zone, path) if row.tool == REVERT)
+    reverts = islice((row for row in journal.settled(zone, path) if row.tool == REVERT), _MOST_REVERTS)
     return next((row.seq for row in reverts if (edit := reverted_edit(journal, row)) and is_own(edit)), 0)
 
 

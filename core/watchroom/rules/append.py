@@ -6,7 +6,8 @@ Every journal appends by these rules, whatever it keeps its rows in.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from watchroom import validation
@@ -27,6 +28,8 @@ from watchroom.model import (
 
 KEY: Final = "idempotency_key"
 """The name of a draft's key in its row's detail."""
+_NUL: Final = re.compile(r"((?<!\\)(?:\\\\)*)\\u0000")
+"""NUL in JSON: behind an odd backslash; behind an even one stand six characters that somebody wrote."""
 
 
 class Decision(NamedTuple):
@@ -233,13 +236,4 @@ def as_json(detail: dict[str, Json]) -> str:
     """``detail`` as its row keeps it: empty where there is nothing in it. For NUL, which PostgreSQL keeps in
     no text, stands what `validation.replace_non_path_characters` makes of it: details name folders."""
     text = json.dumps(detail, ensure_ascii=False) if detail else ""
-    # Where a backslash precedes it, these may be six characters that somebody wrote.
-    return json.dumps(_without_nul(detail), ensure_ascii=False) if "\\u0000" in text else text
-
-
-def _without_nul(given: Json) -> Json:
-    if isinstance(given, str):
-        return given.replace("\0", "\ufffd")
-    if isinstance(given, Mapping):
-        return {name.replace("\0", "\ufffd"): _without_nul(value) for name, value in given.items()}
-    return [_without_nul(value) for value in given] if isinstance(given, list) else given
+    return _NUL.sub("\\1\ufffd", text) if "\\u0000" in text else text
