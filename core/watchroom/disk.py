@@ -233,7 +233,7 @@ class Folder:
             if rewrite_spare(self.platform, self._scratch_fd, name, data, self._spare_mode):
                 return name
             self._drop(name)
-        name = f"{_SCRATCH_PREFIX}{os.getpid():x}-{next(self._numbers):x}"
+        name = self._scratch_name()
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | FILE_FLAGS
         file = os.open(name, flags, 0o600 if is_private else 0o666, dir_fd=self._scratch_fd)
         try:
@@ -247,6 +247,9 @@ class Folder:
             os.close(file)
         return name
 
+    def _scratch_name(self) -> str:
+        return f"{_SCRATCH_PREFIX}{os.getpid():x}-{next(self._numbers):x}"
+
     def _let_execute(self, name: str) -> None:
         """Let whoever may read the scratch file ``name`` execute it."""
         readers = os.stat(name, dir_fd=self._scratch_fd, follow_symlinks=False).st_mode & 0o777
@@ -256,12 +259,16 @@ class Folder:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self._scratch_fd)
 
-    def remove(self, parts: Parts) -> None:
+    def remove(self, parts: Parts, *, look: Callable[[bytes | None], None] | None = None) -> None:
         """Remove the file at ``parts``, if it is there, and the folders below the second level that it leaves
-        empty. Raises OSError."""
+        empty. ``look`` is shown what is removed, None for what is no file: nobody finds it at ``parts`` any
+        more, and it is not gone yet. Raises OSError."""
         try:
             with self._place(parts) as (fd, name):
-                os.unlink(name, dir_fd=fd)
+                if look is None:
+                    os.unlink(name, dir_fd=fd)
+                else:
+                    self._take_away(fd, name, look)
         except (FileNotFoundError, NotADirectoryError):
             return
         for depth in range(len(parts) - 1, 2, -1):
@@ -272,6 +279,21 @@ class Folder:
                 if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
                     return
                 raise
+
+    def _take_away(self, folder: int, name: str, look: Callable[[bytes | None], None]) -> None:
+        if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+        taken = self._scratch_name()
+        os.rename(name, taken, src_dir_fd=folder, dst_dir_fd=self._scratch_fd)
+        try:
+            look(_read_if_file(self._scratch_fd, taken))
+        except BaseException:
+            # Unless there is a newer one already: that one counts.
+            with contextlib.suppress(FileExistsError):
+                os.link(taken, name, src_dir_fd=self._scratch_fd, dst_dir_fd=folder)
+            raise
+        finally:
+            self._drop(taken)
 
     def make(self, parts: Parts) -> None:
         """Make the folder ``parts`` and those above it."""
@@ -385,6 +407,13 @@ def _read_if_there(fd: int, name: str) -> bytes | None:
     try:
         return read_file(fd, name)
     except FileNotFoundError:
+        return None
+
+
+def _read_if_file(fd: int, name: str) -> bytes | None:
+    try:
+        return read_file(fd, name)
+    except NotAFile:
         return None
 
 

@@ -83,8 +83,7 @@ class Disk:
             # The folder may go with the last file in it.
             with suppress(FileNotFoundError):
                 file.parent.mkdir(parents=True, exist_ok=True)
-                place.write_text(word)
-                is_written = True
+                is_written = write_in_place(place, word)
         if place == beside:
             os.replace(beside, file)
         self.wanted.add(word)
@@ -133,6 +132,15 @@ class Disk:
         word = self._unseen.pop(file, "")
         if word and text_of(file) == word:
             self.wanted.discard(word)
+
+
+def write_in_place(file: Path, word: str) -> bool:
+    """Write the file; False where it was replaced before that was done: it went to what is not there any more."""
+    with file.open("w") as opened:
+        opened.write(word)
+        opened.flush()
+        written = os.fstat(opened.fileno())
+        return os.path.samestat(written, file.stat())
 
 
 def text_of(file: Path) -> str | None:

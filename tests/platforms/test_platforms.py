@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from watchroom.disk import Folder
+from watchroom.errors import JournalError
 from watchroom.journal import SqliteJournal
 from watchroom.model import Note
 from watchroom.platforms import Platform
@@ -205,3 +206,49 @@ except WatchroomError as error:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "platform_unsupported"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, platform: Platform) -> Iterator[Folder]:
+    with closing(Folder(str(tmp_path / "root"), str(tmp_path / "root/scratch"), platform)) as opened:
+        yield opened
+
+
+def test_what_is_removed_is_seen_when_nobody_can_write_to_it_any_more(folder: Folder) -> None:
+    folder.write(("a.md",), b"one")
+    seen: list[bytes | None] = []
+
+    def look(removed: bytes | None) -> None:
+        seen.append(removed)
+        # Whoever saves the file in this moment makes a new one.
+        folder.write(("a.md",), b"two", new=True)
+
+    folder.remove(("a.md",), look=look)
+    assert (seen, folder.read(("a.md",))) == ([b"one"], b"two")
+    assert os.listdir(folder.scratch) == []
+
+
+@pytest.mark.parametrize("newer", [None, b"two"])
+def test_what_nobody_could_be_told_of_stays(folder: Folder, newer: bytes | None) -> None:
+    folder.write(("a.md",), b"one")
+
+    def look(removed: bytes | None) -> None:
+        if newer is not None:
+            folder.write(("a.md",), newer, new=True)
+        raise JournalError(reason="gone")
+
+    with pytest.raises(JournalError):
+        folder.remove(("a.md",), look=look)
+    assert folder.read(("a.md",)) == (newer or b"one")
+    assert os.listdir(folder.scratch) == []
+
+
+def test_a_symlink_is_removed_and_a_folder_is_not(folder: Folder) -> None:
+    os.symlink("nowhere", os.path.join(folder.root, "link"))
+    os.mkdir(os.path.join(folder.root, "b"))
+    seen: list[bytes | None] = []
+    folder.remove(("link",), look=seen.append)
+    assert seen == [None]
+    with pytest.raises(IsADirectoryError):
+        folder.remove(("b",), look=seen.append)
+    assert sorted(os.listdir(folder.root)) == ["b", "scratch"]

@@ -45,8 +45,6 @@ _CHUNK: Final = 1000
 """Rows that are read at a time."""
 _WRITTEN_BACK: Final = 120 * 10**9
 """After so many nanoseconds a system has written files to the disk that nobody synced; Linux after 35 s."""
-_MOST_LOOKS: Final = 10
-"""So often a file that is about to go is looked at, while somebody goes on to edit it."""
 _log = logging.getLogger("watchroom")
 
 
@@ -329,8 +327,9 @@ class Materializer:
             return data != old
 
         if row.deleted:
-            self._keep_newest_edit(change)
-            self.folder.remove(parts)
+            self._keep_edit(change, self._old(parts))
+            # And what was written since.
+            self.folder.remove(parts, look=lambda old: self._keep_edit(change, old))
             return
         committed = self._pending.get(row.seq)
         if committed is not None and committed.content is not None:
@@ -343,16 +342,6 @@ class Materializer:
         if shown and replaced is not None and replaced != shown[0]:
             # Someone wrote in the instant between our look and the replacement.
             self._keep_edit(change, replaced)
-
-    def _keep_newest_edit(self, change: _Change) -> None:
-        """Keep what someone wrote at the path, and what they write while that becomes a row."""
-        parts = place(change.row.zone, change.row.path)
-        data = self._old(parts)
-        for _ in range(_MOST_LOOKS):
-            self._keep_edit(change, data)
-            before, data = data, self._old(parts)
-            if data == before:
-                return
 
     def _old(self, parts: Parts) -> bytes | None:
         try:
