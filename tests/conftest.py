@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Iterator
-from itertools import count
+from contextlib import nullcontext
+from itertools import chain, count, groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
 from effort import IS_HUNTING
+from forkserver import forked_commands
 from hypothesis import HealthCheck, settings
 from platforms.choice import PLATFORM_NAMES, choose_platform
 from tasking import machine_sandbox
@@ -52,14 +55,26 @@ def pytest_collection(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """All workers have the tests in the same order in the end. On a journal that was asked for run those that
-    have one."""
-    if config.getoption("--journal") != "sqlite":
+    """All workers have the tests in the same order in the end. On a server that was asked for run those that
+    have a journal."""
+    if config.getoption("--journal") == "postgres":
         asked = [item for item in items if "root" in item.fixturenames]  # type: ignore[attr-defined]
         config.hook.pytest_deselected(items=[item for item in items if item not in asked])
         items[:] = asked
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: item.path.parts)
+        items[:] = _spread_slow(items)
+
+
+def _spread_slow(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The files with tests that wait more than they compute stand between the others, as far apart as they can: side
+    by side they would leave the machine idle."""
+    files = [list(each) for _, each in groupby(items, key=lambda item: item.path)]
+    slow = [file for file in files if file[0].get_closest_marker("slow")]
+    others = iter([file for file in files if file not in slow])
+    between = (len(files) - len(slow)) // (len(slow) + 1)
+    spread = [item for file in slow for item in chain(file, *islice(others, between))]
+    return [*spread, *chain.from_iterable(others)]
 
 
 def pytest_collection_finish() -> None:
@@ -84,6 +99,13 @@ def settings_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _forked_commands() -> Iterator[None]:
+    """Commands of Watchroom start in a tenth of the time that an interpreter takes to load them."""
+    with forked_commands() if sys.platform == "linux" else nullcontext():
+        yield
+
+
 @pytest.fixture(autouse=True, scope="module")
 def module_settings(settings_folder: Path, request: pytest.FixtureRequest) -> Iterator[None]:
     """Nor do those that all tests of a module look at open where another module's were left."""
@@ -104,8 +126,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--journal",
         choices=["sqlite", "postgres"],
-        default="sqlite",
-        help="where the workspaces of the fixture `root` have their rows",
+        help="where the workspaces of the fixture `root` have their rows (default: in their folder, and those of "
+        "the specifications on a server as well)",
     )
     parser.addoption(
         "--platform",
@@ -135,9 +157,16 @@ def new_database(postgres_server: Server) -> Callable[[], str]:
 
 
 @pytest.fixture
-def root(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+def journal_name(request: pytest.FixtureRequest) -> str:
+    """Which journal the test runs on: the one that was asked for, or that of its parameter."""
+    name: str = getattr(request, "param", request.config.getoption("--journal") or "sqlite")
+    return name
+
+
+@pytest.fixture
+def root(tmp_path: Path, journal_name: str, request: pytest.FixtureRequest) -> Iterator[Path]:
     folder = tmp_path / "team"
-    if request.config.getoption("--journal") == "sqlite":
+    if journal_name != "postgres":
         yield folder
         return
     address = request.getfixturevalue("new_database")()

@@ -1,6 +1,6 @@
 """A machine of a test: a process with a checkout of its own, on which agents write and say what was acknowledged.
 
-Run as: ``python -m journal.machine ADDRESS CHECKOUT AGENT…``. It ends when its standard input does.
+Run as: ``python -m journal.machine ADDRESS CHECKOUT PAUSE AGENT…``. It ends when its standard input does.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ _printing = Lock()
 _FILES = 8
 
 
-def work(workspace: Workspace, agent: str, over: Event) -> None:
-    """Let ``agent`` write what others write too, and what is its own, until it is ``over``."""
+def work(workspace: Workspace, agent: str, pause: float, over: Event) -> None:
+    """Let ``agent`` write what others write too, and what is its own, each ``pause`` seconds until it is
+    ``over``."""
     tools = workspace.tools(agent)
     chance = random.Random(agent)
     number = 0
-    while not over.is_set():
+    while not over.wait(pause):
         number += 1
         shared = f"shared/{chance.randrange(_FILES)}.md"
         read = tools.dispatch_tool_call("collab_read", {"filepath": shared})
@@ -47,13 +48,13 @@ def say(agent: str, line: str, path: str, result: Mapping[str, object]) -> None:
             print(json.dumps([agent, line, path, result["version"]]), flush=True)
 
 
-def main(address: str, checkout: str, *agents: str) -> None:
+def main(address: str, checkout: str, pause: str, *agents: str) -> None:
     over = Event()
     with Workspace.open(address, create=False, checkout=checkout) as workspace:
         workspace.journal.present("start the machine again")
         print("ready", flush=True)
         with ThreadPoolExecutor(len(agents)) as threads:
-            running = [threads.submit(work, workspace, agent, over) for agent in agents]
+            running = [threads.submit(work, workspace, agent, float(pause), over) for agent in agents]
             sys.stdin.read()
             over.set()
             for each in running:

@@ -1,6 +1,7 @@
 """Three machines with a checkout each and nothing else in common: one is frozen, one is lost, nothing else is.
 
-They are processes; WATCHROOM_MACHINES_SECONDS says how long their agents work (default: some seconds)."""
+They are processes; WATCHROOM_MACHINES_SECONDS says how long their agents work (default: some seconds), more of
+them and as fast as they can from a minute on."""
 
 from __future__ import annotations
 
@@ -20,9 +21,9 @@ import pytest
 from watchroom import Workspace
 from watchroom.journal.postgres.presence import LEASE_SECONDS, LOST_SECONDS
 
-pytestmark = pytest.mark.postgres
-SECONDS: Final = float(os.environ.get("WATCHROOM_MACHINES_SECONDS", "12"))
-AGENTS_EACH: Final = 10 if SECONDS > 60 else 3
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+SECONDS: Final = float(os.environ.get("WATCHROOM_MACHINES_SECONDS", "3"))
+AGENTS_EACH, PAUSE = (10, "0") if SECONDS >= 60 else (3, "0.3")
 PATIENCE: Final = 60.0
 TESTS: Final = Path(__file__).parent.parent
 
@@ -35,7 +36,7 @@ class Machine:
         self.acknowledged: list[tuple[str, str, str, int]] = []
         self._ready = Event()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "journal.machine", url, str(checkout), *agents],
+            [sys.executable, "-m", "journal.machine", url, str(checkout), PAUSE, *agents],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
 from calls import ok, refused
+from cli.running import as_typed
 from damage import break_content
 from documents import count, create, edit, get, put, tag
 from watchroom import Agent, Toolbox, Workspace
@@ -24,9 +24,8 @@ ZOE = name_replica("zoe", 0xE15E)
 
 def call(root: Path, agent: str, tool: str, **arguments: object) -> dict[str, Any]:
     """One call in a process of its own."""
-    command = "import sys; from watchroom_tui.cli import main; sys.exit(main())"
     done = subprocess.run(
-        [sys.executable, "-c", command, "call", str(root), agent, tool, json.dumps(arguments)],
+        as_typed("call", str(root), agent, tool, json.dumps(arguments)),
         capture_output=True,
         text=True,
         check=False,

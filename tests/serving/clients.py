@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -39,7 +40,8 @@ def within(
 def over_stdio(root: Path, agent: str, *more: str, client: Mapping[str, Any] | None = None) -> Client:
     """A client of a server that it starts, as most do."""
     command = ["-m", "watchroom_tui.cli", "mcp", str(root), "--agent", agent, *more]
-    return Client(StdioServerParameters(command=sys.executable, args=command), **(client or {}))
+    server = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
+    return Client(server, **(client or {}))
 
 
 @asynccontextmanager

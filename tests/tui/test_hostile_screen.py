@@ -24,6 +24,7 @@ from tui.societies import begins, runs
 from watchroom import Toolbox, Workspace
 from watchroom_tui.sanitize import sanitize, sanitize_lines
 
+pytestmark = pytest.mark.slow
 LAST: Final = "zz-the-last-row"
 
 HOSTILE: Final = {

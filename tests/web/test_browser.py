@@ -9,7 +9,10 @@ from calls import ok, refused
 from watchroom import Workspace
 from web.browsing import CHROMIUM, browser_at, served
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
+]
 
 
 def with_conflict(root: Path) -> None:

@@ -26,32 +26,31 @@ PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=200)
 
 
-class TestProperty1:
-    """A path with ``..`` or that is absolute is refused."""
+@EXAMPLES
+@given(st.text(max_size=60), st.text(max_size=20))
+@example("", "/etc/passwd")
+@example("a/", "/../../b")
+def test_property_1_a_path_with_dots_is_refused(team: Team, before: str, after: str) -> None:
+    path = f"{before}..{after}"
+    for tool, more in (("read_file", {}), ("write_file", {"content": "x"}), ("list_files", {})):
+        assert refused(team.one, tool, path=path, **more)["error"] == "path_traversal_blocked"
+    assert on_disk(team.folder) == {}
 
-    @EXAMPLES
-    @given(st.text(max_size=60), st.text(max_size=20))
-    @example("", "/etc/passwd")
-    @example("a/", "/../../b")
-    def test_dots(self, team: Team, before: str, after: str) -> None:
-        path = f"{before}..{after}"
-        for tool, more in (("read_file", {}), ("write_file", {"content": "x"}), ("list_files", {})):
-            assert refused(team.one, tool, path=path, **more)["error"] == "path_traversal_blocked"
-        assert on_disk(team.folder) == {}
 
-    @EXAMPLES
-    @given(st.sampled_from(["/", "//", "\\", "C:", "c:/", "Z:\\", "~/"]), st.text(max_size=60))
-    def test_absolute(self, team: Team, prefix: str, rest: str) -> None:
-        for tool, more in (("read_file", {}), ("write_file", {"content": "x"}), ("list_files", {})):
-            result = refused(team.one, tool, path=prefix + rest, **more)
-            assert result["error"] == "path_traversal_blocked"
+@EXAMPLES
+@given(st.sampled_from(["/", "//", "\\", "C:", "c:/", "Z:\\", "~/"]), st.text(max_size=60))
+def test_property_1_an_absolute_path_is_refused(team: Team, prefix: str, rest: str) -> None:
+    for tool, more in (("read_file", {}), ("write_file", {"content": "x"}), ("list_files", {})):
+        result = refused(team.one, tool, path=prefix + rest, **more)
+        assert result["error"] == "path_traversal_blocked"
 
-    @EXAMPLES
-    @given(st.text(max_size=60))
-    def test_whatever_the_path_nothing_is_written_elsewhere(self, team: Team, path: str) -> None:
-        before = on_disk(team.others), sorted(os.listdir(team.folder.parent))
-        team.one.dispatch_tool_call("write_file", {"path": path, "content": "x"})
-        assert (on_disk(team.others), sorted(os.listdir(team.folder.parent))) == before
+
+@EXAMPLES
+@given(st.text(max_size=60))
+def test_property_1_whatever_the_path_nothing_is_written_elsewhere(team: Team, path: str) -> None:
+    before = on_disk(team.others), sorted(os.listdir(team.folder.parent))
+    team.one.dispatch_tool_call("write_file", {"path": path, "content": "x"})
+    assert (on_disk(team.others), sorted(os.listdir(team.folder.parent))) == before
 
 
 @EXAMPLES

@@ -1,0 +1,253 @@
+"""Starts commands of the tests by forking a process that has loaded what they use.
+
+An interpreter that loads the server of tools or the dashboard is busy for half a second, and the tests start some
+hundred of them. Who starts a command with `subprocess` gets a child of its own all the same: the process in between
+ends at once, and its child becomes one of whoever asked (PR_SET_CHILD_SUBREAPER, Linux).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import gc
+import json
+import os
+import runpy
+import socket
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from threading import Lock
+from typing import Any, Final, NamedTuple
+
+MODULE: Final = "watchroom_tui.cli"
+TESTS: Final = os.path.dirname(__file__)
+SCRIPTS: Final = tuple(
+    os.path.join(TESTS, each) for each in ("requirements/boards/board_writer.py", "processes/")
+)
+"""What is forked of the tests' own programs."""
+LOADED: Final = (
+    MODULE,
+    "watchroom_tui.app",
+    "watchroom.serving.stdio",
+    "watchroom.workspace",
+)
+"""What is loaded before the first command, and what these load."""
+_SUBREAPER: Final = 36
+_DIFFERENT: Final = ("PYTHON", "LC_", "LANG", "TEXTUAL")
+"""Variables that begin so count when an interpreter starts, or when a module is loaded."""
+
+
+class Command(NamedTuple):
+    """What a forked process is to run, and in which surroundings."""
+
+    arguments: list[str]
+    folder: str
+    variables: dict[str, str]
+    has_session: bool
+    has_terminal: bool
+
+
+class Start(NamedTuple):
+    """What `subprocess` has started (Python 3.11 to 3.13)."""
+
+    command: Sequence[str | bytes]
+    programs: Sequence[bytes]
+    close_fds: bool
+    kept: Sequence[int]
+    folder: str | bytes | None
+    variables: Sequence[bytes] | None
+    input_read: int
+    input_write: int
+    output_read: int
+    output_write: int
+    errors_read: int
+    errors_write: int
+    failed_read: int
+    failed_write: int
+    restore_signals: bool
+    new_session: bool
+    process_group: int
+    group: int | None
+    groups: Sequence[int] | None
+    user: int | None
+    mask: int
+    prepare: Callable[[], object] | None
+    vfork: bool
+
+
+class ForkServer:
+    """The process that forks; started with the first command."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: socket.socket | None = None
+
+    def fork(self, command: Command, streams: list[int]) -> int:
+        """The number of a new child of this process, which runs ``command`` with these streams."""
+        with self._lock:
+            connection = self._connection or self._start()
+            _adopt_orphans(True)
+            try:
+                socket.send_fds(connection, [json.dumps(command._asdict()).encode()], streams)
+                return int(connection.recv(64))
+            finally:
+                _adopt_orphans(False)
+
+    def close(self) -> None:
+        """End the process; what it has forked goes on."""
+        if self._connection is not None and self._process is not None:
+            self._connection.close()
+            self._process.wait()
+
+    def _start(self) -> socket.socket:
+        self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, __file__, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+            )
+        return self._connection
+
+
+def _adopt_orphans(is_wanted: bool) -> None:
+    ctypes.CDLL(None, use_errno=True).prctl(_SUBREAPER, int(is_wanted), 0, 0, 0)
+
+
+@contextmanager
+def forked_commands() -> Iterator[None]:
+    """While it lasts, `subprocess` has the commands of Watchroom forked, if that makes no difference for them."""
+    server = ForkServer()
+    start: Callable[..., int] = subprocess._fork_exec  # type: ignore[attr-defined]
+
+    def fork_exec(*given: Any) -> int:
+        asked = Start(*given)
+        command = _command(asked)
+        return start(*given) if command is None else server.fork(command, _streams(asked))
+
+    subprocess._fork_exec = fork_exec  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        subprocess._fork_exec = start  # type: ignore[attr-defined]
+        server.close()
+
+
+def _command(start: Start) -> Command | None:
+    """What is to be run, None where it has to be started as usual."""
+    typed = [os.fsdecode(each) for each in start.command]
+    variables = dict(os.environ) if start.variables is None else dict(map(_split, start.variables))
+    is_ours = typed[0] == sys.executable and (typed[1:3] == ["-m", MODULE] or typed[1].startswith(SCRIPTS))
+    is_same_user = (start.group, start.groups, start.user, start.mask) == (None, None, None, -1)
+    if not is_ours or not is_same_user or len(start.kept) > 1 or _counts(variables) != _counts(os.environ):
+        return None
+    if start.prepare is not None and start.prepare.__module__ != "pty_driver":
+        return None
+    return Command(
+        arguments=typed[2:] if typed[1] == "-m" else typed[1:],
+        folder=os.fsdecode(start.folder or os.getcwd()),
+        variables=variables,
+        has_session=bool(start.new_session),
+        has_terminal=start.prepare is not None,
+    )
+
+
+def _split(entry: bytes) -> tuple[str, str]:
+    name, _, value = os.fsdecode(entry).partition("=")
+    return name, value
+
+
+def _counts(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: variables[name] for name in variables if name.startswith(_DIFFERENT)}
+
+
+def _streams(start: Start) -> list[int]:
+    ends = (start.input_read, start.output_write, start.errors_write)
+    return [end if end >= 0 else usual for usual, end in enumerate(ends)]
+
+
+def serve(connection: socket.socket) -> Command:
+    """Fork for each command that is asked for; returns it in the process that is to run it."""
+    for module in LOADED:
+        import_module(module)
+    gc.collect()
+    gc.freeze()
+    while True:
+        asked, streams, *_ = socket.recv_fds(connection, 1 << 20, 3)
+        if not asked:
+            sys.exit()
+        number = _fork_orphan()
+        if number is None:
+            for standard, stream in enumerate(streams):
+                os.dup2(stream, standard)
+            connection.detach()
+            os.closerange(3, 1024)
+            return Command(**json.loads(asked))
+        for stream in streams:
+            os.close(stream)
+        connection.send(str(number).encode())
+
+
+def _fork_orphan() -> int | None:
+    """The number of a new process whose parent has ended; None in that process."""
+    told, tell = os.pipe()
+    between = os.fork()
+    if between:
+        os.waitpid(between, 0)
+        number = int(os.read(told, 64))
+        os.close(told)
+        os.close(tell)
+        return number
+    between = os.getpid()
+    if number := os.fork():
+        os.write(tell, str(number).encode())
+        os._exit(0)
+    while os.getppid() == between:
+        time.sleep(0.0002)
+    return None
+
+
+def run(command: Command) -> None:
+    """Be the process that runs ``command``, as if an interpreter had just begun with it."""
+    if command.has_session:
+        os.setsid()
+    if command.has_terminal:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    os.chdir(command.folder)
+    os.environ.clear()
+    os.environ.update(command.variables)
+    time.tzset()
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        usual = getattr(sys, f"__{name}__")
+        stream = open(  # noqa: SIM115  # it stays open
+            number,
+            usual.mode,
+            encoding=usual.encoding,
+            errors=usual.errors,
+            closefd=False,
+            buffering=1 if name == "stderr" or os.isatty(number) else -1,
+        )
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    sys.argv = command.arguments
+    program = sys.argv[0]
+    if program == MODULE:
+        from watchroom_tui.cli import main
+
+        sys.path[0] = command.folder
+        sys.exit(main())
+    sys.path[0] = os.path.dirname(program)
+    runpy.run_path(program, run_name="__main__")
+
+
+if __name__ == "__main__":
+    with socket.socket(fileno=int(sys.argv[1])) as own_end:
+        ordered = serve(own_end)
+    run(ordered)
