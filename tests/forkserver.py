@@ -25,15 +25,18 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Final, NamedTuple, Never
 
-MODULE: Final = "watchroom_tui.cli"
+MODULES: Final = ("watchroom_tui.cli", "watchroom_tui.worker.main")
+"""What is forked of Watchroom, where it is run with ``python -m``."""
 TESTS: Final = os.path.dirname(__file__)
 SCRIPTS: Final = tuple(
     os.path.join(TESTS, each) for each in ("requirements/boards/board_writer.py", "processes/")
 )
 """What is forked of the tests' own programs."""
 LOADED: Final = (
-    MODULE,
+    *MODULES,
+    "pygit2",
     "watchroom_tui.app",
+    "watchroom_tui.formatters.board_summary",
     "watchroom.serving.stdio",
     "watchroom.workspace",
 )
@@ -145,7 +148,8 @@ def _command(start: Start) -> Command | None:
     """What is to be run, None where it has to be started as usual."""
     typed = [os.fsdecode(each) for each in start.command]
     variables = dict(os.environ) if start.variables is None else dict(map(_split, start.variables))
-    is_ours = typed[0] == sys.executable and (typed[1:3] == ["-m", MODULE] or typed[1].startswith(SCRIPTS))
+    is_module = typed[1:2] == ["-m"] and typed[2] in MODULES
+    is_ours = typed[0] == sys.executable and (is_module or typed[1].startswith(SCRIPTS))
     is_same_user = (start.group, start.groups, start.user, start.mask) == (None, None, None, -1)
     if not is_ours or not is_same_user or len(start.kept) > 1 or _counts(variables) != _counts(os.environ):
         return None
@@ -239,13 +243,17 @@ def run(command: Command) -> None:
         setattr(sys, f"__{name}__", stream)
     sys.argv = command.arguments
     program = sys.argv[0]
-    if program == MODULE:
-        from watchroom_tui.cli import main
-
-        sys.path[0] = command.folder
-        _end(main())
-    sys.path[0] = os.path.dirname(program)
-    runpy.run_path(program, run_name="__main__")
+    is_module = program in MODULES
+    sys.path[0] = command.folder if is_module else os.path.dirname(program)
+    try:
+        if is_module:
+            del sys.modules[program]
+            runpy.run_module(program, run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(program, run_name="__main__")
+    except SystemExit as end:
+        _end(int(end.code or 0))
+    _end(0)
 
 
 def _end(status: int) -> Never:
