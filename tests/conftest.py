@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import gc
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from itertools import chain, count, groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import pytest
 from effort import IS_HUNTING
 from forkserver import forked_commands
 from hypothesis import HealthCheck, settings
+from memory_folder import choose_base
 from platforms.choice import PLATFORM_NAMES, choose_platform
 from tasking import machine_sandbox
 from watchroom import Json, Toolbox, Workspace
@@ -23,6 +25,9 @@ from watchroom.platforms import Platform
 
 if TYPE_CHECKING:
     from journal.server import Server
+
+MEMORY_BASE: Final = pytest.StashKey[Path]()
+"""Where the files of this run are, if they are in memory."""
 
 # Others than the tests of the commands import it, too, and sometimes before them.
 pytest.register_assert_rewrite("cli.running")
@@ -38,6 +43,21 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("steady")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """The files of the tests are in memory where there is room: half of what the kernel did was done for a disk."""
+    if not hasattr(config, "workerinput") and config.option.basetemp is None and (base := choose_base()):
+        config.option.basetemp = str(base)
+        config.stash[MEMORY_BASE] = base
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """What failed can be looked at until the next run."""
+    base = session.config.stash.get(MEMORY_BASE, None)
+    if base is not None and exitstatus == pytest.ExitCode.OK:
+        shutil.rmtree(base, ignore_errors=True)
 
 
 @pytest.hookimpl(tryfirst=True)

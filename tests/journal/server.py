@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import Final
 
 import psycopg
+from memory_folder import memory_folder
 from psycopg import sql
 from watchroom.journal.postgres.local_server import USER, LocalServer
 
-_MEMORY: Final = Path("/dev/shm")
-_ROOM: Final = 2 * 1024**3
-"""Bytes that have to be free in memory: some 100 databases."""
 _SETTINGS: Final = {
     "fsync": "off",
     "max_connections": "200",
@@ -117,15 +115,6 @@ class Standby(Server):
         self._run("pg_basebackup", "-D", str(self.folder / "data"), *source)
 
 
-def _memory_folder() -> Path | None:
-    """A folder in memory from which programs can be run, None where there is none, or not enough room."""
-    if not os.access(_MEMORY, os.W_OK):
-        return None
-    found = os.statvfs(_MEMORY)
-    has_room = found.f_bavail * found.f_frsize >= _ROOM
-    return _MEMORY if has_room and not found.f_flag & os.ST_NOEXEC else None
-
-
 @contextmanager
 def running_server(settings: dict[str, str] | None = None, of: Server | None = None) -> Iterator[Server]:
     """A server that runs for as long as the context lasts; a standby ``of`` another one, if given.
@@ -133,7 +122,7 @@ def running_server(settings: dict[str, str] | None = None, of: Server | None = N
     One that syncs nothing has its data in memory where there is room: a database is some 300 files, and the
     tests make one for each workspace."""
     is_synced = (settings or {}).get("fsync", _SETTINGS["fsync"]) == "on"
-    folder = Path(tempfile.mkdtemp(prefix="wr-pg-", dir=None if is_synced else _memory_folder()))
+    folder = Path(tempfile.mkdtemp(prefix="wr-pg-", dir=None if is_synced else memory_folder()))
     server = Server(folder, settings) if of is None else Standby(folder, of, settings)
     server.start()
     try:

@@ -437,7 +437,7 @@ def test_sockets_of_odd_families_are_refused(inside: Run) -> None:
 
 
 AROUND = {
-    "quotes": "s''udo -n true; r''m -r''f {0}; echo x >{0}/new",
+    "quotes": "s''udo -n true; r''m -r''f {0}; echo x | tee {0}/new",
     "variables": "a=rm; b=-rf; $a $b {0}; c=su; $c''do -n true",
     "base64": "echo {1} | base64 -d | sh",
     "sh -c": "sh -c 'r\\m -rf {0}'",

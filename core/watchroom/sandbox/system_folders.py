@@ -15,16 +15,16 @@ SYSTEM_FOLDERS: Final = (
     *("/Applications", "/Library", "/System", "/cores"),
     *(f"/private{path}" for path in ("/etc", "/var/db", "/var/lib", "/var/log", "/var/run", "/var/spool")),
 )
-_MEDIA: Final = "/run/media"
-"""Where people's own disks are."""
+_OF_USERS: Final = ("/run/media", "/dev/shm")  # noqa: S108  # nothing is made there
+"""Where people's own disks are, and what they keep in memory."""
 _SERVICE_HOMES: Final = ("/var", "/run", "/private/var")
 """Where the homes of services may be."""
 
 
 def is_system_folder(path: str) -> bool:
     """Whether ``path``, without symlinks, is one of the system's folders, lies in one or holds one. A user's
-    home among those of services, and what is beneath it, is none."""
-    if is_within(path, _MEDIA) and path != _MEDIA:
+    home among those of services, and what is beneath it, is none; nor is what users have in memory."""
+    if is_within(path, *_OF_USERS) and path not in _OF_USERS:
         return False
     home = os.path.realpath(os.path.expanduser("~"))
     if is_within(home, *_SERVICE_HOMES) and is_within(path, home) and home not in _all_names():

@@ -17,6 +17,7 @@ from tasking import Team, emptied, on_disk, without_privileges
 from watchroom import Agent, Toolbox, Workspace
 from watchroom.model import Write
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
+from watchroom.sandbox.system_folders import is_system_folder
 
 EXAMPLES = settings(max_examples=rounds(30, 60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 NAMES = st.from_regex(r"[a-z0-9_é中-]{1,12}(\.[a-z]{1,3})?", fullmatch=True).filter(
@@ -245,6 +246,12 @@ def test_a_folder_of_the_system_is_refused_by_whatever_name(team: Team, tmp_path
         with pytest.raises(InvalidWorkspace) as caught:
             team.workspace.tasks.submit("human:dana", "Build something.", path)
         assert caught.value.values["rule"] in ("of_the_system", "too_wide")
+
+
+@pytest.mark.parametrize("folder", ["/dev/shm/work", "/run/media/dana/disk/work"])
+def test_what_users_have_among_the_systems_folders_is_their_own(folder: str) -> None:
+    assert not is_system_folder(folder)
+    assert is_system_folder(str(Path(folder).parents[-3]))
 
 
 def test_a_task_that_was_begun_in_a_folder_of_the_system_has_no_files(team: Team) -> None:
