@@ -18,6 +18,8 @@ from watchroom_tui.screens.documents.document_pane import SLOWEST
 from watchroom_tui.screens.documents.document_view import DocumentFieldsView
 from watchroom_tui.widgets.scrubber import Scrubber
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def board(alice: Toolbox, bob: Toolbox) -> None:

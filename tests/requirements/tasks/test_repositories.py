@@ -21,6 +21,8 @@ from watchroom import Agent, Workspace
 from watchroom.sandbox.probe import SandboxProbe
 from watchroom.sandbox.repositories import find_repositories_at
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def sandboxed(tmp_path: Path, root: Path, name: str) -> Iterator[Team]:
