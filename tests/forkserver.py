@@ -132,6 +132,9 @@ def forked_commands() -> Iterator[None]:
     start: Callable[..., int] = subprocess._fork_exec  # type: ignore[attr-defined]
 
     def fork_exec(*given: Any) -> int:
+        if len(given) != len(Start._fields):
+            # Another Python's.
+            return start(*given)
         asked = Start(*given)
         command = _command(asked)
         return start(*given) if command is None else server.fork(command, _streams(asked))
