@@ -152,7 +152,7 @@ def _command(start: Start) -> Command | None:
     typed = [os.fsdecode(each) for each in start.command]
     variables = dict(os.environ) if start.variables is None else dict(map(_split, start.variables))
     is_module = typed[1:2] == ["-m"] and typed[2] in MODULES
-    is_ours = typed[0] == sys.executable and (is_module or typed[1].startswith(SCRIPTS))
+    is_ours = typed[0] == sys.executable and (is_module or "".join(typed[1:2]).startswith(SCRIPTS))
     is_same_user = (start.group, start.groups, start.user, start.mask) == (None, None, None, -1)
     if not is_ours or not is_same_user or len(start.kept) > 1 or _counts(variables) != _counts(os.environ):
         return None

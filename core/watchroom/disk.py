@@ -288,12 +288,12 @@ class Folder:
         try:
             look(_read_if_file(self._scratch_fd, taken))
         except BaseException:
-            # Unless there is a newer one already: that one counts.
+            # Where a newer one stands already, this one stays among the scratch files for as long as any.
             with contextlib.suppress(FileExistsError):
-                os.link(taken, name, src_dir_fd=self._scratch_fd, dst_dir_fd=folder)
+                os.link(taken, name, src_dir_fd=self._scratch_fd, dst_dir_fd=folder, follow_symlinks=False)
+                self._drop(taken)
             raise
-        finally:
-            self._drop(taken)
+        self._drop(taken)
 
     def make(self, parts: Parts) -> None:
         """Make the folder ``parts`` and those above it."""
