@@ -6,11 +6,10 @@ import gc
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from itertools import chain, count, groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 import pytest
 from effort import IS_HUNTING
@@ -24,7 +23,7 @@ from watchroom.checkout.location import keep_journal_address
 from watchroom.platforms import Platform
 
 if TYPE_CHECKING:
-    from journal.server import Server
+    from journal.server import ReusedDatabase, Server
 
 MEMORY_BASE: Final = pytest.StashKey[Path]()
 """Where the files of this run are, if they are in memory."""
@@ -176,6 +175,15 @@ def new_database(postgres_server: Server) -> Callable[[], str]:
     return lambda: postgres_server.create(f"journal{next(numbers)}", "template_journal")
 
 
+@pytest.fixture(scope="session")
+def reused_database(postgres_server: Server, new_database: Callable[[], str]) -> Iterator[ReusedDatabase]:
+    """The database of one workspace after another."""
+    from journal.server import ReusedDatabase
+
+    with closing(ReusedDatabase(postgres_server, new_database)) as database:
+        yield database
+
+
 @pytest.fixture
 def journal_name(request: pytest.FixtureRequest) -> str:
     """Which journal the test runs on: the one that was asked for, or that of its parameter."""
@@ -184,16 +192,11 @@ def journal_name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def root(tmp_path: Path, journal_name: str, request: pytest.FixtureRequest) -> Iterator[Path]:
+def root(tmp_path: Path, journal_name: str, request: pytest.FixtureRequest) -> Path:
     folder = tmp_path / "team"
-    if journal_name != "postgres":
-        yield folder
-        return
-    address = request.getfixturevalue("new_database")()
-    keep_journal_address(folder, address)
-    yield folder
-    # Hundreds of them would fill the memory in which they are.
-    request.getfixturevalue("postgres_server").drop(urlsplit(address).path.removeprefix("/"))
+    if journal_name == "postgres":
+        keep_journal_address(folder, request.getfixturevalue("reused_database").empty())
+    return folder
 
 
 @pytest.fixture
