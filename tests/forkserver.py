@@ -12,6 +12,7 @@ import ctypes
 import fcntl
 import gc
 import json
+import locale
 import os
 import runpy
 import socket
@@ -25,8 +26,15 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Final, NamedTuple, Never
 
-MODULES: Final = ("watchroom_tui.cli", "watchroom_tui.worker.main")
-"""What is forked of Watchroom, where it is run with ``python -m``."""
+MODULES: Final = (
+    "watchroom_tui.cli",
+    "watchroom_tui.worker.main",
+    "watchroom.simulation.process_main",
+    "crash.document_writer",
+    "journal.machine",
+    "realtime.edit_many",
+)
+"""What is forked where it is run with ``python -m``."""
 TESTS: Final = os.path.dirname(__file__)
 SCRIPTS: Final = tuple(
     os.path.join(TESTS, each) for each in ("requirements/boards/board_writer.py", "processes/")
@@ -42,7 +50,7 @@ LOADED: Final = (
 )
 """What is loaded before the first command, and what these load."""
 _SUBREAPER: Final = 36
-_DIFFERENT: Final = ("PYTHON", "LC_", "LANG", "TEXTUAL")
+_DIFFERENT: Final = ("PYTHON", "LC_ALL", "LC_CTYPE", "LANG", "TEXTUAL")
 """Variables that begin so count when an interpreter starts, or when a module is loaded."""
 
 
@@ -95,7 +103,7 @@ class ForkServer:
     def fork(self, command: Command, streams: list[int]) -> int:
         """The number of a new child of this process, which runs ``command`` with these streams."""
         with self._lock:
-            connection = self._connection or self._start()
+            connection = self._connection or self._start(command.variables)
             _adopt_orphans(True)
             try:
                 socket.send_fds(connection, [json.dumps(command._asdict()).encode()], streams)
@@ -109,12 +117,13 @@ class ForkServer:
             self._connection.close()
             self._process.wait()
 
-    def _start(self) -> socket.socket:
+    def _start(self, variables: dict[str, str]) -> socket.socket:
         self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, __file__, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
+                env=variables,
                 start_new_session=True,
                 stdin=subprocess.DEVNULL,
             )
@@ -128,7 +137,7 @@ def _adopt_orphans(is_wanted: bool) -> None:
 @contextmanager
 def forked_commands() -> Iterator[None]:
     """While it lasts, `subprocess` has the commands of Watchroom forked, if that makes no difference for them."""
-    server = ForkServer()
+    server, usual = ForkServer(), _counts(os.environ)
     start: Callable[..., int] = subprocess._fork_exec  # type: ignore[attr-defined]
 
     def fork_exec(*given: Any) -> int:
@@ -136,7 +145,7 @@ def forked_commands() -> Iterator[None]:
             # Another Python's.
             return start(*given)
         asked = Start(*given)
-        command = _command(asked)
+        command = _command(asked, usual)
         return start(*given) if command is None else server.fork(command, _streams(asked))
 
     subprocess._fork_exec = fork_exec  # type: ignore[attr-defined]
@@ -147,14 +156,15 @@ def forked_commands() -> Iterator[None]:
         server.close()
 
 
-def _command(start: Start) -> Command | None:
-    """What is to be run, None where it has to be started as usual."""
+def _command(start: Start, usual: Mapping[str, str]) -> Command | None:
+    """What is to be run, None where it has to be started as usual: where other variables than the ``usual`` ones
+    count, for instance."""
     typed = [os.fsdecode(each) for each in start.command]
     variables = dict(os.environ) if start.variables is None else dict(map(_split, start.variables))
     is_module = typed[1:2] == ["-m"] and typed[2] in MODULES
     is_ours = typed[0] == sys.executable and (is_module or "".join(typed[1:2]).startswith(SCRIPTS))
     is_same_user = (start.group, start.groups, start.user, start.mask) == (None, None, None, -1)
-    if not is_ours or not is_same_user or len(start.kept) > 1 or _counts(variables) != _counts(os.environ):
+    if not is_ours or not is_same_user or len(start.kept) > 1 or _counts(variables) != usual:
         return None
     if start.prepare is not None and start.prepare.__module__ != "pty_driver":
         return None
@@ -173,7 +183,11 @@ def _split(entry: bytes) -> tuple[str, str]:
 
 
 def _counts(variables: Mapping[str, str]) -> dict[str, str]:
-    return {name: variables[name] for name in variables if name.startswith(_DIFFERENT)}
+    counted = {name: variables[name] for name in variables if name.startswith(_DIFFERENT)}
+    if counted.get("PYTHONUTF8") == "1" and locale.getencoding().lower() == "utf-8":
+        # It is the case anyway.
+        del counted["PYTHONUTF8"]
+    return counted
 
 
 def _streams(start: Start) -> list[int]:
@@ -250,7 +264,7 @@ def run(command: Command) -> None:
     sys.path[0] = command.folder if is_module else os.path.dirname(program)
     try:
         if is_module:
-            del sys.modules[program]
+            sys.modules.pop(program, None)
             runpy.run_module(program, run_name="__main__", alter_sys=True)
         else:
             runpy.run_path(program, run_name="__main__")
