@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -45,6 +46,7 @@ class User:
         self.pilot = pilot
         self.frames = 0
         """How often something was drawn."""
+        self._lines: Sequence[str] | None = None
         app.post_display_hook = self._count_frame  # type: ignore[method-assign]
 
     def _count_frame(self) -> None:
@@ -150,9 +152,15 @@ class User:
 
     def lines(self) -> Sequence[str]:
         """The screen, line by line."""
-        screen = self.app.screen
-        strips = screen._compositor.render_strips(screen.size)
-        return [strip.text for strip in strips]
+        if self._lines is None:
+            screen = self.app.screen
+            self._lines = [strip.text for strip in screen._compositor.render_strips(screen.size)]
+            # They stay the same until the dashboard has its turn.
+            asyncio.get_running_loop().call_soon(self._forget_lines)
+        return self._lines
+
+    def _forget_lines(self) -> None:
+        self._lines = None
 
     @property
     def model(self) -> Model:
