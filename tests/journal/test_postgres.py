@@ -9,6 +9,7 @@ from threading import Event
 
 import psycopg
 import pytest
+from effort import rounds
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 from journal.conformance import (
@@ -62,7 +63,7 @@ def test_the_server_s_journal_answers_as_a_plain_list_of_rows_would(new_database
             urls[folder] = PostgresMachine.url = new_database()
         return open_journal(urls[folder])
 
-    run_against_the_model(open_database, PostgresMachine, is_durable=True, examples=15)
+    run_against_the_model(open_database, PostgresMachine, is_durable=True, examples=rounds(8, 60))
 
 
 class TestPostgres(Conformance, SnapshotConformance, BlobConformance):
