@@ -48,6 +48,11 @@ def _backend(probe: SandboxProbe, name: str) -> SandboxBackend:
 @pytest.fixture(scope="session")
 def ungrouped(backend: SandboxBackend) -> SandboxBackend:
     """The same backend on a machine without control groups."""
+    return detect_again(backend)
+
+
+def detect_again(backend: SandboxBackend) -> SandboxBackend:
+    """The backend of the kind of ``backend`` as it is found on the machine now, without control groups."""
     kinds: dict[str, Callable[[CgroupFactory], SandboxBackend | None]] = {
         "bubblewrap": BubblewrapBackend.detect,
         "landlock": LandlockBackend.detect,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sandbox.conftest import Run
+from sandbox.conftest import Run, detect_again
 from sandbox.processes import Held, groups_left, marked_processes, token
 from watchroom.sandbox.backend import SandboxBackend
 from watchroom.sandbox.errors import CommandNotStarted, FolderNotFound, FolderTooWide, InvalidCommand
@@ -72,6 +73,19 @@ def test_it_runs_in_its_folder_and_writes_there(inside: Run, folder: Path) -> No
 
 def test_the_python_that_runs_us_is_there(inside: Run) -> None:
     assert inside("python3 -c 'import json; print(json.dumps([1]))'").stdout == "[1]\n"
+
+
+def test_so_is_one_that_is_installed_elsewhere(
+    backend: SandboxBackend, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path / "python/bin/python3"
+    installed.parent.mkdir(parents=True)
+    installed.write_text("installed")
+    # Opened, not asked for with `test -r`: Landlock decides on what is opened alone.
+    read = f"cat {shlex.quote(str(installed))}"
+    assert run_command(read, str(folder), backend=backend).stdout == ""
+    monkeypatch.setattr(sys, "base_prefix", str(tmp_path / "python"))
+    assert run_command(read, str(folder), backend=detect_again(backend)).stdout == "installed"
 
 
 @pytest.mark.parametrize(
