@@ -21,6 +21,12 @@ VERSIONS = 75
 
 
 @pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """In a folder, whatever journal the tests are run on: that version knew no server."""
+    return tmp_path / "team"
+
+
+@pytest.fixture
 def old(root: Path) -> Iterator[Workspace]:
     root.mkdir()
     subprocess.run(["tar", "-xf", FIXTURE, "-C", root], check=True)
