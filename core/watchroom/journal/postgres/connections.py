@@ -25,6 +25,9 @@ UNREACHABLE_SECONDS: Final = 2.0
 """How long what was not sent yet waits for a server that does not answer."""
 SILENCE_SECONDS: Final = 30.0
 """How long a server is waited for that was asked and sends nothing: frozen, or waiting for a standby."""
+SHARE_SECONDS: Final = 0.01
+"""How long one in use is waited for before another is made: most questions take less, and a new session on
+the server costs about as much."""
 LOCK_SECONDS: Final = 10
 """How long an append waits for its turn (as the server's function says)."""
 _SETTINGS: Final = {
@@ -124,12 +127,17 @@ def _bounded(gen: PQGen[_Answer], seconds: float) -> PQGen[_Answer]:
 
 class Connections:
     """Connections to the server at ``url``, each used by one thread at a time. For any thread. A server that
-    says nothing for ``silence`` seconds is given up."""
+    says nothing for ``silence`` seconds is given up. Where all are in use, one is waited for, for ``share``
+    seconds, before another is made."""
 
-    def __init__(self, url: str, silence: float | None = SILENCE_SECONDS) -> None:
+    def __init__(
+        self, url: str, silence: float | None = SILENCE_SECONDS, share: float = SHARE_SECONDS
+    ) -> None:
         self._url = url
         self._silence = silence
+        self._share = share
         self._idle: LifoQueue[BoundedConnection] = LifoQueue()
+        self._in_use: set[BoundedConnection] = set()
         self._is_closed = False
         self.is_pooled = False
         """Whether there is a pooler before the server, which may give each transaction another session there.
@@ -158,15 +166,17 @@ class Connections:
         anybody again. ``is_slow``: an answer may take any time. Raises what psycopg raises."""
         connection = self._take() or self.connect()
         connection.silence = None if is_slow else self._silence
+        self._in_use.add(connection)
         try:
             yield connection
         finally:
+            self._in_use.discard(connection)
             self._give_back(connection)
 
     def _take(self) -> BoundedConnection | None:
         while True:
             try:
-                connection = self._idle.get_nowait()
+                connection = self._idle.get(timeout=self._share if self._in_use else 0)
             except Empty:
                 return None
             if _is_quiet(connection):

@@ -1,0 +1,48 @@
+"""Threads share the connections to a server: a session there costs as much as a dozen questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from threading import Event
+
+import pytest
+from watchroom.journal.postgres.connections import Connections
+
+pytestmark = pytest.mark.postgres
+
+LONG = 60.0
+
+
+@pytest.fixture
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor() as executor:
+        yield executor
+
+
+def test_who_asks_while_another_does_gets_its_connection(
+    new_database: Callable[[], str], threads: ThreadPoolExecutor
+) -> None:
+    with closing(Connections(new_database(), share=LONG)) as connections:
+        asking = Event()
+
+        def ask() -> int:
+            asking.set()
+            return int(connections.ask("SELECT pg_backend_pid()")[0][0])
+
+        for _ in range(10):
+            with connections.use() as connection:
+                asking.clear()
+                other = threads.submit(ask)
+                asking.wait(LONG)
+            assert other.result() == connection.info.backend_pid
+
+
+def test_who_keeps_a_connection_keeps_nobody_waiting_for_it(new_database: Callable[[], str]) -> None:
+    with (
+        closing(Connections(new_database())) as connections,
+        connections.use() as first,
+        connections.use() as second,
+    ):
+        assert first.info.backend_pid != second.info.backend_pid
