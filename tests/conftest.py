@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
-from itertools import chain, count, groupby, islice
+from itertools import chain, count, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -86,14 +86,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _spread_slow(items: list[pytest.Item]) -> list[pytest.Item]:
-    """The files with tests that wait more than they compute stand between the others, as far apart as they can: side
-    by side they would leave the machine idle."""
+    """Behind each file of tests that wait stand as many of the others as it waits long: side by side they would leave
+    the machine idle."""
     files = [list(each) for _, each in groupby(items, key=lambda item: item.path)]
-    slow = [file for file in files if file[0].get_closest_marker("slow")]
-    others = iter([file for file in files if file not in slow])
-    between = (len(files) - len(slow)) // (len(slow) + 1)
-    spread = [item for file in slow for item in chain(file, *islice(others, between))]
-    return [*spread, *chain.from_iterable(others)]
+    waits = [0 if (slow := file[0].get_closest_marker("slow")) is None else slow.args[0] for file in files]
+    others = [file for file, seconds in zip(files, waits, strict=True) if not seconds]
+    spread: list[list[pytest.Item]] = []
+    waited = placed = 0
+    for file, seconds in zip(files, waits, strict=True):
+        if seconds:
+            waited += seconds
+            until = len(others) * waited // sum(waits)
+            spread += [file, *others[placed:until]]
+            placed = until
+    return [*chain.from_iterable(spread), *chain.from_iterable(others[placed:])]
 
 
 def pytest_collection_finish() -> None:

@@ -30,6 +30,8 @@ from watchroom_tui.plain.alert_delivery import open_delivery
 from watchroom_tui.plain.alert_payloads import alert_item
 from watchroom_tui.plain.alert_sender import AlertOutbox
 
+pytestmark = pytest.mark.slow(6)
+
 SECRET = "s3cret"
 SECOND = 1_000_000_000
 NOON = 1_767_268_800 * SECOND  # 2026-01-01 12:00 UTC

@@ -15,6 +15,8 @@ from runtime.models.server import answering, said, serving
 from watchroom import Workspace
 from watchroom_tui.cli import OK, REFUSED, USAGE
 
+pytestmark = pytest.mark.slow(5)
+
 
 class Team(NamedTuple):
     """Where a workspace is, as a command names it, and its folder."""

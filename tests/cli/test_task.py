@@ -18,7 +18,7 @@ from tasking import machine_sandbox, on_disk
 from watchroom import Workspace, validation
 from watchroom_tui.cli import OK, REFUSED, USAGE
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(6)
 REQUIREMENT = "Build a calculator for the command line."
 
 

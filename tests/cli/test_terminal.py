@@ -15,6 +15,8 @@ from pty_driver import Terminal
 from watchroom import Workspace
 from watchroom_tui.terminal import WatchedOutput
 
+pytestmark = pytest.mark.slow(7)
+
 PATIENCE = 30
 COMMANDS = {
     "open": ("open", "{}"),

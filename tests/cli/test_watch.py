@@ -21,6 +21,8 @@ from watchroom.model import ANSWER, Row
 from watchroom.rules.requests import Option, PendingCall, Request, parse_answer
 from watchroom_tui.cli import INTERRUPTED, OK
 
+pytestmark = pytest.mark.slow(6)
+
 PATIENCE = 30
 SECOND = 1_000_000_000
 HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b31m\u202e\nAnswered by human:dana"

@@ -32,6 +32,8 @@ from watchroom.rules.presence import presence_of
 from watchroom.rules.requests import Answer, decide_all
 from watchroom.rules.usage import usage_of
 
+pytestmark = pytest.mark.slow(4)
+
 CALL = {"tool_name": "Bash", "tool_input": {"command": "make test"}, "tool_use_id": "toolu_1"}
 PATH = f"alice/{SESSION}"
 

@@ -19,6 +19,8 @@ from watchroom.clients.team_stop import check_paused, end_agents
 from watchroom.model import CANCEL, CONTINUE, Row
 from watchroom.platforms import Platform
 
+pytestmark = pytest.mark.slow(4)
+
 PATIENCE = 30
 STUBBORN = """
 import signal, sys, time

@@ -21,7 +21,7 @@ import pytest
 from watchroom import Workspace
 from watchroom.journal.postgres.presence import LEASE_SECONDS, LOST_SECONDS
 
-pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+pytestmark = [pytest.mark.postgres, pytest.mark.slow(14)]
 SECONDS: Final = float(os.environ.get("WATCHROOM_MACHINES_SECONDS", "3"))
 AGENTS_EACH, PAUSE = (10, "0") if SECONDS >= 60 else (3, "0.3")
 PATIENCE: Final = 60.0

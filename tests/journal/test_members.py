@@ -18,7 +18,7 @@ from watchroom.journal.errors import JournalDenied
 from watchroom.journal.postgres.members import Members
 from watchroom.model import Draft, Note, Write
 
-pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+pytestmark = pytest.mark.postgres
 MINE = Write("alice", "t", "private", "alice/a.md", "mine")
 
 

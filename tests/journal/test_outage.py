@@ -21,7 +21,7 @@ from watchroom.journal.postgres.local_server import LocalServer
 from watchroom.model import LOST
 from watchroom_tui.cli import REFUSED
 
-pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+pytestmark = [pytest.mark.postgres, pytest.mark.slow(25)]
 
 
 @pytest.fixture

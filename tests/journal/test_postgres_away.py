@@ -21,7 +21,7 @@ from watchroom.journal.errors import JournalUnreachable, OutcomeUnknown
 from watchroom.journal.postgres import PostgresJournal
 from watchroom.model import Note
 
-pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+pytestmark = [pytest.mark.postgres, pytest.mark.slow(35)]
 
 NOTE: Final = Note("alice", "t", "collab", "a")
 SOON: Final = 10.0

@@ -21,7 +21,7 @@ from watchroom.commit import GroupCommit
 from watchroom.journal.errors import OutcomeUnknown
 from watchroom.model import Note
 
-pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+pytestmark = [pytest.mark.postgres, pytest.mark.slow(14)]
 
 TERMINATE: Final = (
     "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity"

@@ -16,6 +16,8 @@ from watchroom import Workspace
 from watchroom.journal import Presence, SqliteJournal
 from watchroom.model import LOST
 
+pytestmark = pytest.mark.slow(3)
+
 PATIENCE = 30.0
 HOLD_A_LEASE = """
 import sys

@@ -19,6 +19,8 @@ from watchroom.journal import RowFilter
 from watchroom.model import Row
 from watchroom.rules.requests import PendingCall, Request
 
+pytestmark = pytest.mark.slow(4)
+
 ERAS = ["auto", "legacy"]
 """The protocol as it is, and as older clients speak it."""
 WRITE = {"filepath": "plan.md", "content": "x\n", "message": "m"}

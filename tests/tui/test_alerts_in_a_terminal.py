@@ -14,6 +14,8 @@ from pty_driver import Terminal
 from tui.team import PLAN, stale_write, write
 from watchroom import Toolbox, Workspace
 
+pytestmark = pytest.mark.slow(8)
+
 POINTER_SHAPE: Final = re.compile(rb"\x1b\]22;[a-z-]*\x07")
 OSC_9: Final = re.compile(rb"\x1b\]9;[^\x07\x1b]*\x1b\\")
 OSC_777: Final = re.compile(rb"\x1b\]777;[^\x07\x1b]*\x1b\\")

@@ -18,7 +18,7 @@ from watchroom_tui.screens.documents.document_pane import SLOWEST
 from watchroom_tui.screens.documents.document_view import DocumentFieldsView
 from watchroom_tui.widgets.scrubber import Scrubber
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(7)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from tui.societies import begins, runs
 from watchroom import Toolbox, Workspace
 from watchroom_tui.sanitize import sanitize, sanitize_lines
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(10)
 LAST: Final = "zz-the-last-row"
 
 HOSTILE: Final = {

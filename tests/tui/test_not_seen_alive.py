@@ -14,6 +14,8 @@ from watchroom import Workspace
 from watchroom.model import PRESENCE, Write
 from watchroom_tui.formatters.local_time import local_clock
 
+pytestmark = pytest.mark.slow(8)
+
 HOLD_A_LEASE = """
 import sys
 from watchroom.journal.sqlite import SqliteJournal

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from calls import ok
 from tui.driver import User, dashboard
 from watchroom import Toolbox, Workspace
+
+pytestmark = pytest.mark.slow(3)
 
 
 async def test_a_shared_file_edited_by_hand_becomes_a_need_while_the_dashboard_is_open(

@@ -10,7 +10,7 @@ from watchroom import Workspace
 from web.browsing import CHROMIUM, browser_at, served
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.slow(1),
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
 ]
 

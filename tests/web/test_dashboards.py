@@ -16,7 +16,7 @@ from watchroom import Workspace
 from watchroom_tui.web import MOST_COLUMNS, MOST_ROWS
 from web.browsing import PATIENCE, server
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(2)
 ENDS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
 

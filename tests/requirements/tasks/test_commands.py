@@ -16,6 +16,8 @@ from sandbox.processes import marked_processes, token
 from tasking import Team, kill_and_miss, machine_sandbox
 from watchroom import Agent, Json, Row, Workspace
 
+pytestmark = pytest.mark.slow(6)
+
 
 @pytest.fixture(autouse=True)
 def sandboxed(team: Team) -> None:

@@ -21,7 +21,7 @@ from watchroom import Agent, Workspace
 from watchroom.sandbox.probe import SandboxProbe
 from watchroom.sandbox.repositories import find_repositories_at
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(10)
 
 
 @contextmanager
