@@ -130,7 +130,9 @@ async def test_resizing_to_80_columns_and_back_keeps_focus_and_cursor(
         write(alice, f"{n}\n", n)
     async with dashboard(workspace) as user:
         await user.goes_to("4", "files")
-        await user.press("tab", *["down"] * 30)
+        await user.press("tab")
+        await user.until(lambda: user.cursor("versions"), "the versions")
+        await user.press(*["down"] * 30)
         item = user.cursor("versions")
         for size in (NARROW, MIDDLE):
             await user.pilot.resize_terminal(*size)

@@ -14,7 +14,8 @@ from pathlib import Path
 import pyte
 from playwright.async_api import Page, WebSocket, async_playwright
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"))), None)
+_BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, _BROWSERS)), None)
 PATIENCE = 30.0
 _QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 

@@ -87,19 +87,23 @@ async def test_a_server_that_falls_silent_is_a_failure(sent: bytes | None) -> No
     closed = asyncio.Event()
 
     async def stall(exchange: Exchange) -> None:
-        if sent is not None:
-            await exchange.begin()
-        if sent:
-            await exchange.send(sent)
-        await exchange.gone()
-        closed.set()
+        try:
+            if sent is not None:
+                await exchange.begin()
+            if sent:
+                await exchange.send(sent)
+            await exchange.gone()
+        finally:
+            closed.set()
 
     times = Timeouts(first=30 if sent else 0.02, stall=0.02)
     async with serving(stall) as server, OpenAICompatible(server.url, "m", timeouts=times) as runtime:
         with failing("silent") as values:
             await text(runtime)
         assert values["seconds"] == 0.02
-        await closed.wait()
+        # On a busy machine the client may be gone before the server has seen its request.
+        if sent or server.requests:
+            await closed.wait()
 
 
 async def test_a_compressed_answer_that_is_broken_is_a_failure() -> None:
