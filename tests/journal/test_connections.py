@@ -7,7 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from threading import Event
 
+import psycopg
 import pytest
+from watchroom.journal.postgres.changes import Listener
 from watchroom.journal.postgres.connections import Connections
 
 pytestmark = pytest.mark.postgres
@@ -46,3 +48,19 @@ def test_who_keeps_a_connection_keeps_nobody_waiting_for_it(new_database: Callab
         connections.use() as second,
     ):
         assert first.info.backend_pid != second.info.backend_pid
+
+
+def test_what_soon_ends_tells_others_of_its_rows_by_the_connection_that_it_has(
+    new_database: Callable[[], str],
+) -> None:
+    url = new_database()
+    with closing(Connections(url, share=LONG)) as connections, psycopg.connect(url, autocommit=True) as other:
+        other.execute("LISTEN watchroom")
+        listener = Listener(connections, lambda _: 0, lambda: None, listen_after=LONG)
+        listener.announce()
+        assert list(other.notifies(timeout=LONG, stop_after=1))
+        listener.announce()
+        listener.close()
+        assert list(other.notifies(timeout=LONG, stop_after=1))
+        ours = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'watchroom'"
+        assert other.execute(ours).fetchone() == (1,)

@@ -1,7 +1,8 @@
 """Waits for rows of any machine: the server notifies, and where notifications do not come, this polls.
 
-One thread and one connection a process, whoever waits in it. The same thread sends the notifications that
-this process owes others: each in a transaction of its own after the append, many appends in one.
+One thread and one connection a process, whoever waits in it, once it has had the journal open for a moment:
+one of a single call is gone by then. The same thread sends the notifications that this process owes others:
+each in a transaction of its own after the append, many appends in one.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ NOTIFY_SECONDS: Final = 0.02
 """At most one notification in so long."""
 POLL_SECONDS: Final = 0.25
 """How often rows are asked for where notifications do not come."""
+_LISTEN_AFTER_SECONDS: Final = POLL_SECONDS
+"""So late a process begins to listen: to the server another session is as much as all that a call asks. Until
+then a row of others comes as late as where it is asked for."""
 _HEARD_SECONDS: Final = 1.0
 """How long the first notification, one's own, may take."""
 _RECONNECT_SECONDS: Final = 1.0
@@ -37,14 +41,16 @@ _log = logging.getLogger("watchroom")
 class Listener:
     """Tells of rows, and of one's own appends. May be used from any thread; its thread begins when it is
     first needed. ``last_seq`` gives the newest row's number by a connection; ``reconnected`` is called where
-    connections may have been lost."""
+    connections may have been lost; it begins to listen ``listen_after`` seconds later."""
 
     def __init__(
         self,
         connections: Connections,
         last_seq: Callable[[Connection], int],
         reconnected: Callable[[], None],
+        listen_after: float = _LISTEN_AFTER_SECONDS,
     ) -> None:
+        self._listen_after = listen_after
         self._connections = connections
         self._last_seq = last_seq
         self._reconnected = reconnected
@@ -112,6 +118,10 @@ class Listener:
                 changes.wake()
 
     def _run(self) -> None:
+        try:
+            self._wait_to_listen()
+        except psycopg.Error as error:
+            _log.warning("others are told of rows late (%s)", str(error).strip())
         while not self._closing.is_set():
             try:
                 with self._connections.connect() as connection:
@@ -122,6 +132,24 @@ class Listener:
             except Exception:  # noqa: BLE001  # whoever waits looks now and then; this must not end for ever
                 _log.exception("listening to the server failed, trying again")
                 self._closing.wait(_RECONNECT_SECONDS)
+
+    def _wait_to_listen(self) -> None:
+        """Send what is owed meanwhile, by connections that are there anyway."""
+        until, sent = time.monotonic() + self._listen_after, 0.0
+        while not self._closing.is_set() and (now := time.monotonic()) < until:
+            due = sent + NOTIFY_SECONDS if self._owes.is_set() else until
+            if due <= now:
+                sent = now
+                self._pay()
+            else:
+                self._sleep(min(due, until) - now)
+        if self._owes.is_set():
+            self._pay()
+
+    def _pay(self) -> None:
+        self._owes.clear()
+        with self._connections.use() as connection:
+            self._notify(connection)
 
     def _follow(self, connection: Connection) -> None:
         self._reconnected()
@@ -138,7 +166,7 @@ class Listener:
             pause = POLL_SECONDS if self._is_polling else _BACKSTOP_SECONDS
             if self._owes.is_set():
                 pause = max(0.0, sent + NOTIFY_SECONDS - time.monotonic())
-            self._sleep(connection, pause)
+            self._sleep(pause, connection)
             if self._owes.is_set() and time.monotonic() >= sent + NOTIFY_SECONDS:
                 self._owes.clear()
                 sent = time.monotonic()
@@ -174,9 +202,10 @@ class Listener:
             "SELECT set_config('synchronous_commit', 'off', true), pg_notify(%s, %s)", (_CHANNEL, self._token)
         )
 
-    def _sleep(self, connection: Connection, seconds: float) -> None:
+    def _sleep(self, seconds: float, connection: Connection | None = None) -> None:
         poll = select.poll()
-        poll.register(connection.fileno(), select.POLLIN)
+        if connection is not None:
+            poll.register(connection.fileno(), select.POLLIN)
         poll.register(self._reading, select.POLLIN)
         if self._reading in {descriptor for descriptor, _ in poll.poll(seconds * 1000)}:
             os.read(self._reading, 1 << 16)
