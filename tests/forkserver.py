@@ -42,11 +42,21 @@ SCRIPTS: Final = tuple(
 """What is forked of the tests' own programs."""
 LOADED: Final = (
     *MODULES,
+    "anyio._backends._asyncio",
+    "inotify_simple",
     "pygit2",
     "watchroom_tui.app",
+    "watchroom_tui.commands.dashboard",
+    "watchroom_tui.commands.mcp",
+    "watchroom_tui.commands.task",
+    "watchroom_tui.commands.watch",
     "watchroom_tui.formatters.board_summary",
+    "watchroom.clients.attendant",
+    "watchroom.platforms.linux",
     "watchroom.serving.stdio",
+    "watchroom.society",
     "watchroom.workspace",
+    "watchroom_whiteboards.tools",
 )
 """What is loaded before the first command, and what these load."""
 _SUBREAPER: Final = 36
