@@ -64,6 +64,9 @@ def pytest_collection(session: pytest.Session) -> None:
     """Each of several workers begins with other files: what one has compiled, the others need not compile again."""
     config = session.config
     worker = getattr(config, "workerinput", None)
+    if worker is not None or not config.getoption("numprocesses", None):
+        # What is loaded to collect the tests stays: it need not be looked through again and again meanwhile.
+        gc.disable()
     folders = [Path(each) for each in config.args]
     if worker is None or not all(folder.is_dir() for folder in folders):
         return
@@ -111,6 +114,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 50, 50)
+    gc.enable()
 
 
 @pytest.fixture(autouse=True, scope="session")

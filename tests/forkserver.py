@@ -207,10 +207,13 @@ def _streams(start: Start) -> list[int]:
 
 def serve(connection: socket.socket) -> Command:
     """Fork for each command that is asked for; returns it in the process that is to run it."""
+    gc.disable()
     for module in LOADED:
         import_module(module)
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 50, 50)
+    gc.enable()
     while True:
         asked, streams, *_ = socket.recv_fds(connection, 1 << 20, 3)
         if not asked:

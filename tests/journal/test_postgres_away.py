@@ -124,8 +124,8 @@ def test_a_server_that_says_nothing_is_given_up() -> None:
         closing(PostgresJournal(server.create("journal"), silence=1)) as journal,
         ThreadPoolExecutor() as threads,
     ):
-        # A connection for each that asks below.
-        with journal.exclusive("section"):
+        # A connection for each that asks below, and for what tells others of the row.
+        with journal.exclusive("one"), journal.exclusive("another"):
             journal.append([NOTE])
         server.freeze()
         try:

@@ -40,6 +40,8 @@ def test_what_it_does_is_counted_and_what_else_it_prints_does_no_harm(
 
 
 def test_one_that_dies_is_told_of_and_the_others_go_on(root: Path) -> None:
+    # The process that forks the commands of the tests is there once there was one.
+    subprocess.run([sys.executable, "-m", "watchroom_tui.cli", "--version"], check=True, capture_output=True)
     others = psutil.Process().children()
     with team(root, 3) as (workspace, agents):
         simulation = Simulation(workspace, agents, seed=5, speed=0, apart=["tester"])
