@@ -15,6 +15,8 @@ from watchroom.journal.postgres.connections import Connections
 pytestmark = pytest.mark.postgres
 
 LONG = 60.0
+NEVER = -1.0
+"""To wait so long is an error."""
 
 
 @pytest.fixture
@@ -41,9 +43,11 @@ def test_who_asks_while_another_does_gets_its_connection(
             assert other.result() == connection.info.backend_pid
 
 
-def test_who_keeps_a_connection_keeps_nobody_waiting_for_it(new_database: Callable[[], str]) -> None:
+def test_who_has_a_connection_and_needs_another_does_not_wait_for_itself(
+    new_database: Callable[[], str],
+) -> None:
     with (
-        closing(Connections(new_database())) as connections,
+        closing(Connections(new_database(), share=NEVER)) as connections,
         connections.use() as first,
         connections.use() as second,
     ):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from queue import Empty, LifoQueue
-from threading import local
+from threading import get_ident, local
 from typing import Any, Final, TypeVar
 
 import psycopg
@@ -127,7 +127,7 @@ def _bounded(gen: PQGen[_Answer], seconds: float) -> PQGen[_Answer]:
 
 class Connections:
     """Connections to the server at ``url``, each used by one thread at a time. For any thread. A server that
-    says nothing for ``silence`` seconds is given up. Where all are in use, one is waited for, for ``share``
+    says nothing for ``silence`` seconds is given up. Where others use all, one is waited for, for ``share``
     seconds, before another is made."""
 
     def __init__(
@@ -137,7 +137,8 @@ class Connections:
         self._silence = silence
         self._share = share
         self._idle: LifoQueue[BoundedConnection] = LifoQueue()
-        self._in_use: set[BoundedConnection] = set()
+        self._in_use: dict[BoundedConnection, int] = {}
+        """Those that somebody has, by which thread."""
         self._is_closed = False
         self.is_pooled = False
         """Whether there is a pooler before the server, which may give each transaction another session there.
@@ -166,22 +167,27 @@ class Connections:
         anybody again. ``is_slow``: an answer may take any time. Raises what psycopg raises."""
         connection = self._take() or self.connect()
         connection.silence = None if is_slow else self._silence
-        self._in_use.add(connection)
+        self._in_use[connection] = get_ident()
         try:
             yield connection
         finally:
-            self._in_use.discard(connection)
+            del self._in_use[connection]
             self._give_back(connection)
 
     def _take(self) -> BoundedConnection | None:
         while True:
             try:
-                connection = self._idle.get(timeout=self._share if self._in_use else 0)
+                connection = self._idle.get(timeout=self._share if self._comes_one_back() else 0)
             except Empty:
                 return None
             if _is_quiet(connection):
                 return connection
             connection.close()
+
+    def _comes_one_back(self) -> bool:
+        """Whether others have all that there are. Who has one and needs another would wait for itself."""
+        threads = list(self._in_use.values())
+        return bool(threads) and get_ident() not in threads
 
     def _give_back(self, connection: BoundedConnection) -> None:
         if self._is_closed or connection.closed or connection.info.transaction_status != 0:
