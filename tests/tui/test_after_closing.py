@@ -26,3 +26,16 @@ async def test_commits_after_the_dashboard_is_gone_disturb_no_other_file(
         finally:
             for number in numbers:
                 os.close(number)
+
+
+async def test_no_screen_of_a_dashboard_that_has_closed_is_in_front(workspace: Workspace) -> None:
+    async with dashboard(workspace) as user:
+        screen = user.app.base_screen
+        assert screen is not None
+        assert screen.is_in_front
+        await user.press("question_mark")
+        await user.until(lambda: not screen.is_in_front, "the help")
+        await user.press("escape")
+        await user.until(lambda: screen.is_in_front, "the screen")
+    with user.app._context():
+        assert not screen.is_in_front

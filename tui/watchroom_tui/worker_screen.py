@@ -35,10 +35,15 @@ class WorkerScreen(Screen[Result]):
         )
         self.add_class(*self._get_breakpoint_classes(size.height, self.VERTICAL_BREAKPOINTS), update=False)
 
+    @property
+    def is_in_front(self) -> bool:
+        """Whether it is shown with nothing over it. Of a dashboard that closes there is no such screen."""
+        return self.app.screen_stack[-1:] == [self]
+
     @on(events.Resize)
     def notice_small_size(self, event: events.Resize) -> None:
         """Say it where there is too little space for it."""
-        if is_too_small(event.size) and self.app.screen is self:
+        if is_too_small(event.size) and self.is_in_front:
             self.app.push_screen(SizeNotice())
 
     async def on_prune(self, event: Prune) -> None:

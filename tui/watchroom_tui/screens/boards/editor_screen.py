@@ -205,5 +205,5 @@ class BoardEditorScreen(BaseScreen):
         await app.navigator.open_merge(row)
 
     async def _close(self) -> None:
-        if self.app.screen is self:
+        if self.is_in_front:
             await self.app.pop_screen()

@@ -197,7 +197,7 @@ class DocumentPane:
         self._go_to(self._at)
 
     def _play_on(self) -> None:
-        if self._at is None or self._screen.app.screen is not self._screen:
+        if self._at is None or not self._screen.is_in_front:
             return
         if self._shown is None or self._shown.version != self._at:
             # What is played is seen: where it takes longer to read a version, the next one waits for it.

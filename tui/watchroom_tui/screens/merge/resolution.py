@@ -196,7 +196,7 @@ class ConflictResolution:
             app.drafts.drop(MergeDraft, row.seq)
             version = answer.get("version")
             app.show_message(self._texts(key, path=row.path, author=row.actor, version=version, taken=taken))
-            if isinstance(version, int) and row.zone == "collab" and app.screen is self._screen:
+            if isinstance(version, int) and row.zone == "collab" and self._screen.is_in_front:
                 app.show_model()
                 app.navigator.go_to_version(row.path, version)
                 return

@@ -110,7 +110,7 @@ class MergeScreen(BaseScreen):
         if self._draft is None or self._draft.is_committing:
             return
         if self._draft.is_done:
-            if self.app.screen is self:
+            if self.is_in_front:
                 self.app.pop_screen()
             return
         if model.conflicts is not self._conflicts:
