@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from logging import LogRecord
 from threading import Event
 
 import psycopg
 import pytest
+from journal.server import Server
+from psycopg import sql
 from watchroom.journal.postgres.changes import Listener
 from watchroom.journal.postgres.connections import Connections
 
@@ -68,3 +71,31 @@ def test_what_soon_ends_tells_others_of_its_rows_by_the_connection_that_it_has(
         assert list(other.notifies(timeout=LONG, stop_after=1))
         ours = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'watchroom'"
         assert other.execute(ours).fetchone() == (1,)
+
+
+def test_what_could_not_be_told_yet_is_told_once_it_listens(
+    postgres_server: Server, new_database: Callable[[], str], caplog: pytest.LogCaptureFixture
+) -> None:
+    url = new_database()
+    warned = Event()
+
+    def see(_: LogRecord) -> bool:
+        warned.set()
+        return True
+
+    caplog.handler.addFilter(see)
+    with (
+        closing(Connections(url)) as connections,
+        psycopg.connect(url, autocommit=True) as other,
+        psycopg.connect(postgres_server.url(), autocommit=True) as admin,
+    ):
+        let_in = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}").format
+        name = sql.Identifier(other.info.dbname)
+        other.execute("LISTEN watchroom")
+        admin.execute(let_in(name, sql.SQL("false")))
+        listener = Listener(connections, lambda _: 0, lambda: None, listen_after=LONG)
+        listener.announce()
+        assert warned.wait(LONG)
+        admin.execute(let_in(name, sql.SQL("true")))
+        assert list(other.notifies(timeout=LONG, stop_after=1))
+        listener.close()

@@ -118,38 +118,46 @@ class Listener:
                 changes.wake()
 
     def _run(self) -> None:
-        try:
-            self._wait_to_listen()
-        except psycopg.Error as error:
-            _log.warning("others are told of rows late (%s)", str(error).strip())
+        self._attempt(self._notify_before_listening)
         while not self._closing.is_set():
-            try:
-                with self._connections.connect() as connection:
-                    self._follow(connection)
-            except psycopg.Error as error:
-                _log.warning("the server is not heard (%s), trying again", str(error).strip())
-                self._closing.wait(_RECONNECT_SECONDS)
-            except Exception:  # noqa: BLE001  # whoever waits looks now and then; this must not end for ever
-                _log.exception("listening to the server failed, trying again")
-                self._closing.wait(_RECONNECT_SECONDS)
+            self._attempt(self._listen)
 
-    def _wait_to_listen(self) -> None:
+    def _attempt(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except psycopg.Error as error:
+            _log.warning("the server is not heard (%s), trying again", str(error).strip())
+            self._closing.wait(_RECONNECT_SECONDS)
+        except Exception:  # noqa: BLE001  # whoever waits looks now and then; this must not end for ever
+            _log.exception("listening to the server failed, trying again")
+            self._closing.wait(_RECONNECT_SECONDS)
+
+    def _notify_before_listening(self) -> None:
         """Send what is owed meanwhile, by connections that are there anyway."""
         until, sent = time.monotonic() + self._listen_after, 0.0
         while not self._closing.is_set() and (now := time.monotonic()) < until:
             due = sent + NOTIFY_SECONDS if self._owes.is_set() else until
             if due <= now:
                 sent = now
-                self._pay()
+                self._send_owed()
             else:
                 self._sleep(min(due, until) - now)
         if self._owes.is_set():
-            self._pay()
+            self._send_owed()
 
-    def _pay(self) -> None:
+    def _send_owed(self) -> None:
         self._owes.clear()
-        with self._connections.use() as connection:
-            self._notify(connection)
+        try:
+            with self._connections.use() as connection:
+                self._notify(connection)
+        except psycopg.Error:
+            # Once there is a connection to listen on, it is sent by that.
+            self._owes.set()
+            raise
+
+    def _listen(self) -> None:
+        with self._connections.connect() as connection:
+            self._follow(connection)
 
     def _follow(self, connection: Connection) -> None:
         self._reconnected()

@@ -177,15 +177,15 @@ class Connections:
     def _take(self) -> BoundedConnection | None:
         while True:
             try:
-                connection = self._idle.get(timeout=self._share if self._comes_one_back() else 0)
+                connection = self._idle.get(timeout=self._share if self._others_use_all() else 0)
             except Empty:
                 return None
             if _is_quiet(connection):
                 return connection
             connection.close()
 
-    def _comes_one_back(self) -> bool:
-        """Whether others have all that there are. Who has one and needs another would wait for itself."""
+    def _others_use_all(self) -> bool:
+        """Whether one is to come back. Who has one and needs another would wait for itself."""
         threads = list(self._in_use.values())
         return bool(threads) and get_ident() not in threads
 
