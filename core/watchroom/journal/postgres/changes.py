@@ -147,13 +147,9 @@ class Listener:
 
     def _send_owed(self) -> None:
         self._owes.clear()
-        try:
-            with self._connections.use() as connection:
-                self._notify(connection)
-        except psycopg.Error:
-            # Once there is a connection to listen on, it is sent by that.
-            self._owes.set()
-            raise
+        # Where that fails, the first notification of who listens tells of it.
+        with self._connections.use() as connection:
+            self._notify(connection)
 
     def _listen(self) -> None:
         with self._connections.connect() as connection:
