@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Self
 
-from watchroom.model import END_TASK, SHARED, Json, Outcome, Row, Zone, is_step
+from watchroom.model import SHARED, Json, Outcome, Row, Zone, is_step
 from watchroom.projections.agents import AgentView
 from watchroom.projections.budgets import BudgetProjection
 from watchroom.projections.buffers import BufferProjection
@@ -31,7 +31,7 @@ from watchroom.projections.timeline import TimelineProjection
 from watchroom.projections.usage import UsageProjection
 from watchroom.rules.config import Agent, Config
 from watchroom.rules.conflicts import ConflictTracker, ConflictView
-from watchroom.rules.decisions import as_undecided
+from watchroom.rules.decisions import as_undecided, is_reported, takes_effect
 from watchroom.rules.handoffs import Delivery, delivers
 from watchroom.rules.readings import is_reading
 from watchroom.rules.stops import stopped_after
@@ -42,27 +42,33 @@ RECENT: Final = 400
 
 KEPT_DELIVERIES: Final = 500
 """So many acknowledged deliveries the model carries: those that were acknowledged last."""
-FORMAT: Final = 5
+FORMAT: Final = 6
 """Of what `Fold.dump` gives. Another one whenever what is kept, or what rows come to mean, changes: what was
 dumped before is folded anew."""
 _OWN: Final = "fold"
-_NOT_KEPT: Final = frozenset({"_content", "_handlers", "_model", "_changed"})
+_NOT_KEPT: Final = frozenset({"_content", "_lookup", "_handlers", "_model", "_changed"})
 _MADE_ANEW: Final = ("deliveries", "files", "documents", "boards")
 
 
 class Fold:
     """Takes rows in order with `apply`; gives the model of all rows so far with `model`.
 
-    ``content`` fetches the content of a row by its number: only the config's rows are asked for. ::
+    ``content`` and ``lookup`` fetch the content and the row of a number: of the config, of requests and their
+    answers, and what signed decisions are about. Without ``lookup`` no signed decision counts. ::
 
-        fold = Fold(journal.content)
+        fold = Fold(journal.content, journal.row)
         while rows := journal.rows(fold.seq):
             fold.apply(rows)
         model = fold.model()
     """
 
-    def __init__(self, content: Callable[[int], str | None]) -> None:
+    def __init__(
+        self,
+        content: Callable[[int], str | None],
+        lookup: Callable[[int], Row | None] = lambda seq: None,
+    ) -> None:
         self._content = content
+        self._lookup = lookup
         self._seq = 0
         self._time = 0
         self._agents: dict[str, AgentView] = {}
@@ -105,12 +111,14 @@ class Fold:
         }
 
     @classmethod
-    def load(cls, content: Callable[[int], str | None], dumped: Json) -> Self:
-        """The fold that was ``dumped``; ``content`` as of a new one. Raises ValueError where it was of
-        another `FORMAT`, or is no fold."""
+    def load(
+        cls, content: Callable[[int], str | None], lookup: Callable[[int], Row | None], dumped: Json
+    ) -> Self:
+        """Return the fold that was ``dumped``; ``content`` and ``lookup`` as of a new one. Raise ValueError
+        if it is of another `FORMAT`, or is no fold."""
         if not isinstance(dumped, Mapping) or dumped.get("format") != FORMAT:
             raise ValueError("a fold of another format")
-        fold, state = cls(content), load_state(dumped)
+        fold, state = cls(content, lookup), load_state(dumped)
         parts = fold._parts()
         if {part: {*names} for part, names in fold._state().items()} != {
             part: {*names} for part, names in state.items()
@@ -170,21 +178,21 @@ class Fold:
             self._log_activity(row)
             self._count(self._activity, row.time)
             self._apply_to_agent(row)
-            flaw = self._decisions.apply(row, self._content, self._requests.asked)
-            # A decision that does not count settles and resumes nothing. The end of a task stops its agents
-            # all the same: what stops needs no key.
-            counting = as_undecided(row) if flaw and row.tool != END_TASK else row
-            if flaw:
+            flaw = self._decisions.apply(row, self._content, self._lookup)
+            counts = takes_effect(row, flaw)
+            # A row that does not count settles, resumes and ends nothing.
+            counting = row if counts else as_undecided(row)
+            if is_reported(row, flaw):
                 self._needs.open_forged(row, flaw)
             if row.zone in SHARED:
                 self._conflicts.apply(counting)
-            if row.zone in self._handlers and not (flaw and row.zone == "request"):
+            if row.zone in self._handlers and (counts or row.zone != "request"):
                 self._handlers[row.zone](row)
-            if not flaw:
+            if counts:
                 self._stopped = stopped_after(self._stopped, row)
             self._buffers.apply(row)
             self._processes.apply(counting)
-            self._needs.apply(counting)
+            self._needs.apply(row, counts=counts, is_known=is_reported(row, flaw))
             if row.zone in CONFIG_ZONES and row.version is not None:
                 self._apply_to_config(row, flaw)
             for agent in self._tasks.apply(counting):

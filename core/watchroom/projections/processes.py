@@ -90,7 +90,10 @@ class ProcessProjection:
                 self._commands.pop(row.path, None)
             self._changed = True
         elif row.zone == "task":
-            (self._open_tasks.discard if row.tool == END_TASK else self._open_tasks.add)(row.path)
+            if row.version == 1:
+                self._open_tasks.add(row.path)
+            elif row.tool == END_TASK:
+                self._open_tasks.discard(row.path)
             self._changed = True
         elif is_spawn(row):
             self._tasks[row.path] = spawned_agent(row).task

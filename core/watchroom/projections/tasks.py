@@ -185,8 +185,9 @@ class TaskProjection:
 
     def _apply_to_task(self, row: Row) -> tuple[str, ...]:
         self._tasks = None
-        if row.tool != END_TASK:
+        if row.version == 1:
             self._begun[row.path] = row
+        if row.tool != END_TASK:
             return ()
         self._ended[row.path] = row
         return tuple(each.id for each in self._members(row.path) if each.ended == row)

@@ -18,10 +18,6 @@ from watchroom.validation import check_human_name
 
 ZONE: Final[Zone] = "person"
 ID_ZONE: Final[Zone] = "workspace"
-ID_PATH: Final = "id"
-"""Where the id of the workspace stands."""
-ADD_PERSON: Final = "add_person"
-REVOKE_PERSON: Final = "revoke_person"
 Role: TypeAlias = Literal["owner", "supervisor", "viewer"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 MOST_PEOPLE: Final = 1000
@@ -55,10 +51,15 @@ class Person(NamedTuple):
 
 
 class People(NamedTuple):
-    """Who is enrolled in the ``workspace`` with that id (empty where it has none)."""
+    """Who is enrolled in the ``workspace`` with that id (empty where it has none).
+
+    ``accepts_legacy``: nobody was enrolled or changed by a statement that names its position in the journal,
+    so decisions that were signed by 0.2.0 count.
+    """
 
     workspace: str = ""
     persons: tuple[Person, ...] = ()
+    accepts_legacy: bool = True
 
     @property
     def is_closed(self) -> bool:
