@@ -160,6 +160,8 @@ def versions_broken(store: Store, rows: Iterable[Row]) -> list[BrokenVersion]:
 def _problems_of_decisions(journal: Journal, people: PeopleZone) -> Iterator[Problem]:
     """Yield the rows that may not change protected state, and the decisions that are disputed."""
     rules = catalogue("en")
+    if people.current().is_lost:
+        yield Problem("decision", "person", "", rules("rule.people_lost"))
     after = 0
     while rows := journal.rows(after, limit=_PAGE):
         after = rows[-1].seq

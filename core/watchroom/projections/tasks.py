@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar, Final, NamedTuple
 
-from watchroom.model import END_TASK, MESSAGE, PRINTED, SEEN, USER, Row
+from watchroom.model import MESSAGE, PRINTED, SEEN, USER, Row
 from watchroom.rules.config import Agent
+from watchroom.rules.details import task_end_status
 from watchroom.rules.members import Member, is_spawn, is_termination, list_members
 from watchroom.rules.presence import presence_of
 
@@ -41,7 +42,7 @@ class TaskView(NamedTuple):
     @property
     def status(self) -> str:
         """``open``, or as it ended: ``done``, ``failed``, ``cancelled``."""
-        return str(self.ended.detail.get("status", "done")) if self.ended else "open"
+        return "open" if self.ended is None else task_end_status(self.ended)
 
 
 class MessageView(NamedTuple):
@@ -187,7 +188,6 @@ class TaskProjection:
         self._tasks = None
         if row.version == 1:
             self._begun[row.path] = row
-        if row.tool != END_TASK:
             return ()
         self._ended[row.path] = row
         return tuple(each.id for each in self._members(row.path) if each.ended == row)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias, cast
 
-from watchroom.model import Json, Row, SessionStatus
+from watchroom.model import END_TASK, Json, Row, SessionStatus
 
 CommandEnding: TypeAlias = Literal["running", "exited", "timed_out", "stopped", "interrupted", "failed"]
 """How a command stands: it runs; it ended by itself; its time was over; somebody stopped it; its process
@@ -141,9 +141,11 @@ def request_outcome(row: Row) -> str:
     return _text(row.detail, "outcome")
 
 
-def task_outcome(row: Row) -> str:
-    """How the task ended that ``row`` ends: ``done``, ``failed`` or ``cancelled``."""
-    return _text(row.detail, "status") or "done"
+def task_end_status(row: Row) -> str:
+    """Return how the task ended that ``row`` ends: ``done``, ``failed`` or ``cancelled``."""
+    status = _text(row.detail, "status") or "done"
+    # Whoever writes past the tools can end a task, and cannot say that its work is done.
+    return status if row.tool == END_TASK and status in ("done", "failed") else "cancelled"
 
 
 def task_of(row: Row) -> str:

@@ -54,17 +54,19 @@ class People(NamedTuple):
     """Who is enrolled in the ``workspace`` with that id (empty where it has none).
 
     ``accepts_legacy``: nobody was enrolled or changed by a statement that names its position in the journal,
-    so decisions that were signed by 0.2.0 count.
+    so decisions that were signed by 0.2.0 count. ``is_lost``: rows that enrolled people were deleted, so
+    nobody decides any more.
     """
 
     workspace: str = ""
     persons: tuple[Person, ...] = ()
     accepts_legacy: bool = True
+    is_lost: bool = False
 
     @property
     def is_closed(self) -> bool:
         """Whether only the decisions of those who are enrolled count."""
-        return bool(self.persons)
+        return bool(self.persons) or self.is_lost
 
     def find(self, actor: str) -> Person | None:
         """The person who acts as ``actor`` (``human:NAME``), None where nobody is enrolled so."""

@@ -59,17 +59,30 @@ class PeopleReader:
         self._journal = journal
         self.evidence = JournalEvidence(journal)
         self._lock = Lock()
+        self._is_lost = False
         self._known: tuple[tuple[int, ...], list[tuple[int, People]]] = ((), [(0, People())])
         """The heads of all persons, and who was enrolled from which row on. As long as nobody is enrolled the
         id of the workspace is not asked for."""
 
     def current(self) -> People:
         """Return who is enrolled now. Raise `JournalError`."""
-        return self._eras()[-1][1]
+        return self._eras()[-1][1]._replace(is_lost=self._is_lost)
 
     def before(self, seq: int) -> People:
         """Return who was enrolled when row ``seq`` was made. Raise `JournalError`."""
-        return next(people for since, people in reversed(self._eras()) if since < seq)
+        found = next(people for since, people in reversed(self._eras()) if since < seq)
+        return found._replace(is_lost=self._is_lost)
+
+    def mark_lost(self) -> None:
+        """Count no decision of anybody from now on: rows that enrolled people are gone."""
+        self._is_lost = True
+
+    def find_founding(self) -> Row | None:
+        """Return the row by which the workspace was closed, None where it is open. Raise `JournalError`."""
+        founding = 0
+        for since, people in self._eras():
+            founding = (founding or since) if people.persons else 0
+        return self._journal.row(founding) if founding else None
 
     def find_flaw(self, row: Row) -> str:
         """Return the rule because of which ``row`` may not change protected state, empty where it may. Raise

@@ -13,6 +13,7 @@ from watchroom import validation
 from watchroom.checkout.location import is_workspace
 from watchroom.errors import JournalDamaged
 from watchroom.model import END_TASK, Json, Row, Write
+from watchroom.rules.details import task_end_status
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
 from watchroom.sandbox.repositories import is_git_folder
 from watchroom.sandbox.system_folders import is_system_folder
@@ -168,7 +169,8 @@ class Tasks:
         if known is None:
             known = self._read_first(head)
         if head.version != 1 and known.status == "open":
-            known = known._replace(status=cast("TaskStatus", self._store.content(head)))
+            end = self._store.journal.version(ZONE, head.path, 2) or head
+            known = known._replace(status=cast("TaskStatus", task_end_status(end)))
         self._known[head.path] = known
         return known
 
