@@ -191,7 +191,7 @@ class NeedProjection:
         is_human = row.kind == "human"
         if row.actor in self._refusals and not is_human:
             self._close_denied(row.actor)
-        if row.tool == SEEN:
+        if row.tool == SEEN and row.version is None:
             self._acknowledge(row)
         elif row.tool in (RESUME, CANCEL) and row.zone == "session":
             self._close("breaker", row.path.partition("/")[0])
@@ -228,6 +228,8 @@ class NeedProjection:
         """A person has looked: what came after what they saw stays open, and the refusals of an agent are
         counted anew."""
         kind = cast("NeedKind", row.detail["need"])
+        if kind not in self._open:
+            return
         actor, seen = str(row.detail["actor"]), cast("int", row.detail["row"])
         if kind == "expired":
             self._expired = [each for each in self._expired if each.seq > seen]

@@ -17,6 +17,7 @@ from watchroom.rules.details import task_end_status
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
 from watchroom.sandbox.repositories import is_git_folder
 from watchroom.sandbox.system_folders import is_system_folder
+from watchroom.zones.people import PeopleReader
 from watchroom.zones.store import Store
 from watchroom.zones.task_errors import OtherMachine, TaskInUse
 
@@ -56,10 +57,11 @@ class Task(NamedTuple):
 
 
 class Tasks:
-    """The tasks of the workspace at ``root``, in ``store``."""
+    """The tasks of the workspace at ``root``, in ``store``; ``people`` says who may say that one is done."""
 
-    def __init__(self, store: Store, root: str) -> None:
+    def __init__(self, store: Store, root: str, people: PeopleReader) -> None:
         self._store = store
+        self._people = people
         self._root = os.path.realpath(root)
         self._known: dict[str, Task] = {}
 
@@ -170,7 +172,8 @@ class Tasks:
             known = self._read_first(head)
         if head.version != 1 and known.status == "open":
             end = self._store.journal.version(ZONE, head.path, 2) or head
-            known = known._replace(status=cast("TaskStatus", task_end_status(end)))
+            status = task_end_status(end) if self._people.counts(end) else "cancelled"
+            known = known._replace(status=cast("TaskStatus", status))
         self._known[head.path] = known
         return known
 

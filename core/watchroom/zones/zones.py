@@ -80,7 +80,7 @@ class Zones:
         self.budgets = BudgetZone(store, self.requests, self.settings)
         self.session_zone = SessionZone(store, self.policy, self.people)
         self.stops = StopZone(store, self.session_zone)
-        self.tasks = Tasks(store, root)
+        self.tasks = Tasks(store, root, self.people)
         self.members = Members(store, self.tasks, register)
         self.task_files = TaskFiles(store, self.tasks)
         self.reverts = RevertZone(
