@@ -56,7 +56,8 @@ async def test_a_session_goes_on_here_once_its_process_is_not_seen_alive(team: T
             assert f"is seen alive: {process.pid} on " in early.stderr
         await asyncio.to_thread(wait_until_gone, team)
         shown = await asyncio.to_thread(spawned, "show", str(team.folder), "needs")
-        assert "watchroom resume DIR alice" in shown.stdout
+        place = "DIR" if team.options else team.folder
+        assert f"watchroom resume {place} alice" in shown.stdout
         assert (await asyncio.to_thread(spawned, *again)).returncode == USAGE
         resumed = await asyncio.to_thread(spawned, *again, *model)
         assert (resumed.returncode, resumed.stdout) == (OK, "Hello world\n"), resumed.stderr

@@ -160,7 +160,7 @@ BODIES: Final = (
     ),
 )
 NUMBERS: Final = (-(2**63), -2, -1, 0, 1, MAX_NUMBER, MAX_NUMBER + 1, 2**62)
-CONDITIONS: Final = (
+CONDITIONS: Final[tuple[Any, ...]] = (
     *([], {}, 5, [[]], [["collab", "a", 1, "code"]], [["zzz", "a", 1, "code"]], [["collab", 5, 1, "code"]]),
     *([["collab", "a", "1", "code"]], [["collab", "a", 1, "not a code"]], [["collab", "a", 1, "c"]] * 1001),
 )

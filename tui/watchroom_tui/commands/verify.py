@@ -32,6 +32,7 @@ from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.local_time import local_time
 from watchroom_tui.formatters.seals import seal_as_json, seal_lines
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.shown_place import place_word
 from watchroom_tui.usage import WrongUsage
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ def _print_problems(problems: list[Problem], rows: int, args: Namespace, texts: 
     of_files = len(problems) - of_journal - of_decisions
     if of_files:
         closing_text = "cli.verify.remains" if args.repair else "cli.verify.found"
-        print(texts(closing_text, count=of_files, root=args.dir), file=sys.stderr)
+        print(texts(closing_text, count=of_files, root=place_word(args.dir)), file=sys.stderr)
     if of_journal:
         print(texts("cli.verify.journal", count=of_journal), file=sys.stderr)
     if of_decisions:

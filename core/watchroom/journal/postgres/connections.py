@@ -83,7 +83,9 @@ def translated(error: psycopg.Error) -> JournalError:
         return JournalUnreachable(reason=_first_line(error))
     if isinstance(error, sqlstates.LockNotAvailable):
         holder = error.diag.message_detail
-        return JournalHeld(seconds=LOCK_SECONDS, holder=holder) if holder else JournalBusy(seconds=LOCK_SECONDS)
+        if holder:
+            return JournalHeld(seconds=LOCK_SECONDS, holder=holder)
+        return JournalBusy(seconds=LOCK_SECONDS)
     if isinstance(error, sqlstates.InsufficientPrivilege):
         return JournalDenied(reason=_first_line(error))
     if isinstance(error, _OF_DRAFTS):
