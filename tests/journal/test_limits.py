@@ -12,14 +12,16 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from journal.server import Server
 from psycopg import sql
 from watchroom import Workspace
 from watchroom.errors import JournalError, WorkspaceLocked
 from watchroom.journal import open_journal
-from watchroom.journal.errors import JournalHeld
+from watchroom.journal.errors import DraftRefused, JournalDenied, JournalHeld
 from watchroom.journal.postgres import PostgresJournal
 from watchroom.journal.postgres.locks import _number
 from watchroom.journal.postgres.members import Members
+from watchroom.journal.postgres.schema import steps
 from watchroom.model import Note, Write
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow(10)]
@@ -254,3 +256,46 @@ def test_the_error_of_a_refused_row_says_which_rule_it_breaks(alice: str) -> Non
             journal.append([Write("alice", "t", "board", "zzz", "x")])
         assert caught.value.code == "draft_refused"
         assert "not valid in this zone" in str(caught.value)
+
+
+def test_a_database_of_an_older_version_is_migrated_when_its_owner_opens_it(postgres_server: Server) -> None:
+    url = postgres_server.create(f"old{uuid4().hex[:8]}")
+    with psycopg.connect(url, autocommit=True) as connection:
+        database = connection.info.dbname
+        connection.execute("CREATE SCHEMA watchroom")
+        connection.execute("CREATE TABLE watchroom.schema_version (version integer NOT NULL)")
+        connection.execute("INSERT INTO watchroom.schema_version VALUES (5)")
+        connection.execute("SET search_path = watchroom, pg_temp")
+        for step in steps()[:5]:
+            connection.execute(step.encode())
+        role = f"{database}_agent_alice"
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'alice'").format(sql.Identifier(role)))
+        connection.execute("SELECT admit(%s, 'alice', 'agent')", (role,))
+        old = {
+            "w": True,
+            "actor": "alice",
+            "tool": "t",
+            "zone": "board",
+            "path": "zzz",
+            "message": "",
+            "base": -1,
+        }
+        old |= {"detail": "", "key": "", "blockable": True, "above": []}
+        connection.execute(
+            "SELECT * FROM append(%s, %s::jsonb, %b::bytea[])", (uuid4(), json.dumps([old]), [b"\xff"])
+        )
+        host, port = connection.info.host, connection.info.port
+    alice = f"postgresql://{role}:alice@/{database}?host={host}&port={port}"
+    with pytest.raises(JournalDenied):
+        open_journal(alice)
+    with closing(open_journal(url)) as journal:
+        assert [(row.zone, row.path) for row in journal.rows()] == [("board", "zzz")], "old rows stay"
+        with pytest.raises(DraftRefused):
+            journal.append([Write("alice", "t", "board", "zzz", "x")])
+    with closing(open_journal(alice)) as journal:
+        assert journal.append([Write("alice", "t", "collab", "a.md", "x")])[0].row.outcome == "ok"
+        with psycopg.connect(alice) as connection:
+            assert connection.execute("SHOW lock_timeout").fetchone() == ("10s",)
+    with psycopg.connect(url) as connection:
+        limits = connection.execute("SELECT rolconnlimit FROM pg_roles WHERE rolname = %s", (role,))
+        assert limits.fetchone() == (30,)
