@@ -2,7 +2,8 @@
 --
 -- `append` refuses a whole call if one of its drafts breaks a rule of `check_draft`. The rules of names and
 -- texts repeat `watchroom.validation`, which is the master: tests/journal/test_drafts.py compares the two.
--- A further rule is a function that returns NULL or what is wrong, and one line in `check_draft`.
+-- A further rule is a function that returns NULL or what is wrong, and one line in `check_draft`. These functions
+-- have no search_path of their own, which would cost more than the rules: `append` sets it.
 
 CREATE TYPE draft AS (
     w boolean, actor text, tool text, zone text, path text, message text, base bigint, outcome text,
@@ -10,15 +11,21 @@ CREATE TYPE draft AS (
 );
 
 CREATE FUNCTION is_agent_id(given text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN given ~ '^[a-z0-9][a-z0-9_-]{0,63}$' AND strpos(given, '_to_') = 0
-        AND given !~ '^(outside|system|human|user|con|prn|aux|nul|com[1-9]|lpt[1-9])$';
+    RETURN length(given) <= 64 AND given ~ '^[a-z0-9][a-z0-9_-]*$' AND strpos(given, '_to_') = 0
+        AND given NOT IN ('outside', 'system', 'human', 'user', 'con', 'prn', 'aux', 'nul',
+            'com1', 'com2', 'com3', 'com4', 'com5', 'com6', 'com7', 'com8', 'com9',
+            'lpt1', 'lpt2', 'lpt3', 'lpt4', 'lpt5', 'lpt6', 'lpt7', 'lpt8', 'lpt9');
 
-CREATE FUNCTION is_actor(given text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN given IN ('system', 'outside') OR is_agent_id(given)
-        OR given ~ '^human:[A-Za-z0-9_\u0080-\U0010FFFF][A-Za-z0-9_ .@\u0080-\U0010FFFF-]{0,63}$';
+CREATE FUNCTION is_actor(given text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+    IF given LIKE 'human:%' THEN
+        RETURN given ~ '^human:[A-Za-z0-9_\u0080-\U0010FFFF][A-Za-z0-9_ .@\u0080-\U0010FFFF-]{0,63}$';
+    END IF;
+    RETURN given IN ('system', 'outside') OR is_agent_id(given);
+END $$;
 
 CREATE FUNCTION is_session_id(given text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN given ~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$';
+    RETURN length(given) <= 64 AND given ~ '^[A-Za-z0-9][A-Za-z0-9_.-]*$';
 
 CREATE FUNCTION is_board(given text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN given IN ('global', 'top-layer')
@@ -29,7 +36,8 @@ CREATE FUNCTION is_zone(given text) RETURNS boolean LANGUAGE sql IMMUTABLE PARAL
         'realtime', 'task', 'file', 'command', 'agent', 'buffer', 'token', 'revert', 'person', 'settings');
 
 -- Whether a path begins with the ids that its zone wants.
-CREATE FUNCTION is_place(zone text, path text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+CREATE FUNCTION is_place(zone text, path text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
     RETURN CASE zone
         WHEN 'board' THEN is_board(path)
         WHEN 'lease' THEN is_board(path)
@@ -46,18 +54,21 @@ CREATE FUNCTION is_place(zone text, path text) RETURNS boolean LANGUAGE sql IMMU
             AND split_part(path, '/', 3) = '' AND NOT path LIKE '%/'
         WHEN 'file' THEN is_session_id(part_before(path, '/')) AND NOT path LIKE '%/'
         ELSE true END;
+END $$;
 
 -- Names: who, by which tool, where. A refused call is a note that may quote what was called and where.
-CREATE FUNCTION check_names(draft draft) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+CREATE FUNCTION check_names(draft draft) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
     RETURN CASE
         WHEN is_actor(draft.actor) IS NOT TRUE THEN 'the actor is not valid'
         WHEN is_zone(draft.zone) IS NOT TRUE THEN 'there is no such zone'
-        WHEN (draft.tool ~ '^[a-z][a-z0-9_]{0,63}$'
+        WHEN ((length(draft.tool) <= 64 AND draft.tool ~ '^[a-z][a-z0-9_]*$')
             OR (NOT draft.w AND draft.outcome <> 'ok' AND length(draft.tool) BETWEEN 1 AND 101)) IS NOT TRUE
             THEN 'the tool is not an identifier'
         WHEN (octet_length(draft.path) <= 4096) IS NOT TRUE THEN 'the path is too long'
         WHEN draft.w AND NOT is_place(draft.zone, draft.path) THEN 'the path is not valid in this zone'
     END;
+END $$;
 
 CREATE FUNCTION check_numbers(draft draft) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE
@@ -75,7 +86,7 @@ CREATE FUNCTION check_numbers(draft draft) RETURNS text LANGUAGE sql IMMUTABLE P
 
 -- An error is a code of the program.
 CREATE FUNCTION is_error(given text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN given ~ '^[a-z0-9_]{0,64}$';
+    RETURN length(given) <= 64 AND given ~ '^[a-z0-9_]*$';
 
 CREATE FUNCTION check_texts(draft draft) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE
@@ -85,21 +96,25 @@ CREATE FUNCTION check_texts(draft draft) RETURNS text LANGUAGE sql IMMUTABLE PAR
     END;
 
 -- The conditions of a write: [zone, path, row, error] each.
-CREATE FUNCTION check_conditions(draft draft) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE
-        WHEN draft.conditions IS NULL OR jsonb_typeof(draft.conditions) = 'null' THEN NULL
-        WHEN jsonb_typeof(draft.conditions) <> 'array' THEN 'the conditions are not a list'
-        WHEN jsonb_array_length(draft.conditions) > 1000 THEN 'there are too many conditions'
-        WHEN EXISTS (SELECT FROM jsonb_array_elements(draft.conditions) AS condition
-            WHERE (is_zone(condition ->> 0) AND jsonb_typeof(condition -> 1) = 'string'
-                AND jsonb_typeof(condition -> 2) = 'number' AND is_error(condition ->> 3)) IS NOT TRUE)
-            THEN 'a condition is not valid'
-    END;
+CREATE FUNCTION check_conditions(draft draft) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+    IF draft.conditions IS NULL OR jsonb_typeof(draft.conditions) = 'null' THEN
+        RETURN NULL;
+    ELSIF jsonb_typeof(draft.conditions) <> 'array' THEN
+        RETURN 'the conditions are not a list';
+    ELSIF jsonb_array_length(draft.conditions) > 1000 THEN
+        RETURN 'there are too many conditions';
+    ELSIF EXISTS (SELECT FROM jsonb_array_elements(draft.conditions) AS condition
+        WHERE (is_zone(condition ->> 0) AND jsonb_typeof(condition -> 1) = 'string'
+            AND jsonb_typeof(condition -> 2) = 'number' AND is_error(condition ->> 3)) IS NOT TRUE) THEN
+        RETURN 'a condition is not valid';
+    END IF;
+    RETURN NULL;
+END $$;
 
 -- A detail is a JSON object of bounded size and depth. To read it as jsonb raises an error for NUL and for
 -- halves of surrogate pairs, which no reader could encode.
-CREATE FUNCTION check_detail(draft draft) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = watchroom, pg_temp AS $$
+CREATE FUNCTION check_detail(draft draft) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE
     fields jsonb;
 BEGIN
@@ -122,8 +137,7 @@ END $$;
 
 -- A content is text in UTF-8. Whole files have the bound of `watchroom.model.MAX_TEXT_BYTES`, and no NUL. To
 -- read it as text raises an error for bytes that are not UTF-8.
-CREATE FUNCTION check_content(draft draft, body bytea) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = watchroom, pg_temp AS $$
+CREATE FUNCTION check_content(draft draft, body bytea) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE
     given text;
 BEGIN
@@ -145,7 +159,8 @@ BEGIN
 END $$;
 
 -- The first rule that a draft breaks, whoever appends it; NULL if there is none.
-CREATE FUNCTION check_draft(member members, draft draft, body bytea) RETURNS text LANGUAGE sql STABLE
+CREATE FUNCTION check_draft(member members, draft draft, body bytea) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
     RETURN coalesce(
         check_numbers(draft),
         check_names(draft),
@@ -154,6 +169,7 @@ CREATE FUNCTION check_draft(member members, draft draft, body bytea) RETURNS tex
         check_detail(draft),
         check_content(draft, body)
     );
+END $$;
 
 -- How long the newest row's number may be held up. A session of a member that holds it and does nothing is ended
 -- by whoever waits, and so is one that still holds it at the second look. `lock_timeout` is the time between looks.
@@ -228,9 +244,18 @@ BEGIN
 END $$;
 
 -- The folders of a path, from the top: `watchroom.rules.append.folders_above`.
-CREATE FUNCTION folders_above(path text) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN ARRAY(SELECT array_to_string((string_to_array(path, '/'))[1:depth], '/')
-        FROM generate_series(1, length(path) - length(replace(path, '/', ''))) AS depth);
+CREATE FUNCTION folders_above(path text) RETURNS text[] LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+    part text;
+    above text := '';
+    found text[] := '{}';
+BEGIN
+    FOREACH part IN ARRAY string_to_array(path, '/') LOOP
+        found := found || (above || part);
+        above := above || part || '/';
+    END LOOP;
+    RETURN found[:cardinality(found) - 1];
+END $$;
 
 -- Appends drafts: `watchroom.rules.append`, decided where all clients meet. One statement, one commit.
 --
