@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
-from threading import Thread
+from threading import Event, Thread
 from time import monotonic, sleep
 from typing import Any, Final
 from uuid import uuid4
@@ -142,6 +142,37 @@ def append_and_stay(connection: Session) -> None:
         append(connection)
     except psycopg.Error:
         connection.close()
+
+
+def test_sessions_of_one_agent_that_take_turns_hold_up_a_stop_no_longer(alice: str, dana: str) -> None:
+    """None of them holds the newest row for as long as the time between two looks."""
+    is_over = Event()
+
+    def hold_for_a_moment() -> None:
+        while not is_over.is_set():
+            try:
+                with psycopg.connect(alice) as connection:
+                    append(connection)
+                    is_over.wait(0.7)
+            except psycopg.Error:
+                # Ended by who waits. It comes again.
+                is_over.wait(0.05)
+
+    threads = [Thread(target=hold_for_a_moment) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    try:
+        until = monotonic() + 20
+        while not holds(dana):
+            assert monotonic() < until
+        with closing(open_journal(dana)) as journal:
+            begun = monotonic()
+            journal.append([Note("human:dana", "pause_agent", "session", "alice")])
+            assert monotonic() - begun < BOUND
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join()
 
 
 def test_a_session_of_the_owner_is_not_ended_but_named(url: str, dana: str) -> None:

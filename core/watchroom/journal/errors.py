@@ -26,7 +26,8 @@ class JournalDenied(JournalError):
 
 
 class JournalHeld(JournalBusy):
-    """Another session on the journal's server holds the newest row. Values: seconds, holder."""
+    """Another session on the journal's server holds a lock, mostly that of the newest row. Values: seconds,
+    holder."""
 
     texts = "journal_held"
 

@@ -16,7 +16,7 @@ from psycopg import Connection, Cursor
 from psycopg import errors as sqlstates
 from psycopg.abc import PQGen
 
-from watchroom.errors import JournalBusy, JournalError
+from watchroom.errors import JournalError
 from watchroom.journal.errors import DraftRefused, JournalDenied, JournalHeld, JournalUnreachable
 
 CONNECT_SECONDS: Final = 3
@@ -82,10 +82,7 @@ def translated(error: psycopg.Error) -> JournalError:
     if is_lost(error):
         return JournalUnreachable(reason=_first_line(error))
     if isinstance(error, sqlstates.LockNotAvailable):
-        holder = error.diag.message_detail
-        if holder:
-            return JournalHeld(seconds=LOCK_SECONDS, holder=holder)
-        return JournalBusy(seconds=LOCK_SECONDS)
+        return JournalHeld(seconds=LOCK_SECONDS, holder=error.diag.message_detail or "-")
     if isinstance(error, sqlstates.InsufficientPrivilege):
         return JournalDenied(reason=_first_line(error))
     if isinstance(error, _OF_DRAFTS):

@@ -172,17 +172,17 @@ BEGIN
 END $$;
 
 -- How long the newest row's number may be held up. A session of a member that holds it and does nothing is ended
--- by whoever waits, and so is one that still holds it at the second look. `lock_timeout` is the time between looks.
+-- by whoever waits, and so are those of a login that holds it at two looks. `lock_timeout` is the time between looks.
 
 -- The sessions that hold the number. Who waits for it has a lock on its place in the line.
 CREATE FUNCTION tip_holders()
-RETURNS TABLE (pid integer, transaction text, role name, actor text, is_member boolean, is_idle boolean)
+RETURNS TABLE (role name, actor text, is_member boolean, is_idle boolean)
 LANGUAGE plpgsql VOLATILE SET search_path = watchroom, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
     PERFORM pg_stat_clear_snapshot();
     RETURN QUERY
-        SELECT a.pid, l.virtualtransaction, a.usename, coalesce(m.actor, 'the owner'), m.role IS NOT NULL,
+        SELECT a.usename, coalesce(m.actor, 'the owner'), m.role IS NOT NULL,
             a.state LIKE 'idle in transaction%' AND a.state_change < clock_timestamp() - interval '1 s'
         FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid LEFT JOIN members AS m ON m.role = a.usename
         WHERE l.locktype = 'relation' AND l.relation = 'watchroom.tip'::regclass AND l.granted
@@ -213,8 +213,8 @@ SET lock_timeout = '2s' SET search_path = watchroom, pg_temp AS $$
 DECLARE
     looks CONSTANT integer := 5;
     holder record;
-    seen text[] := '{}';
-    known text[];
+    seen name[] := '{}';
+    known name[];
     names text;
 BEGIN
     SELECT tip.seq, tip.time INTO seq, at FROM tip FOR UPDATE SKIP LOCKED;
@@ -233,8 +233,8 @@ BEGIN
         names := NULL;
         FOR holder IN SELECT * FROM tip_holders() LOOP
             names := concat_ws(', ', names, holder.actor);
-            seen := seen || holder.transaction;
-            IF holder.is_member AND (holder.is_idle OR holder.transaction = ANY (known)) THEN
+            seen := seen || holder.role;
+            IF holder.is_member AND (holder.is_idle OR holder.role = ANY (known)) THEN
                 PERFORM end_sessions_at_tip(holder.role);
             END IF;
         END LOOP;
