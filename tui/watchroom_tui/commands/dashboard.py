@@ -68,7 +68,8 @@ def run_open(args: Namespace, texts: Catalogue) -> int:
         raise WrongUsage(texts("cli.open.checkout_of_database"))
     with ExitStack() as stack:
         journal = stack.enter_context(closing(open_journal(args.dir)))
-        require_terminal(texts, f"watchroom watch {args.dir}, watchroom show {args.dir} needs")
+        place = place_word(args.dir)
+        require_terminal(texts, f"watchroom watch {place}, watchroom show {place} needs")
         until = moment(journal, args.at, texts) if args.at else None
 
         def opened() -> Workspace:

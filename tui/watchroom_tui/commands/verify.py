@@ -87,10 +87,10 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
                 report = _verify_checkpoints(workspace, given, against, console, texts)
             except JournalError as error:
                 unread = error
-            with console.status(Text(texts("cli.verify.comparing", root=sanitize(args.dir)))):
+            with console.status(Text(texts("cli.verify.comparing", root=place_word(args.dir)))):
                 problems = comparing.result()
         if args.repair:
-            with console.status(Text(texts("cli.verify.comparing", root=sanitize(args.dir)))):
+            with console.status(Text(texts("cli.verify.comparing", root=place_word(args.dir)))):
                 remaining = workspace.repair()
                 repair = _repair(workspace.journal, before, problems, remaining)
                 problems = remaining
@@ -134,7 +134,7 @@ def _forget_replaced(workspace: Workspace, args: Namespace, texts: Catalogue) ->
     `WrongUsage`."""
     found = workspace.sealing.find_replaced()
     if found is None:
-        raise WrongUsage(texts("cli.seal.nothing_replaced", root=sanitize(args.dir)))
+        raise WrongUsage(texts("cli.seal.nothing_replaced", root=place_word(args.dir)))
     if not args.yes:
         if not sys.stdin.isatty():
             raise WrongUsage(texts("cli.seal.forget_unasked"))
