@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from watchroom.errors import JournalError
+from watchroom.errors import JournalBusy, JournalError
 
 
 class JournalUnreachable(JournalError):
@@ -23,6 +23,19 @@ class JournalDenied(JournalError):
     reason."""
 
     code = "journal_denied"
+
+
+class JournalHeld(JournalBusy):
+    """Another session on the journal's server holds a lock, mostly that of the newest row. Values: seconds,
+    holder."""
+
+    texts = "journal_held"
+
+
+class DraftRefused(JournalError):
+    """The journal's server refuses a row that breaks its rules. Values: reason."""
+
+    code = "draft_refused"
 
 
 class JournalInUse(JournalError):

@@ -240,6 +240,11 @@ def need_subject(need: Need, texts: Catalogue) -> str:
     return need.row.path.partition("/")[2] if need.row.zone == "handoff" else path_of(need.row)
 
 
+def omitted_text(need: Need, texts: Catalogue) -> str:
+    """Which parts the command of ``need`` leaves out because they are not valid; empty for none."""
+    return "".join(texts(f"need.omitted_{part}") for part in need.resume.omitted)
+
+
 def need_kind(need: Need, texts: Catalogue) -> str:
     """In one word; of a request, what kind of answer it wants."""
     if need.kind == "request":
@@ -256,7 +261,10 @@ def need_text(need: Need, texts: Catalogue) -> str:
     if need.kind == "outside" and need.row.sha256 is None:
         return with_machine(texts("need.deleted"), need, texts)
     if need.kind == "lost" and need.hint:
-        return texts("need.lost_resumable", against=sanitize(need.against), resume=sanitize(need.hint))
+        said = texts("need.lost_resumable", against=sanitize(need.against), resume=sanitize(need.hint))
+        return said + omitted_text(need, texts)
+    if need.kind == "lost":
+        return texts("need.lost", against=sanitize(need.against)) + omitted_text(need, texts)
     if need.kind in ("failed", "breaker", "budget"):
         return sanitize(need.row.message)
     if need.row.tool == PEOPLE_LOST:

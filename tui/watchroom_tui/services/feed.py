@@ -34,6 +34,7 @@ class Feed:
 
     ``until`` makes it a source as of that row of ``journal``. ``show_outage`` is called with the time since
     when the journal's server does not answer (nanoseconds since the epoch), and with None once it does.
+    ``folder`` is the workspace's, for commands that people are shown.
     """
 
     def __init__(
@@ -43,8 +44,10 @@ class Feed:
         *,
         until: int | None = None,
         show_outage: Callable[[int | None], object] = lambda _: None,
+        folder: str = "",
     ) -> None:
         self._journal = journal
+        self._folder = folder
         self._show = show
         self._until = until
         self._show_outage = show_outage
@@ -118,7 +121,7 @@ class Feed:
         self._note_outage(False)
         model = self._fold.model()
         if self.is_live:
-            model = with_presences(model, self._journal.presences)
+            model = with_presences(model, self._journal.presences, self._folder)
             self._absent = absent_work(model)
         self._show(model, 1.0)
 
