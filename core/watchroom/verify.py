@@ -180,7 +180,7 @@ def _problems_of_decisions(journal: Journal, people: PeopleZone) -> Iterator[Pro
     if not firsts:
         return
     rules = catalogue("en")
-    after = min(row.seq for row in firsts if row is not None) - 1
+    after = min((row.seq for row in firsts if row is not None), default=1) - 1
     while rows := journal.rows(after, limit=_PAGE):
         after = rows[-1].seq
         for row in rows:
