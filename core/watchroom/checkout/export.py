@@ -18,6 +18,7 @@ from watchroom.checkout.rendering import files_of
 from watchroom.disk import Folder
 from watchroom.journal import Journal
 from watchroom.platforms import Platform
+from watchroom.rules.row_files import find_row_flaw
 
 
 def export(journal: Journal, as_of: int, target: str, platform: Platform | None = None) -> int:
@@ -25,7 +26,8 @@ def export(journal: Journal, as_of: int, target: str, platform: Platform | None 
     operating system (default: this machine's).
 
     Returns how many files agents and people had then: versions, histories, metadata and the configuration are
-    not counted. Raises OSError, `JournalError`.
+    not counted. Rows that break the rules of their zone are left out: `verify` names them. Raises OSError,
+    `JournalError`.
     """
     # Documents need the engine, slow to load: whoever lays out only files does without.
     from watchroom.checkout.document_replica import ZONE, DocumentReplica
@@ -35,7 +37,7 @@ def export(journal: Journal, as_of: int, target: str, platform: Platform | None 
     try:
         for zone in ROOTS:
             for head in journal.heads(zone, as_of=as_of):
-                if head.deleted:
+                if head.deleted or find_row_flaw(head) is not None:
                     continue
                 for parts, data in files_of(journal, head):
                     folder.write(parts, data)
@@ -44,6 +46,8 @@ def export(journal: Journal, as_of: int, target: str, platform: Platform | None 
                     rows = journal.history("collab", head.path, limit=head.version)
                     folder.write(history_place(head.path), history_text([history_line(row) for row in rows]))
         for head in journal.heads(ZONE, as_of=as_of):
+            if find_row_flaw(head) is not None:
+                continue
             document = DocumentReplica(head.path, journal, until=head.version)
             folder.write(checkpoint_place(head.path), document.checkpoint())
             folder.write(document_place(head.path), document.render_values())
