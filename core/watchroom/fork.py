@@ -29,6 +29,7 @@ from watchroom.queries.config import read_config
 from watchroom.queries.rows import find_content
 from watchroom.rules.config import render_config
 from watchroom.rules.damage import find_damage
+from watchroom.rules.row_files import find_row_flaw
 from watchroom.rules.settings import PATH
 from watchroom.rules.settings import ZONE as SETTINGS
 from watchroom.rules.task_versions import blob_of, is_executable, is_text
@@ -218,7 +219,7 @@ def _batches(
 def _moved_task(row: Row, content: str | None, tasks: str) -> tuple[Row, str | None]:
     """The row that began a task, with a folder of its own in ``tasks``, where it has one; any other as it is.
     Of all rows only these say something else in a fork."""
-    begun = _parse_object(content) if row.version == 1 else {}
+    begun = _parse_object(content) if row.version == 1 and find_row_flaw(row) is None else {}
     if not begun.get("workspacePath"):
         return row, content
     folder = os.path.join(tasks, row.path)
@@ -239,7 +240,7 @@ def _endings(fork: Journal) -> list[Draft]:
         *(
             Write(SYSTEM, EXPIRED, "lease", head.path, None, expected=head.version or 0)
             for head in fork.heads("lease")
-            if not head.deleted and find_damage(head) is None
+            if not head.deleted and find_row_flaw(head) is None and find_damage(head) is None
         ),
         *(
             Write(SYSTEM, END, "command", begun.path, _INTERRUPTED, begun.message, 1, {"interrupted": True})
@@ -249,7 +250,7 @@ def _endings(fork: Journal) -> list[Draft]:
         *(
             Write(SYSTEM, FORK, "file", head.path, None, expected=head.version or 0)
             for head in fork.heads("file")
-            if not head.deleted and _file_of(fork, head) is None
+            if not head.deleted and find_row_flaw(head) is None and _file_of(fork, head) is None
         ),
     ]
 
@@ -262,11 +263,14 @@ def _lay_out_tasks(fork: Journal, target: str, scratch: str) -> None:
     """Make a folder in ``target`` for each task that has one, with its files as ``fork`` has them."""
     for task in fork.heads("task"):
         begun = fork.version("task", task.path, 1)
+        if find_row_flaw(task) is not None:
+            continue
         if begun is None or "folder" not in begun.detail:
             continue
         with closing(Folder(os.path.join(target, task.path), scratch)) as folder:
             for head in fork.heads("file", f"{task.path}/"):
-                data = None if head.deleted else _file_of(fork, head)
+                is_there = not head.deleted and find_row_flaw(head) is None
+                data = _file_of(fork, head) if is_there else None
                 if data is not None:
                     parts = tuple(head.path.split("/")[1:])
                     folder.write(parts, data, executable=is_executable(head))

@@ -31,6 +31,7 @@ from watchroom.errors import JournalDamaged
 from watchroom.journal import Journal
 from watchroom.model import Row, Zone
 from watchroom.platforms import Platform
+from watchroom.rules.row_files import find_row_flaw
 
 _CHUNK: Final = 1000
 """Rows that are read at a time."""
@@ -45,7 +46,8 @@ _log = logging.getLogger("watchroom")
 
 def has_derived(row: Row) -> bool:
     """Whether files are derived from ``row``."""
-    return row.version is not None and (row.zone in VERSIONED or row.zone == "handoff")
+    is_derived = row.version is not None and (row.zone in VERSIONED or row.zone == "handoff")
+    return is_derived and find_row_flaw(row) is None
 
 
 class DerivedFiles:

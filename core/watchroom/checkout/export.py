@@ -21,6 +21,7 @@ from watchroom.errors import JournalDamaged
 from watchroom.journal import Journal
 from watchroom.model import Row
 from watchroom.platforms import Platform
+from watchroom.rules.row_files import find_row_flaw
 
 
 def export(
@@ -32,14 +33,14 @@ def export(
     on_left_out: Callable[[Row], None] = lambda row: None,
 ) -> int:
     """Lay the files out under ``target`` as they stood at row ``as_of`` of ``journal``. ``platform`` is the
-    operating system (default: this machine's). ``on_left_out`` is called with each current version whose text
-    cannot be read: it has no file.
+    operating system (default: this machine's). ``on_left_out`` is called with each current version that has
+    no file: its text cannot be read, or it breaks the rules of its zone, which `verify` names.
 
     Returns how many files agents and people had then: versions, histories, metadata and the configuration are
     not counted. Raises OSError, `JournalError`.
     """
     # Documents need the engine, slow to load: whoever lays out only files does without.
-    from watchroom.checkout.document_replica import ZONE, DocumentReplica
+    from watchroom.checkout.document_replica import ZONE, DocumentReplica, unreadable_version
 
     folder = Folder(target, os.path.join(target, CONTROL, "tmp"), platform)
     count = 0
@@ -47,6 +48,9 @@ def export(
         for zone in ROOTS:
             for head in journal.heads(zone, as_of=as_of):
                 if head.deleted:
+                    continue
+                if find_row_flaw(head) is not None:
+                    on_left_out(head)
                     continue
                 is_there = False
                 for parts, data in files_of(journal, head):
@@ -60,6 +64,8 @@ def export(
                     folder.write(history_place(head.path), history_text([history_line(row) for row in rows]))
         for head in journal.heads(ZONE, as_of=as_of):
             try:
+                if find_row_flaw(head) is not None:
+                    raise unreadable_version(head)
                 document = DocumentReplica(head.path, journal, until=head.version)
             except JournalDamaged:
                 on_left_out(head)

@@ -24,6 +24,7 @@ from watchroom.rules.reverts import (
     first_needed,
     plan_path,
 )
+from watchroom.rules.row_files import find_row_flaw
 from watchroom.rules.task_versions import blob_of, is_executable, is_text
 from watchroom.zones.revert_errors import RevertNotFound, RevertTooLarge
 from watchroom.zones.tasks import Tasks
@@ -40,6 +41,7 @@ MOST_VERSIONS: Final = 20_000
 """Of a path, since the first selected one."""
 TOO_MANY: Final = "too_many_versions"
 TASK_ELSEWHERE: Final = "task_elsewhere"
+INVALID_PATH: Final = "invalid_path"
 """Why a path cannot be reverted: its task has ended, or its folder is on another machine."""
 _ENTRY_TOOL: Final = "whiteboard_append"
 _PAGE: Final = 1000
@@ -134,12 +136,13 @@ class RevertPlanner:
                 # Both are paused, even where nothing of their work is there yet.
                 agents.update(dict.fromkeys((row.actor, row.path)))
                 continue
-            if row.zone in of_parts and (row.zone, row.path) not in left_out:
+            is_item = row.zone in of_parts and find_row_flaw(row) is None
+            if is_item and (row.zone, row.path) not in left_out:
                 agents.setdefault(row.actor)
                 rows.append(row)
                 if len(rows) > MOST_ITEM_ROWS:
                     raise RevertTooLarge(most=MOST_ITEM_ROWS)
-            elif row.zone in LISTED_ZONES:
+            elif row.zone in LISTED_ZONES or (row.zone in of_parts and not is_item):
                 others[row.zone] += 1
             if row.zone not in TEXT_ZONES or row.version is None or (row.zone, row.path) in left_out:
                 continue
@@ -179,6 +182,10 @@ class RevertPlanner:
         head = self._journal.head(zone, path)
         if head is None or head.version is None:
             raise RuntimeError("a path with versions has no head")
+        if find_row_flaw(head) is not None:
+            return PlannedPath(
+                zone, path, PathPlan("cannot", reason=INVALID_PATH), head, None, min(selected) - 1
+            )
         first, versions = min(selected), list[PathVersion]()
         while not versions or first_needed(selected, versions) < first:
             first = min([first, *([first_needed(selected, versions)] if versions else ())])
