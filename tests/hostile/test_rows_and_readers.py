@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 import shutil
 import subprocess
 from argparse import Namespace
@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from random import Random
+from time import time_ns
+from typing import cast
 
 import pytest
 from calls import ok, refused
@@ -23,7 +25,7 @@ from tui.driver import User, past
 from watchroom import Workspace
 from watchroom.checkout.location import find_journal, keep_journal_address
 from watchroom.journal import open_journal
-from watchroom.model import CONTROLS, Note, Write
+from watchroom.model import Zone
 from watchroom.rules.requests import PendingCall, Request
 from watchroom.simulation import Simulation, roster
 from watchroom_tui.commands.views import VIEWS
@@ -197,25 +199,31 @@ def _commands(root: str, out: Path) -> Iterator[tuple[str, ...]]:
     yield ("fork", root, str(out / "fork"))
 
 
+def _read_all(capsys: pytest.CaptureFixture[str], root: Path, out: Path) -> dict[str, str]:
+    """Run every command that reads. Gives what each printed, by what was typed without the folder."""
+    out.mkdir(exist_ok=True)
+    said = {}
+    for command in _commands(str(root), out):
+        status, text, err = run(capsys, *command)
+        assert status in (0, 1), (command, err)
+        assert "Traceback" not in err, (command, err)
+        said[" ".join(each for each in command if each != str(root))] = text + err
+    return said
+
+
 def test_every_command_reads_on(
     backend: str, spoil: Callable[[int], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for seed in range(SEEDS[backend]):
         root, out = spoil(seed), tmp_path / str(seed) / "out"
-        out.mkdir()
-        said: dict[tuple[str, ...], str] = {}
-        for command in _commands(str(root), out):
-            status, text, err = run(capsys, *command)
-            assert status in (0, 1), (seed, command, err)
-            assert "Traceback" not in err, (seed, command, err)
-            said[command[0], *command[2:3]] = text
-        assert f"{KEPT}.md" in said["show", "files"]
-        assert KEPT in said["show", "documents"]
-        assert WORD in said["search", WORD]
-        assert "cannot be read" in said["verify",]
+        said = _read_all(capsys, root, out)
+        assert f"{KEPT}.md" in said["show files"]
+        assert KEPT in said["show documents"]
+        assert WORD in said[f"search {WORD}"]
+        assert "cannot be read" in said["verify"]
         assert (out / "exported/collaborative/current" / f"{KEPT}.md").read_text() == f"{WORD}\n"
         for per in ("version", "session"):
-            shown = ("git", "-C", str(out / per), "show", f"HEAD:collaborative/{KEPT}.md")
+            shown = ("git", "-C", str(out / per), "show", f"HEAD:collaborative/current/{KEPT}.md")
             assert subprocess.run(shown, capture_output=True, check=True).stdout == f"{WORD}\n".encode()
         options = Namespace(language="en", person="dana", all_rows=True, seconds=0.1)
         with closing(open_journal(find_journal(root) or "")) as journal:
@@ -247,29 +255,43 @@ async def _visit_all(user: User) -> None:
         await user.press("exclamation_mark")
 
 
+ONE_ROW: list[tuple[str, str, bytes]] = [
+    ("board", "zzz", b"a board"),
+    ("realtime", "x", b"x"),
+    ("realtime", "deep", b'{"schema":' + b"[" * 5000 + b"]" * 5000 + b"}"),
+    ("private", "alice/", b"x"),
+    ("collab", "bytes.md", b"\xff\xfe"),
+    ("session", "alice/1", b"[]"),
+    ("request", "alice/1/9", b"{}"),
+    ("revert", "00000000", b'{"written": 7}'),
+    ("buffer", "alice/plan", b"x"),
+    ("command", "x/1", b"[]"),
+    ("task", "x", b"{"),
+]
+"""What one row by an agent's own address, or by SQL, did to the commands of everybody: zone, path and content."""
+
+
+@pytest.mark.parametrize(
+    ("zone", "path", "content"), ONE_ROW, ids=[f"{zone} {path}" for zone, path, _ in ONE_ROW]
+)
 def test_one_row_ends_no_command_for_everybody(
-    filled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    filled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], zone: str, path: str, content: bytes
 ) -> None:
-    """What one row by an agent's own address did to the commands of all."""
     root = tmp_path / "team"
     shutil.copytree(filled, root)
     with closing(open_journal(find_journal(root) or "")) as journal:
-        for zone, path, text in (
-            ("board", "zzz", "a board"),
-            ("realtime", "x", "x"),
-            ("private", "alice/", "x"),
-        ):
-            journal.append([Write("alice", "write", zone, path, text)])  # type: ignore[arg-type]
-        journal.append([Note("alice", name, "session", "", detail={"status": []}) for name in CONTROLS])
-    assert "zzz" in run(capsys, "show", str(root), "boards")[1]
-    _, text, err = run(capsys, "report", str(root), "--format", "json")
-    assert {"zone": "realtime", "path": "x"}.items() <= {
-        name: value
-        for each in json.loads(text)["paths"]
-        if each["path"] == "x"
-        for name, value in each.items()
-    }.items()
-    assert err == ""
-    assert "x" in run(capsys, "diff", str(root), "--from", "1")[1]
-    status, _, err = run(capsys, "export", str(root), str(tmp_path / "out"))
-    assert (status, "realtime/x" in err) == (1, True)
+        last = journal.last_seq()
+        head = journal.head(cast("Zone", zone), path)
+    version, checksum = (head.version or 0) + 1 if head else 1, hashlib.sha256(content).hexdigest()
+    rest = ("ok", "", "", checksum, len(content), b"{}", content)
+    row = HostileRow(last + 1, time_ns(), "alice", "write", zone, path, version, None, *rest)
+    assert insert_into_file(root, [row]) == 1
+    said = _read_all(capsys, root, tmp_path)
+    assert f"{KEPT}.md" in said["show files"]
+    if zone == "board":
+        assert path in said["show boards"]
+    if zone in ("collab", "realtime"):
+        assert f"{zone}/{path}" in said["diff --from 1"]
+        assert f"{zone}/{path}" in said[f"export {tmp_path / 'exported'}"]
+    if zone == "collab":
+        assert str(row.seq) in said[f"fork {tmp_path / 'fork'}"]

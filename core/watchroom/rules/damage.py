@@ -17,8 +17,8 @@ from watchroom.rules.needs import URGENCY
 DamageRule: TypeAlias = Literal[
     "damage_zone", "damage_outcome", "damage_version", "damage_detail", "damage_fields", "damage_fault"
 ]
-"""Why a row cannot be read: its zone or outcome is not known; its version leaves none to follow; its detail is
-not a JSON object; a field of its detail is missing or has another form; a projection failed on it."""
+"""Why a row cannot be read: its zone or outcome is not known; its version leaves none to follow; its detail
+is not a JSON object; a field of its detail is missing or has another form; a projection failed on it."""
 
 MAX_VERSION: Final = 2**53
 """Largest version of a path: more than a journal can get to by counting."""
