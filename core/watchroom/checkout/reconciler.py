@@ -24,6 +24,7 @@ from watchroom.journal import Journal
 from watchroom.journal.edits import edits, last_revert
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, ZONES, Appended, Draft, Note, Outcome, Row, Write, Zone
 from watchroom.rules.conflicts import checkout_of
+from watchroom.rules.damage import find_damage
 from watchroom.rules.row_files import find_edit_flaw, find_row_flaw
 
 _MOST_AT_ONCE: Final = 50
@@ -266,6 +267,9 @@ class Reconciler:
         head = self._journal.head(zone, path, as_of=seq) if validation.is_unicode(path) else None
         if head is not None and was_not_laid_out(self._journal, head):
             yield from self._lay_again(head)
+            return
+        if head is not None and find_damage(head) == "damage_version":
+            # No version can follow it: `verify` names the row.
             return
         draft = self._draft(zone, path, head)
         if draft is not None and not self._is_known(draft):

@@ -223,6 +223,12 @@ def row_message(row: Row) -> str:
     return sanitize(f"{name} = {edit.value}" if edit.value is not None else name)
 
 
+def zone_name(zone: str, texts: Catalogue) -> str:
+    """Return what people call ``zone``. A zone that is not known keeps its own name, made safe."""
+    key = f"zone.{zone}"
+    return texts(key) if key in texts else sanitize(zone)
+
+
 def need_subject(need: Need, texts: Catalogue) -> str:
     """What a need is about: of a handoff, the file; of a request, what is asked."""
     if need.kind == "request":
