@@ -31,7 +31,7 @@ from watchroom.follower import Follower, Repeater
 from watchroom.journal import Journal, is_server_address, open_journal
 from watchroom.journal.errors import JournalDenied
 from watchroom.journal.snapshots import SNAPSHOT_ROWS
-from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
+from watchroom.model import HUMAN_PREFIX, PEOPLE_LOST, SYSTEM, Note, Row, Write
 from watchroom.platforms import Platform, detect_platform
 from watchroom.registry import REGISTER, Registry
 from watchroom.row_dispatcher import RowDispatcher
@@ -194,7 +194,32 @@ class Workspace(Zones):
             self._reconciler.check("config", CONFIG_PATH)
         if scan or restarted:
             self._check_documents()
+        self._check_enrolments()
         self.register(agents)
+
+    def _check_enrolments(self) -> None:
+        """Pin the row by which people closed the workspace; where the one that is pinned is gone, nobody
+        decides until a person has looked."""
+        # Closed workspaces are few: what reads state folders is loaded for those.
+        from watchroom.transparency.enrolment_pin import EnrolmentPin
+        from watchroom.transparency.state_folder import state_folder
+
+        pin = EnrolmentPin(state_folder(), self._place)
+        if pin.is_broken(self.journal):
+            self.people.mark_lost()
+            self._commits.commit(Note(SYSTEM, PEOPLE_LOST, "workspace", "people", key=f"lost {pin.text}"))
+        elif (founding := self.people.find_founding()) is not None:
+            pin.keep(founding)
+
+    @property
+    def _place(self) -> str:
+        """Where the workspace is: its folder, or the address of its database."""
+        return (find_journal(self.root) if self.journal.is_shared else None) or self.root
+
+    def pin_enrolments(self) -> None:
+        """Remember outside of the journal who closed the workspace, so that it is noticed if these rows are
+        deleted. Raise `JournalError`, OSError."""
+        self._check_enrolments()
 
     def _join_machines(self) -> None:
         """Follow the rows of other machines; the first checkout that somebody named is the host."""
@@ -402,8 +427,7 @@ class Workspace(Zones):
             # Most calls are over before one is due.
             from watchroom.transparency import Sealing
 
-            place = find_journal(self.root) if self.journal.is_shared else None
-            self._sealing = Sealing(self.journal, self._commits.commit, place or self.root, self.people)
+            self._sealing = Sealing(self.journal, self._commits.commit, self._place, self.people)
             self._sealing.sign_with(lambda: self.signing.signer)
             self.prepare_sealing(self._sealing)
         return self._sealing

@@ -22,7 +22,7 @@ def inbox(bob: Toolbox, *, everything: bool = False) -> list[str]:
 
 
 def model_of(workspace: Workspace) -> Model:
-    fold = Fold(workspace.journal.content)
+    fold = Fold(workspace.journal.content, workspace.journal.row)
     fold.apply(workspace.journal.rows(0, limit=100_000))
     return fold.model()
 

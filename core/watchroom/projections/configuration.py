@@ -8,8 +8,8 @@ from typing import ClassVar
 from watchroom.errors import ConfigInvalid, JournalDamaged
 from watchroom.model import SET_BUDGET, Row, Zone
 from watchroom.rules.config import Config, parse_recorded_config
+from watchroom.rules.effects import SIGN_SETTINGS
 from watchroom.rules.settings import (
-    SIGN_SETTINGS,
     ZONE,
     apply_settings_row,
     find_unsigned,

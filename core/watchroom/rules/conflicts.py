@@ -80,9 +80,10 @@ def is_settled_by(conflict: Row, version: Row) -> bool:
     its own agent's next one does, and a person's. On a board only a text that replaces the whole board does,
     or the very section that was refused: an entry or another section leaves the conflict as it was, and so
     does what a person writes, who may not know of it."""
+    is_own = version.actor == conflict.actor and conflict.actor != OUTSIDE
     if version.zone != "board":
-        return version.actor == conflict.actor or version.actor.startswith(HUMAN_PREFIX)
-    if version.actor != conflict.actor or version.tool == "whiteboard_append":
+        return is_own or version.actor.startswith(HUMAN_PREFIX)
+    if not is_own or version.tool == "whiteboard_append":
         return False
     section = version.detail.get("section")
     return section is None or section == conflict.detail.get("section")

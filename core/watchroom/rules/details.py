@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
-from watchroom.model import Json, Row, SessionStatus, parse_detail
+from watchroom.model import END_TASK, Json, Row, SessionStatus, parse_detail
 from watchroom.rules.requests import RequestKind
 
 CommandEnding: TypeAlias = Literal["running", "exited", "timed_out", "stopped", "interrupted", "failed"]
@@ -184,10 +184,11 @@ def request_outcome(row: Row) -> str:
     return outcome if outcome in REQUEST_OUTCOMES else ""
 
 
-def task_outcome(row: Row) -> TaskOutcome:
-    """Return how the task ended that ``row`` ends; ``done`` if the row names no known outcome."""
-    status = row.detail.get("status")
-    return status if status in TASK_OUTCOMES else "done"
+def task_end_status(row: Row) -> TaskOutcome:
+    """Return how the task ended that ``row`` ends: ``done``, ``failed`` or ``cancelled``."""
+    status = row.detail.get("status", "done")
+    # Whoever writes past the tools can end a task, and cannot say that its work is done.
+    return status if row.tool == END_TASK and status in ("done", "failed") else "cancelled"
 
 
 def task_of(row: Row) -> str:

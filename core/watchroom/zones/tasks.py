@@ -13,7 +13,7 @@ from watchroom import validation
 from watchroom.checkout.location import is_workspace
 from watchroom.errors import JournalDamaged
 from watchroom.model import END_TASK, Json, Row, Write, parse_object
-from watchroom.rules.details import TASK_OUTCOMES, get_int, get_object, get_text, task_outcome
+from watchroom.rules.details import get_int, get_object, get_text, task_end_status
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
 from watchroom.sandbox.repositories import is_git_folder
 from watchroom.sandbox.system_folders import is_system_folder
@@ -169,8 +169,8 @@ class Tasks:
         if known is None:
             known = self._read_first(head)
         if head.version != 1 and known.status == "open":
-            status = self._store.content(head)
-            known = known._replace(status=status if status in TASK_OUTCOMES else task_outcome(head))
+            end = self._store.journal.version(ZONE, head.path, 2) or head
+            known = known._replace(status=task_end_status(end))
         self._known[head.path] = known
         return known
 

@@ -7,7 +7,8 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from watchroom.model import HUMAN_PREFIX
-from watchroom.rules.settings import SIGN_SETTINGS, dump_settings
+from watchroom.rules.effects import SIGN_SETTINGS
+from watchroom.rules.settings import dump_settings
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 

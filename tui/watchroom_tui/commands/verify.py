@@ -132,13 +132,15 @@ def _forget_replaced(workspace: Workspace, args: Namespace, texts: Catalogue) ->
     """Let go of what another workspace left at this place, once somebody at the terminal says so. Raises
     `WrongUsage`."""
     found = workspace.sealing.find_replaced()
-    if found is None:
+    if found is None and not workspace.sealing.has_lost_people():
         raise WrongUsage(texts("cli.seal.nothing_replaced", root=sanitize(args.dir)))
     if not args.yes:
         if not sys.stdin.isatty():
             raise WrongUsage(texts("cli.seal.forget_unasked"))
-        time = local_time(found.checkpoint.time)
-        question = texts("cli.seal.forget_question", sealed=found.checkpoint.size, time=time)
+        question = texts("cli.seal.forget_people_question")
+        if found is not None:
+            time = local_time(found.checkpoint.time)
+            question = texts("cli.seal.forget_question", sealed=found.checkpoint.size, time=time)
         if input(f"{question} ").strip().lower() not in ("y", "yes", "是"):
             raise WrongUsage(texts("cli.seal.not_forgotten"))
     workspace.sealing.forget_replaced()

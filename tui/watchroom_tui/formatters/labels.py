@@ -10,6 +10,7 @@ from watchroom.model import (
     END_TASK,
     MACHINE,
     MESSAGE,
+    PEOPLE_LOST,
     REVERT_WORK,
     SEEN,
     SETTLING_NOTES,
@@ -85,6 +86,10 @@ _FLAWS: Final[dict[str, str]] = {
     "decision_limits": "not_theirs",
     "decision_expired": "not_theirs",
     "decision_key": "not_theirs",
+    "decision_form": "wrong_form",
+    "decision_repeated": "repeated",
+    "decision_elsewhere": "elsewhere",
+    "decision_legacy": "legacy",
 }
 """What people are told of why a decision does not count, by the rule; of any other: it differs."""
 
@@ -261,6 +266,8 @@ def need_text(need: Need, texts: Catalogue) -> str:
         return texts("need.lost_resumable", against=sanitize(need.against), resume=sanitize(need.hint))
     if need.kind in ("failed", "breaker", "budget"):
         return sanitize(need.row.message)
+    if need.row.tool == PEOPLE_LOST:
+        return texts("need.people_lost")
     if need.kind == "forged":
         why = texts(f"need.flaw.{_FLAWS.get(need.row.error, 'differs')}")
         return texts("need.forged", who=sanitize(need.row.actor), what=sanitize(need.row.tool), why=why)
@@ -327,7 +334,7 @@ def _of_a_command(row: Row, texts: Catalogue) -> Span:
 def _of_a_society(row: Row, texts: Catalogue) -> Span:
     """That a task or an agent begins, or how it ended."""
     if row.tool == END_TASK:
-        status = details.task_outcome(row)
+        status = details.task_end_status(row)
         return Span(task_status(status, texts), TASK_MARKS[status].style)
     return Span(texts("row.begun"), "ok") if row.version == 1 else Span(texts("row.ended"), "dim")
 

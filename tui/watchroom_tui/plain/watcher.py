@@ -111,7 +111,7 @@ class Watcher:
         self._act = act
         self._alerts = alerts
         self._is_stopped = False
-        self._fold = Fold(journal.content)
+        self._fold = Fold(journal.content, journal.row)
         self._news = News(texts)
         self._model = Model()
         self._untold: list[Row] = []

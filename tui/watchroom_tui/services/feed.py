@@ -49,7 +49,7 @@ class Feed:
         self._until = until
         self._show_outage = show_outage
         self._is_out = False
-        self._fold = Fold(journal.content)
+        self._fold = Fold(journal.content, journal.row)
         self._absent: frozenset[tuple[str, str, bool]] = frozenset()
         self._changes: Changes = LocalChanges()
         self._stopping = Event()
@@ -62,7 +62,7 @@ class Feed:
     def read_initial_model(self) -> tuple[Model, float]:
         """The newest rows and who is registered, read at once; and the share of the journal that is."""
         last = self._journal.last_seq() if self._until is None else self._until
-        look = Fold(self._journal.content)
+        look = Fold(self._journal.content, self._journal.row)
         rows = self._journal.rows_before(last + 1, limit=PREVIEW_ROWS)
         if rows:
             registry = read_registration(self._journal, as_of=last)
