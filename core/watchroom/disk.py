@@ -77,12 +77,20 @@ class Found(NamedTuple):
     allocated: int
 
 
+class OutsideFolder(OSError):
+    """The parts do not name something beneath a folder: one is empty, ``..``, or holds a separator or NUL."""
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(errno.EINVAL, "the path leads out of the folder", "/".join(parts))
+
+
 class Folder:
     """Reads, replaces and removes files beneath ``root``.
 
     ``scratch`` is a folder on the same file system where half-written files live until they are whole. What
     lies in the same folder of the root as it does is for this user alone. ``platform`` is the operating
-    system (default: this machine's). Every method may raise OSError.
+    system (default: this machine's). Every method may raise OSError: `OutsideFolder` for parts that do not
+    name something beneath ``root``.
     """
 
     def __init__(self, root: str, scratch: str, platform: Platform | None = None) -> None:
@@ -168,6 +176,7 @@ class Folder:
         both for one, as that of macOS does; None elsewhere, and where nothing is."""
         if not self._takes_cases_for_one():
             return None
+        _check_beneath(parts)
         for depth, part in enumerate(parts):
             above = parts[:depth]
             known = {name for name, _ in self._listed(above)}
@@ -354,6 +363,7 @@ class Folder:
     @contextlib.contextmanager
     def _place(self, parts: Parts, *, make: bool = False) -> Iterator[tuple[int, str]]:
         """Where ``parts`` is: a descriptor of its folder, and its name there."""
+        _check_beneath(parts)
         fd = self._root_fd
         try:
             for part in parts[:-1]:
@@ -365,6 +375,15 @@ class Folder:
         finally:
             if fd != self._root_fd:
                 os.close(fd)
+
+
+def _check_beneath(parts: Parts) -> None:
+    """Raise `OutsideFolder` unless each of ``parts`` names an entry of a folder; the last may be the folder
+    itself (``.``)."""
+    for number, part in enumerate(parts, start=1):
+        is_folder_itself = part == "." and number == len(parts)
+        if part in ("", "..") or "/" in part or "\0" in part or (part == "." and not is_folder_itself):
+            raise OutsideFolder(parts)
 
 
 def _step(fd: int, part: str, *, make: bool) -> int:

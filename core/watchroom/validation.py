@@ -43,26 +43,52 @@ _DEVICE_NAMES: Final = frozenset(
     {"con", "prn", "aux", "nul", "conin$", "conout$"}
     | {f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10)}
 )
-# Characters that look like a separator or a dot without being one: some fold to it under NFKC, these do not.
-_LOOK_ALIKES: Final = frozenset("∕⁄⧸⧹∖⧵╱╲⟋⟍․‥…")
+HIDDEN_CHARACTERS: Final = (
+    "\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f"
+    "\ud800-\uf8ff\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ufffe-\uffff\U000110bd\U000110cd\U00013430-\U00013438"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f\U000f0000-\U0010ffff"
+)
+"""Invisible characters, as a class of regular expressions: formats, separators, surrogates, private use.
+
+Listed, so that every version of Python and every server decides the same."""
+LOOK_ALIKES: Final = (
+    "\u2024-\u2026\u2044\u2100-\u2101\u2105-\u2106\u2215-\u2216\u2488-\u249b\u2571-\u2572\u27cb\u27cd\u29f5\u29f8-\u29f9"
+    "\u33c2\u33c7\u33d8\ufe19\ufe30\ufe52\ufe68\uff0e-\uff0f\uff3c\U0001f100"
+)
+"""Characters that look like a separator or a dot, or that NFKC turns into one: a class as above."""
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
+_HIDDEN: Final = re.compile(f"[{HIDDEN_CHARACTERS}]")
+_LOOKS_ALIKE: Final = re.compile(f"[{LOOK_ALIKES}]")
+_EDGE_SPACES: Final = " \u1680"
+"""The spaces that NFKC leaves as they are."""
 # Possessive, and begun where a part begins only, so that a text is looked through once.
 _LONG_KEY: Final = re.compile(
     rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MAX_KEY_PARTS}}}"""
 )
-_HIDDEN_CATEGORIES: Final = frozenset({"Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 @lru_cache(maxsize=4096)
 def check_agent_id(given: str) -> str:
     """``given``, if it is an agent id: 1 to 64 lower-case letters, digits, ``-`` and ``_``, beginning with a
     letter or digit, without ``_to_`` and not reserved. Raises `InvalidAgentId`."""
-    if not _AGENT_ID.fullmatch(given):
-        raise InvalidAgentId(given=_shown(given), rule="id_characters")
-    if "_to_" in given:
-        raise InvalidAgentId(given=given, rule="id_separator")
-    if given in RESERVED_IDS or given in _DEVICE_NAMES:
-        raise InvalidAgentId(given=given, rule="reserved")
+    flaw = find_agent_flaw(given)
+    if flaw is not None:
+        raise InvalidAgentId(given=_shown(given), rule=flaw)
     return given
+
+
+def find_agent_flaw(given: str) -> str | None:
+    """Return the rule of agent ids that ``given`` breaks, None if it is an agent id."""
+    if not _AGENT_ID.fullmatch(given):
+        return "id_characters"
+    if "_to_" in given:
+        return "id_separator"
+    return "reserved" if given in RESERVED_IDS or given in _DEVICE_NAMES else None
+
+
+def is_session_id(given: str) -> bool:
+    """Whether ``given`` can be a session's id, or a task's."""
+    return _SESSION_ID.fullmatch(given) is not None
 
 
 def check_session_id(given: str) -> str:
@@ -140,9 +166,30 @@ def check_path(given: str) -> str:
 
 
 def _broken_rule(path: str) -> str | None:
-    broken = _broken_character_rule(path)
-    if broken:
-        return broken
+    """The rule that a new path breaks, None if it breaks none."""
+    if path.count("/") >= MAX_PATH_PARTS:
+        return "path_depth"
+    # New versions of Unicode assign more characters: a path that is a row already is not judged by this.
+    if any(unicodedata.category(character) == "Cn" for character in path):
+        return "hidden_character"
+    return find_path_flaw(path)
+
+
+def find_path_flaw(path: str) -> str | None:
+    """Return the rule that ``path``, the path of a row, breaks; None if it may become a file's.
+
+    Depth is not limited: earlier releases allowed any. `path_flaw` in PostgreSQL decides the same.
+    """
+    if not path:
+        return "empty"
+    if _CONTROL.search(path):
+        return "control_character"
+    if _HIDDEN.search(path):
+        return "hidden_character"
+    if _LOOKS_ALIKE.search(path):
+        return "look_alike"
+    if not unicodedata.is_normalized("NFC", path):
+        return "not_nfc"
     if path.startswith("/"):
         return "absolute"
     if "\\" in path:
@@ -153,32 +200,7 @@ def _broken_rule(path: str) -> str | None:
         return "colon"
     if len(path.encode()) > MAX_PATH_BYTES:
         return "path_length"
-    parts = path.split("/")
-    if len(parts) > MAX_PATH_PARTS:
-        return "path_depth"
-    for part in parts:
-        broken = _broken_part_rule(part)
-        if broken:
-            return broken
-    return None
-
-
-def _broken_character_rule(path: str) -> str | None:
-    if not path:
-        return "empty"
-    for character in path:
-        category = unicodedata.category(character)
-        if category == "Cc":
-            return "control_character"
-        if category in _HIDDEN_CATEGORIES:
-            return "hidden_character"
-        if not character.isascii() and (
-            character in _LOOK_ALIKES or set(unicodedata.normalize("NFKC", character)) & set("./\\")
-        ):
-            return "look_alike"
-    if not unicodedata.is_normalized("NFC", path):
-        return "not_nfc"
-    return None
+    return next((flaw for part in path.split("/") if (flaw := _broken_part_rule(part))), None)
 
 
 def _broken_part_rule(part: str) -> str | None:
@@ -187,8 +209,8 @@ def _broken_part_rule(part: str) -> str | None:
     if part in (".", ".."):
         return "dot_part"
     # Windows takes "COM¹" and "con .txt" for the devices as well.
-    stem = unicodedata.normalize("NFKC", part).casefold().split(".")[0].rstrip()
-    if part.casefold() in RESERVED_PARTS or stem in _DEVICE_NAMES:
+    folded = unicodedata.normalize("NFKC", part).casefold()
+    if folded in RESERVED_PARTS or folded.split(".")[0].rstrip(_EDGE_SPACES) in _DEVICE_NAMES:
         return "reserved"
     if part != part.strip() or part.endswith("."):
         return "part_edges"
@@ -201,9 +223,15 @@ def check_handoff_name(given: str) -> str:
     """``given``, if it is a safe relative path that cannot be taken for a handoff's metadata file. Raises
     `InvalidPath`."""
     path = check_path(given)
-    if any(part.casefold().endswith(META_SUFFIX) for part in path.split("/")):
+    if is_metadata_name(path):
         raise InvalidPath(given=_shown(given), rule="meta_suffix")
     return path
+
+
+def is_metadata_name(path: str) -> bool:
+    """Whether a part of ``path`` is named as the metadata file of a handoff."""
+    folded = unicodedata.normalize("NFKC", path).casefold()
+    return any(part.endswith(META_SUFFIX) for part in folded.split("/"))
 
 
 def encode_text(given: str) -> bytes:

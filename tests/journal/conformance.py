@@ -36,7 +36,7 @@ from watchroom.validation import sha256
 PATIENCE: Final = 20.0
 ACTORS: Final = ("alice", "bob", "human:eve", "outside")
 TOOLS: Final = ("collab_write", "collab_read")
-CHOSEN_ZONES: Final[tuple[Zone, ...]] = ("collab", "private")
+CHOSEN_ZONES: Final[tuple[Zone, ...]] = ("collab", "settings")
 PATHS: Final = ("a", "a/b", "a/b/c", "ab", "a b", "计划.md", "é", "z/y")
 PREFIXES: Final = ("", "a", "a/", "a/b", "计", "none")
 LARGE: Final = tuple(letter * (INLINE_BYTES + 1) for letter in "xy文")
@@ -563,7 +563,7 @@ class Conformance:
             version("bob"),
             version("alice"),
             version("bob"),
-            version("alice", "A", "private"),
+            version("alice", "A", "settings"),
             *[Note("alice", "t", "collab", "a")] * 3,
             *[Note("alice", "t", "collab", "a", "denied", "refused")] * 3,
             *[Note("human:dana", "dismiss_conflict", "collab", "a")] * 3,
@@ -571,15 +571,15 @@ class Conformance:
         rows = [each.row for each in journal.append(made)]
         seqs = [row.seq for row in rows]
         before, last = seqs[0] - 1, seqs[-1]
-        private = ("private", "A", 1, 1, seqs[3], (("alice", 1),))
+        settings = ("settings", "A", 1, 1, seqs[3], (("alice", 1),))
         assert journal.changed_paths(before, last) == [
             ("collab", "a", 1, 3, seqs[2], (("bob", 2), ("alice", 1))),
-            private,
+            settings,
         ]
-        assert journal.changed_paths(seqs[0], seqs[2], zones=["private", "collab"]) == [
+        assert journal.changed_paths(seqs[0], seqs[2], zones=["settings", "collab"]) == [
             ("collab", "a", 2, 3, seqs[2], (("alice", 1), ("bob", 1)))
         ]
-        assert journal.changed_paths(before, last, zones=["private"]) == [private]
+        assert journal.changed_paths(before, last, zones=["settings"]) == [settings]
         assert journal.changed_paths(seqs[3], last) == journal.changed_paths(before, last, zones=[]) == []
 
         def versions(after: int, until: int | None, limit: int) -> list[int | None]:

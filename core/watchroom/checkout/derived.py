@@ -31,6 +31,7 @@ from watchroom.errors import JournalDamaged
 from watchroom.journal import Journal
 from watchroom.model import Row, Zone
 from watchroom.platforms import Platform
+from watchroom.rules.row_files import find_row_flaw
 
 _CHUNK: Final = 1000
 """Rows that are read at a time."""
@@ -45,7 +46,8 @@ _log = logging.getLogger("watchroom")
 
 def has_derived(row: Row) -> bool:
     """Whether files are derived from ``row``."""
-    return row.version is not None and (row.zone in VERSIONED or row.zone == "handoff")
+    is_derived = row.version is not None and (row.zone in VERSIONED or row.zone == "handoff")
+    return is_derived and find_row_flaw(row) is None
 
 
 class DerivedFiles:
@@ -159,7 +161,10 @@ class DerivedFiles:
                     until=last.version,
                     limit=len(versions),
                 )
-                return {row.seq: verify_content(row, content) for row, content in found}
+                known = {row.seq: verify_content(row, content) for row, content in found}
+                if all(row.seq in known for row in versions):
+                    return known
+        # Rows written past the tools can have any version: these are no range.
         return {row.seq: verified_content(self._journal, row) for row in versions}
 
     def _write_version(self, row: Row, content: bytes | None) -> None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from watchroom.disk import Parts
 from watchroom.model import ZONES, Row, Zone
 from watchroom.rules.handoffs import split_handoff
+from watchroom.rules.row_files import CONFIG_PATH as CONFIG_PATH
 from watchroom.validation import GLOBAL_BOARD, META_SUFFIX, is_board_name
 
 CONTROL: Final = ".watchroom"
@@ -17,7 +18,6 @@ JOURNAL_NAME: Final = "journal.db"
 URL_NAME: Final = "journal.url"
 """The file that names the database with the rows, where they are not in the folder."""
 QUARANTINE: Final = "quarantine"
-CONFIG_PATH: Final = "config.toml"
 ROOTS: Final[Mapping[Zone, Parts]] = {zone: spec.folder for zone, spec in ZONES.items() if spec.folder}
 """The folder of each zone that has files."""
 

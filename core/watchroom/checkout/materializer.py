@@ -39,6 +39,7 @@ from watchroom.journal.edits import edits, last_revert, reverted_edit
 from watchroom.model import REVERT, SYSTEM, Appended, Draft, Json, Note, Row, Write, Zone
 from watchroom.platforms import Platform
 from watchroom.rules.conflicts import checkout_of
+from watchroom.rules.row_files import find_edit_flaw, find_row_flaw
 
 LAY_OUT_TOOL: Final = "lay_out"
 _CHUNK: Final = 1000
@@ -209,10 +210,13 @@ class Materializer:
         """Put the current version of ``path`` in ``zone`` back as the journal has it, with all that belongs
         to it, within `settled`.
 
-        A content that is broken in the journal replaces no file. ``current`` False leaves the file itself as
-        it is, and lays out only what belongs to it. Raises OSError, `WorkspaceLocked`.
+        A content that is broken in the journal replaces no file, and a row that breaks its zone's rules
+        touches none. ``current`` False leaves the file itself as it is, and writes only what belongs to it.
+        Raises OSError, `WorkspaceLocked`.
         """
         head = self._journal.head(zone, path)
+        if (find_edit_flaw(zone, path) if head is None else find_row_flaw(head)) is not None:
+            return
         if current:
             data = None if head is None or head.deleted else verified_content(self._journal, head)
             if head is None or head.deleted:
@@ -267,9 +271,12 @@ class Materializer:
             self._pending.pop(seq, None)
 
     def _materialize(self, rows: Sequence[Row]) -> None:
-        """Put the newest version of each path that ``rows`` changed in its place."""
+        """Put the newest version of each path that ``rows`` changed in its place.
+
+        Rows that break the rules of their zone are left out: `verify` names them.
+        """
         failed: list[tuple[Row, OSError]] = []
-        for change in self._changes(rows):
+        for change in self._changes(_valid(rows)):
             if not self._host.made_edit(change.row):
                 try:
                     self._replace(change)
@@ -284,6 +291,8 @@ class Materializer:
             edit = reverted_edit(self._journal, revert)
             if edit is None or not self._host.made_edit(edit) or checkout_of(revert) == self._host.id:
                 continue
+            if not has_files(edit.zone) or find_edit_flaw(edit.zone, edit.path) is not None:
+                continue
             head = self._journal.head(edit.zone, edit.path)
             try:
                 data = self.current(edit.zone, edit.path)
@@ -291,7 +300,7 @@ class Materializer:
                     continue
                 if head is None:
                     self.folder.remove(place(edit.zone, edit.path))
-                else:
+                elif find_row_flaw(head) is None:
                     # Somebody may edit it again this very moment.
                     self._replace(_Change(head, {edit.sha256, head.sha256}, head.version or 0))
             except OSError as error:
@@ -381,6 +390,18 @@ class Materializer:
             )
         if notes:
             self._append(notes)
+
+
+def _valid(rows: Iterable[Row]) -> list[Row]:
+    """Those of ``rows`` that may become files."""
+    valid = []
+    for row in rows:
+        flaw = find_row_flaw(row)
+        if flaw is None:
+            valid.append(row)
+        else:
+            _log.warning("row %d makes no file: it breaks the rule %s", row.seq, flaw)
+    return valid
 
 
 def was_not_laid_out(journal: Journal, row: Row) -> bool:

@@ -24,6 +24,8 @@ from watchroom.journal import Journal
 from watchroom.journal.edits import edits, last_revert
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, ZONES, Appended, Draft, Note, Outcome, Row, Write, Zone
 from watchroom.rules.conflicts import checkout_of
+from watchroom.rules.damage import find_damage
+from watchroom.rules.row_files import find_edit_flaw, find_row_flaw
 
 _MOST_AT_ONCE: Final = 50
 """So many paths are compared before everyone else gets a turn."""
@@ -98,8 +100,9 @@ class Reconciler:
         return found
 
     def check(self, zone: Zone, path: str) -> Row | None:
-        """Compare ``path`` in ``zone``; returns the row of an edit, if there is a new one."""
-        if not self._differs_now(zone, path):
+        """Compare ``path`` in ``zone``; returns the row of an edit, if there is a new one. None for a path
+        that breaks the rules of its zone: it has no file."""
+        if find_edit_flaw(zone, path) is not None or not self._differs_now(zone, path):
             return None
         with self._checkout.settled() as seq:
             return next(iter(self._record(zone, path, seq)), None)
@@ -108,6 +111,8 @@ class Reconciler:
         """The edit that stands on disk in place of the journal's version of ``path`` in ``zone``, recorded if
         it was not yet; None if the file is as the journal says. Raises `NotText`, `TooLarge` where what
         stands there is no text, `DiskFailed` where it cannot be read."""
+        if find_edit_flaw(zone, path) is not None:
+            return None
         try:
             while self._differs_now(zone, path):
                 self.check(zone, path)
@@ -134,6 +139,8 @@ class Reconciler:
         the journal knew: so nothing goes that was not seen. `NoOutsideEdit`, `NotText`, `TooLarge`.
         """
         named = None if number is None else self._journal.row(number)
+        if find_edit_flaw(zone, path) is not None:
+            raise NoOutsideEdit(path=path)
         with self._checkout.settled() as seq:
             if named is None or self._host.made_edit(named):
                 new = list(self._record(zone, path, seq))
@@ -201,7 +208,8 @@ class Reconciler:
 
     def _suspects_in(self, zone: Zone) -> Iterator[tuple[Zone, str]]:
         """What is gone comes first: where a folder took a file's place, the file has to go before."""
-        heads = {head.path: head for head in self._journal.heads(zone)}
+        # A row that breaks its zone's rules has no file that could differ.
+        heads = {head.path: head for head in self._journal.heads(zone) if find_row_flaw(head) is None}
         strange = []
         for entry in self._checkout.folder.walk(ROOTS[zone]):
             found = path_at(entry.parts)
@@ -259,6 +267,9 @@ class Reconciler:
         head = self._journal.head(zone, path, as_of=seq) if validation.is_unicode(path) else None
         if head is not None and was_not_laid_out(self._journal, head):
             yield from self._lay_again(head)
+            return
+        if head is not None and find_damage(head) == "damage_version":
+            # No version can follow it: `verify` names the row.
             return
         draft = self._draft(zone, path, head)
         if draft is not None and not self._is_known(draft):

@@ -29,6 +29,7 @@ from watchroom.git.stream import (
 )
 from watchroom.journal import Journal
 from watchroom.model import Row
+from watchroom.rules.row_files import find_row_flaw
 from watchroom.rules.task_versions import blob_of, is_executable, is_text
 from watchroom.sandbox.errors import TaskNotFound
 from watchroom.validation import escape_unstorable
@@ -192,7 +193,7 @@ class _Branch:
 
     def _change(self, path: str, row: Row) -> FileChange | None:
         """What ``row`` changes in the tree, None if nothing."""
-        if not is_safe_path(path):
+        if find_row_flaw(row) is not None or not is_safe_path(path):
             self._leave_out(row, "unsafe_path")
             return None
         if row.deleted:

@@ -32,6 +32,7 @@ from watchroom.git.stream import (
 )
 from watchroom.journal import Journal
 from watchroom.model import REVERT_WORK, Row
+from watchroom.rules.row_files import find_row_flaw
 from watchroom.rules.task_versions import is_executable, is_text
 
 Grouping: TypeAlias = Literal["version", "session"]
@@ -192,7 +193,7 @@ class _Export:
                 if row.seq in opened:
                     begun.add(session)
                 path = _tree_path(row)
-                if session in begun and row.version is not None and path is not None and is_safe_path(path):
+                if session in begun and row.version is not None and path is not None and _is_safe(row, path):
                     self._groups.restore(session, path, row)
 
     def _take(self, row: Row) -> None:
@@ -202,7 +203,7 @@ class _Export:
         path = _tree_path(row)
         if path is None or (row.version is None and (row.outcome != "conflict" or row.sha256 is None)):
             return
-        if not is_safe_path(path):
+        if not _is_safe(row, path):
             self._leave_out(row, "unsafe_path")
         elif row.version is None:
             self._refuse(row, path)
@@ -323,6 +324,11 @@ def read_chunks(journal: Journal, after: int, until: int) -> Iterator[list[Row]]
     while rows := journal.rows(after, until=until, limit=_CHUNK):
         yield rows
         after = rows[-1].seq
+
+
+def _is_safe(row: Row, path: str) -> bool:
+    """Whether ``row`` may be the file at ``path`` in a tree."""
+    return find_row_flaw(row) is None and is_safe_path(path)
 
 
 def _tree_path(row: Row) -> str | None:

@@ -133,6 +133,8 @@ class Journal(Protocol):
         in a zone that is on disk first (`ZoneSpec`). A draft with a key that its actor used before makes
         no row, and gives the earlier one. Raises `JournalError`, `WorkspaceLocked`: then no draft became a
         row; and where they are to become rows ``all_or_nothing``, `HeadsMoved` if a `Write` would be refused.
+        Raises `InvalidPath` if a `Write` names a path that breaks the rules of its zone
+        (`watchroom.rules.row_files`).
 
             ((row, head),) = journal.append([Write("alice", "collab_write", "collab", "plan.md", "x")])
         """

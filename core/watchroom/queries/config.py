@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 
 from watchroom.checkout.layout import CONFIG_PATH
-from watchroom.errors import ConfigInvalid
+from watchroom.errors import ConfigInvalid, JournalDamaged
 from watchroom.journal import Journal
 from watchroom.model import Row
-from watchroom.rules.config import Config, parse_config
+from watchroom.rules.config import Config, parse_recorded_config
 from watchroom.rules.settings import PATH, ZONE, apply_settings_row, with_settings
 from watchroom.zones.people import PeopleReader
 
@@ -20,12 +20,10 @@ def read_config(journal: Journal, *, as_of: int) -> Config:
 
 
 def _read_written(journal: Journal, as_of: int) -> Config:
-    version = journal.head("config", CONFIG_PATH, as_of=as_of)
-    while version is not None:
-        try:
-            return parse_config(journal.content(version.seq) or "")
-        except ConfigInvalid:
-            version = journal.version("config", CONFIG_PATH, (version.version or 0) - 1)
+    for version in reversed(journal.history("config", CONFIG_PATH)):
+        if version.seq <= as_of:
+            with suppress(ConfigInvalid, JournalDamaged):
+                return parse_recorded_config(version, journal.content(version.seq))
     return Config()
 
 
@@ -36,7 +34,7 @@ def _read_settings(journal: Journal, as_of: int) -> Config | None:
     for row in journal.history(ZONE, PATH):
         if row.seq <= as_of and not people.find_flaw(row):
             # A damaged version does not count either.
-            with suppress(ConfigInvalid):
+            with suppress(ConfigInvalid, JournalDamaged):
                 settings = apply_settings_row(settings, row, journal.content(row.seq))
     return settings
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from watchroom.errors import JournalDamaged
 from watchroom.journal import ChangedPath, Journal, RowFilter
 from watchroom.journal.topics import SETTLED
 from watchroom.model import Outcome, Row
@@ -49,10 +50,11 @@ class Decision(NamedTuple):
 
 
 class RevertReport(NamedTuple):
-    """That the person of ``row`` took back what agents had done: what is in ``record``."""
+    """That the person of ``row`` took back what agents had done: what is in ``record``, None if the record
+    cannot be read."""
 
     row: Row
-    record: RevertRecord
+    record: RevertRecord | None
 
 
 class Report(NamedTuple):
@@ -186,7 +188,14 @@ def _read_decisions(
 def _read_reverts(journal: Journal, changed: Iterable[ChangedPath]) -> tuple[RevertReport, ...]:
     begun = sorted((each for each in changed if each.zone == "revert" and each.first == 1), key=_newest_first)
     rows = [journal.version("revert", each.path, 1) for each in begun[:MOST_ROWS]]
-    return tuple(RevertReport(row, read_record(journal, row.path)) for row in rows if row is not None)
+    return tuple(RevertReport(row, _find_record(journal, row)) for row in rows if row is not None)
+
+
+def _find_record(journal: Journal, row: Row) -> RevertRecord | None:
+    try:
+        return read_record(journal, row.path)
+    except JournalDamaged:
+        return None
 
 
 def _newest_first(changed: ChangedPath) -> int:

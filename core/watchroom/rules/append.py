@@ -25,6 +25,7 @@ from watchroom.model import (
     Write,
     Zone,
 )
+from watchroom.rules.row_files import check_draft
 
 KEY: Final = "idempotency_key"
 """The name of a draft's key in its row's detail."""
@@ -102,8 +103,11 @@ def append(
 
     ``heads`` answers for the journal as it is before; ``last`` is its newest row's number, and ``time`` that
     of the rows (nanoseconds since the epoch). Rows that are new have a number above ``last``; a draft whose
-    key was used before gives the earlier row.
+    key was used before gives the earlier row. Raises `InvalidPath` if a draft would make a version at a path
+    that breaks the rules of its zone: then there is no row.
     """
+    for draft in drafts:
+        check_draft(draft)
     batch = _Batch(heads, last, time)
     appended = [batch.add(draft) for draft in drafts]
     if all_or_nothing:

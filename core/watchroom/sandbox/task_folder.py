@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from watchroom import validation
-from watchroom.disk import MAX_DEPTH, FileStamp, Folder, Found, Inspected, Parts
+from watchroom.disk import MAX_DEPTH, FileStamp, Folder, Found, Inspected, OutsideFolder, Parts
 from watchroom.errors import NotFound, NotText
 from watchroom.files import NotAFile
 from watchroom.model import MAX_TEXT_BYTES
@@ -238,6 +238,9 @@ class TaskFolder:
     def _access_errors(self, path: str) -> Iterator[None]:
         try:
             yield
+        except OutsideFolder as error:
+            given = validation.escape_unstorable(path, 120)
+            raise PathTraversalBlocked(given=given, rule="dot_part") from error
         except PermissionError as error:
             raise FolderDenied(
                 path=validation.escape_unstorable(path, 200), reason=error.strerror or ""

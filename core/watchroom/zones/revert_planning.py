@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
+from watchroom.errors import JournalDamaged
 from watchroom.journal import Journal, RowFilter
-from watchroom.model import REVERT_WORK, Json, Row, Zone
+from watchroom.model import REVERT_WORK, ZONES, Json, Row, Zone, parse_object
+from watchroom.rules.details import get_int, get_list, get_object
 from watchroom.rules.members import is_spawn
 from watchroom.rules.reverts import (
     NOT_KEPT,
@@ -22,6 +24,7 @@ from watchroom.rules.reverts import (
     first_needed,
     plan_path,
 )
+from watchroom.rules.row_files import find_row_flaw
 from watchroom.rules.task_versions import blob_of, is_executable, is_text
 from watchroom.zones.revert_errors import RevertNotFound, RevertTooLarge
 from watchroom.zones.tasks import Tasks
@@ -38,6 +41,7 @@ MOST_VERSIONS: Final = 20_000
 """Of a path, since the first selected one."""
 TOO_MANY: Final = "too_many_versions"
 TASK_ELSEWHERE: Final = "task_elsewhere"
+INVALID_PATH: Final = "invalid_path"
 """Why a path cannot be reverted: its task has ended, or its folder is on another machine."""
 _ENTRY_TOOL: Final = "whiteboard_append"
 _PAGE: Final = 1000
@@ -132,12 +136,13 @@ class RevertPlanner:
                 # Both are paused, even where nothing of their work is there yet.
                 agents.update(dict.fromkeys((row.actor, row.path)))
                 continue
-            if row.zone in of_parts and (row.zone, row.path) not in left_out:
+            is_item = row.zone in of_parts and find_row_flaw(row) is None
+            if is_item and (row.zone, row.path) not in left_out:
                 agents.setdefault(row.actor)
                 rows.append(row)
                 if len(rows) > MOST_ITEM_ROWS:
                     raise RevertTooLarge(most=MOST_ITEM_ROWS)
-            elif row.zone in LISTED_ZONES:
+            elif row.zone in LISTED_ZONES or (row.zone in of_parts and not is_item):
                 others[row.zone] += 1
             if row.zone not in TEXT_ZONES or row.version is None or (row.zone, row.path) in left_out:
                 continue
@@ -177,6 +182,10 @@ class RevertPlanner:
         head = self._journal.head(zone, path)
         if head is None or head.version is None:
             raise RuntimeError("a path with versions has no head")
+        if find_row_flaw(head) is not None:
+            return PlannedPath(
+                zone, path, PathPlan("cannot", reason=INVALID_PATH), head, None, min(selected) - 1
+            )
         first, versions = min(selected), list[PathVersion]()
         while not versions or first_needed(selected, versions) < first:
             first = min([first, *([first_needed(selected, versions)] if versions else ())])
@@ -227,20 +236,37 @@ class RevertRecord(NamedTuple):
 
 
 def read_record(journal: Journal, revert: str) -> RevertRecord:
-    """What the revert with the id ``revert`` did, by ``journal``. Raises `RevertNotFound`, `JournalError`."""
+    """Return what the revert with the id ``revert`` did, by ``journal``. Raise `RevertNotFound`;
+    `JournalDamaged` if its record cannot be read; `JournalError`."""
     head = journal.head(ZONE, revert)
     if head is None:
         raise RevertNotFound(revert=revert)
-    told = json.loads(journal.content(head.seq) or "{}")
+    fields = parse_object(journal.content(head.seq) or "") or {}
+    until, counts = get_int(fields, "until"), get_object(fields, "not_reverted")
+    not_reverted = {zone: count for zone in counts if (count := get_int(counts, zone)) is not None}
+    agents = tuple(name for name in get_list(fields, "agents") if isinstance(name, str))
+    if until is None or len(not_reverted) != len(counts) or len(agents) != len(get_list(fields, "agents")):
+        raise JournalDamaged
     return RevertRecord(
-        tuple((zone, path, version) for zone, path, version in told["written"]),
-        tuple((zone, path) for zone, path in told["conflicts"]),
-        tuple((zone, path, reason) for zone, path, reason in told["could_not"]),
-        told["not_reverted"],
-        tuple(told["agents"]),
-        told["until"],
-        tuple((zone, path) for zone, path in told.get("items", ())),
+        tuple((zone, path, version) for zone, path, version in _entries(fields, "written", int)),
+        tuple((zone, path) for zone, path in _entries(fields, "conflicts")),
+        tuple((zone, path, reason) for zone, path, reason in _entries(fields, "could_not", str)),
+        not_reverted,
+        agents,
+        until,
+        tuple((zone, path) for zone, path in _entries(fields, "items")),
     )
+
+
+def _entries(fields: Mapping[str, Json], name: str, *more: type) -> Iterator[list[Any]]:
+    """Return the arrays in the array ``name`` of ``fields``: a zone, a path, and values of the types
+    ``more``. Raise `JournalDamaged` if one is anything else."""
+    for entry in get_list(fields, name):
+        if not isinstance(entry, list) or [type(value) for value in entry] != [str, str, *more]:
+            raise JournalDamaged
+        if entry[0] not in ZONES:
+            raise JournalDamaged
+        yield entry
 
 
 def _decided(planned: PlannedPath) -> PlannedPath:

@@ -16,6 +16,7 @@ from watchroom.checkout.edits import EDIT_TOOL
 from watchroom.disk import FileStamp, Inspected, Parts
 from watchroom.errors import NotText, TooLarge
 from watchroom.model import OUTSIDE, REVERT_WORK, Json, Note, Row, Write, timestamp
+from watchroom.rules.row_files import find_row_flaw
 from watchroom.rules.task_versions import (
     EXECUTABLE,
     EXECUTABLE_BEFORE,
@@ -190,8 +191,10 @@ class TaskRecorder:
         was before that: other contents are an edit, and stay. Raises `FolderDenied`, `NotText`."""
         with self._store.journal.exclusive(self.lock_key):
             head = self._store.journal.head(ZONE, self.path(parts))
+            if head is None or find_row_flaw(head) is not None:
+                return
             content = self._content(_Suspect(self.path(parts), parts, self.folder.stamp(parts), head))
-            if head is not None and not _is_current(head, content) and self._is_awaited(head, content):
+            if not _is_current(head, content) and self._is_awaited(head, content):
                 self._materialize(head, parts)
 
     def _is_awaited(self, head: Row, content: _Content | None) -> bool:
@@ -240,7 +243,7 @@ class TaskRecorder:
         gone = [
             _Suspect(path, tuple(path.split("/")[1:]), None, head)
             for path, head in heads.items()
-            if not head.deleted and not path.startswith(hidden)
+            if not head.deleted and not path.startswith(hidden) and find_row_flaw(head) is None
         ]
         waiting = [each for each in there.values() if not self._is_known(each)]
         # What was just looked into comes last, so that each call goes on where there was no time.

@@ -7,13 +7,13 @@ import os
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final, Literal, NamedTuple, TypeAlias, cast
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom import validation
 from watchroom.checkout.location import is_workspace
 from watchroom.errors import JournalDamaged
-from watchroom.model import END_TASK, Json, Row, Write
-from watchroom.rules.details import task_end_status
+from watchroom.model import END_TASK, Json, Row, Write, parse_object
+from watchroom.rules.details import get_int, get_object, get_text, task_end_status
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
 from watchroom.sandbox.repositories import is_git_folder
 from watchroom.sandbox.system_folders import is_system_folder
@@ -173,7 +173,7 @@ class Tasks:
         if head.version != 1 and known.status == "open":
             end = self._store.journal.version(ZONE, head.path, 2) or head
             status = task_end_status(end) if self._people.counts(end) else "cancelled"
-            known = known._replace(status=cast("TaskStatus", status))
+            known = known._replace(status=status)
         self._known[head.path] = known
         return known
 
@@ -181,18 +181,22 @@ class Tasks:
         first = head if head.version == 1 else self._store.journal.version(ZONE, head.path, 1)
         if first is None:
             raise TaskNotFound(task=head.path)
-        content = json.loads(self._store.content(first))
+        content = parse_object(self._store.content(first))
+        if content is None or not isinstance(content.get("requirement"), str):
+            raise JournalDamaged
+        limits = get_object(content, "limits")
+        known = {name: most for name in TaskLimits._fields if (most := get_int(limits, name)) is not None}
         return Task(
             first.path,
-            content["requirement"],
-            content["workspacePath"],
+            get_text(content, "requirement"),
+            get_text(content, "workspacePath"),
             first.actor,
             first.time,
             "open",
-            TaskLimits(**content.get("limits", {})),
-            content.get("model", ""),
-            content.get("checkout", ""),
-            content.get("machine", ""),
+            TaskLimits(**known),
+            get_text(content, "model"),
+            get_text(content, "checkout"),
+            get_text(content, "machine"),
         )
 
     def _check_folder_free(self, folder: str) -> None:

@@ -17,6 +17,7 @@ from watchroom.workspace import Workspace
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.person import act_as_person, name_of_this_person
 from watchroom_tui.commands.time_argument import moment
+from watchroom_tui.formatters import labels
 from watchroom_tui.sanitize import sanitize, sanitize_lines
 from watchroom_tui.services.person_calls import PersonCall
 from watchroom_tui.usage import WrongUsage
@@ -128,7 +129,7 @@ def _print_plan(plan: RevertPlan, args: Namespace, texts: Catalogue) -> None:
 
 def _line(kind: str, zone: str, path: str, reason: str, texts: Catalogue) -> str:
     told = texts(f"revert.reason.{reason}") if reason else ""
-    place = sanitize(f"{texts(f'zone.{zone}')} {path}")
+    place = sanitize(f"{labels.zone_name(zone, texts)} {path}")
     return "\t".join(part for part in (texts(f"revert.kind.{kind}"), place, told) if part)
 
 
@@ -164,5 +165,7 @@ def _item_as_json(planned: PlannedItem, *, with_texts: bool) -> dict[str, Json]:
 
 def _list_not_reverted(counts: Mapping[str, int], texts: Catalogue) -> Iterator[str]:
     if counts:
-        listed = ", ".join(f"{count} × {texts(f'zone.{zone}')}" for zone, count in sorted(counts.items()))
+        listed = ", ".join(
+            f"{count} × {labels.zone_name(zone, texts)}" for zone, count in sorted(counts.items())
+        )
         yield texts("revert.not_reverted", listed=listed)

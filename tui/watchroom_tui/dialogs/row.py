@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from watchroom.model import Row
 from watchroom.queries.commands import parse_end
-from watchroom.queries.rows import read_content
+from watchroom.queries.rows import find_content
 
 from watchroom_tui.dialogs.base import Dialog
 from watchroom_tui.formatters import labels
@@ -49,7 +49,7 @@ class RowDialog(Dialog):
     @work(exclusive=True)
     async def load(self) -> None:
         app, row = self.dashboard, self._row
-        content = await asyncio.to_thread(read_content, app.journal, row)
+        content = await asyncio.to_thread(find_content, app.journal, row)
         self.query_one("#row").set_class(content is None, "-alone")
         if content is None:
             return
@@ -71,7 +71,7 @@ class RowDialog(Dialog):
             "actor": row.actor,
             "message": row.message,
             "tool": f"{labels.tool_label(row, texts)} · {row.tool}",
-            "path": f"{texts(f'zone.{row.zone}')} · {row.path}",
+            "path": f"{labels.zone_name(row.zone, texts)} · {row.path}",
             "version": _versions(row),
             "outcome": f"{outcome} · {row.error}" if row.error else outcome,
             "size": f"{size(row.size)} · sha-256 {row.sha256}" if row.size is not None else "",

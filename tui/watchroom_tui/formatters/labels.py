@@ -60,6 +60,7 @@ ENDED_MARK: Final = Span("–", "dim")
 """Before an agent that works no more."""
 NEED_MARKS: Final[dict[str, Span]] = {
     "forged": Span("✗", "error"),
+    "unreadable": Span("?", "error"),
     "conflict": Span("⚔", "error"),
     "request": Span("◐", "accent"),
     "lost": Span("◌", "error"),
@@ -227,6 +228,12 @@ def row_message(row: Row) -> str:
     return sanitize(f"{name} = {edit.value}" if edit.value is not None else name)
 
 
+def zone_name(zone: str, texts: Catalogue) -> str:
+    """Return what people call ``zone``. A zone that is not known keeps its own name, made safe."""
+    key = f"zone.{zone}"
+    return texts(key) if key in texts else sanitize(zone)
+
+
 def need_subject(need: Need, texts: Catalogue) -> str:
     """What a need is about: of a handoff, the file; of a request, what is asked."""
     if need.kind == "request":
@@ -267,11 +274,12 @@ def need_text(need: Need, texts: Catalogue) -> str:
         return texts("need.lost", against=sanitize(need.against)) + omitted_text(need, texts)
     if need.kind in ("failed", "breaker", "budget"):
         return sanitize(need.row.message)
-    if need.row.tool == PEOPLE_LOST:
-        return texts("need.people_lost")
     if need.kind == "forged":
-        why = texts(f"need.flaw.{_FLAWS.get(need.row.error, 'differs')}")
-        return texts("need.forged", who=sanitize(need.row.actor), what=sanitize(need.row.tool), why=why)
+        return _forged_text(need.row, texts)
+    if need.kind == "unreadable":
+        why = texts(f"need.damage.{need.row.error}")
+        key = "need.unreadable" if need.times > 1 else "need.unreadable_one"
+        return texts(key, count=need.times, row=need.row.seq, why=why)
     who = sanitize(need.row.actor)
     if need.kind == "conflict" and need.row.tool == REVERT_WORK:
         return texts("need.conflict_of_revert", message=sanitize(need.row.message))
@@ -282,6 +290,13 @@ def need_text(need: Need, texts: Catalogue) -> str:
     text = texts(f"need.{need.kind}", who=who, against=sanitize(need.against), count=need.times)
     text = with_machine(text, need, texts)
     return f"{text} ×{need.times}" if need.times > 1 and need.kind not in ("denied", "expired") else text
+
+
+def _forged_text(row: Row, texts: Catalogue) -> str:
+    if row.tool == PEOPLE_LOST:
+        return texts("need.people_lost")
+    why = texts(f"need.flaw.{_FLAWS.get(row.error, 'differs')}")
+    return texts("need.forged", who=sanitize(row.actor), what=sanitize(row.tool), why=why)
 
 
 def with_machine(text: str, need: Need, texts: Catalogue) -> str:

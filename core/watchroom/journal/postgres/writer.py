@@ -21,6 +21,7 @@ from watchroom.journal.postgres.connections import (
 from watchroom.journal.postgres.queries import APPEND
 from watchroom.model import Appended, Draft, Json, Row, Write
 from watchroom.rules import append as rules
+from watchroom.rules.row_files import check_draft
 
 UNKNOWN_SECONDS: Final = 10.0
 """How long one whose answer was lost asks what became of it."""
@@ -49,8 +50,11 @@ class Writer:
         raises `HeadsMoved` where one would be refused.
 
         Raises `JournalUnreachable` (then there is no row), `OutcomeUnknown` where the server went away
-        meanwhile and did not come back, `JournalBusy`, `JournalError`.
+        meanwhile and did not come back, `JournalBusy`, `JournalError`; `InvalidPath` as
+        `rules.append.append` does.
         """
+        for draft in drafts:
+            check_draft(draft)
         values = (uuid4(), json.dumps([_described(draft) for draft in drafts]), _contents(drafts))
         checked = drafts if all_or_nothing else ()
         return self._completed(drafts, self._send(values, checked))

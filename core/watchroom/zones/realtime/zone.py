@@ -21,6 +21,7 @@ from watchroom.crdt.errors import DocumentExists, DocumentNotFound, InvalidState
 from watchroom.crdt.remote_state import Writers, collect_claims, count_known_operations, extract_fields
 from watchroom.errors import JournalError, WatchroomError
 from watchroom.model import UNCHECKED, Json, Row, Write
+from watchroom.rules.row_files import find_row_flaw
 from watchroom.zones.realtime.checking import check_apart
 from watchroom.zones.realtime.checkpoints import Checkpoints
 from watchroom.zones.realtime.document_editor import DocumentEditor
@@ -139,7 +140,7 @@ class RealtimeZone:
         """Bring the checkpoints of ``documents``, or of all, up to the journal: a process that ended may not
         have, and somebody may have edited one. Returns the rows that keep what was edited."""
         before = self._store.journal.last_seq()
-        for head in self._store.journal.heads(ZONE):
+        for head in self._heads():
             if documents is not None and head.path not in documents:
                 continue
             is_behind = documents is None and self._checkpoints.says(head.path) != head.version
@@ -150,7 +151,11 @@ class RealtimeZone:
 
     def find_differing_checkpoints(self) -> list[str]:
         """The documents whose checkpoint differs from their rows."""
-        return [head.path for head in self._store.journal.heads(ZONE) if self._is_checkpoint_different(head)]
+        return [head.path for head in self._heads() if self._is_checkpoint_different(head)]
+
+    def _heads(self) -> Iterator[Row]:
+        """The newest version of each document that may have a file."""
+        return (head for head in self._store.journal.heads(ZONE) if find_row_flaw(head) is None)
 
     def _is_checkpoint_different(self, head: Row) -> bool:
         found = self._checkpoints.look(head.path)
