@@ -13,6 +13,7 @@ from watchroom import validation
 from watchroom.checkout.location import is_workspace
 from watchroom.errors import JournalDamaged
 from watchroom.model import END_TASK, Json, Row, Write
+from watchroom.rules.row_files import find_row_flaw
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
 from watchroom.sandbox.repositories import is_git_folder
 from watchroom.sandbox.system_folders import is_system_folder
@@ -105,6 +106,23 @@ class Tasks:
             raise OtherMachine(task=found.id, machine=found.machine)
         return found
 
+    def folder_here(self, task: str) -> str:
+        """The folder of ``task`` on this machine, for who reads or writes its files. Rows are not trusted:
+        raises `InvalidWorkspace` if no task may be bound to the folder, or there is none; `OtherMachine`,
+        `TaskNotFound`."""
+        folder = self.find_here(task).folder
+        _check_unprotected(folder, self._root)
+        if not os.path.isdir(folder):
+            raise InvalidWorkspace(path=folder, rule="folder_missing")
+        return folder
+
+    def has_folder_here(self, task: str) -> bool:
+        """Whether the task with the id ``task`` is open, and has its folder on this machine."""
+        try:
+            return self.is_open(task) and bool(self.folder_here(task))
+        except (InvalidWorkspace, JournalDamaged, OtherMachine, TaskNotFound):
+            return False
+
     def is_here(self, task: Task) -> bool:
         """Whether the folder of ``task`` is on this machine."""
         return self._store.host.is_own(task.checkout)
@@ -174,27 +192,41 @@ class Tasks:
 
     def _read_first(self, head: Row) -> Task:
         first = head if head.version == 1 else self._store.journal.version(ZONE, head.path, 1)
-        if first is None:
-            raise TaskNotFound(task=head.path)
-        content = json.loads(self._store.content(first))
-        return Task(
-            first.path,
-            content["requirement"],
-            content["workspacePath"],
-            first.actor,
-            first.time,
-            "open",
-            TaskLimits(**content.get("limits", {})),
-            content.get("model", ""),
-            content.get("checkout", ""),
-            content.get("machine", ""),
-        )
+        if first is None or find_row_flaw(first) is not None:
+            raise TaskNotFound(task=validation.escape_unstorable(head.path, 100))
+        try:
+            return _parse(first, json.loads(self._store.content(first)))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise JournalDamaged from error
 
     def _check_folder_free(self, folder: str) -> None:
         for head in self._store.journal.open_items(ZONE):
-            other = self._read(head)
+            try:
+                other = self._read(head)
+            except (JournalDamaged, TaskNotFound):
+                # It has no folder that anybody could share.
+                continue
             if self.is_here(other) and _overlap(folder, other.folder):
                 raise InvalidWorkspace(path=folder, rule="of_another_task")
+
+
+def _parse(first: Row, content: Mapping[str, Json]) -> Task:
+    """The task that the row ``first`` began with ``content``. Raises TypeError, ValueError, KeyError."""
+    texts = [content["requirement"], content["workspacePath"]]
+    texts += [content.get(name, "") for name in ("model", "checkout", "machine")]
+    limits = content.get("limits", {})
+    if not isinstance(limits, Mapping) or any(type(each) is not int for each in limits.values()):
+        raise TypeError("limits")
+    requirement, folder, model, checkout, machine = (_check_text(each) for each in texts)
+    allowed = TaskLimits(**cast("Mapping[str, int]", limits))
+    actor, time = first.actor, first.time
+    return Task(first.path, requirement, folder, actor, time, "open", allowed, model, checkout, machine)
+
+
+def _check_text(value: Json) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no text")
+    return value
 
 
 def _claim_key(task: str) -> str:
@@ -207,14 +239,7 @@ def checked_folder(given: str | os.PathLike[str], root: str) -> str:
     nothing is made. Raises `InvalidWorkspace` for a path that is not absolute, stands for something else than
     a folder, is the system's, holds the home folder, is a bare git repository, or shares files with this
     workspace or lies in another one."""
-    folder = _resolve(os.fspath(given))
-    home = os.path.realpath(os.path.expanduser("~"))
-    if os.path.commonpath((folder, home)) == folder:
-        raise InvalidWorkspace(path=folder, rule="too_wide")
-    if is_system_folder(folder):
-        raise InvalidWorkspace(path=folder, rule="of_the_system")
-    if _overlap(folder, os.path.realpath(root)):
-        raise InvalidWorkspace(path=folder, rule="holds_the_journal")
+    folder = _check_unprotected(os.fspath(given), root)
     above = folder
     while True:
         if is_workspace(above):
@@ -227,6 +252,20 @@ def checked_folder(given: str | os.PathLike[str], root: str) -> str:
     if os.path.isdir(folder) and is_git_folder({each.casefold() for each in os.listdir(folder)}):
         # Its settings lie among the task's own files, and are a command's to change.
         raise InvalidWorkspace(path=folder, rule="bare_repository")
+    return folder
+
+
+def _check_unprotected(given: str, root: str) -> str:
+    """The real path of the folder ``given``. Raises `InvalidWorkspace` for a path that is not absolute, holds
+    the home folder or is the system's, or shares files with the workspace at ``root``."""
+    folder = _resolve(given)
+    home = os.path.realpath(os.path.expanduser("~"))
+    if os.path.commonpath((folder, home)) == folder:
+        raise InvalidWorkspace(path=folder, rule="too_wide")
+    if is_system_folder(folder):
+        raise InvalidWorkspace(path=folder, rule="of_the_system")
+    if _overlap(folder, os.path.realpath(root)):
+        raise InvalidWorkspace(path=folder, rule="holds_the_journal")
     return folder
 
 
