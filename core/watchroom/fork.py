@@ -24,9 +24,11 @@ from watchroom.checkout.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME
 from watchroom.disk import Folder
 from watchroom.journal import Journal, open_journal
 from watchroom.journal.moving import copy_blobs, open_move_side
-from watchroom.model import IDENTIFY, SYSTEM, Draft, Json, Note, Row, Write, Zone, is_of_journal
+from watchroom.model import IDENTIFY, SYSTEM, Draft, Json, Note, Row, Write, Zone, is_of_journal, parse_object
 from watchroom.queries.config import read_config
+from watchroom.queries.rows import find_content
 from watchroom.rules.config import render_config
+from watchroom.rules.damage import find_damage
 from watchroom.rules.row_files import find_row_flaw
 from watchroom.rules.settings import PATH
 from watchroom.rules.settings import ZONE as SETTINGS
@@ -40,6 +42,7 @@ FORK: Final = "fork_workspace"
 """The tool of the rows by which a fork begins."""
 TASKS_SUFFIX: Final = "-tasks"
 """Of the folder beside a fork in which its tasks have theirs."""
+MAX_UNREADABLE: Final = 1000
 UNFINISHED: Final = ".unfinished"
 """Of the hidden folder beside a fork in which it is made; the next try deletes what a killed one left."""
 _CLAIMS: Final = "claims"
@@ -57,12 +60,14 @@ _PLACES: Final = ("workspacePath", "checkout", "machine")
 
 class Fork(NamedTuple):
     """A fork: its folder, the row of the original that it begins after, how many rows were copied, and the
-    folder of its tasks, empty where no task has files."""
+    folder of its tasks, empty where no task has files. ``unreadable`` are the first rows, at most
+    `MAX_UNREADABLE`, whose text cannot be read: they were copied without it."""
 
     root: str
     row: int
     rows: int
     tasks: str
+    unreadable: tuple[int, ...] = ()
 
 
 def fork_workspace(
@@ -85,7 +90,8 @@ def fork_workspace(
         built, built_tasks = os.path.join(scratch, "workspace"), os.path.join(scratch, "tasks")
         path = os.path.join(built, CONTROL, JOURNAL_NAME)
         os.makedirs(os.path.dirname(path), mode=0o700)
-        rows = _copy_rows(journal, until, path, tasks, told)
+        unreadable: list[int] = []
+        rows = _copy_rows(journal, until, path, tasks, told, unreadable)
         with closing(open_journal(path)) as fork:
             copy_blobs(journal, fork)
             fork.append([*_settings(journal, until), *_endings(fork), _fork_note(until)])
@@ -98,7 +104,7 @@ def fork_workspace(
                 placing.write(_identity(built_tasks))
             os.rename(built_tasks, tasks)
         os.rename(built, root)
-    return Fork(root, until, rows, tasks if has_tasks else "")
+    return Fork(root, until, rows, tasks if has_tasks else "", tuple(unreadable))
 
 
 def _settings(journal: Journal, until: int) -> Iterator[Draft]:
@@ -167,18 +173,28 @@ def _identity(folder: str) -> str:
     return f"{found.st_dev}:{found.st_ino}"
 
 
-def _copy_rows(journal: Journal, until: int, path: str, tasks: str, told: Callable[[int, int], None]) -> int:
-    """Copy the rows into the file at ``path``; returns how many."""
+def _copy_rows(
+    journal: Journal,
+    until: int,
+    path: str,
+    tasks: str,
+    told: Callable[[int, int], None],
+    unreadable: list[int],
+) -> int:
+    """Copy the rows into the file at ``path``. Return how many; append the numbers of those whose text cannot
+    be read to ``unreadable``."""
     count = 0
     with closing(open_move_side(path)) as target:
-        for batch in _batches(journal, until, tasks):
+        for batch in _batches(journal, until, tasks, unreadable):
             target.write(batch)
             count += len(batch)
             told(batch[-1][0].seq, until)
     return count
 
 
-def _batches(journal: Journal, until: int, tasks: str) -> Iterator[list[tuple[Row, str | None]]]:
+def _batches(
+    journal: Journal, until: int, tasks: str, unreadable: list[int]
+) -> Iterator[list[tuple[Row, str | None]]]:
     batch: list[tuple[Row, str | None]] = []
     size = after = 0
     # What people signed names the workspace by its id.
@@ -188,7 +204,9 @@ def _batches(journal: Journal, until: int, tasks: str) -> Iterator[list[tuple[Ro
         for row in rows:
             if row.zone in _NOT_COPIED or (is_of_journal(row) and not (has_people and row.tool == IDENTIFY)):
                 continue
-            content = journal.content(row.seq) if row.sha256 is not None else None
+            content = find_content(journal, row) if row.sha256 is not None else None
+            if content is None and row.sha256 is not None and row.version is not None:
+                unreadable += [row.seq][: MAX_UNREADABLE - len(unreadable)]
             batch.append(_moved_task(row, content, tasks) if row.zone == "task" else (row, content))
             size += row.size or 0
             if len(batch) >= _BATCH_ROWS or size >= _BATCH_BYTES:
@@ -213,11 +231,7 @@ def _moved_task(row: Row, content: str | None, tasks: str) -> tuple[Row, str | N
 
 
 def _parse_object(content: str | None) -> Mapping[str, Json]:
-    try:
-        found = json.loads(content or "{}")
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+    return parse_object(content or "") or {}
 
 
 def _endings(fork: Journal) -> list[Draft]:
@@ -226,7 +240,7 @@ def _endings(fork: Journal) -> list[Draft]:
         *(
             Write(SYSTEM, EXPIRED, "lease", head.path, None, expected=head.version or 0)
             for head in fork.heads("lease")
-            if not head.deleted and find_row_flaw(head) is None
+            if not head.deleted and find_row_flaw(head) is None and find_damage(head) is None
         ),
         *(
             Write(SYSTEM, END, "command", begun.path, _INTERRUPTED, begun.message, 1, {"interrupted": True})
@@ -265,7 +279,7 @@ def _lay_out_tasks(fork: Journal, target: str, scratch: str) -> None:
 def _file_of(fork: Journal, head: Row) -> bytes | None:
     """The bytes of the task's file with the newest version ``head``, None where they are not kept."""
     if is_text(head):
-        content = fork.content(head.seq)
+        content = find_content(fork, head)
         return None if content is None else content.encode()
     blob = blob_of(head)
     return fork.blob(blob.sha256) if blob is not None else None

@@ -7,7 +7,7 @@ tuples: immutable, typed, and cheap. What comes from outside is validated before
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple, NoReturn, TypeAlias, get_args
 
@@ -207,15 +207,55 @@ _FIRST_SECOND: Final = -62_135_596_800
 _LAST_SECOND: Final = 253_402_300_799
 
 
-def parse_detail(text: str) -> Mapping[str, Json]:
-    """What ``text``, a row's `Row.detail_json`, says: nothing where it is damaged."""
-    if not text:
-        return {}
+MAX_STORED_NESTING: Final = 200
+"""Maximum depth of arrays and objects in the detail or the content of a row. Twice the maximum for a call's
+arguments, because what a row stores contains them."""
+
+
+def parse_object(text: str) -> Mapping[str, Json] | None:
+    """Return the JSON object in ``text``. Return None if the text is damaged, is not an object, or is nested
+    deeper than `MAX_STORED_NESTING`.
+
+    Lone halves of surrogate pairs become U+FFFD, because they can be neither stored nor printed.
+    """
     try:
-        detail: Json = json.loads(text)
+        found: Json = json.loads(text)
+        if not isinstance(found, dict) or _is_too_deep(text, found):
+            return None
+        if "\\ud" in text or "\\uD" in text:
+            plain = json.dumps(found, ensure_ascii=False).encode("utf-16", "surrogatepass")
+            found = json.loads(plain.decode("utf-16", "replace"))
     except (ValueError, RecursionError):
-        return {}
-    return detail if isinstance(detail, dict) else {}
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _is_too_deep(text: str, value: Json) -> bool:
+    # Most texts are shorter than so many brackets, and to count these is quicker than to walk the value.
+    if len(text) <= 2 * MAX_STORED_NESTING or text.count("{") + text.count("[") <= MAX_STORED_NESTING:
+        return False
+    return is_nested_deeper(value, MAX_STORED_NESTING)
+
+
+def is_nested_deeper(value: object, most: int) -> bool:
+    """Whether arrays and objects in ``value`` are nested deeper than ``most`` levels."""
+    level = [value]
+    for _ in range(most):
+        level = [inner for each in level for inner in _members_of(each)]
+        if not level:
+            return False
+    return True
+
+
+def _members_of(value: object) -> Iterable[object]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def parse_detail(text: str) -> Mapping[str, Json]:
+    """Return the object in ``text``, a row's `Row.detail_json`; an empty one if it is damaged."""
+    return (parse_object(text) or {}) if text else {}
 
 
 class Row(NamedTuple):
@@ -244,7 +284,8 @@ class Row(NamedTuple):
 
     @property
     def detail(self) -> Mapping[str, Json]:
-        """What else the operation wants remembered, as JSON; nothing where its text is damaged."""
+        """What else the operation records; empty if its text is damaged. Read single values with
+        `watchroom.rules.details`: any of them can be missing or of another type."""
         return parse_detail(self.detail_json)
 
     @property

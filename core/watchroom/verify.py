@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
@@ -26,6 +26,7 @@ from watchroom.disk import Parts
 from watchroom.journal import Damage, Journal
 from watchroom.model import Row, Zone
 from watchroom.rules.config import Config, find_role_collision
+from watchroom.rules.damage import find_damage
 from watchroom.rules.decisions import is_decision
 from watchroom.rules.row_files import ZONES_WITH_FILES, find_row_flaw
 from watchroom.texts import catalogue
@@ -87,6 +88,7 @@ def verify(
     nothing. Raises `JournalError`."""
     store.flush()
     found = [_of_journal(store, each) for each in store.journal.problems()]
+    found.extend(_problems_of_rows(store.journal, [each.what for each in found]))
     invalid = store.registry.find_invalid()
     if invalid is not None:
         what = f"v{invalid} is not valid or is damaged: the last valid version holds"
@@ -161,13 +163,29 @@ def versions_broken(store: Store, rows: Iterable[Row]) -> list[BrokenVersion]:
     return [*contents_broken(store.journal, given), *files]
 
 
+def _problems_of_rows(journal: Journal, known: Sequence[str]) -> Iterator[Problem]:
+    """Yield the rows that readers set aside, without those that a problem in ``known`` names already."""
+    named = {what.partition(":")[0] for what in known}
+    rules = catalogue("en")
+    after = 0
+    while rows := journal.rows(after, limit=_PAGE):
+        after = rows[-1].seq
+        for row in rows:
+            name = f"row {row.seq}"
+            damage = find_damage(row)
+            if damage and name not in named:
+                yield Problem(
+                    "journal", row.zone, row.path, f"{name}: {rules(f'rule.{damage}')}", row.version
+                )
+
+
 def _problems_of_decisions(journal: Journal, people: PeopleZone) -> Iterator[Problem]:
     """What people decided since the workspace was closed, and does not count."""
     firsts = [journal.version("person", head.path, 1) for head in journal.heads("person")]
     if not firsts:
         return
     rules = catalogue("en")
-    after = min(row.seq for row in firsts if row is not None) - 1
+    after = min((row.seq for row in firsts if row is not None), default=1) - 1
     while rows := journal.rows(after, limit=_PAGE):
         after = rows[-1].seq
         for row in rows:

@@ -343,10 +343,17 @@ class Workspace(Zones):
         `WorkspaceLocked`."""
         return repair(self._store, self._reconciler, self.task_files, self.people, self._documents())
 
-    def export(self, as_of: int, target: str | os.PathLike[str]) -> int:
-        """Lay the files out under the folder ``target`` as they stood at row ``as_of``; returns their number.
-        Raises `JournalError`, and OSError where ``target`` cannot be written."""
-        return export(self.journal, as_of, os.fspath(target), self.platform)
+    def export(
+        self,
+        as_of: int,
+        target: str | os.PathLike[str],
+        *,
+        on_left_out: Callable[[Row], None] = lambda row: None,
+    ) -> int:
+        """Write the files to the folder ``target`` as they stood at row ``as_of``. Return their number.
+        ``on_left_out`` is called with each current version whose text cannot be read: it has no file. Raise
+        `JournalError`; OSError if ``target`` cannot be written."""
+        return export(self.journal, as_of, os.fspath(target), self.platform, on_left_out=on_left_out)
 
     def import_git(self, path: str, actor: str, *, task: str = "", revision: str = "HEAD") -> Imported:
         """Bring the texts of the commit ``revision`` of the repository at ``path`` in, as ``actor``: into the

@@ -14,6 +14,7 @@ from textual import work
 from textual.app import SystemCommand
 from textual.screen import Screen
 from textual.worker import WorkerFailed
+from watchroom.errors import JournalDamaged
 from watchroom.journal import Journal
 from watchroom.journal.errors import JournalUnreachable, OutcomeUnknown
 from watchroom.model import Json
@@ -243,10 +244,10 @@ class WatchroomApp(ReplayApp):
         self.show_model()
 
     def _handle_exception(self, error: Exception) -> None:
-        # What a screen wanted to read can be read when the server is back: no reason to end. Nowhere else do
-        # the errors of all workers pass.
+        # What a screen could not read is no reason to end: it can be read when the server is back, or it is
+        # damaged, and everything else is not. All errors of workers pass here, and nowhere else.
         cause = error.error if isinstance(error, WorkerFailed) else error
-        if isinstance(cause, (JournalUnreachable, OutcomeUnknown)):
+        if isinstance(cause, (JournalUnreachable, OutcomeUnknown, JournalDamaged)):
             self.show_message(cause.message(self.language), "warning")
         else:
             super()._handle_exception(error)

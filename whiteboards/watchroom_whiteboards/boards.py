@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias
 
 from watchroom.checkout.layout import place
+from watchroom.errors import InvalidName
 from watchroom.rules.config import Agent, Config, board_owner
 from watchroom.validation import BOTTOM_BOARD, GLOBAL_BOARD, MID_BOARD, TOP_BOARD, check_board_name
 
@@ -37,6 +38,14 @@ class Board:
         if name.startswith(MID_BOARD):
             return cls("mid", name.removeprefix(MID_BOARD))
         return cls("bottom", name.removeprefix(BOTTOM_BOARD))
+
+    @classmethod
+    def find(cls, name: str) -> Self | None:
+        """Return the board called ``name``, None if no board can have that name."""
+        try:
+            return cls.named(name)
+        except InvalidName:
+            return None
 
     @classmethod
     def of(cls, agent: Agent) -> Self:

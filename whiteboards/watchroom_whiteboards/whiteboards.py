@@ -78,11 +78,12 @@ class Whiteboards:
         """The boards that ``actor`` may read: the team's, and those that were written before the team
         changed."""
         config = self._registry.current()
-        written = [Board.named(head.path) for head in self._zone.heads()]
+        # Rows written past the tools can name boards that no board can be called.
+        written = [Board.find(head.path) for head in self._zone.heads()]
         return [
             each
             for each in dict.fromkeys([*list_boards(config), *written])
-            if is_allowed("read", actor, each, config)
+            if each is not None and is_allowed("read", actor, each, config)
         ]
 
     def named(self, actor: str, name: str) -> Board:

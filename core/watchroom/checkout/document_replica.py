@@ -29,7 +29,11 @@ class DocumentReplica:
     ) -> None:
         self.name = name
         self._journal = journal
-        first, content = journal.versions(ZONE, name, limit=1)[0]
+        versions = journal.versions(ZONE, name, limit=1)
+        if not versions:
+            # A name that is damaged in the journal finds no row.
+            raise DocumentDamaged(version=1, document=name)
+        first, content = versions[0]
         try:
             schema = check_schema(parse_object(first, content).get("schema"))
         except InvalidSchema as error:
@@ -102,7 +106,7 @@ def parse_object(row: Row, content: str | None) -> Mapping[str, Json]:
     """The JSON object in ``content``, that of ``row``. Raises `DocumentDamaged`."""
     try:
         found = json.loads(content or "")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise unreadable_version(row) from error
     if not isinstance(found, dict):
         raise unreadable_version(row)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from watchroom.model import ENDED, Row
+from watchroom.rules.details import session_status
 
 MOST_ROWS: Final = 500
 """A group with so many versions is closed."""
@@ -89,7 +90,7 @@ class Groups:
 
     def close_ended(self, row: Row) -> list[Group]:
         """Take the group of the session out that ends with ``row``."""
-        ends = row.zone == "session" and row.version is not None and row.detail.get("status") in ENDED
+        ends = row.zone == "session" and row.version is not None and session_status(row) in ENDED
         return self._take([self._open[row.path]] if ends and row.path in self._open else [])
 
     def close_of(self, seq: int, path: str) -> list[Group]:

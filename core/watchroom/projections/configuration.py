@@ -60,9 +60,18 @@ class ConfigProjection:
     def find_need(self, content: _Content) -> tuple[Row, tuple[str, ...]] | None:
         """The version of the file that says something else than the settings which hold, and in which of
         them; None where there is none."""
-        written, settings = self._read(content)
+        try:
+            written, settings = self._read(content)
+        except (ConfigInvalid, JournalDamaged):
+            # `verify` names a row whose content was damaged after it had counted.
+            return None
         unsigned = find_unsigned(written, settings)
         return (self._written, unsigned) if unsigned and self._written is not None else None
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows whose contents the config that holds is made of."""
+        return tuple(row for row in (self._written, self._signed, self._budgets) if row is not None)
 
     @property
     def is_valid(self) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Self
 
-from watchroom.model import END_TASK, SHARED, Json, Outcome, Row, Zone, is_step
+from watchroom.errors import JournalDamaged, JournalError
+from watchroom.model import END_TASK, IDENTIFY, SHARED, Json, Outcome, Row, Zone, is_step
 from watchroom.projections.agents import AgentView
 from watchroom.projections.budgets import BudgetProjection
 from watchroom.projections.buffers import BufferProjection
@@ -31,8 +33,10 @@ from watchroom.projections.timeline import TimelineProjection
 from watchroom.projections.usage import UsageProjection
 from watchroom.rules.config import Agent, Config
 from watchroom.rules.conflicts import ConflictTracker, ConflictView
+from watchroom.rules.damage import DamageRule, find_damage
 from watchroom.rules.decisions import as_undecided
 from watchroom.rules.handoffs import Delivery, delivers
+from watchroom.rules.people import ZONE as PERSONS
 from watchroom.rules.readings import is_reading
 from watchroom.rules.stops import stopped_after
 from watchroom.rules.usage import is_subagent_step
@@ -42,16 +46,26 @@ RECENT: Final = 400
 
 KEPT_DELIVERIES: Final = 500
 """So many acknowledged deliveries the model carries: those that were acknowledged last."""
-FORMAT: Final = 5
+FORMAT: Final = 6
 """Of what `Fold.dump` gives. Another one whenever what is kept, or what rows come to mean, changes: what was
 dumped before is folded anew."""
+_READ_BY_COLUMNS: Final[frozenset[Zone]] = frozenset({"collab", "board", "handoff", "realtime"})
+"""Zones whose views need no detail of a row."""
 _OWN: Final = "fold"
-_NOT_KEPT: Final = frozenset({"_content", "_handlers", "_model", "_changed"})
+_NOT_KEPT: Final = frozenset({"_contents", "_handlers", "_model", "_changed"})
 _MADE_ANEW: Final = ("deliveries", "files", "documents", "boards")
+_log = logging.getLogger("watchroom")
 
 
 class Fold:
-    """Takes rows in order with `apply`; gives the model of all rows so far with `model`.
+    """Take rows in order with `apply`; return the model of all rows so far with `model`.
+
+    No row ends the fold, whatever it contains. A row that breaks a rule of `watchroom.rules.damage` is set
+    aside: it is shown and becomes a need, and only the projections that read nothing but its columns take it
+    in. That check comes before any projection, so such a row is never half applied. `apply` catches every
+    other exception that a row causes: this is the one place that isolates faults of projections. A fault is a
+    defect: the projections that come before it have taken the row in. It is logged with its traceback and
+    becomes the same need.
 
     ``content`` fetches the content of a row by its number: only the config's rows are asked for. ::
 
@@ -62,7 +76,7 @@ class Fold:
     """
 
     def __init__(self, content: Callable[[int], str | None]) -> None:
-        self._content = content
+        self._contents = _Contents(content)
         self._seq = 0
         self._time = 0
         self._agents: dict[str, AgentView] = {}
@@ -151,44 +165,83 @@ class Fold:
     def apply(self, rows: Iterable[Row]) -> None:
         """Take in ``rows``, the next ones in order."""
         for row in rows:
+            self._contents.load(self._contents_needed(row))
             self._seq = row.seq
             self._time = row.time
             self._outcomes[row.outcome] = self._outcomes.get(row.outcome, 0) + 1
             self._newest.append(row)
-            self._timeline.apply(row)
-            if is_step(row):
-                self._seal = seal_after(self._seal, row)
-                self._tasks.apply_step(row)
-                self._usage.apply_step(row)
-                self._budgets.apply_step(row)
-                if row.zone == "session" and not is_subagent_step(row):
-                    self._processes.apply_step(row)
-                    self._apply_to_session(row)
-                    self._needs.apply_step(row)
-                continue
-            self._recent.append(row)
-            self._log_activity(row)
-            self._count(self._activity, row.time)
-            self._apply_to_agent(row)
-            flaw = self._decisions.apply(row, self._content, self._requests.asked)
-            # A decision that does not count settles and resumes nothing. The end of a task stops its agents
-            # all the same: what stops needs no key.
-            counting = as_undecided(row) if flaw and row.tool != END_TASK else row
-            if flaw:
-                self._needs.open_forged(row, flaw)
-            if row.zone in SHARED:
-                self._conflicts.apply(counting)
-            if row.zone in self._handlers and not (flaw and row.zone == "request"):
-                self._handlers[row.zone](row)
-            if not flaw:
-                self._stopped = stopped_after(self._stopped, row)
-            self._buffers.apply(row)
-            self._processes.apply(counting)
-            self._needs.apply(counting)
-            if row.zone in CONFIG_ZONES and row.version is not None:
-                self._apply_to_config(row, flaw)
-            for agent in self._tasks.apply(counting):
-                self._end_agent(agent)
+            damage = find_damage(row)
+            try:
+                self._timeline.apply(row)
+                if damage:
+                    self._set_aside(row, damage)
+                elif is_step(row):
+                    self._apply_step(row)
+                else:
+                    self._apply(row)
+            except Exception as error:
+                # See the docstring of the class.
+                if isinstance(error, JournalError) and not isinstance(error, JournalDamaged):
+                    raise
+                _log.exception("row %d cannot be read", row.seq)
+                self._needs.open_unreadable(row, "damage_fault")
+
+    def _contents_needed(self, row: Row) -> list[int]:
+        """Return the numbers of the rows whose contents projections read for ``row``."""
+        if row.zone in CONFIG_ZONES:
+            return [row.seq, *(each.seq for each in self._config.rows)]
+        return [row.seq] if row.zone == PERSONS or row.tool == IDENTIFY else []
+
+    def _set_aside(self, row: Row, damage: DamageRule) -> None:
+        """Take in ``row``, which cannot be read because of ``damage``. It is shown, and decides nothing. What
+        its columns say alone, that a path has a new version, holds."""
+        self._needs.open_unreadable(row, damage)
+        self._show(row)
+        if row.zone in SHARED and row.version is not None:
+            self._conflicts.apply(as_undecided(row))
+        if row.zone in _READ_BY_COLUMNS:
+            self._handlers[row.zone](row)
+        self._buffers.apply(row)
+        if row.zone == "config" and row.version is not None:
+            self._apply_to_config(row, "")
+
+    def _apply_step(self, row: Row) -> None:
+        self._seal = seal_after(self._seal, row)
+        self._tasks.apply_step(row)
+        self._usage.apply_step(row)
+        self._budgets.apply_step(row)
+        if row.zone == "session" and not is_subagent_step(row):
+            self._processes.apply_step(row)
+            self._apply_to_session(row)
+            self._needs.apply_step(row)
+
+    def _apply(self, row: Row) -> None:
+        self._show(row)
+        flaw = self._decisions.apply(row, self._contents.find, self._requests.asked)
+        # A decision that does not count settles and resumes nothing. The end of a task stops its agents
+        # all the same: what stops needs no key.
+        counting = as_undecided(row) if flaw and row.tool != END_TASK else row
+        if flaw:
+            self._needs.open_forged(row, flaw)
+        if row.zone in SHARED:
+            self._conflicts.apply(counting)
+        if row.zone in self._handlers and not (flaw and row.zone == "request"):
+            self._handlers[row.zone](row)
+        if not flaw:
+            self._stopped = stopped_after(self._stopped, row)
+        self._buffers.apply(row)
+        self._processes.apply(counting)
+        self._needs.apply(counting)
+        if row.zone in CONFIG_ZONES and row.version is not None:
+            self._apply_to_config(row, flaw)
+        for agent in self._tasks.apply(counting):
+            self._end_agent(agent)
+
+    def _show(self, row: Row) -> None:
+        self._recent.append(row)
+        self._log_activity(row)
+        self._count(self._activity, row.time)
+        self._apply_to_agent(row)
 
     def model(self) -> Model:
         """The model of all rows so far. Parts that did not change are those of the model before."""
@@ -320,14 +373,14 @@ class Fold:
         activity[bucket] = activity.get(bucket, 0) + 1
 
     def _apply_to_config(self, row: Row, flaw: str) -> None:
-        config = self._config.apply(row, flaw, self._content)
+        config = self._config.apply(row, flaw, self._contents.read)
         if config is not None:
             self._register(config)
         if not self._config.is_valid:
             if row.zone == "config":
                 self._needs.open_invalid_config(row)
             return
-        unsigned = self._config.find_need(self._content)
+        unsigned = self._config.find_need(self._contents.read)
         if unsigned is not None:
             self._needs.open_unsigned_settings(*unsigned)
         else:
@@ -389,6 +442,37 @@ class Fold:
         if len(self._acknowledged) > KEPT_DELIVERIES:
             oldest = next(iter(self._acknowledged))
             del self._acknowledged[oldest], self._deliveries[oldest]
+
+
+class _Contents:
+    """The contents of rows, by ``content``. `load` reads before a row changes any projection: an outage of
+    the journal then leaves no row half applied, and the caller can apply the same row again."""
+
+    def __init__(self, content: Callable[[int], str | None]) -> None:
+        self._content = content
+        self._loaded: dict[int, str | JournalDamaged | None] = {}
+
+    def load(self, numbers: Iterable[int]) -> None:
+        """Read the contents of the rows ``numbers``. Raise `JournalError` if the journal cannot be asked."""
+        self._loaded = {number: self._fetch(number) for number in numbers}
+
+    def read(self, number: int) -> str | None:
+        """Return the content of row ``number``, None if it has none. Raise `JournalDamaged`."""
+        text = self._loaded[number] if number in self._loaded else self._fetch(number)
+        if isinstance(text, JournalDamaged):
+            raise text
+        return text
+
+    def find(self, number: int) -> str | None:
+        """Return the content of row ``number``, None if it has none or its content is damaged."""
+        text = self._loaded[number] if number in self._loaded else self._fetch(number)
+        return None if isinstance(text, JournalDamaged) else text
+
+    def _fetch(self, number: int) -> str | JournalDamaged | None:
+        try:
+            return self._content(number)
+        except JournalDamaged as damage:
+            return damage
 
 
 def _registered(known: AgentView | None, agent: Agent) -> AgentView:

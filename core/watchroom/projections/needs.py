@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final
 
 from watchroom.errors import ConfigInvalid
 from watchroom.model import CANCEL, MESSAGE, RESUME, SEEN, SET_BUDGET, SHARED, Row
@@ -16,6 +16,7 @@ from watchroom.rules.budgets import budget_key
 from watchroom.rules.config import Agent
 from watchroom.rules.conflicts import ConflictView
 from watchroom.rules.decision_errors import SettingsUnsigned
+from watchroom.rules.details import get_count, get_text
 from watchroom.rules.handoffs import acknowledges, delivers, split_handoff
 from watchroom.rules.needs import URGENCY, NeedKind, need_key, need_opened_by
 
@@ -101,6 +102,10 @@ class NeedProjection:
     def open_forged(self, row: Row, flaw: str) -> None:
         """Take in that the decision ``row`` does not count, for the rule ``flaw``."""
         self._add("forged", row._replace(error=flaw))
+
+    def open_unreadable(self, row: Row, rule: str) -> None:
+        """Record that ``row`` cannot be read, because it breaks ``rule``. All such rows are one need."""
+        self._add("unreadable", row._replace(error=rule))
 
     def apply_step(self, row: Row) -> None:
         """Take in ``row``, a step of a session: an agent that an error stopped needs a person, until it goes
@@ -225,8 +230,10 @@ class NeedProjection:
     def _acknowledge(self, row: Row) -> None:
         """A person has looked: what came after what they saw stays open, and the refusals of an agent are
         counted anew."""
-        kind = cast("NeedKind", row.detail["need"])
-        actor, seen = str(row.detail["actor"]), cast("int", row.detail["row"])
+        detail = row.detail
+        kind, actor, seen = detail.get("need"), get_text(detail, "actor"), get_count(detail, "row")
+        if kind not in URGENCY:
+            return
         if kind == "expired":
             self._expired = [each for each in self._expired if each.seq > seen]
             self._show_expired()
@@ -239,7 +246,7 @@ class NeedProjection:
         if kind == "lost":
             self._close_covered(known)
         if kind == "denied":
-            self._refusals[actor].pop(key, None)
+            self._refusals.get(actor, {}).pop(key, None)
 
     def _close_covered(self, lost: Need) -> None:
         """Close what was not shown because ``lost`` was: whoever has seen that has seen both."""

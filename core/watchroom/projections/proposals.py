@@ -69,7 +69,10 @@ def proposal(journal: Journal, agent: str, tool: str, arguments: Mapping[str, Js
         row = journal.version(zone, path, write.restored)
         if row is None:
             return None
-        content = journal.content(row.seq) or ""
+        try:
+            content = journal.content(row.seq) or ""
+        except JournalDamaged:
+            return None
     return _against_head(journal, zone, path, content, write.expected)
 
 

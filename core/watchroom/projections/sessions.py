@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import ClassVar, Final, NamedTuple, cast
+from typing import ClassVar, Final, NamedTuple
 
-from watchroom.model import STREAM, Json, Row, SessionStatus, parse_detail
+from watchroom.model import STREAM, Row, SessionStatus
+from watchroom.rules.details import get_int, get_list, request_kind, request_outcome, session_status
 from watchroom.rules.presence import presence_of, takes_over
 from watchroom.rules.requests import RequestKind, has_expired, request_state
 
@@ -39,18 +39,12 @@ class SessionView(NamedTuple):
 
     @property
     def status(self) -> SessionStatus:
-        return _status_of(self.last.detail_json)
+        return session_status(self.last)
 
     @property
     def title(self) -> str:
         """What it is about: the beginning of the first message."""
         return self.begun.message
-
-
-@lru_cache(maxsize=1024)
-def _status_of(step_detail: str) -> SessionStatus:
-    # Of each agent it is asked several times for every frame of the dashboard.
-    return cast("SessionStatus", parse_detail(step_detail).get("status", "idle"))
 
 
 class RequestView(NamedTuple):
@@ -75,28 +69,27 @@ class RequestView(NamedTuple):
 
     @property
     def kind(self) -> RequestKind:
-        return cast("RequestKind", self.row.detail.get("kind", "prompt"))
+        return request_kind(self.row)
 
     @property
     def tools(self) -> tuple[str, ...]:
         """The tools that it wants to call, if it asks for approval."""
-        return tuple(str(tool) for tool in _list(self.row.detail, "tools"))
+        return tuple(str(tool) for tool in get_list(self.row.detail, "tools"))
 
     @property
     def subjects(self) -> tuple[str, ...]:
         """What each of these calls is about."""
-        return tuple(str(subject) for subject in _list(self.row.detail, "subjects"))
+        return tuple(str(subject) for subject in get_list(self.row.detail, "subjects"))
 
     @property
     def expires(self) -> int | None:
         """Nanoseconds since the epoch."""
-        expires = self.row.detail.get("expires")
-        return expires if isinstance(expires, int) else None
+        return get_int(self.row.detail, "expires")
 
     @property
     def outcome(self) -> str:
         """In one word, as `watchroom.rules.requests.answer_outcome` says it; empty while it is open."""
-        return str(self.ended.detail.get("outcome", "")) if self.ended else ""
+        return request_outcome(self.ended) if self.ended else ""
 
     @property
     def is_answered(self) -> bool:
@@ -171,8 +164,3 @@ class RequestProjection:
             self._changed = False
             self._current = (tuple(reversed(self._open.values())), tuple(reversed(self._ended)))
         return self._current
-
-
-def _list(detail: Mapping[str, Json], name: str) -> list[Json]:
-    value = detail.get(name)
-    return list(value) if isinstance(value, list) else []

@@ -7,6 +7,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from watchroom.model import END_TASK, MESSAGE, PRINTED, SEEN, USER, Row
 from watchroom.rules.config import Agent
+from watchroom.rules.details import get_count, get_int, get_text, task_outcome
 from watchroom.rules.members import Member, is_spawn, is_termination, list_members
 from watchroom.rules.presence import presence_of
 
@@ -36,12 +37,12 @@ class TaskView(NamedTuple):
     @property
     def folder(self) -> str:
         """The absolute path that it is bound to, empty if to none."""
-        return str(self.row.detail.get("folder", ""))
+        return get_text(self.row.detail, "folder")
 
     @property
     def status(self) -> str:
         """``open``, or as it ended: ``done``, ``failed``, ``cancelled``."""
-        return str(self.ended.detail.get("status", "done")) if self.ended else "open"
+        return task_outcome(self.ended) if self.ended else "open"
 
 
 class MessageView(NamedTuple):
@@ -83,8 +84,7 @@ class CommandView(NamedTuple):
 
     @property
     def exit_code(self) -> int | None:
-        code = self.ended.detail.get("exit_code") if self.ended else None
-        return code if isinstance(code, int) else None
+        return get_int(self.ended.detail, "exit_code") if self.ended else None
 
 
 class TaskProjection:
@@ -121,8 +121,8 @@ class TaskProjection:
             return self._apply_to_task(row)
         if row.zone == "command":
             self._apply_to_command(row)
-        elif row.tool == SEEN and row.detail["need"] == "message":
-            self._mark_read_by_people(str(row.detail["actor"]), row)
+        elif row.tool == SEEN and row.detail.get("need") == "message":
+            self._mark_read_by_people(get_text(row.detail, "actor"), row)
         elif row.tool == MESSAGE:
             self._apply_message(row)
         elif row.zone == "agent" and row.version is not None:
@@ -137,8 +137,7 @@ class TaskProjection:
                 self._commands[row.path] = known._replace(printed=row)
                 self._command_list = None
         elif row.tool == _DELIVERED:
-            number = row.detail.get("mail")
-            message = self._messages.get(number) if isinstance(number, int) else None
+            message = self._messages.get(get_count(row.detail, "mail"))
             if message is not None:
                 self._messages[message.row.seq] = message._replace(delivered=row)
                 self._unread.setdefault(row.path, []).append(message.row.seq)
@@ -198,12 +197,12 @@ class TaskProjection:
         if not is_termination(row):
             return ()
         self._terminated[row.path] = row
-        members = self._members(str(row.detail["task"]))
+        members = self._members(get_text(row.detail, "task"))
         return tuple(each.id for each in members if each.ended == row)
 
     def _apply_message(self, row: Row) -> None:
         if row.zone == "agent":
-            receiver, task = row.path, str(row.detail.get("task", ""))
+            receiver, task = row.path, get_text(row.detail, "task")
         else:
             receiver = row.path.partition("/")[0]
             task = self._agents[receiver].task if receiver in self._agents else ""
@@ -216,9 +215,9 @@ class TaskProjection:
 
     def _mark_read_by_people(self, sender: str, row: Row) -> None:
         """Who answers an agent, or says that its message was seen, has read what it wrote."""
-        seen = row.detail.get("row") if row.tool == SEEN else row.seq
+        seen = get_count(row.detail, "row") if row.tool == SEEN else row.seq
         for number, message in self._messages.items():
-            is_older = isinstance(seen, int) and number <= seen
+            is_older = number <= seen
             if is_older and message.receiver == USER and message.sender == sender and message.read is None:
                 self._messages[number] = message._replace(read=row)
                 self._message_list = None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.journal import Journal
-from watchroom.model import PRINTED
+from watchroom.model import PRINTED, parse_object
 from watchroom.projections.tasks import CommandView
-from watchroom.rules.details import output_stream
+from watchroom.queries.rows import find_content
+from watchroom.rules.details import get_int, get_text, output_stream
 
 MOST_PIECES: Final = 2000
 """So many pieces of what a command prints are given at a time, the newest."""
@@ -57,25 +57,24 @@ def read_output(journal: Journal, command: CommandView, *, after: int = 0) -> Ou
         until=until,
         limit=MOST_PIECES,
     )
-    pieces = tuple(Piece(output_stream(row), journal.content(row.seq) or "") for row in reversed(rows))
+    pieces = tuple(Piece(output_stream(row), find_content(journal, row) or "") for row in reversed(rows))
     return Output(pieces, until)
 
 
 def read_end(journal: Journal, command: CommandView) -> CommandRecord | None:
     """How ``command`` ended by ``journal``, None while it runs. Raises `JournalError`."""
-    return None if command.ended is None else parse_end(journal.content(command.ended.seq) or "{}")
+    return None if command.ended is None else parse_end(find_content(journal, command.ended) or "")
 
 
 def parse_end(content: str) -> CommandRecord:
-    """How a command ended by the ``content`` of its last row."""
-    record = json.loads(content)
-    code = record.get("exitCode")
+    """Return how a command ended by the ``content`` of its last row; an empty record if it is damaged."""
+    record = parse_object(content) or {}
     return CommandRecord(
-        str(record.get("stdout") or ""),
-        str(record.get("stderr") or ""),
-        code if isinstance(code, int) else None,
+        get_text(record, "stdout"),
+        get_text(record, "stderr"),
+        get_int(record, "exitCode"),
         bool(record.get("cut")),
         bool(record.get("interrupted")),
-        str(record.get("error") or ""),
-        str(record.get("message") or ""),
+        get_text(record, "error"),
+        get_text(record, "message"),
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.checkout.layout import has_files, place
+from watchroom.errors import JournalDamaged
 from watchroom.journal import ChangedPath, Journal
 from watchroom.merge import diff_lines, unified_diff
 from watchroom.model import Row, Zone
@@ -82,7 +83,8 @@ def read_sides(journal: Journal, pair: VersionPair) -> VersionTexts:
     """The texts of ``pair`` in ``journal``, that of nothing empty; of a document what its fields contain.
     Raises `UnreadableVersionError`, `JournalError`."""
     if pair.new.zone == "realtime":
-        return VersionTexts(_document_text(journal, pair.old), _document_text(journal, pair.new))
+        old = _document_text(journal, pair.old) if pair.old is not None else ""
+        return VersionTexts(old, _document_text(journal, pair.new))
     for row in pair:
         if row is not None and size_without_text(row) is not None:
             raise UnreadableVersionError(row)
@@ -101,13 +103,15 @@ def _file_name(row: Row) -> str:
     return "/".join(place(row.zone, row.path)) if has_files(row.zone) else f"{row.zone}/{row.path}"
 
 
-def _document_text(journal: Journal, row: Row | None) -> str:
-    if row is None:
-        return ""
+def _document_text(journal: Journal, row: Row) -> str:
     # Documents need the engine, slow to load: whoever compares only files does without.
+    from watchroom.crdt.errors import DocumentNotFound
     from watchroom.queries.documents import open_document
 
-    document = open_document(journal, row.path, version=row.version or 0).document
+    try:
+        document = open_document(journal, row.path, version=row.version or 0).document
+    except (JournalDamaged, DocumentNotFound) as error:
+        raise UnreadableVersionError(row) from error
     parts = []
     for name, value in sorted(document.values().items()):
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)

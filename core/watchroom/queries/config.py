@@ -7,11 +7,12 @@ from contextlib import suppress
 from operator import attrgetter
 
 from watchroom.checkout.layout import CONFIG_PATH
-from watchroom.errors import ConfigInvalid
+from watchroom.errors import ConfigInvalid, JournalDamaged
 from watchroom.journal import Journal
 from watchroom.model import Row
 from watchroom.projections.decisions import DecisionProjection
-from watchroom.rules.config import Config, parse_config
+from watchroom.queries.rows import find_content
+from watchroom.rules.config import Config, parse_recorded_config
 from watchroom.rules.people import ID_PATH, ID_ZONE
 from watchroom.rules.people import ZONE as PERSONS
 from watchroom.rules.settings import PATH, ZONE, apply_settings_row, with_settings
@@ -24,12 +25,10 @@ def read_config(journal: Journal, *, as_of: int) -> Config:
 
 
 def _read_written(journal: Journal, as_of: int) -> Config:
-    version = journal.head("config", CONFIG_PATH, as_of=as_of)
-    while version is not None:
-        try:
-            return parse_config(journal.content(version.seq) or "")
-        except ConfigInvalid:
-            version = journal.version("config", CONFIG_PATH, (version.version or 0) - 1)
+    for version in reversed(journal.history("config", CONFIG_PATH)):
+        if version.seq <= as_of:
+            with suppress(ConfigInvalid, JournalDamaged):
+                return parse_recorded_config(version, journal.content(version.seq))
     return Config()
 
 
@@ -42,10 +41,10 @@ def _read_settings(journal: Journal, as_of: int) -> Config | None:
     for row in heapq.merge(*histories, key=attrgetter("seq")):
         if row.seq > as_of:
             break
-        flaw = decisions.apply(row, journal.content, lambda path: None)
+        flaw = decisions.apply(row, lambda number: find_content(journal, number), lambda path: None)
         if row.zone == ZONE and not flaw:
             # One that is damaged does not count either.
-            with suppress(ConfigInvalid):
+            with suppress(ConfigInvalid, JournalDamaged):
                 settings = apply_settings_row(settings, row, journal.content(row.seq))
     return settings
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from watchroom.errors import JournalDamaged
 from watchroom.journal import ChangedPath, Journal, RowFilter
 from watchroom.journal.topics import SETTLED
 from watchroom.model import Outcome, Row
@@ -47,10 +48,11 @@ class Decision(NamedTuple):
 
 
 class RevertReport(NamedTuple):
-    """That the person of ``row`` took back what agents had done: what is in ``record``."""
+    """That the person of ``row`` took back what agents had done: what is in ``record``, None if the record
+    cannot be read."""
 
     row: Row
-    record: RevertRecord
+    record: RevertRecord | None
 
 
 class Report(NamedTuple):
@@ -172,7 +174,9 @@ def _read_decisions(
     settled = [Decision(row) for row in journal.topic(SETTLED, after=after, until=until, limit=MOST_ROWS)]
     closed = sorted((each for each in changed if each.zone == "request" and each.last > 1), key=_newest_first)
     for each in closed[:MOST_ROWS]:
-        asked, *_, ended = journal.history("request", each.path, limit=each.last)
+        # Of a row written past the tools the versions before it can be missing.
+        versions = [row for row in journal.history("request", each.path) if (row.version or 0) <= each.last]
+        asked, ended = versions[0], versions[-1]
         if ended.kind == "human":
             settled.append(Decision(ended, RequestView(asked, ended)))
     return tuple(sorted(settled, key=lambda each: -each.row.seq)[:MOST_ROWS])
@@ -181,7 +185,14 @@ def _read_decisions(
 def _read_reverts(journal: Journal, changed: Iterable[ChangedPath]) -> tuple[RevertReport, ...]:
     begun = sorted((each for each in changed if each.zone == "revert" and each.first == 1), key=_newest_first)
     rows = [journal.version("revert", each.path, 1) for each in begun[:MOST_ROWS]]
-    return tuple(RevertReport(row, read_record(journal, row.path)) for row in rows if row is not None)
+    return tuple(RevertReport(row, _find_record(journal, row)) for row in rows if row is not None)
+
+
+def _find_record(journal: Journal, row: Row) -> RevertRecord | None:
+    try:
+        return read_record(journal, row.path)
+    except JournalDamaged:
+        return None
 
 
 def _newest_first(changed: ChangedPath) -> int:

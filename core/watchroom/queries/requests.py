@@ -35,8 +35,9 @@ def find_request(journal: Journal, number: int) -> RequestView | None:
 
 
 def read_request(journal: Journal, asked: RequestView) -> RequestDetails:
-    """All about the request ``asked``, as ``journal`` stands. Raises `JournalError`."""
-    request = parse_request(journal.content(asked.row.seq) or "{}")
+    """Return all about the request ``asked``, as ``journal`` stands. Raise `JournalDamaged` if the question
+    or the answer cannot be read; `JournalError`."""
+    request = parse_request(journal.content(asked.row.seq) or "")
     proposals = tuple(
         proposal(journal, asked.agent, call.name, parse_arguments(call.arguments)) for call in request.calls
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final, NamedTuple
 
+from watchroom.errors import JournalDamaged
 from watchroom.journal import Journal, RowFilter
 from watchroom.model import Row, Zone
 
@@ -31,13 +32,19 @@ class RowPage(NamedTuple):
 def find_row(journal: Journal, number: int) -> RowText | None:
     """Row ``number`` of ``journal`` with its text, None if there is no such row. Raises `JournalError`."""
     row = journal.row(number)
-    return None if row is None else RowText(row, journal.content(number))
+    return None if row is None else RowText(row, find_content(journal, row))
 
 
-def read_content(journal: Journal, row: Row) -> str | None:
-    """The text that ``row`` carries in ``journal``, accepted or refused; None if it carries none. Raises
-    `JournalError`."""
-    return journal.content(row.seq)
+def find_content(journal: Journal, row: Row | int | None) -> str | None:
+    """Return the text that ``row``, or the row of that number, carries in ``journal``, accepted or refused.
+    Return None if it carries none, if its text is damaged, or if there is no row. Raise `JournalError` if the
+    journal cannot be asked."""
+    if row is None:
+        return None
+    try:
+        return journal.content(row if isinstance(row, int) else row.seq)
+    except JournalDamaged:
+        return None
 
 
 def read_page(

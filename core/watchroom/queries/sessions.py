@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from watchroom.journal import Journal
 from watchroom.model import STREAM, Row
-from watchroom.queries.rows import RowText
+from watchroom.queries.rows import RowText, find_content
 
 MOST_STEPS: Final = 1000
 """So many steps are given at a time."""
@@ -37,7 +37,7 @@ def read_steps(
     step with the version ``after``, up to row ``as_of``. Raises `JournalError`."""
     rows = journal.history("session", session, after_version=after, limit=limit + 1)
     known = [row for row in rows if row.seq <= as_of]
-    steps = tuple(RowText(row, journal.content(row.seq)) for row in known[:limit])
+    steps = tuple(RowText(row, find_content(journal, row)) for row in known[:limit])
     more = len(known) > limit
     return Steps(steps, more, "" if more else read_stream(journal, session, as_of=as_of))
 
@@ -49,4 +49,4 @@ def read_stream(journal: Journal, session: str, *, as_of: int) -> str:
     agent = session.partition("/")[0]
     after = head.seq if head is not None else 0
     pieces = journal.notes("session", session, agent, STREAM, after=after, until=as_of, limit=MOST_PIECES)
-    return "".join(journal.content(row.seq) or "" for row in reversed(pieces))
+    return "".join(find_content(journal, row) or "" for row in reversed(pieces))

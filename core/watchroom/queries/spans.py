@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from watchroom.call_context import CALL
 from watchroom.journal import Journal
 from watchroom.model import ENDED, Json, Row, SessionStatus
+from watchroom.queries.rows import find_content
 from watchroom.queries.span_records import (
     SPAN_BYTES,
     TRACE_BYTES,
@@ -314,7 +315,11 @@ class SpanReader:
     def __init__(self, journal: Journal, *, since: int = 0, with_content: bool = False) -> None:
         self._journal = journal
         self._since = since
-        self._projection = SpanProjection(journal.content, with_content=with_content)
+
+        def content(number: int) -> str | None:
+            return find_content(journal, number)
+
+        self._projection = SpanProjection(content, with_content=with_content)
         self.row = 0
         """The newest row that was read."""
 

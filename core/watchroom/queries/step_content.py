@@ -3,12 +3,12 @@ says nothing."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from watchroom.model import Json
+from watchroom.model import Json, parse_object
+from watchroom.rules.details import get_list, get_object, get_text
 from watchroom.validation import escape_unstorable
 
 LONGEST_TEXT: Final = 10_000
@@ -48,27 +48,27 @@ class StepContent(NamedTuple):
 
 def parse_step(text: str) -> StepContent:
     """What ``text`` says, the content of a session's row."""
-    step = _object(text)
+    step = parse_object(text) or {}
     calls: list[StepCall] = []
     results: list[tuple[str, str]] = []
     given: list[Mapping[str, Json]] = []
     said: list[Mapping[str, Json]] = []
     is_prompt = False
     for message in _objects(step, "messages"):
-        role, content = _text(message, "role"), _text(message, "content")
+        role, content = get_text(message, "role"), get_text(message, "content")
         if role == "assistant":
             made = [*_calls(message)]
             calls += made
             said.append({"role": role, "parts": [*_text_parts(content), *map(_call_part, made)]})
         elif role == "tool":
-            id_ = _text(message, "tool_call_id")
+            id_ = get_text(message, "tool_call_id")
             results.append((id_, content))
             given.append({"role": role, "parts": [_result_part(id_, content)]})
         elif role in ("system", "user"):
             is_prompt = is_prompt or role == "user"
             given.append({"role": role, "parts": [*_text_parts(content)]})
-    events = {_text(event, "type"): event for event in _objects(step, "events")}
-    answer, failed = events.get("llm_result", {}), _mapping(events.get("error", {}), "error")
+    events = {get_text(event, "type"): event for event in _objects(step, "events")}
+    answer, failed = events.get("llm_result", {}), get_object(events.get("error", {}), "error")
     return StepContent(
         tuple(calls),
         tuple(results),
@@ -76,10 +76,10 @@ def parse_step(text: str) -> StepContent:
         tuple(said),
         is_answer="llm_result" in events or "llm_start" in events,
         is_prompt=is_prompt,
-        requested_model=_text(events.get("llm_start", {}), "model"),
-        finish_reason=escape_unstorable(_text(answer, "finish_reason"), _LONGEST_CODE),
-        error=escape_unstorable(_text(failed, "code"), _LONGEST_CODE),
-        session_model=_text(_mapping(step, "metadata"), "model"),
+        requested_model=get_text(events.get("llm_start", {}), "model"),
+        finish_reason=escape_unstorable(get_text(answer, "finish_reason"), _LONGEST_CODE),
+        error=escape_unstorable(get_text(failed, "code"), _LONGEST_CODE),
+        session_model=get_text(get_object(step, "metadata"), "model"),
     )
 
 
@@ -87,17 +87,17 @@ def call_error(result: str) -> str:
     """The code of what went wrong in a call by its ``result``, empty where nothing did."""
     if not result.startswith("{") or '"success"' not in result:
         return ""
-    told = _object(result)
+    told = parse_object(result) or {}
     if told.get("success") is not False:
         return ""
-    code = _text(told, "error")
+    code = get_text(told, "error")
     return code if _CODE.fullmatch(code) else _FAILED
 
 
 def _calls(message: Mapping[str, Json]) -> Iterator[StepCall]:
     for call in _objects(message, "tool_calls"):
-        function = _mapping(call, "function")
-        yield StepCall(_text(call, "id"), _text(function, "name"), _text(function, "arguments"))
+        function = get_object(call, "function")
+        yield StepCall(get_text(call, "id"), get_text(function, "name"), get_text(function, "arguments"))
 
 
 def _text_parts(content: str) -> Iterator[Json]:
@@ -114,24 +114,5 @@ def _result_part(id_: str, content: str) -> Json:
     return {"type": "tool_call_response", "id": id_, "response": escape_unstorable(content, LONGEST_TEXT)}
 
 
-def _object(text: str) -> Mapping[str, Json]:
-    try:
-        found: Json = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 def _objects(among: Mapping[str, Json], name: str) -> Iterator[Mapping[str, Json]]:
-    found = among.get(name)
-    return (each for each in (found if isinstance(found, list) else ()) if isinstance(each, dict))
-
-
-def _mapping(among: Mapping[str, Json], name: str) -> Mapping[str, Json]:
-    found = among.get(name)
-    return found if isinstance(found, dict) else {}
-
-
-def _text(among: Mapping[str, Json], name: str) -> str:
-    found = among.get(name)
-    return found if isinstance(found, str) else ""
+    return (each for each in get_list(among, name) if isinstance(each, dict))

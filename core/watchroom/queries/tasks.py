@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
 from watchroom.journal import Journal
+from watchroom.model import parse_object
 from watchroom.projections.tasks import TaskView
+from watchroom.queries.rows import find_content
+from watchroom.rules.details import get_object, get_text
 
 
 class TaskDetails(NamedTuple):
@@ -32,10 +34,7 @@ def check_folder(folder: str | os.PathLike[str], root: str) -> str:
 
 def read_task(journal: Journal, task: TaskView) -> TaskDetails:
     """All that ``journal`` has of the beginning of ``task``. Raises `JournalError`."""
-    record = json.loads(journal.content(task.row.seq) or "{}")
-    limits = {name: most for name, most in record.get("limits", {}).items() if isinstance(most, int)}
-    return TaskDetails(
-        str(record.get("requirement", task.row.message)),
-        MappingProxyType(limits),
-        str(record.get("model") or ""),
-    )
+    record = parse_object(find_content(journal, task.row) or "") or {}
+    limits = {name: most for name, most in get_object(record, "limits").items() if isinstance(most, int)}
+    requirement = get_text(record, "requirement") or task.row.message
+    return TaskDetails(requirement, MappingProxyType(limits), get_text(record, "model"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from watchroom.errors import JournalError
 from watchroom.journal import Journal
 from watchroom.model import SYSTEM, Row
+from watchroom.queries.rows import find_content
 from watchroom.rules.details import size_without_text
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def read_merge(journal: Journal, incoming: Row) -> Merge:
     base = journal.version(incoming.zone, incoming.path, incoming.base or 0) if started else None
     revert = incoming.detail.get("revert") if incoming.actor == SYSTEM else None
     begun = journal.version("revert", revert, 1) if isinstance(revert, str) else None
-    texts = [_content(journal, row) for row in (base, current, incoming)]
+    texts = [find_content(journal, row) or "" for row in (base, current, incoming)]
     reverter = begun.actor if begun is not None else ""
     return Merge(base, current, incoming, texts[0], texts[1], texts[2], reverter)
 
@@ -145,7 +146,8 @@ def read_preview(journal: Journal, version: Row) -> Preview:
         return Preview(None, size=size)
     before = journal.version(version.zone, version.path, (version.version or 0) - 1)
     has_text = before is not None and not before.deleted and size_without_text(before) is None
-    return Preview(_content(journal, version), _content(journal, before) if has_text else "")
+    text = find_content(journal, version)
+    return Preview(text, (find_content(journal, before) or "") if has_text else "")
 
 
 def find_damaged(journal: Journal, rows: Iterable[Row]) -> tuple[BrokenVersion, ...]:
@@ -154,7 +156,3 @@ def find_damaged(journal: Journal, rows: Iterable[Row]) -> tuple[BrokenVersion, 
     from watchroom.verify import contents_broken
 
     return tuple(contents_broken(journal, rows))
-
-
-def _content(journal: Journal, row: Row | None) -> str:
-    return (journal.content(row.seq) or "") if row is not None else ""

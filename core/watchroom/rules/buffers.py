@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple, cast
 
 from watchroom.errors import JournalDamaged
-from watchroom.model import Json, Row, Zone
+from watchroom.model import ZONES, Json, Row, Zone
 
 ZONE: Final = "buffer"
 OPEN: Final = "open_buffer"
@@ -57,6 +57,8 @@ class BufferRecord(NamedTuple):
         }
 
 
+_TYPES: Final = {"zone": str, "path": str, "is_changed": bool, "is_whole": bool}
+"""By name, the type of a field of `BufferRecord` that is no integer."""
 _NEEDED: Final = frozenset(BufferRecord._fields) - frozenset(BufferRecord._field_defaults)
 
 
@@ -65,12 +67,17 @@ def parse_record(row: Row) -> BufferRecord | None:
     if row.version is None or row.deleted:
         return None
     detail = row.detail
-    known = {name: detail[name] for name in BufferRecord._fields if name in detail}
-    if not _NEEDED.issubset(known):
-        raise JournalDamaged
+    known = {name: detail[name] for name in BufferRecord._fields if detail.get(name) is not None}
     marks = known.pop("marks", None)
+    of_types = all(type(value) is _TYPES.get(name, int) for name, value in known.items())
+    if not of_types or not _NEEDED.issubset(known) or known["zone"] not in ZONES:
+        raise JournalDamaged
     record = BufferRecord(**known)  # type: ignore[arg-type]
-    return record._replace(marks=tuple(cast("list[int]", marks))) if isinstance(marks, list) else record
+    if marks is None:
+        return record
+    if not isinstance(marks, list) or not all(type(mark) is int for mark in marks):
+        raise JournalDamaged
+    return record._replace(marks=tuple(cast("list[int]", marks)))
 
 
 def agent_path(zone: Zone, path: str) -> str:

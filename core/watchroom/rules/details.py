@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal, NamedTuple, TypeAlias, cast
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
-from watchroom.model import Json, Row, SessionStatus
+from watchroom.model import Json, Row, SessionStatus, parse_detail
+from watchroom.rules.requests import RequestKind
 
 CommandEnding: TypeAlias = Literal["running", "exited", "timed_out", "stopped", "interrupted", "failed"]
 """How a command stands: it runs; it ended by itself; its time was over; somebody stopped it; its process
 died; it could not be started."""
 _CUT_OFF: tuple[CommandEnding, ...] = ("timed_out", "stopped", "interrupted")
+TaskOutcome: TypeAlias = Literal["done", "failed", "cancelled"]
+MAX_AMOUNT: Final = 1e15
+"""Largest number that a detail is believed: of tokens, seconds and US dollars."""
+_MAX_INT: Final = 2**63 - 1
+SESSION_STATUSES: Final[tuple[SessionStatus, ...]] = get_args(SessionStatus)
+TASK_OUTCOMES: Final[tuple[TaskOutcome, ...]] = get_args(TaskOutcome)
+REQUEST_KINDS: Final[tuple[RequestKind, ...]] = get_args(RequestKind)
+REQUEST_OUTCOMES: Final = (
+    "approved",
+    "rejected",
+    "mixed",
+    "edited",
+    "replied",
+    "chosen",
+    "expired",
+    "withdrawn",
+)
+"""How a request can end, as `watchroom.rules.requests.answer_outcome` and a withdrawal record it."""
 
 
 class StepDetail(NamedTuple):
@@ -44,19 +64,19 @@ class StepDetail(NamedTuple):
         given, said = _pair(detail, "tokens")
         cache_read, cache_write = _pair(detail, "cached")
         return cls(
-            cast("SessionStatus", detail.get("status", "idle")),
-            _int(detail, "step") or 0,
+            session_status(step),
+            get_count(detail, "step"),
             given,
             said,
-            _int(detail, "estimated") or 0,
-            _int(detail, "calls") or 0,
-            _float(detail, "seconds"),
-            _text(detail, "error"),
-            _int(detail, "mail"),
+            get_count(detail, "estimated"),
+            get_count(detail, "calls"),
+            get_float(detail, "seconds"),
+            get_text(detail, "error"),
+            get_int(detail, "mail"),
             cache_read,
             cache_write,
-            _float(detail, "cost"),
-            _int(detail, "unpriced") or 0,
+            get_float(detail, "cost"),
+            get_count(detail, "unpriced"),
         )
 
 
@@ -73,7 +93,7 @@ class CommandDetail(NamedTuple):
     @classmethod
     def of(cls, row: Row) -> CommandDetail:
         """What ``row``, of a command, says."""
-        detail, code = row.detail, _int(row.detail, "exit_code")
+        detail, code = row.detail, get_int(row.detail, "exit_code")
         cut_off = next((each for each in _CUT_OFF if detail.get(each)), None)
         if cut_off is not None:
             return cls(cut_off, code)
@@ -102,11 +122,11 @@ class DocumentEdit(NamedTuple):
         detail = row.detail
         key, element = detail.get("key"), detail.get("element")
         return cls(
-            _text(detail, "op"),
-            _text(detail, "field"),
-            _int(detail, "added") or 0,
-            _int(detail, "removed") or 0,
-            _int(detail, "amount") or 0,
+            get_text(detail, "op"),
+            get_text(detail, "field"),
+            get_count(detail, "added"),
+            get_count(detail, "removed"),
+            get_count(detail, "amount"),
             None if key is None else str(key),
             None if element is None else str(element),
             str(detail["value"]) if "value" in detail else None,
@@ -127,47 +147,71 @@ class BufferDetail(NamedTuple):
     def of(cls, row: Row) -> BufferDetail:
         """What ``row``, of a buffer, says."""
         name = row.path.rpartition("/")[2]
-        waits = row.version is not None and _int(row.detail, "pending") == row.version
+        waits = row.version is not None and get_int(row.detail, "pending") == row.version
         return cls(name, row.tool.removeprefix(f"{name}_"), row.deleted, waits)
 
 
 def request_number(row: Row) -> int:
     """The number of the request that ``row``, of a request, is about."""
-    return _int(row.detail, "request") or row.seq
+    return get_int(row.detail, "request") or row.seq
+
+
+def session_status(step: Row) -> SessionStatus:
+    """Return the status of the session after ``step``; ``idle`` if the step records no known one."""
+    return parse_status(step.detail_json)
+
+
+@lru_cache(maxsize=1024)
+def parse_status(step_detail: str) -> SessionStatus:
+    """Return the session status in ``step_detail``, the detail of a step as JSON; ``idle`` if it has no known
+    one."""
+    # The dashboard asks several times for each agent in each frame.
+    status = parse_detail(step_detail).get("status")
+    return status if status in SESSION_STATUSES else "idle"
+
+
+def request_kind(row: Row) -> RequestKind:
+    """Return the kind of answer that ``row``, a request's first, asks for; ``prompt`` if it names no known
+    kind."""
+    kind = row.detail.get("kind")
+    return kind if kind in REQUEST_KINDS else "prompt"
 
 
 def request_outcome(row: Row) -> str:
-    """How the request ended that ``row`` closes, in one word; empty of a row that asks."""
-    return _text(row.detail, "outcome")
+    """Return in one word how the request ended that ``row`` closes. The word is empty if the row asks, or
+    names no known outcome."""
+    outcome = get_text(row.detail, "outcome")
+    return outcome if outcome in REQUEST_OUTCOMES else ""
 
 
-def task_outcome(row: Row) -> str:
-    """How the task ended that ``row`` ends: ``done``, ``failed`` or ``cancelled``."""
-    return _text(row.detail, "status") or "done"
+def task_outcome(row: Row) -> TaskOutcome:
+    """Return how the task ended that ``row`` ends; ``done`` if the row names no known outcome."""
+    status = row.detail.get("status")
+    return status if status in TASK_OUTCOMES else "done"
 
 
 def task_of(row: Row) -> str:
     """The id of the task that ``row`` is about: of an agent, a file, a command or the task itself; empty
     where it is about none."""
     if row.zone == "agent":
-        return _text(row.detail, "task")
+        return get_text(row.detail, "task")
     return row.path.partition("/")[0] if row.zone in ("task", "file", "command") else ""
 
 
 def spawned_role(row: Row) -> str:
     """The role of the agent that ``row`` made, empty of any other row."""
-    return _text(row.detail, "role")
+    return get_text(row.detail, "role")
 
 
 def met_version(row: Row) -> int | None:
     """The version that stood when ``row`` was refused, None where it does not say."""
-    current = _int(row.detail, "current")
+    current = get_int(row.detail, "current")
     return row.base if current is None else current
 
 
 def lease_end(row: Row) -> int:
     """When the lease of a board that ``row`` tells of ends, in nanoseconds since the epoch."""
-    return (_int(row.detail, "until") or 0) * 1_000_000
+    return (get_int(row.detail, "until") or 0) * 1_000_000
 
 
 def output_stream(row: Row) -> Literal["stdout", "stderr"]:
@@ -178,27 +222,55 @@ def output_stream(row: Row) -> Literal["stdout", "stderr"]:
 def size_without_text(row: Row) -> int | None:
     """How many bytes the version ``row`` of a task's file has whose content is no text, so that the journal
     has only its checksum; None of any other row."""
-    return _int(row.detail, "size") if row.zone == "file" else None
+    return get_int(row.detail, "size") if row.zone == "file" else None
 
 
-def _int(detail: Mapping[str, Json], name: str) -> int | None:
-    value = detail.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+def get_int(fields: Mapping[str, Json], name: str) -> int | None:
+    """Return the integer ``name`` of ``fields``; None if it is missing, of another type, or has more than 64
+    bits."""
+    value = fields.get(name)
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if -_MAX_INT <= value <= _MAX_INT else None
 
 
-def _float(detail: Mapping[str, Json], name: str) -> float:
-    value = detail.get(name)
-    return float(value) if isinstance(value, int | float) else 0.0
+def get_count(fields: Mapping[str, Json], name: str) -> int:
+    """Return the integer ``name`` of ``fields``; 0 if it is missing, negative or of another type, and at most
+    the largest of 64 bits."""
+    value = fields.get(name)
+    return min(max(0, value), _MAX_INT) if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def get_float(fields: Mapping[str, Json], name: str) -> float:
+    """Return the number ``name`` of ``fields``; 0 if it is missing, negative, of another type, or larger than
+    `MAX_AMOUNT`."""
+    value = fields.get(name)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # NaN compares as neither.
+    return float(cast("float", value)) if is_number and 0 <= cast("float", value) <= MAX_AMOUNT else 0.0
+
+
+def get_text(fields: Mapping[str, Json], name: str) -> str:
+    """Return the text ``name`` of ``fields``; an empty one if it is missing or of another type."""
+    value = fields.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def get_list(fields: Mapping[str, Json], name: str) -> Sequence[Json]:
+    """Return the array ``name`` of ``fields``; an empty one if it is missing or of another type."""
+    value = fields.get(name)
+    return value if isinstance(value, list) else ()
+
+
+def get_object(fields: Mapping[str, Json], name: str) -> Mapping[str, Json]:
+    """Return the object ``name`` of ``fields``; an empty one if it is missing or of another type."""
+    value = fields.get(name)
+    return value if isinstance(value, Mapping) else {}
 
 
 def _pair(detail: Mapping[str, Json], name: str) -> tuple[int, int]:
-    """Two numbers, 0 where there are none."""
-    counts = detail.get(name)
-    used = [each for each in counts if isinstance(each, int)] if isinstance(counts, list) else []
+    """Return two numbers; 0 for both if ``name`` is anything else than two numbers."""
+    counts = get_list(detail, name)
+    used = [get_count({name: each}, name) for each in counts]
     first, second = used if len(used) == 2 else (0, 0)
     return first, second
-
-
-def _text(detail: Mapping[str, Json], name: str) -> str:
-    value = detail.get(name)
-    return value if isinstance(value, str) else ""

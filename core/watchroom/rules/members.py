@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from watchroom.model import SPAWN, TERMINATE, Row
-from watchroom.rules.config import Agent, Layer, sort_top_down
+from watchroom.rules.config import LAYERS, Agent, Layer, sort_top_down
+from watchroom.rules.details import get_text
 
 
 class Member(NamedTuple):
@@ -35,10 +36,17 @@ def is_termination(row: Row) -> bool:
 
 
 def spawned_agent(row: Row) -> Agent:
-    """The agent that was spawned by ``row``, as it is to be registered."""
+    """Return the agent that ``row`` spawned, as it is to be registered. Fields that are missing or of another
+    type are empty, and the layer is the bottom one."""
     detail = row.detail
-    layer = cast("Layer", detail["layer"])
-    return Agent(row.path, str(detail["role"]), layer, str(detail["parent"]), str(detail["task"]))
+    layer = detail.get("layer")
+    return Agent(
+        row.path,
+        get_text(detail, "role"),
+        layer if layer in LAYERS else "bottom",
+        get_text(detail, "parent"),
+        get_text(detail, "task"),
+    )
 
 
 def list_members(
@@ -54,7 +62,8 @@ def list_members(
     spawning."""
     agents = {agent.id: agent for agent in registered if agent.task == task}
     for path, row in spawned.items():
-        if path not in agents and row.detail.get("task") == task:
+        # An agent without an id would be its own supervisor.
+        if path and path not in agents and row.detail.get("task") == task:
             agents[path] = spawned_agent(row)
     found: dict[str, Member] = {}
     for agent in sort_top_down(agents):

@@ -23,6 +23,7 @@ from watchroom.rules.conflicts import checkout_of
 
 NeedKind: TypeAlias = Literal[
     "forged",
+    "unreadable",
     "conflict",
     "request",
     "lost",
@@ -47,6 +48,8 @@ command that resumes, a message to the agent, or that a person has seen it."""
 
 EXPIRED: Final = "expired"
 """The key of the need for all requests that expired."""
+UNREADABLE: Final = "unreadable"
+"""The key of the need for all rows that cannot be read."""
 TRIPWIRES: Final = frozenset({"agent_cannot_answer", "keys_not_typed"})
 """The errors of decisions that somebody else tried to make in a person's name."""
 _OPENED_BY_SYSTEM: Final[Mapping[str, NeedKind]] = {
@@ -97,6 +100,8 @@ def need_key(kind: NeedKind, actor: str, row: Row) -> str:
         return actor
     if kind == "expired":
         return EXPIRED
+    if kind == "unreadable":
+        return UNREADABLE
     if kind in ("denied", "forged"):
         return f"{actor} {row.zone} {row.path}"
     if kind == "outside":
@@ -128,6 +133,7 @@ _REQUEST_ANSWERS: Final[Mapping[str, tuple[NeedAnswer, ...]]] = {
 }
 _ANSWERS: Final[Mapping[NeedKind, tuple[NeedAnswer, ...]]] = {
     "forged": ("seen",),
+    "unreadable": ("seen",),
     "conflict": ("merge",),
     "lost": ("resume", "seen"),
     "failed": ("resume", "message", "seen"),

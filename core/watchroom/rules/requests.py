@@ -7,14 +7,16 @@ answer is checked against what was asked, once, by `check_answer`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Final, Literal, TypeAlias, cast
+from dataclasses import fields as fields_of
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, get_args
 
 from watchroom import validation
-from watchroom.errors import InvalidAnswer
-from watchroom.model import ANSWER, WITHDRAW, Json, Row, frozen_json
+from watchroom.errors import InvalidAnswer, JournalDamaged
+from watchroom.model import ANSWER, WITHDRAW, Json, Row, frozen_json, is_nested_deeper, parse_object
 
+_Record = TypeVar("_Record")
 RequestKind: TypeAlias = Literal["approve", "prompt", "select"]
 Policy: TypeAlias = Literal["always", "never", "ask"]
 """Whether a tool may be called: always, never, or only when a person approves of the call."""
@@ -167,21 +169,12 @@ def stricter_policy(one: Policy, other: Policy) -> Policy:
 
 
 def parse_json(text: str) -> object:
-    """What the JSON in ``text`` says. Raises ValueError, for NaN, Infinity and what is nested more than
-    `MAX_NESTING` deep too, and RecursionError."""
+    """Return the value of the JSON in ``text``. Raise ValueError if it is damaged, contains NaN or Infinity,
+    or is nested deeper than `MAX_NESTING`; RecursionError if it is nested too deep to parse."""
     value: object = json.loads(text, parse_constant=_no_number)
-    level = [value]
-    for _ in range(MAX_NESTING):
-        level = [inner for each in level for inner in _members_of(each)]
-        if not level:
-            return value
-    raise ValueError(f"nested more than {MAX_NESTING} deep")
-
-
-def _members_of(value: object) -> Iterable[object]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
+    if is_nested_deeper(value, MAX_NESTING):
+        raise ValueError(f"nested more than {MAX_NESTING} deep")
+    return value
 
 
 def _no_number(name: str) -> None:
@@ -201,14 +194,16 @@ def dump_request(request: Request) -> str:
 
 
 def parse_request(text: str) -> Request:
-    """The request that ``text`` carries: the reverse of `dump_request`."""
-    fields = json.loads(text)
-    return Request(
-        **{
+    """Return the request that ``text`` carries: the reverse of `dump_request`. Raise `JournalDamaged` if the
+    text is no request."""
+    fields = _parse_fields(text)
+    return _made_of(
+        Request,
+        {
             **fields,
-            "calls": tuple(PendingCall(**each) for each in fields["calls"]),
-            "options": tuple(Option(**each) for each in fields["options"]),
-        }
+            "calls": tuple(_made_of(PendingCall, each) for each in _list_of(fields, "calls")),
+            "options": tuple(_made_of(Option, each) for each in _list_of(fields, "options")),
+        },
     )
 
 
@@ -218,15 +213,56 @@ def dump_answer(answer: Answer) -> str:
 
 
 def parse_answer(text: str) -> Answer:
-    """The answer that ``text`` carries: the reverse of `dump_answer`."""
-    fields = json.loads(text)
-    return Answer(
-        **{
-            **fields,
-            "decisions": tuple(CallDecision(**each) for each in fields["decisions"]),
-            "values": tuple(fields["values"]),
-        }
-    )
+    """Return the answer that ``text`` carries: the reverse of `dump_answer`. Raise `JournalDamaged` if the
+    text is no answer."""
+    fields = _parse_fields(text)
+    values = _list_of(fields, "values")
+    if not all(isinstance(each, str) for each in values):
+        raise JournalDamaged
+    decisions = tuple(_made_of(CallDecision, each) for each in _list_of(fields, "decisions"))
+    return _made_of(Answer, {**fields, "decisions": decisions, "values": tuple(values)})
+
+
+def _parse_fields(text: str) -> Mapping[str, Json]:
+    fields = parse_object(text)
+    if fields is None:
+        raise JournalDamaged
+    return fields
+
+
+def _list_of(fields: Mapping[str, Json], name: str) -> Sequence[Json]:
+    found = fields.get(name)
+    if not isinstance(found, list):
+        raise JournalDamaged
+    return found
+
+
+_TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "str": str,
+    "str | None": (str, type(None)),
+    "bool": bool,
+    "int | None": (int, type(None)),
+    "Mapping[str, object]": Mapping,
+    "RequestKind": str,
+}
+"""By its annotation, the type that a field is stored as; any other field is a tuple that was made here."""
+
+
+def _made_of(kind: type[_Record], values: object) -> _Record:
+    """Return the record of that ``kind`` with ``values`` as its fields. Raise `JournalDamaged` if a field is
+    missing, not known, or of another type."""
+    known = {each.name: each for each in fields_of(cast("Any", kind))}
+    if not isinstance(values, Mapping) or not values.keys() <= known.keys():
+        raise JournalDamaged
+    for name, value in values.items():
+        if not isinstance(value, _TYPES.get(str(known[name].type), tuple)):
+            raise JournalDamaged
+    if values.get("kind", "prompt") not in get_args(RequestKind):
+        raise JournalDamaged
+    try:
+        return kind(**values)
+    except TypeError as error:
+        raise JournalDamaged from error
 
 
 def answer_outcome(request: Request, answer: Answer) -> str:

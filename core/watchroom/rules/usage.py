@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.model import Json, Row
+from watchroom.rules.details import get_count, get_float, get_text
 
 PricedBy: TypeAlias = Literal["client", "table", ""]
 """Who gave a price: the client that made the call, or a table of prices; nobody, where it is not known."""
@@ -91,18 +92,17 @@ def usage_of(step: Row) -> UsageRecord | None:
     used = step.detail.get(USED)
     if not isinstance(used, Mapping):
         return None
-    cost, priced_by = used.get("cost"), used.get("priced_by")
+    priced_by = used.get("priced_by")
     usage = UsageTotal(
-        _count(used, "input"),
-        _count(used, "output"),
-        _count(used, "cache_read"),
-        _count(used, "cache_write"),
-        float(cost) if isinstance(cost, int | float) else 0.0,
-        _count(used, "unpriced"),
+        get_count(used, "input"),
+        get_count(used, "output"),
+        get_count(used, "cache_read"),
+        get_count(used, "cache_write"),
+        get_float(used, "cost"),
+        get_count(used, "unpriced"),
         "client" if priced_by == "client" else "table" if priced_by == "table" else "",
     )
-    model = used.get("model")
-    return UsageRecord(model if isinstance(model, str) else "", usage)
+    return UsageRecord(get_text(used, "model"), usage)
 
 
 def usage_detail(record: UsageRecord) -> dict[str, Json]:
@@ -121,8 +121,3 @@ def parent_of(step: Row) -> str:
     """The path of the session that called the subagent of ``step``, empty of any other step."""
     parent = step.detail.get(PARENT) if is_subagent_step(step) else None
     return parent if isinstance(parent, str) else ""
-
-
-def _count(used: Mapping[str, Json], name: str) -> int:
-    value = used.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
+from watchroom.errors import JournalDamaged
 from watchroom.journal import Journal, RowFilter
-from watchroom.model import REVERT_WORK, Json, Row, Zone
+from watchroom.model import REVERT_WORK, ZONES, Json, Row, Zone, parse_object
+from watchroom.rules.details import get_int, get_list, get_object
 from watchroom.rules.members import is_spawn
 from watchroom.rules.reverts import (
     NOT_KEPT,
@@ -234,20 +236,37 @@ class RevertRecord(NamedTuple):
 
 
 def read_record(journal: Journal, revert: str) -> RevertRecord:
-    """What the revert with the id ``revert`` did, by ``journal``. Raises `RevertNotFound`, `JournalError`."""
+    """Return what the revert with the id ``revert`` did, by ``journal``. Raise `RevertNotFound`;
+    `JournalDamaged` if its record cannot be read; `JournalError`."""
     head = journal.head(ZONE, revert)
     if head is None:
         raise RevertNotFound(revert=revert)
-    told = json.loads(journal.content(head.seq) or "{}")
+    fields = parse_object(journal.content(head.seq) or "") or {}
+    until, counts = get_int(fields, "until"), get_object(fields, "not_reverted")
+    not_reverted = {zone: count for zone in counts if (count := get_int(counts, zone)) is not None}
+    agents = tuple(name for name in get_list(fields, "agents") if isinstance(name, str))
+    if until is None or len(not_reverted) != len(counts) or len(agents) != len(get_list(fields, "agents")):
+        raise JournalDamaged
     return RevertRecord(
-        tuple((zone, path, version) for zone, path, version in told["written"]),
-        tuple((zone, path) for zone, path in told["conflicts"]),
-        tuple((zone, path, reason) for zone, path, reason in told["could_not"]),
-        told["not_reverted"],
-        tuple(told["agents"]),
-        told["until"],
-        tuple((zone, path) for zone, path in told.get("items", ())),
+        tuple((zone, path, version) for zone, path, version in _entries(fields, "written", int)),
+        tuple((zone, path) for zone, path in _entries(fields, "conflicts")),
+        tuple((zone, path, reason) for zone, path, reason in _entries(fields, "could_not", str)),
+        not_reverted,
+        agents,
+        until,
+        tuple((zone, path) for zone, path in _entries(fields, "items")),
     )
+
+
+def _entries(fields: Mapping[str, Json], name: str, *more: type) -> Iterator[list[Any]]:
+    """Return the arrays in the array ``name`` of ``fields``: a zone, a path, and values of the types
+    ``more``. Raise `JournalDamaged` if one is anything else."""
+    for entry in get_list(fields, name):
+        if not isinstance(entry, list) or [type(value) for value in entry] != [str, str, *more]:
+            raise JournalDamaged
+        if entry[0] not in ZONES:
+            raise JournalDamaged
+        yield entry
 
 
 def _decided(planned: PlannedPath) -> PlannedPath:

@@ -7,12 +7,13 @@ import os
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final, Literal, NamedTuple, TypeAlias, cast
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom import validation
 from watchroom.checkout.location import is_workspace
 from watchroom.errors import JournalDamaged
-from watchroom.model import END_TASK, Json, Row, Write
+from watchroom.model import END_TASK, Json, Row, Write, parse_object
+from watchroom.rules.details import TASK_OUTCOMES, get_int, get_object, get_text, task_outcome
 from watchroom.rules.row_files import find_row_flaw
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
 from watchroom.sandbox.repositories import is_git_folder
@@ -186,7 +187,8 @@ class Tasks:
         if known is None:
             known = self._read_first(head)
         if head.version != 1 and known.status == "open":
-            known = known._replace(status=cast("TaskStatus", self._store.content(head)))
+            status = self._store.content(head)
+            known = known._replace(status=status if status in TASK_OUTCOMES else task_outcome(head))
         self._known[head.path] = known
         return known
 
@@ -194,10 +196,23 @@ class Tasks:
         first = head if head.version == 1 else self._store.journal.version(ZONE, head.path, 1)
         if first is None or find_row_flaw(first) is not None:
             raise TaskNotFound(task=validation.escape_unstorable(head.path, 100))
-        try:
-            return _parse(first, json.loads(self._store.content(first)))
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise JournalDamaged from error
+        content = parse_object(self._store.content(first))
+        if content is None or not isinstance(content.get("requirement"), str):
+            raise JournalDamaged
+        limits = get_object(content, "limits")
+        known = {name: most for name in TaskLimits._fields if (most := get_int(limits, name)) is not None}
+        return Task(
+            first.path,
+            get_text(content, "requirement"),
+            get_text(content, "workspacePath"),
+            first.actor,
+            first.time,
+            "open",
+            TaskLimits(**known),
+            get_text(content, "model"),
+            get_text(content, "checkout"),
+            get_text(content, "machine"),
+        )
 
     def _check_folder_free(self, folder: str) -> None:
         for head in self._store.journal.open_items(ZONE):
@@ -208,25 +223,6 @@ class Tasks:
                 continue
             if self.is_here(other) and _overlap(folder, other.folder):
                 raise InvalidWorkspace(path=folder, rule="of_another_task")
-
-
-def _parse(first: Row, content: Mapping[str, Json]) -> Task:
-    """The task that the row ``first`` began with ``content``. Raises TypeError, ValueError, KeyError."""
-    texts = [content["requirement"], content["workspacePath"]]
-    texts += [content.get(name, "") for name in ("model", "checkout", "machine")]
-    limits = content.get("limits", {})
-    if not isinstance(limits, Mapping) or any(type(each) is not int for each in limits.values()):
-        raise TypeError("limits")
-    requirement, folder, model, checkout, machine = (_check_text(each) for each in texts)
-    allowed = TaskLimits(**cast("Mapping[str, int]", limits))
-    actor, time = first.actor, first.time
-    return Task(first.path, requirement, folder, actor, time, "open", allowed, model, checkout, machine)
-
-
-def _check_text(value: Json) -> str:
-    if not isinstance(value, str):
-        raise TypeError("no text")
-    return value
 
 
 def _claim_key(task: str) -> str:

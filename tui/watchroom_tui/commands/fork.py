@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import closing
+from typing import Final
 
 from rich.console import Console
 from rich.progress import Progress
@@ -15,6 +16,8 @@ from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.time_argument import moment, open_journal
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.usage import WrongUsage
+
+_MAX_LISTED: Final = 20
 
 
 def declare_fork(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -43,9 +46,14 @@ def run_fork(args: Namespace, texts: Catalogue) -> int:
             raise WrongUsage(texts("cli.fork.exists", out=sanitize(str(error)))) from error
     if args.json:
         print_json(fork._asdict())
-        return 0
+        return 1 if fork.unreadable else 0
     out = sanitize(args.out)
     print(texts("cli.fork.done", rows=fork.rows, row=fork.row, out=out))
     if fork.tasks:
         print(texts("cli.fork.tasks", folder=sanitize(fork.tasks)))
-    return 0
+    if not fork.unreadable:
+        return 0
+    numbers = ", ".join(map(str, fork.unreadable[:_MAX_LISTED]))
+    more = ", …" if len(fork.unreadable) > _MAX_LISTED else ""
+    print(texts("cli.fork.unreadable", rows=numbers + more), file=sys.stderr)
+    return 1

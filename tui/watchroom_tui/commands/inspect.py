@@ -30,6 +30,7 @@ from watchroom_tui.sanitize import sanitize
 from watchroom_tui.terminal import is_hung_up
 from watchroom_tui.usage import WrongUsage
 
+_MAX_LISTED: Final = 20
 _LOOK_SECONDS: Final = 1.0
 """How often it is looked whether somebody still reads, and whether rows came that nothing told of."""
 
@@ -165,7 +166,15 @@ def run_export(args: Namespace, texts: Catalogue) -> int:
         raise WrongUsage(texts("cli.export.not_empty", out=args.out))
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
         until = moment(workspace.journal, args.at, texts)
-        count = workspace.export(until, args.out)
+        left_out: list[Row] = []
+        count = workspace.export(until, args.out, on_left_out=left_out.append)
     done = "cli.export.done_one" if count == 1 else "cli.export.done"
     print(texts(done, count=count, row=until, out=args.out))
-    return 0
+    if not left_out:
+        return 0
+    print(texts("cli.export.left_out", count=len(left_out)), file=sys.stderr)
+    for row in left_out[:_MAX_LISTED]:
+        print(f"  #{row.seq} {sanitize(f'{row.zone}/{row.path}')}", file=sys.stderr)
+    if len(left_out) > _MAX_LISTED:
+        print("  " + texts("cli.export.more", count=len(left_out) - _MAX_LISTED), file=sys.stderr)
+    return 1

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from watchroom.model import Row
 from watchroom.queries.commands import parse_end
-from watchroom.queries.rows import read_content
+from watchroom.queries.rows import find_content
 
 from watchroom_tui.dialogs.base import Dialog
 from watchroom_tui.formatters import labels
@@ -49,7 +49,7 @@ class RowDialog(Dialog):
     @work(exclusive=True)
     async def load(self) -> None:
         app, row = self.dashboard, self._row
-        content = await asyncio.to_thread(read_content, app.journal, row)
+        content = await asyncio.to_thread(find_content, app.journal, row)
         self.query_one("#row").set_class(content is None, "-alone")
         if content is None:
             return

@@ -15,18 +15,16 @@ from watchroom_whiteboards import Board, list_boards
 
 class BoardItem(NamedTuple):
     """A board with its place in the tree: ``guides`` are the lines that lead to it. ``view`` is None where
-    nothing was written yet. ``lease`` may have run out."""
+    nothing was written yet. ``lease`` may have run out. ``board`` is None for a name that no board can have:
+    such rows are written past the tools."""
 
-    board: Board
+    name: str
+    board: Board | None
     guides: str
     owners: tuple[str, ...]
     view: BoardView | None
     lease: Row | None
     conflicts: int
-
-    @property
-    def name(self) -> str:
-        return self.board.name
 
     @property
     def version(self) -> int:
@@ -43,35 +41,40 @@ def board_config(model: Model) -> Config:
 
 
 def board_tree(model: Model) -> tuple[BoardItem, ...]:
-    """Every board of the team and every one that was ever written, those above first."""
+    """Every board of the team and every one that was ever written, those above first. Names that no board can
+    have come last."""
     config = board_config(model)
     written = {view.name: view for view in model.boards}
     disputed = [each.path for each in model.conflicts if each.zone == "board"]
-    known = dict.fromkeys([*list_boards(config), *map(Board.named, [*written, *disputed])])
+    names = dict.fromkeys([*written, *disputed])
+    found = {name: Board.find(name) for name in names}
+    known = dict.fromkeys([*list_boards(config), *(board for board in found.values() if board is not None)])
     below: dict[Board, list[Board]] = defaultdict(list)
     for board in known:
         if board.kind != "global":
             below[_above(board, config)].append(board)
 
-    def item(board: Board, guides: str) -> BoardItem:
-        view = written.get(board.name)
+    def item(name: str, board: Board | None, guides: str) -> BoardItem:
+        has_owners = board is not None and board.kind != "global"
         return BoardItem(
+            name,
             board,
             guides,
-            () if board.kind == "global" else tuple(agent.id for agent in board.owners(config)),
-            view,
-            model.leases.get(board.name),
-            disputed.count(board.name),
+            tuple(agent.id for agent in board.owners(config)) if board is not None and has_owners else (),
+            written.get(name),
+            model.leases.get(name),
+            disputed.count(name),
         )
 
     def branch(board: Board, guides: str, lead: str) -> Iterator[BoardItem]:
-        yield item(board, guides)
+        yield item(board.name, board, guides)
         children = below[board]
         for index, child in enumerate(children):
             is_last = index == len(children) - 1
             yield from branch(child, lead + ("╰ " if is_last else "├ "), lead + ("  " if is_last else "│ "))
 
-    return tuple(branch(Board("global"), "", ""))
+    unknown = (item(name, None, "") for name, board in found.items() if board is None)
+    return (*branch(Board("global"), "", ""), *unknown)
 
 
 def _above(board: Board, config: Config) -> Board:

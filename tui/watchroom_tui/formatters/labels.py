@@ -59,6 +59,7 @@ ENDED_MARK: Final = Span("–", "dim")
 """Before an agent that works no more."""
 NEED_MARKS: Final[dict[str, Span]] = {
     "forged": Span("✗", "error"),
+    "unreadable": Span("?", "error"),
     "conflict": Span("⚔", "error"),
     "request": Span("◐", "accent"),
     "lost": Span("◌", "error"),
@@ -257,6 +258,10 @@ def need_text(need: Need, texts: Catalogue) -> str:
     if need.kind == "forged":
         why = texts(f"need.flaw.{_FLAWS.get(need.row.error, 'differs')}")
         return texts("need.forged", who=sanitize(need.row.actor), what=sanitize(need.row.tool), why=why)
+    if need.kind == "unreadable":
+        why = texts(f"need.damage.{need.row.error}")
+        key = "need.unreadable" if need.times > 1 else "need.unreadable_one"
+        return texts(key, count=need.times, row=need.row.seq, why=why)
     who = sanitize(need.row.actor)
     if need.kind == "conflict" and need.row.tool == REVERT_WORK:
         return texts("need.conflict_of_revert", message=sanitize(need.row.message))

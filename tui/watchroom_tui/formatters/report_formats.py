@@ -155,6 +155,8 @@ def _decision(each: Decision) -> dict[str, Json]:
 
 def _revert(each: RevertReport) -> dict[str, Json]:
     record = each.record
+    if record is None:
+        return {"row": row_as_json(each.row), "unreadable": True}
     return {
         "row": row_as_json(each.row),
         "agents": record.agents,

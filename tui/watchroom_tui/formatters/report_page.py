@@ -124,8 +124,12 @@ def _decision_cells(each: Decision, texts: Catalogue) -> tuple[Cell, ...]:
 def _revert_table(report: Report, texts: Catalogue) -> PageTable:
     rows: list[tuple[Cell, ...]] = []
     for row, record in report.reverts:
-        began = (zoned_time(row.time), _quoted(row.actor), _quoted(", ".join(record.agents)))
-        rows.append((*began, len(record.written), len(record.conflicts), _quoted(row.message)))
+        began = (zoned_time(row.time), _quoted(row.actor))
+        if record is None:
+            rows.append((*began, "–", "–", "–", texts("report.unreadable", row=row.seq)))
+        else:
+            counts = (len(record.written), len(record.conflicts))
+            rows.append((*began, _quoted(", ".join(record.agents)), *counts, _quoted(row.message)))
     head = ("time", "by", "agents", "files", "conflicts", "message")
     return _table("reverts", head, rows, texts)
 

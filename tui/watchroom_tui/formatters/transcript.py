@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from rich.cells import cell_len
-from watchroom.model import HUMAN_PREFIX, Row
-from watchroom.rules.requests import PendingCall, call_subject
+from watchroom.model import HUMAN_PREFIX, Row, parse_object
+from watchroom.rules.details import get_list, get_object, get_text
+from watchroom.rules.requests import PendingCall, call_subject, parse_json
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.actor_class import agent_class
@@ -51,8 +52,8 @@ class SessionStep(NamedTuple):
 
 
 def make_session_step(row: Row, text: str) -> SessionStep:
-    """The step whose row carries ``text``."""
-    return SessionStep(row, json.loads(text))
+    """Return the step whose row carries ``text``. Its record is empty if the text is damaged."""
+    return SessionStep(row, parse_object(text) or {})
 
 
 def make_entries(agent: str, steps: Sequence[SessionStep], texts: Catalogue) -> list[TranscriptEntry]:
@@ -60,20 +61,20 @@ def make_entries(agent: str, steps: Sequence[SessionStep], texts: Catalogue) -> 
     found: list[TranscriptEntry] = []
     calls: dict[str, int] = {}
     for number, (_, record) in enumerate(steps):
-        for event in record.get("events", ()):
+        for event in _objects(record, "events"):
             note = _note(f"{number}", event, texts)
             if note is not None:
                 found.append(note)
-        for place, message in enumerate(record.get("messages", ())):
+        for place, message in enumerate(_objects(record, "messages")):
             key = f"{number}.{place}"
-            if message["role"] == "tool":
-                at = calls.get(message["tool_call_id"])
+            if message.get("role") == "tool":
+                at = calls.get(get_text(message, "tool_call_id"))
                 if at is not None:
-                    found[at] = _with_result(found[at], str(message["content"]), texts)
+                    found[at] = _with_result(found[at], get_text(message, "content"), texts)
                 continue
             found.extend(_message_entries(key, agent, message, texts))
-            for order, call in enumerate(message.get("tool_calls", ())):
-                calls[call["id"]] = len(found)
+            for order, call in enumerate(_objects(message, "tool_calls")):
+                calls[get_text(call, "id")] = len(found)
                 found.append(_call(f"{key}.{order}", agent, call, texts))
     return found
 
@@ -81,13 +82,13 @@ def make_entries(agent: str, steps: Sequence[SessionStep], texts: Catalogue) -> 
 def _message_entries(
     key: str, agent: str, message: Mapping[str, Any], texts: Catalogue
 ) -> Iterable[TranscriptEntry]:
-    text = str(message["content"])
+    text, role = get_text(message, "content"), message.get("role")
     if not text.strip():
         return
-    if message["role"] == "assistant":
+    if role == "assistant":
         yield TranscriptEntry(key, "said", agent, Span("▍", agent_class(agent)), text)
-    elif message["role"] == "user":
-        author = str(message.get("author", ""))
+    elif role == "user":
+        author = get_text(message, "author")
         yield TranscriptEntry(
             key, "said", author or texts("session.task"), Span("▍", "accent"), text, style="strong"
         )
@@ -96,8 +97,8 @@ def _message_entries(
 
 
 def _call(key: str, agent: str, call: Mapping[str, Any], texts: Catalogue) -> TranscriptEntry:
-    function = call["function"]
-    asked = PendingCall(call["id"], function["name"], function["arguments"])
+    function = get_object(call, "function")
+    asked = PendingCall(get_text(call, "id"), get_text(function, "name"), get_text(function, "arguments"))
     text = f"{tool_name(asked.name, texts)} {call_subject(asked)}".strip()
     return TranscriptEntry(key, "call", agent, Span("…", "warning"), text, format_json(asked.arguments))
 
@@ -111,8 +112,8 @@ def _with_result(entry: TranscriptEntry, content: str, texts: Catalogue) -> Tran
 def _outcome(content: str, texts: Catalogue) -> tuple[Span, str]:
     """How a call went, and what is worth saying of it beside its name."""
     try:
-        result = json.loads(content)
-    except ValueError:
+        result = parse_json(content)
+    except (ValueError, RecursionError):
         return Span("✓", "ok"), ""
     inner = result.get("result", result) if isinstance(result, dict) else result
     if not isinstance(inner, dict):
@@ -148,50 +149,61 @@ _PLAN_MARKS: Final = {"pending": "☐", "in_progress": "▶", "completed": "☑"
 
 
 def _note(key: str, event: Mapping[str, Any], texts: Catalogue) -> TranscriptEntry | None:
-    kind = str(event["type"])
+    kind = get_text(event, "type")
     mark = _NOTES.get(kind)
     if mark is None:
         return None
     said = ""
     if kind == "human_answered":
-        said = _answered(event["answer"], texts)
+        said = _answered(get_object(event, "answer"), texts)
     elif kind == "error":
-        said = f"{event['error']['code']}: {event['error']['message']}"
+        error = get_object(event, "error")
+        said = f"{get_text(error, 'code')}: {get_text(error, 'message')}"
     elif kind == "thought":
-        said = str(event["text"]).strip()
+        said = get_text(event, "text").strip()
     elif kind == "plan_changed":
-        said = "".join(f"\n{_PLAN_MARKS[each['status']]} {each['text']}" for each in event["entries"])
+        entries = _objects(event, "entries")
+        said = "".join(
+            f"\n{_PLAN_MARKS.get(get_text(each, 'status'), '☐')} {get_text(each, 'text')}" for each in entries
+        )
     elif kind.startswith("human_"):
-        said = str(event.get("prompt", ""))
+        said = get_text(event, "prompt")
     else:
-        said = str(event.get("reason", ""))
-    who = str(event.get("by", ""))
+        said = get_text(event, "reason")
+    who = get_text(event, "by")
     style = "error" if mark.style == "error" else "dim"
     text = f"{texts(f'session.event.{kind}')}{': ' if said else ''}{said}"
     return TranscriptEntry(f"{key}.{kind}", "note", who, mark, text, style=style)
 
 
 def _answered(answer: Mapping[str, Any], texts: Catalogue) -> str:
-    if answer["expired"]:
+    if answer.get("expired"):
         return texts("request.outcome.expired")
-    return answer["text"] or ", ".join(answer["values"]) or _decided(answer["decisions"], texts)
+    values = [each for each in get_list(answer, "values") if isinstance(each, str)]
+    return get_text(answer, "text") or ", ".join(values) or _decided(_objects(answer, "decisions"), texts)
 
 
 def _decided(decisions: Sequence[Mapping[str, Any]], texts: Catalogue) -> str:
     said = []
     for decision in decisions:
-        text = texts("session.approved" if decision["approved"] else "session.rejected")
-        if decision["arguments"] is not None:
+        text = texts("session.approved" if decision.get("approved") is True else "session.rejected")
+        if decision.get("arguments") is not None:
             text = texts("session.approved_edited")
-        said.append(f"{text} ({decision['reason']})" if decision["reason"] else text)
+        reason = get_text(decision, "reason")
+        said.append(f"{text} ({reason})" if reason else text)
     return ", ".join(said)
+
+
+def _objects(among: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """Return the objects in the array ``name``, without what is none."""
+    return [each for each in get_list(among, name) if isinstance(each, Mapping)]
 
 
 def format_json(text: str) -> str:
     """JSON as people read it: a name a line, texts as they are."""
     try:
-        value = json.loads(text)
-    except ValueError:
+        value = parse_json(text)
+    except (ValueError, RecursionError):
         return text
     return "\n".join(_pretty_lines(value, ""))
 

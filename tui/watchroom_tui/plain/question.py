@@ -10,6 +10,7 @@ from watchroom.journal import Journal
 from watchroom.model import Row
 from watchroom.projections import Need, RequestView
 from watchroom.queries.requests import RequestDetails, begin_reviews, read_request
+from watchroom.queries.rows import find_content
 from watchroom.rules.needs import NeedAnswer
 from watchroom.rules.requests import Option, parse_arguments
 from watchroom.rules.reviews import Review
@@ -248,20 +249,18 @@ def _call_lines(read: RequestDetails, position: int, texts: Catalogue) -> tuple[
 def _details(journal: Journal, need: Need, texts: Catalogue) -> list[str]:
     """What was written: of a message or a handoff its text, of an unchecked write the difference."""
     row = need.row
-    content = (
-        journal.content(row.seq) if need.kind in ("message", "handoff", "stalled", "unchecked") else None
-    )
+    has_text = need.kind in ("message", "handoff", "stalled", "unchecked")
+    content = find_content(journal, row) if has_text else None
     if need.kind != "unchecked":
         return _indent(content or "")
     before = journal.version(row.zone, row.path, (row.version or 1) - 1)
-    return diff_sentences(diff((journal.content(before.seq) or "") if before else "", content or ""), texts)
+    return diff_sentences(diff(find_content(journal, before) or "", content or ""), texts)
 
 
 def _ask_conflict(journal: Journal, need: Need, texts: Catalogue) -> Question:
     row = need.row
     head = journal.head(row.zone, row.path)
-    current = (journal.content(head.seq) or "") if head else ""
-    incoming = journal.content(row.seq) or ""
+    current, incoming = find_content(journal, head) or "", find_content(journal, row) or ""
     is_text = person_calls.has_text(row)
     lead = [_side("current", head, texts), _side("incoming", row, texts)]
     return Question(

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from watchroom.journal import Journal
 from watchroom.model import Row
 from watchroom.queries.config import read_config
-from watchroom.queries.rows import read_content
 from watchroom_whiteboards import Board
 from watchroom_whiteboards.templates import render_template
 
@@ -24,10 +23,11 @@ class BoardSnapshot(NamedTuple):
         return (self.row.version or 0) if self.row else 0
 
 
-def read_board(journal: Journal, board: Board, head: Row | None, as_of: int) -> BoardSnapshot:
-    """The board at the version ``head``, or its template as the team stood at row ``as_of``. Raises
-    `JournalError`."""
+def read_board(journal: Journal, name: str, head: Row | None, as_of: int) -> BoardSnapshot:
+    """Return the board called ``name`` at the version ``head``, or its template as the team stood at row
+    ``as_of``. Raise `InvalidName` if no board has that name and nothing was written to it; `JournalDamaged`
+    if its text cannot be read; `JournalError`."""
     if head is None:
-        config = read_config(journal, as_of=as_of)
-        return BoardSnapshot(board.name, None, render_template(board, config, config.language).encode())
-    return BoardSnapshot(board.name, head, (read_content(journal, head) or "").encode())
+        board, config = Board.named(name), read_config(journal, as_of=as_of)
+        return BoardSnapshot(name, None, render_template(board, config, config.language).encode())
+    return BoardSnapshot(name, head, (journal.content(head.seq) or "").encode())

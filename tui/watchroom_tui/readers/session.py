@@ -36,9 +36,11 @@ class SessionReader:
                 self._path, self._steps = path, ()
             new: list[SessionStep] = []
             while True:
-                after = len(self._steps) + len(new)
+                known = new or self._steps
+                # Not their number: of rows written past the tools versions can be missing.
+                after = known[-1].row.version or 0 if known else 0
                 found = read_steps(self._journal, path, as_of=as_of, after=after)
-                new += [make_session_step(step.row, step.text or "{}") for step in found.steps]
+                new += [make_session_step(step.row, step.text or "") for step in found.steps]
                 if not found.more:
                     break
             if new:

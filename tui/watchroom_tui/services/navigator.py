@@ -23,6 +23,7 @@ from watchroom_tui.screen_registry import load_screen_class
 
 NEED_SCREENS: Final = {
     "forged": "activity",
+    "unreadable": "activity",
     "conflict": "files",
     "request": "requests",
     "expired": "requests",
@@ -76,7 +77,9 @@ class Navigator:
         if need.kind in ("lost", "breaker", "denied", "stalled"):
             await self.go_to("agents", AgentTarget(need.agent, shows_rows=need.kind != "lost"))
             return
-        await app.show_screen(ZONE_SCREENS.get(need.row.zone) or NEED_SCREENS[need.kind])
+        # The zone of a row that cannot be read says nothing.
+        of_zone = None if need.kind == "unreadable" else ZONE_SCREENS.get(need.row.zone)
+        await app.show_screen(of_zone or NEED_SCREENS[need.kind])
         merges = app.is_live and need.kind in ("conflict", "outside") and need.row.zone in SHARED
         heads = app.model.boards if need.row.zone == "board" else app.model.files
         is_known = any(each.head.path == need.row.path for each in heads)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +9,7 @@ from contextlib import closing
 from typing import Final
 
 from watchroom.journal.protocol import Damage
+from watchroom.model import parse_object
 from watchroom.validation import sha256
 
 _CACHE_KIB: Final = 64 * 1024
@@ -78,9 +78,9 @@ def _is_whole(name: str, value: bytes | None) -> bool:
         return False
     try:
         text = value.decode()
-        return name != "detail" or not text or isinstance(json.loads(text), dict)
-    except ValueError:
+    except UnicodeDecodeError:
         return False
+    return name != "detail" or not text or parse_object(text) is not None
 
 
 def _version_gaps(reader: sqlite3.Cursor) -> list[Damage]:

@@ -325,7 +325,8 @@ class SqliteJournal:
             found = reader.execute(CONTENT, (seq,)).fetchone()
             if found is None or found[0] is None:
                 return None
-            if found[2] is None and found[1] > INLINE_BYTES:
+            # A row written past the tools can have any size, or none.
+            if found[2] is None and (found[1] is None or found[1] > INLINE_BYTES):
                 found = reader.execute(LARGE_CONTENT, found[:1]).fetchone()
             return decode_content(found[2]) if found else None
 

@@ -56,7 +56,11 @@ def _rebuild_text(journal: Journal, row: Row) -> tuple[str, ConflictMarkers]:
     last = row.version or 0
     while last > 0:
         first = max(0, last - WHOLE_EVERY)
-        for each, content in reversed(journal.versions(ZONE, row.path, after=first, until=last)):
+        found = journal.versions(ZONE, row.path, after=first, until=last)
+        if not found:
+            # A row written past the tools can have any version.
+            raise JournalDamaged
+        for each, content in reversed(found):
             record = parse_record(each)
             if each.version != (row.version or 0) - len(later):
                 # Without each of them the text would be another one.

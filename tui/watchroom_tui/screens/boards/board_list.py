@@ -20,7 +20,9 @@ _OWNERS_FROM = 38
 
 
 def board_name(item: BoardItem, texts: Catalogue) -> str:
-    """A board as people call it: by its layer, its role or its agent."""
+    """Return what people call a board: its layer, its role or its agent."""
+    if item.board is None:
+        return sanitize(item.name)
     if item.board.kind in ("global", "top"):
         return texts(f"boards.{item.board.kind}")
     return sanitize(item.board.owner)

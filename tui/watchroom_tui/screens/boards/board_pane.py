@@ -78,7 +78,7 @@ class BoardPane:
         app = self._app
         head = item.view.head if item.view else None
         try:
-            reading = await asyncio.to_thread(read_board, app.journal, item.board, head, app.model.seq)
+            reading = await asyncio.to_thread(read_board, app.journal, item.name, head, app.model.seq)
         except WatchroomError as error:
             self._reading = None
             self._view.show_notice(

@@ -119,13 +119,15 @@ class BoardsScreen(BaseScreen):
         app, item = self.dashboard, self.boards.item
         if await app.wait_for_workspace() is None:
             app.explain_read_only()
+        elif item is not None and item.board is None:
+            app.show_message(app.texts("boards.unknown"), "warning")
         elif item is not None:
             reading = self.pane.reading
             at = self.text.at_offset if reading else 0
             if reading is None:
                 # A quick key: the cursor has just come here.
                 head = item.view.head if item.view else None
-                reading = await asyncio.to_thread(read_board, app.journal, item.board, head, app.model.seq)
+                reading = await asyncio.to_thread(read_board, app.journal, item.name, head, app.model.seq)
             draft = app.drafts.find(BoardDraft, reading.name)
             if draft is None:
                 draft = await asyncio.to_thread(begun, reading.name, reading.version, reading.data, at)

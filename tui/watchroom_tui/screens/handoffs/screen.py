@@ -9,7 +9,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from watchroom.model import Row
 from watchroom.projections import Delivery, Model, Need
-from watchroom.queries.rows import read_content
+from watchroom.queries.rows import find_content
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
@@ -86,7 +86,7 @@ class HandoffsScreen(BaseScreen):
 
     @work(exclusive=True)
     async def load(self, delivery: Delivery) -> None:
-        content = await asyncio.to_thread(read_content, self.dashboard.journal, delivery.row)
+        content = await asyncio.to_thread(find_content, self.dashboard.journal, delivery.row)
         self.content_view.show_text(
             delivery.row.path,
             content or "",

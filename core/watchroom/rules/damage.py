@@ -1,0 +1,68 @@
+"""Which rows cannot be read, whoever wrote them past the tools. Pure.
+
+A journal can contain any text in any column: rows written with SQL, by a newer version, or damaged on disk.
+A row without the form that readers need is set aside: it is shown and reported, and decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final, Literal, TypeAlias
+
+from watchroom.model import ANSWER, OUTCOMES, SEEN, TERMINATE, WITHDRAW, ZONES, Json, Row, parse_object
+from watchroom.rules.details import REQUEST_KINDS, REQUEST_OUTCOMES, SESSION_STATUSES, TASK_OUTCOMES
+from watchroom.rules.members import is_spawn
+from watchroom.rules.needs import URGENCY
+
+DamageRule: TypeAlias = Literal[
+    "damage_zone", "damage_outcome", "damage_version", "damage_detail", "damage_fields", "damage_fault"
+]
+"""Why a row cannot be read: its zone or outcome is not known; its version leaves none to follow; its detail
+is not a JSON object; a field of its detail is missing or has another form; a projection failed on it."""
+
+MAX_VERSION: Final = 2**53
+"""Largest version of a path: more than a journal can get to by counting."""
+
+
+def find_damage(row: Row) -> DamageRule | None:
+    """Return the rule that ``row`` breaks, None if it can be read."""
+    if row.zone not in ZONES:
+        return "damage_zone"
+    if row.outcome not in OUTCOMES:
+        return "damage_outcome"
+    if row.version is not None and not 0 < row.version <= MAX_VERSION:
+        return "damage_version"
+    # Parsed once: of every row of a journal this is asked.
+    detail = parse_object(row.detail_json) if row.detail_json else {}
+    if detail is None:
+        return "damage_detail"
+    return None if row.outcome != "ok" or _has_needed_fields(row, detail) else "damage_fields"
+
+
+def _has_needed_fields(row: Row, detail: Mapping[str, Json]) -> bool:
+    """Whether ``detail``, that of ``row``, has what projections need of such a row, in the form they need."""
+    if row.tool == SEEN:
+        has_texts = isinstance(detail.get("actor"), str) and _is_one_of(detail.get("need"), URGENCY)
+        return has_texts and _is_int(detail.get("row"))
+    if row.version is None:
+        return True
+    if row.zone == "session":
+        return _is_one_of(detail.get("status", "idle"), SESSION_STATUSES)
+    if row.zone == "request":
+        if row.version == 1:
+            return _is_one_of(detail.get("kind", "prompt"), REQUEST_KINDS)
+        is_end = row.tool in (ANSWER, WITHDRAW)
+        return not is_end or _is_one_of(detail.get("outcome", "expired"), REQUEST_OUTCOMES)
+    if row.zone == "task":
+        return row.version == 1 or _is_one_of(detail.get("status", "done"), TASK_OUTCOMES)
+    if row.zone == "agent" and (row.tool == TERMINATE or is_spawn(row)):
+        return bool(row.path) and isinstance(detail.get("task"), str)
+    return True
+
+
+def _is_one_of(value: Json, known: Collection[str]) -> bool:
+    return isinstance(value, str) and value in known
+
+
+def _is_int(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
