@@ -13,9 +13,19 @@ from typing import Final
 import pytest
 from cli.running import Captured, run
 from hostile.rows import HostileRow, hostile_paths, insert_into_file, insert_into_server
-from hostile.world import PLANTED, SENTINEL, World, make_world, planted, texts_of, use_everything
+from hostile.world import (
+    PLANTED,
+    SENTINEL,
+    World,
+    make_world,
+    planted,
+    texts_of,
+    use_commands,
+    use_everything,
+)
 from watchroom import Workspace
 from watchroom.checkout.location import find_journal
+from watchroom.errors import JournalError
 from watchroom.model import REVERT
 from watchroom.rules.row_files import ZONES_WITH_FILES, find_flaw
 
@@ -216,3 +226,70 @@ def test_a_row_with_a_task_binds_no_protected_folder_and_makes_none(
     with Workspace.open(world.root) as workspace:
         workspace.task_files.record_all()
         assert not any(SENTINEL in text for text in texts_of(workspace.journal))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "journal.lock",
+            "lock",
+            "behind.lock",
+            "journal.db",
+            "journal.db-wal",
+            "blobs.db",
+            "derived.db",
+            "search.db",
+        ),
+        *("checkout-id", "journal.url", "journal.url.new", "tmp", "presence", "quarantine", ""),
+    ],
+)
+def test_a_link_in_the_control_folder_leads_nowhere(name: str, tmp_path: Path, capsys: Captured) -> None:
+    """A folder that came from elsewhere may hold any link."""
+    world = make_world(tmp_path, tmp_path / "team")
+    before = world.surroundings()
+    place = world.root / ".watchroom" / name
+    if place.exists():
+        place.rename(world.made / "aside")
+    place.symlink_to(world.outside / "secret.txt" if "." in name or name == "lock" else world.outside)
+    for command in (["verify"], ["log"], ["show"], ["export"], ["report"]):
+        more = {"show": ["agents"], "export": [str(world.made / "out")]}.get(command[0], [])
+        status, _, errors = run(capsys, *command, str(world.root), *more)
+        assert status == 1, command
+        assert "symbolic link" in errors, command
+    with pytest.raises(JournalError, match="symbolic link"):
+        Workspace.open(world.root)
+    assert world.surroundings() == before
+
+
+@pytest.mark.parametrize(
+    "above", ["collaborative", "collaborative/current", "collaborative/current/docs", "agents/alice"]
+)
+def test_a_folder_that_became_a_link_leads_no_reader_out(above: str, world: World, capsys: Captured) -> None:
+    with Workspace.open(world.root) as workspace:
+        alice = workspace.tools("alice")
+        for tool, argument in (("collab_write", "filepath"), ("save_to_my_workspace", "filename")):
+            more = {"message": "m"} if tool == "collab_write" else {}
+            arguments = {argument: "docs/secret.txt", "content": "one", **more}
+            assert alice.dispatch_tool_call(tool, arguments)["success"]
+        last = workspace.journal.last_seq()
+    before = world.surroundings()
+    folder = world.root / above
+    folder.rename(world.made / "aside")
+    folder.symlink_to(world.outside)
+    insert(
+        world,
+        [
+            planted(last + 1, "collab", "docs/secret.txt", version=2),
+            planted(last + 2, "private", "alice/secret.txt"),
+            planted(last + 3, "collab", "secret.txt"),
+        ],
+    )
+    try:
+        with Workspace.open(world.root) as workspace:
+            assert not any(SENTINEL in text for text in texts_of(workspace.journal))
+    except OSError:
+        # The folder of a zone has to be one.
+        pass
+    for command, _, _ in use_commands(world, capsys, last):
+        assert world.surroundings() == before, command

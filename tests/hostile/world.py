@@ -104,6 +104,11 @@ def use_everything(world: World, capsys: Captured) -> Iterator[tuple[str, int, s
         last = workspace.journal.last_seq()
         for file in (path for path in world.root.rglob("*") if ".watchroom" not in path.parts):
             workspace.check([file])
+    yield from use_commands(world, capsys, last)
+
+
+def use_commands(world: World, capsys: Captured, last: int) -> Iterator[tuple[str, int, str]]:
+    """Run the commands that read the workspace, whose newest row was ``last``; yields as `use_everything`."""
     team, made = str(world.root), world.made
     commands = [
         ["verify", team],
