@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +14,7 @@ from cli.running import Captured, run
 from evidence import snapshot
 from hostile.rows import HostileRow
 from watchroom import Agent, Json, Workspace
+from watchroom.errors import JournalDamaged
 from watchroom.journal import Journal
 
 SENTINEL: Final = "nobody may read or change this"
@@ -145,5 +147,7 @@ def texts_of(journal: Journal) -> Iterator[str]:
         for row in rows:
             yield row.detail_json
             if row.sha256 is not None and row.actor == "outside":
-                yield journal.content(row.seq) or ""
+                # What Watchroom found on disk and kept can be read.
+                with suppress(JournalDamaged):
+                    yield journal.content(row.seq) or ""
         after = rows[-1].seq

@@ -13,7 +13,7 @@ from operator import attrgetter
 from threading import Lock
 from typing import Final
 
-from watchroom.errors import VersionConflict
+from watchroom.errors import JournalDamaged, VersionConflict
 from watchroom.journal import Journal
 from watchroom.model import HUMAN_PREFIX, IDENTIFY, Json, Row, Write
 from watchroom.rules.decision_errors import PersonRefused
@@ -145,7 +145,12 @@ def _read_eras(journal: Journal) -> Iterator[tuple[int, People]]:
     yield 0, people
     histories = [journal.history(ZONE, head.path) for head in journal.heads(ZONE)]
     for row in heapq.merge(*histories, key=attrgetter("seq")):
-        after = apply_person_row(people, row, journal.content(row.seq), journal.row)
+        try:
+            content = journal.content(row.seq)
+        except JournalDamaged:
+            # It enrols nobody and revokes nobody; `verify` names it.
+            continue
+        after = apply_person_row(people, row, content, journal.row)
         if after != people:
             people = after
             yield row.seq, people
