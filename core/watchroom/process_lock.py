@@ -33,7 +33,7 @@ class ProcessLock:
         self._waiter: _LockWaiter | None = None
 
     def _open(self) -> int:
-        return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
     def acquire(self, seconds: float = LOCK_SECONDS) -> None:
         """Wait for the lock, at most ``seconds``. Raises `WorkspaceLocked`, which names its holder, and

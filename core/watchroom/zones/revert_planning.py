@@ -202,7 +202,7 @@ class RevertPlanner:
     def _is_here(self, path: str) -> bool:
         """Whether the task's folder of the file at ``path`` is open, and on this machine."""
         task = path.partition("/")[0]
-        return self._tasks.is_open(task) and self._tasks.is_here(self._tasks.find(task))
+        return self._tasks.has_folder_here(task)
 
     def _versions(self, place: Place, first: int) -> list[PathVersion]:
         found: list[PathVersion] = []

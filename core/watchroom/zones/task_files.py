@@ -7,16 +7,16 @@ and in no row yet becomes one: nothing that anyone wrote is lost, and a command'
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from threading import Lock
 from typing import NamedTuple
 
 from watchroom import validation
 from watchroom.disk import Found, Parts
-from watchroom.errors import DeniedError, JournalDamaged, NotFound, VersionConflict
+from watchroom.errors import DeniedError, NotFound, VersionConflict
 from watchroom.model import UNCHECKED, Json, Row, Write
 from watchroom.rules.task_versions import EXECUTABLE, is_executable
-from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound, TaskQuotaExceeded, WorkspaceNotBound
+from watchroom.sandbox.errors import InvalidWorkspace, TaskQuotaExceeded, WorkspaceNotBound
 from watchroom.sandbox.system_folders import is_system_folder
 from watchroom.sandbox.task_folder import DiskUsage, FolderSummary, TaskFolder, normalize_task_path
 from watchroom.zones.store import Store
@@ -248,16 +248,12 @@ class TaskFiles:
         journal = self._store.journal
         for head in journal.open_items("task"):
             # A damaged task is reported by `verify`; the others are recorded all the same.
-            with suppress(JournalDamaged, TaskNotFound):
-                task = self._tasks.find(head.path)
-                prefix = f"{task.id}/"
-                has_files = (
-                    task.folder
-                    and self._tasks.is_here(task)
-                    and next(journal.heads(ZONE, prefix), None) is not None
-                )
-                if has_files and not journal.open_items("command", task.id):
-                    yield task.id
+            task = head.path
+            has_files = (
+                self._tasks.has_folder_here(task) and next(journal.heads(ZONE, f"{task}/"), None) is not None
+            )
+            if has_files and not journal.open_items("command", task):
+                yield task
 
     def _record(self, recorder: TaskRecorder, author: ChangeAuthor, until: float | None) -> RecordedChanges:
         recorded = recorder.record(author, self.quota.max_counted, until)
@@ -304,7 +300,7 @@ class TaskFiles:
         with self._lock:
             found = self._recorders.get(task)
             if found is None:
-                folder = TaskFolder(self._tasks.find_here(task).folder)
+                folder = TaskFolder(self._tasks.folder_here(task))
                 found = self._recorders[task] = TaskRecorder(self._store, task, folder)
         return found
 

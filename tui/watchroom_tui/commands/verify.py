@@ -228,7 +228,8 @@ def _print_problems(problems: list[Problem], rows: int, args: Namespace, texts: 
         print(f"{each.kind}\t{each.zone}\t{sanitize(each.path)}\t{sanitize(each.what)}")
     of_journal = sum(each.kind == "journal" for each in problems)
     of_decisions = sum(each.kind == "decision" for each in problems)
-    of_files = len(problems) - of_journal - of_decisions
+    of_paths = sum(each.kind == "path" for each in problems)
+    of_files = len(problems) - of_journal - of_decisions - of_paths
     if of_files:
         closing_text = "cli.verify.remains" if args.repair else "cli.verify.found"
         print(texts(closing_text, count=of_files, root=place_word(args.dir)), file=sys.stderr)
@@ -236,3 +237,5 @@ def _print_problems(problems: list[Problem], rows: int, args: Namespace, texts: 
         print(texts("cli.verify.journal", count=of_journal), file=sys.stderr)
     if of_decisions:
         print(texts("cli.verify.decisions", count=of_decisions), file=sys.stderr)
+    if of_paths:
+        print(texts("cli.verify.paths", count=of_paths), file=sys.stderr)
