@@ -13,7 +13,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Final
@@ -366,13 +366,18 @@ class SqliteJournal:
         self._text_factory = decode_damaged
 
     def close(self) -> None:
-        self._presence.close()
-        self._writer.close()
-        while True:
-            try:
-                self._readers.get_nowait().close()
-            except Empty:
-                return
+        with ExitStack() as stack:
+            stack.callback(self._close_readers)
+            stack.callback(self._writer.close)
+            stack.callback(self._presence.close)
+
+    def _close_readers(self) -> None:
+        with ExitStack() as stack:
+            while True:
+                try:
+                    stack.callback(self._readers.get_nowait().close)
+                except Empty:
+                    return
 
     @despite_damage
     def _newest(

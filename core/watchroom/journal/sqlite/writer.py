@@ -99,10 +99,12 @@ class Writer:
     def close(self) -> None:
         with self._turn:
             self._is_closed = True
-            self._connection.close()
-            if self._lock is not None:
-                self._lock.close()
-                self._lock = None
+            lock, self._lock = self._lock, None
+            try:
+                self._connection.close()
+            finally:
+                if lock is not None:
+                    lock.close()
 
     @contextmanager
     def _locked(self) -> Iterator[ProcessLock]:
