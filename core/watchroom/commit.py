@@ -16,13 +16,13 @@ from watchroom.call_context import with_call_context
 from watchroom.errors import JournalBusy, JournalError, WorkspaceLocked
 from watchroom.follower import Follower
 from watchroom.journal import Journal
-from watchroom.journal.errors import JournalUnreachable, OutcomeUnknown
+from watchroom.journal.errors import JournalReplaced, JournalUnreachable, OutcomeUnknown
 from watchroom.model import HUMAN_PREFIX, Appended, Draft, Note
 
 _MOST_AT_ONCE: Final = 512
 _MOST_NOTES: Final = 10_000
 """So many notes at most wait for a server that is away."""
-_OF_ALL: Final = (JournalBusy, JournalUnreachable, OutcomeUnknown, WorkspaceLocked)
+_OF_ALL: Final = (JournalBusy, JournalReplaced, JournalUnreachable, OutcomeUnknown, WorkspaceLocked)
 """Errors that affect the whole batch."""
 _log = logging.getLogger("watchroom")
 

@@ -169,6 +169,15 @@ def open_regular(fd: int, name: str) -> tuple[int, os.stat_result]:
     return file, known
 
 
+def keep_from_git(folder: str) -> None:
+    """Have git ignore all of ``folder``, so that it is neither committed, nor stashed, nor cleaned away.
+
+    A ``.gitignore`` that is there stays. If the folder cannot be written, nothing is done.
+    """
+    with suppress(OSError), open(os.path.join(folder, ".gitignore"), "x", encoding="ascii") as file:
+        file.write("*\n")
+
+
 def make_private(folder: str) -> None:
     """Let nobody but its owner into ``folder``, nor read or lock the files in it, made before or now.
 

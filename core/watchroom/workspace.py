@@ -26,7 +26,7 @@ from watchroom.checkout.reconciler import Reconciler
 from watchroom.checkout.remote_rows import RemoteRows
 from watchroom.commit import AppendStatistics, GroupCommit
 from watchroom.errors import CheckoutTaken, VersionConflict, WorkspaceNotFound
-from watchroom.files import make_private
+from watchroom.files import keep_from_git, make_private
 from watchroom.follower import Follower, Repeater
 from watchroom.journal import Journal, is_server_address, open_journal
 from watchroom.journal.errors import JournalDenied
@@ -99,6 +99,7 @@ class Workspace(Zones):
         self.platform = platform or detect_platform()
         control = os.path.join(self.root, CONTROL)
         os.makedirs(control, mode=0o700, exist_ok=True)
+        keep_from_git(control)
         address = find_journal(self.root) or os.path.join(control, JOURNAL_NAME)
         is_own = journal is None
         if journal is None:

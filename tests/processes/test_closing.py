@@ -28,8 +28,8 @@ class _Failing:
     def __init__(self, changes: Changes) -> None:
         self._changes = changes
 
-    def wait(self, timeout: float | None = None) -> None:
-        self._changes.wait(timeout)
+    def wait(self, seconds: float) -> None:
+        self._changes.wait(seconds)
 
     def wake(self) -> None:
         self._changes.wake()
@@ -43,7 +43,7 @@ class FailingJournal(SqliteJournal):
     """A journal whose parts fail one by one while they are closed."""
 
     def changes(self, after: int | None = None) -> Changes:
-        return _Failing(super().changes(after))  # type: ignore[return-value]
+        return _Failing(super().changes(after))
 
     def close(self) -> None:
         super().close()
