@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from calls import ok
-from watchroom import Toolbox, Workspace
+from watchroom import Json, Toolbox, Workspace
 from watchroom.journal import SqliteJournal
 from watchroom.journal.errors import JournalReplaced
 from watchroom.model import Note
@@ -158,7 +158,7 @@ def test_two_journals_with_rows_of_their_own_are_both_kept(root: Path, control: 
         write(alice, "1", "2")
         remove_log(control)
         write_elsewhere(root, "b1")
-        written = {"filepath": "3", "content": "3", "message": "m", "expected_version": 0}
+        written: dict[str, Json] = {"filepath": "3", "content": "3", "message": "m", "expected_version": 0}
         refused = alice.dispatch_tool_call("collab_write", written)
         assert refused["error"] == "journal_replaced"
         assert "journal.db-wal" in str(refused["message"])

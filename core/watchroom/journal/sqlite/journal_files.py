@@ -21,8 +21,8 @@ from watchroom.errors import JournalError
 from watchroom.journal.errors import JournalReplaced
 
 Relation: TypeAlias = Literal["same", "longer", "shorter", "different", "damaged"]
-"""How the journal at the path compares with the one that is open: it holds the same rows, more, or fewer; each
-holds rows that the other has not; or it cannot be read."""
+"""How the journal at the path compares with the one that is open: it holds the same rows, more, or fewer;
+each holds rows that the other has not; or it cannot be read."""
 _SUFFIXES: Final = ("", "-wal", "-shm")
 _RETIRED: Final = "SELECT 1 FROM sqlite_master WHERE type='trigger' AND name='rows_were_moved'"
 _Identity: TypeAlias = "tuple[int, int] | None"
