@@ -76,13 +76,8 @@ class ProcessLock:
             raise
 
     def _is_in_place(self) -> bool:
-        """Whether the path still names the file that is open."""
-        try:
-            found = os.stat(self._path)
-        except FileNotFoundError:
-            return False
-        own = os.fstat(self._fd)
-        return (found.st_ino, found.st_dev) == (own.st_ino, own.st_dev)
+        """Whether the file that is open was neither removed nor replaced."""
+        return os.fstat(self._fd).st_nlink > 0
 
     def _reopen(self) -> None:
         new = self._open()

@@ -25,6 +25,8 @@ Relation: TypeAlias = Literal["same", "longer", "shorter", "different", "damaged
 each holds rows that the other has not; or it cannot be read."""
 _SUFFIXES: Final = ("", "-wal", "-shm")
 _RETIRED: Final = "SELECT 1 FROM sqlite_master WHERE type='trigger' AND name='rows_were_moved'"
+_TICK_NS: Final = 3_000_000_000
+"""Nanoseconds; FAT has the coarsest times, of two seconds."""
 _Identity: TypeAlias = "tuple[int, int] | None"
 _log = logging.getLogger("watchroom")
 
@@ -38,11 +40,29 @@ class JournalFiles:
 
     def __init__(self, path: str) -> None:
         self._paths = tuple(path + suffix for suffix in _SUFFIXES)
+        self._folder = os.path.dirname(path) or "."
         self._known = self._identify()
+        self._stamp: tuple[int, int] | None = None
+        """The inode and the time of change of the folder when the files were last seen in place."""
 
     def are_in_place(self) -> bool:
-        """Whether the paths still name these files."""
-        return self._identify() == self._known
+        """Whether the paths still name these files.
+
+        Removing or renaming a file changes its folder's time, which costs one call of the system to ask for
+        instead of three: 5 µs beside a commit of 50 µs without a sync.
+        """
+        try:
+            folder = os.stat(self._folder)
+        except OSError:
+            return False
+        stamp = folder.st_ino, folder.st_mtime_ns
+        if stamp == self._stamp:
+            return True
+        are_known = self._identify() == self._known
+        # A second change within one tick of the file system's clock leaves the same time.
+        is_settled = abs(time.time_ns() - folder.st_mtime_ns) > _TICK_NS
+        self._stamp = stamp if are_known and is_settled else None
+        return are_known
 
     def find_displaced(self) -> list[str]:
         """The names of the files that were removed or replaced."""
