@@ -18,6 +18,13 @@ class OutcomeUnknown(JournalError):
     code = "outcome_unknown"
 
 
+class JournalReplaced(JournalError):
+    """The journal's files were removed or replaced while they were open, and cannot be put back: nothing was
+    changed. Values: file (the names of these files), kept (the copy that has all rows of this process)."""
+
+    code = "journal_replaced"
+
+
 class JournalDenied(JournalError):
     """The server refuses who asks: the login is no member, may only look, or wrote in another's name. Values:
     reason."""

@@ -7,7 +7,7 @@ and in no row yet becomes one: nothing that anyone wrote is lost, and a command'
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from threading import Lock
 from typing import NamedTuple
 
@@ -238,9 +238,9 @@ class TaskFiles:
 
     def close(self) -> None:
         """Close all folders."""
-        with self._lock:
+        with self._lock, ExitStack() as stack:
             for recorder in self._recorders.values():
-                recorder.close()
+                stack.callback(recorder.close)
             self._recorders.clear()
 
     def _idle_tasks(self) -> Iterator[str]:

@@ -6,6 +6,7 @@ it looks the same.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from threading import Event, Thread
@@ -26,7 +27,8 @@ _CHUNK: Final = 200
 _LIVE_CHUNK: Final = 2000
 _PROGRESS_ROWS: Final = 10_000
 _RETRY_SECONDS: Final = 1.0
-"""How long to wait before a server that did not answer is asked again."""
+"""Seconds before the journal is read again after an error."""
+_log = logging.getLogger("watchroom")
 
 
 class Feed:
@@ -95,6 +97,9 @@ class Feed:
             except JournalUnreachable:
                 # What was read so far stays on the screen; it goes on from there.
                 self._note_outage(True)
+                self._stopping.wait(_RETRY_SECONDS)
+            except Exception:  # noqa: BLE001  # the fold goes on after the row at which it failed
+                _log.exception("the journal could not be followed at row %d", self._fold.seq)
                 self._stopping.wait(_RETRY_SECONDS)
 
     def _note_outage(self, is_out: bool) -> None:
