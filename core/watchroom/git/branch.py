@@ -29,7 +29,7 @@ from watchroom.git.stream import (
 )
 from watchroom.journal import Journal
 from watchroom.model import Row
-from watchroom.rules.task_versions import blob_of, is_executable, is_text
+from watchroom.rules.task_versions import blob_of, is_escaped_path, is_executable, is_text
 from watchroom.sandbox.errors import TaskNotFound
 from watchroom.validation import escape_unstorable
 
@@ -42,6 +42,8 @@ _MAX_NAME: Final = 500
 _MOST_LISTED: Final = 1000
 _MOST_ASKED: Final = 100
 _MOST_ROWS: Final = 500
+_MOST_LINES: Final = 40
+_SUBMODULE: Final = "160000"
 
 
 class Branched(NamedTuple):
@@ -151,9 +153,23 @@ class _Branch:
         self.left_out: list[LeftOut] = []
 
     def run(self, after: int) -> None:
-        """Make commits of what was done after row ``after``."""
+        """Make commits of what was done after row ``after``. If every version was left out, one commit without
+        files says so: a new branch exists, and the next run goes on from there."""
         for rows in self._runs(after):
             self._commit(rows)
+        if self.left_out and not self.commits:
+            self._commit_left_out()
+
+    def _commit_left_out(self) -> None:
+        last = self.left_out[-1].row
+        lines = [f"- {each.row.path.partition('/')[2]}: {each.reason}" for each in self.left_out]
+        if len(lines) > _MOST_LINES:
+            lines = [*lines[:_MOST_LINES], f"- … {self.skipped - _MOST_LINES}"]
+        trailers = [(TASK, self._task), (UNTIL, str(last.seq))]
+        text = CommitText(last.actor, last.time, "No files: all changes are left out", "\n".join(lines), trailers)
+        self._stream.write(render_commit(_INCOMING, text, (), parent=self._parent))
+        self._parent = ""
+        self.commits += 1
 
     def _runs(self, after: int) -> Iterator[list[Row]]:
         """The versions of the task's files, those together that follow each other of one session, or of one
@@ -192,8 +208,9 @@ class _Branch:
 
     def _change(self, path: str, row: Row) -> FileChange | None:
         """What ``row`` changes in the tree, None if nothing."""
-        if not is_safe_path(path):
-            self._leave_out(row, "unsafe_path")
+        reason = self._reason_against(path)
+        if reason is not None:
+            self._leave_out(row, reason)
             return None
         if row.deleted:
             return FileChange(path, None) if self._tree.pop(path, None) else None
@@ -208,6 +225,17 @@ class _Branch:
             return None
         self._tree[path] = (mode, new)
         return FileChange(path, data, mode)
+
+    def _reason_against(self, path: str) -> Reason | None:
+        """Why the file at ``path`` cannot be in the branch, None if it can."""
+        if is_escaped_path(path):
+            return "not_unicode"
+        if not is_safe_path(path):
+            return "unsafe_path"
+        # The submodule's commit is not a file of this repository: files in its place would remove it.
+        parts = path.split("/")
+        above = ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+        return "submodule" if any(self._tree.get(each, ("",))[0] == _SUBMODULE for each in above) else None
 
     def _bytes_of(self, row: Row) -> bytes | None:
         blob = blob_of(row)

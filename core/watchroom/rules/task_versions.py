@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
 
 from watchroom.model import Json, Row
@@ -12,6 +13,10 @@ EXECUTABLE: Final = "executable"
 
 EXECUTABLE_BEFORE: Final = "executable_before"
 """The field by which the row of a revert says so of the version that it followed."""
+
+
+_ESCAPED_BYTE: Final = re.compile(r"\\udc[89a-f][0-9a-f]")
+"""How `validation.escape_unstorable` writes a byte of a file name that is not UTF-8."""
 
 
 class Blob(NamedTuple):
@@ -30,6 +35,12 @@ def is_text(row: Row) -> bool:
     """Whether the content of ``row``, a version of a task's file, is the file's, and not what stands for
     it."""
     return not {"sha256", "changed"} & row.detail.keys()
+
+
+def is_escaped_path(path: str) -> bool:
+    """Return whether ``path``, of a row, stands for a file name that is not UTF-8. Such a path names the
+    row only: the file cannot be found by it."""
+    return _ESCAPED_BYTE.search(path) is not None
 
 
 def blob_of(row: Row) -> Blob | None:

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from watchroom.errors import InvalidPath
 from watchroom.journal import Journal, RowFilter
 from watchroom.model import REVERT_WORK, Json, Row, Zone
 from watchroom.rules.members import is_spawn
@@ -23,6 +24,7 @@ from watchroom.rules.reverts import (
     plan_path,
 )
 from watchroom.rules.task_versions import blob_of, is_executable, is_text
+from watchroom.sandbox.task_folder import normalize_task_path
 from watchroom.zones.revert_errors import RevertNotFound, RevertTooLarge
 from watchroom.zones.tasks import Tasks
 
@@ -39,6 +41,8 @@ MOST_VERSIONS: Final = 20_000
 TOO_MANY: Final = "too_many_versions"
 TASK_ELSEWHERE: Final = "task_elsewhere"
 """Why a path cannot be reverted: its task has ended, or its folder is on another machine."""
+UNSAFE_NAME: Final = "unsafe_name"
+"""Why a task's file cannot be reverted: its name is not UTF-8, or no name that a task's file can be given."""
 _ENTRY_TOOL: Final = "whiteboard_append"
 _PAGE: Final = 1000
 
@@ -186,8 +190,11 @@ class RevertPlanner:
         current = versions[-1].content
         before = self._version(place, first - 1) if first > 1 else None
         plan = plan_path(selected, versions, before)
-        if zone == "file" and plan.kind in ("clean", "conflict") and not self._is_here(path):
-            plan = PathPlan("cannot", reason=TASK_ELSEWHERE)
+        if zone == "file" and plan.kind in ("clean", "conflict"):
+            if not self._is_here(path):
+                plan = PathPlan("cannot", reason=TASK_ELSEWHERE)
+            elif not _is_writable_name(path):
+                plan = PathPlan("cannot", reason=UNSAFE_NAME)
         return PlannedPath(zone, path, plan, head, current, first - 1)
 
     def _is_here(self, path: str) -> bool:
@@ -241,6 +248,14 @@ def read_record(journal: Journal, revert: str) -> RevertRecord:
         told["until"],
         tuple((zone, path) for zone, path in told.get("items", ())),
     )
+
+
+def _is_writable_name(path: str) -> bool:
+    """Return whether the task's file of the rows at ``path`` can be found and written by its name."""
+    try:
+        return normalize_task_path(path.partition("/")[2]) == path.partition("/")[2]
+    except InvalidPath:
+        return False
 
 
 def _decided(planned: PlannedPath) -> PlannedPath:
