@@ -145,7 +145,9 @@ def test_files_beneath_a_submodule_do_not_replace_it(capsys: Captured, project: 
     status, out, _ = run(capsys, "git", str(root), "--branch", "work", "--task", task, "--json")
     assert status == 1
     told = json.loads(out)
-    assert {(each["path"], each["reason"]) for each in told["left_out"]} == {(f"{task}/vendor/f", "submodule")}
+    assert {(each["path"], each["reason"]) for each in told["left_out"]} == {
+        (f"{task}/vendor/f", "submodule")
+    }
     assert git(project, "ls-tree", "work", "vendor").startswith("160000 ")
     assert git(project, "show", "work:vendor-notes.md") == "kept\n"
     check(project)

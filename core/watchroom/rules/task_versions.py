@@ -19,6 +19,11 @@ _ESCAPED_BYTE: Final = re.compile(r"\\udc[89a-f][0-9a-f]")
 """How `validation.escape_unstorable` writes a byte of a file name that is not UTF-8."""
 
 
+IGNORED: Final = "ignored"
+"""The field of a row's detail that says that git ignores the file: the row has nothing of its content, and
+ends its versions if it is one."""
+
+
 class Blob(NamedTuple):
     """The bytes of a file that is no text: their SHA-256 (hex), and how many there are."""
 
@@ -41,6 +46,12 @@ def is_escaped_path(path: str) -> bool:
     """Return whether ``path``, of a row, stands for a file name that is not UTF-8. Such a path names the
     row only: the file cannot be found by it."""
     return _ESCAPED_BYTE.search(path) is not None
+
+
+def is_ignored_version(row: Row) -> bool:
+    """Return whether ``row`` ends the versions of a file because git ignores it from then on. The file is
+    still on disk."""
+    return row.deleted and row.detail.get(IGNORED) is True
 
 
 def blob_of(row: Row) -> Blob | None:
