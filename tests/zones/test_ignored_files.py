@@ -17,6 +17,7 @@ from watchroom import Agent, Toolbox, Workspace
 from watchroom.git import write_branch
 from watchroom.journal import Journal
 from watchroom.sandbox import ignored_files
+from watchroom.sandbox.errors import IgnoredFilesUnknown
 from watchroom.zones.task_files import ChangeAuthor
 
 pytestmark = needs_git
@@ -150,7 +151,8 @@ def test_an_agent_writes_and_reads_an_ignored_file_and_its_text_is_not_kept(
     assert (found["content"], found.get("version")) == ("KEY=secret2\n", None)
     ok(bob, "write_file", path=".env", content="KEY=secret3\n")
     (project / ".env").write_text("KEY=secret of a person\n")
-    assert refused(bob, "write_file", path=".env", content="x\n")["error"] == "ignored_file_changed"
+    late = refused(bob, "write_file", path=".env", content="KEY=x\n")
+    assert late["error"] == "ignored_file_changed"
     assert (project / ".env").read_text() == "KEY=secret of a person\n"
     assert ".env" not in recorded(workspace.journal, task)
     assert "KEY" not in everything_in(workspace.journal)
@@ -191,6 +193,7 @@ def test_where_git_does_not_answer_nothing_is_recorded_and_that_is_said(
 ) -> None:
     task = begin(workspace, project)
     alice = workspace.tools("alice")
+    ok(alice, "write_file", path="kept.md", content="kept\n")
     os.mkfifo(project / ".git/waiting")
     git(project, "config", "include.path", str(project / ".git/waiting"))
     monkeypatch.setattr(ignored_files, "_SECONDS", 0.3)
@@ -202,7 +205,11 @@ def test_where_git_does_not_answer_nothing_is_recorded_and_that_is_said(
     assert refused(alice, "read_file", path="tracked.log")["error"] == "ignored_files_unknown"
     monkeypatch.setenv("PATH", "/nonexistent")
     assert "not installed" in refused(alice, "read_file", path="tracked.log")["message"]
-    assert recorded(workspace.journal, task) == set()
+    with pytest.raises(IgnoredFilesUnknown):
+        record(workspace)
+    assert recorded(workspace.journal, task) == {"kept.md"}
+    assert [(each.zone, each.path) for each in workspace.verify()] == [("file", task)]
+    workspace.repair()
 
 
 def test_a_repository_that_ignores_the_tasks_folder_itself_has_no_say(

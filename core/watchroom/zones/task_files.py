@@ -6,6 +6,7 @@ and in no row yet becomes one: nothing that anyone wrote is lost, and a command'
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from threading import Lock
@@ -13,12 +14,13 @@ from typing import Final, NamedTuple
 
 from watchroom import validation
 from watchroom.disk import Found, Parts
-from watchroom.errors import DeniedError, JournalDamaged, NotFound, VersionConflict
+from watchroom.errors import DeniedError, JournalDamaged, NotFound, VersionConflict, WatchroomError
 from watchroom.model import UNCHECKED, WRITE_FILE, Json, Note, Row, Write
 from watchroom.rules.task_versions import EXECUTABLE, IGNORED, is_executable
 from watchroom.sandbox.errors import (
     FileIgnored,
     IgnoredFileChanged,
+    IgnoredFilesUnknown,
     InvalidWorkspace,
     TaskNotFound,
     TaskQuotaExceeded,
@@ -32,6 +34,7 @@ from watchroom.zones.tasks import Tasks
 
 __all__ = ["ChangeAuthor", "Quota", "RecordedChanges", "TaskFiles"]
 
+_log = logging.getLogger("watchroom")
 _IGNORED_TOOLS: Final = ("read_file", WRITE_FILE)
 """The tools that show a file that git ignores to an agent."""
 
@@ -196,6 +199,17 @@ class TaskFiles:
         seen = [note for note in notes if note is not None and note.detail.get(IGNORED) is True]
         return max(seen, key=lambda note: note.seq).detail.get("sha256") if seen else None
 
+    def keeps_text(self, actor: str, path: str) -> bool:
+        """Return whether rows may have the text of the file at ``path`` in the folder of ``actor``: not if
+        git ignores it, or cannot say so."""
+        try:
+            return not self._recorder_of(actor).is_ignored(_parts(normalize_task_path(path)))
+        except IgnoredFilesUnknown:
+            return False
+        except WatchroomError:
+            # There is no such file.
+            return True
+
     def _add_usage(self, task: str, added: DiskUsage) -> None:
         used = self._usage.get(task)
         if used is not None:
@@ -279,14 +293,22 @@ class TaskFiles:
         """Make rows of all that changed outside of Watchroom in the folders of tasks. Returns those rows."""
         rows: list[Row] = []
         for task in self._idle_tasks():
-            rows += self._record(self._recorder(task), OUTSIDERS, None).rows
+            try:
+                rows += self._record(self._recorder(task), OUTSIDERS, None).rows
+            except IgnoredFilesUnknown as error:
+                # `find_differences` names the task; the others are recorded all the same.
+                _log.warning("the files of task %s were not recorded: %s", task, error)
         return rows
 
     def find_differences(self) -> list[str]:
-        """The paths (``TASK/PATH``) of files that are not as their newest rows say."""
+        """Return the paths (``TASK/PATH``) of files that are not as their newest rows say; ``TASK`` where git
+        does not say which files it ignores."""
         found: list[str] = []
         for task in self._idle_tasks():
-            found += self._recorder(task).differing(self.quota.max_counted)
+            try:
+                found += self._recorder(task).differing(self.quota.max_counted)
+            except IgnoredFilesUnknown:
+                found.append(task)
         return found
 
     def close(self) -> None:
