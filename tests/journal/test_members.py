@@ -88,9 +88,10 @@ def test_an_agent_s_process_tells_what_it_has_to_in_the_system_s_name(alice: str
         Note("system", "budget_reached", "config", "alice"),
         Note("system", "pause_agent", "agent", "alice"),
         Write("system", "lease_expired", "lease", "global", None),
-        Write("system", "withdraw_request", "request", "alice/s/1", "{}"),
+        Write("alice", "ask_person", "request", "alice/s/1", "{}", expected=0),
+        Write("system", "withdraw_request", "request", "alice/s/1", "{}", expected=1),
         Note("outside", "outside_edit", "collab", "plan.md", "conflict", "outside_edit"),
-    ) == ["ok"] * 5 + ["conflict outside_edit"]
+    ) == ["ok"] * 6 + ["conflict outside_edit"]
     for draft in (
         Note("system", "pause_agent", "agent", "bob"),
         Write("system", "withdraw_request", "request", "bob/s/1", "{}"),

@@ -354,7 +354,8 @@ BEGIN
                 digest := encode(sha256(body), 'hex');
                 bytes := octet_length(body);
             END IF;
-            is_allowed := may(member, draft.w, draft.actor, draft.tool, draft.zone, draft.path);
+            is_allowed := may(member, draft.w, draft.actor, draft.tool, draft.zone, draft.path)
+                AND may_change(member, draft);
             IF NOT is_allowed THEN
                 row_outcome := 'denied';
                 row_error := 'permission_denied';
