@@ -64,6 +64,7 @@ def test_what_is_written_is_read_again_and_defaults_are_left_out() -> None:
     [
         ("x", ""),
         ('language = "xx"', "language = 'xx'"),
+        ('confirm_decisions = ["collab_write"]', "confirm_decisions"),
         ('unfenced_commands = "allow"', "unfenced_commands = 'allow'"),
         ('allowed_hosts = "example.org"', "allowed_hosts"),
         ("allowed_hosts = [5]", "allowed_hosts: 5"),

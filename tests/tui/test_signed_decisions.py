@@ -74,6 +74,22 @@ async def test_the_first_decision_asks_for_the_passphrase_and_the_next_does_not(
     assert closed.verify() == []
 
 
+async def test_decisions_that_the_settings_name_need_the_passphrase_each_time(closed: Workspace) -> None:
+    closed.signing.signer = open_key_file(key_path("dana"), SESAME)
+    edit_config(closed, 'confirm_decisions = ["answer_request"]\n')
+    closed.settings.sign("human:dana")
+    async with dashboard(closed) as user:
+        # The key is unlocked, and signs no answer.
+        for number in (1, 2):
+            await approves(user)
+            await user.sees("Passphrase")
+            assert len(answered(closed)) == number - 1
+            await user.type(SESAME)
+            await user.press("enter")
+            await user.until(lambda number=number: len(answered(closed)) == number, "an answer that counts")
+            await user.until(lambda number=number: len(user.model.requests) == 2 - number, "one request less")
+
+
 async def test_who_goes_back_decides_nothing(closed: Workspace) -> None:
     async with dashboard(closed) as user:
         await approves(user)

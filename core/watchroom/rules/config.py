@@ -13,6 +13,7 @@ from watchroom.model import Row
 from watchroom.rules.alerts import AlertSettings, dump_alerts, parse_alerts
 from watchroom.rules.breaker import BreakerSettings, breaker_as_table, parse_breaker
 from watchroom.rules.budgets import Budgets, dump_budgets, parse_budgets
+from watchroom.rules.effects import DECISION_TOOLS
 from watchroom.rules.policy import PolicyRules, parse_policy, policy_as_table
 from watchroom.sandbox.hosts import is_pattern
 from watchroom.texts import LANGUAGES, Language
@@ -58,6 +59,8 @@ class Config(NamedTuple):
     """What is sent out of the workspace when something needs people."""
     breaker: BreakerSettings = BreakerSettings()
     """When an agent that goes in circles is paused."""
+    confirm_decisions: tuple[str, ...] = ()
+    """The tools of people that need the passphrase each time, although the key is unlocked."""
 
     def with_agents(self, new: Iterable[Agent]) -> Config:
         """The config with the ``new`` agents, in place of those with the same ids."""
@@ -155,6 +158,7 @@ def parse_config(text: str) -> Config:
         budgets=parse_budgets(table.get("budgets", {})),
         alerts=parse_alerts(table.get("alerts", {})),
         breaker=parse_breaker(table.get("breaker", {})),
+        confirm_decisions=_decision_tools(table.get("confirm_decisions", [])),
     )
     config = settings.with_agents(_agent(name, fields) for name, fields in agents.items())
     _check_supervisors(config)
@@ -172,6 +176,12 @@ def parse_recorded_config(row: Row, text: str | None) -> Config:
 def _is_mangled(text: str, checksum: str) -> bool:
     """Whether bytes were replaced that are no text. The checksum is asked for only where that may be."""
     return "\ufffd" in text and validation.sha256(text.encode()) != checksum
+
+
+def _decision_tools(given: object) -> tuple[str, ...]:
+    if not isinstance(given, list) or not all(each in DECISION_TOOLS for each in given):
+        raise ConfigInvalid(problem=f"confirm_decisions ({', '.join(sorted(DECISION_TOOLS))})")
+    return tuple(given)
 
 
 def _bound(table: Mapping[str, object], name: str, default: int) -> int:
@@ -257,7 +267,13 @@ def render_settings(config: Config) -> str:
 
 def _settings_as_table(config: Config) -> dict[str, object]:
     settings: dict[str, object] = {}
-    for name in ("unfenced_commands", "allowed_hosts", "max_task_files", "max_task_bytes"):
+    for name in (
+        "unfenced_commands",
+        "allowed_hosts",
+        "max_task_files",
+        "max_task_bytes",
+        "confirm_decisions",
+    ):
         value = getattr(config, name)
         if value != getattr(Config(), name):
             settings[name] = list(value) if isinstance(value, tuple) else value

@@ -25,6 +25,7 @@ SIGNED_FIELDS: Final = (
     "budgets",
     "alerts",
     "breaker",
+    "confirm_decisions",
 )
 """The fields of `Config` that are settings of this kind."""
 

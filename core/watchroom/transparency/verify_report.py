@@ -25,11 +25,22 @@ COLUMNS: Final = (
     *("message", "sha256", "size", "detail"),
 )
 UNSIGNED: Final = {"signed", "signature", "idempotency_key", "traceparent", "call_began", "call", "operation"}
-DECISIONS: Final = {
-    *("answer_request", "dismiss_conflict", "end_task", "release_agents", "resolve_conflict"),
-    *("resume_agent", "revert_outside_edit", "revert_work", "set_budget"),
+DECISIONS: Final[dict[str, set[str]]] = {
+    "answer": {"answer_request"},
+    "person": {"add_person", "revoke_person"},
+    "settings": {"sign_settings"},
+    "budget": {"set_budget"},
+    "settle": {"resolve_conflict", "dismiss_conflict", "revert_outside_edit"},
+    "revert": {"revert_work"},
+    "resume": {"resume_agent"},
+    "release": {"release_agents"},
+    "end_task": {"end_task"},
+    "seen": {"mark_as_seen"},
 }
-OWNERS: Final = {"add_person", "revoke_person", "sign_settings", "make_token", "revoke_token"}
+"""By what a row does, the tools by which people may do it."""
+OWNERS: Final = {"person", "settings"}
+FORMATS: Final = {"watchroom-decision/2", "watchroom-decision/1"}
+"""Decisions of the second form name no position, and count until somebody is enrolled in the first form."""
 
 
 CHECKPOINT: Final = re.compile(
@@ -127,6 +138,46 @@ def digest(detail: dict[str, Any]) -> str:
     return sha256(canonical(kept).encode()).hex()
 
 
+def effect_of(fields: dict[str, Any], detail: dict[str, Any]) -> str:
+    """What a row does that only people may do, whatever tool and actor it names; empty for nothing."""
+    zone, path, version, tool = (fields[name] for name in ("zone", "path", "version", "tool"))
+    if fields["outcome"] != "ok":
+        return ""
+    if version is None:
+        is_settling = zone in ("collab", "board") and tool in ("dismiss_conflict", "revert_outside_edit")
+        is_resume = zone in ("session", "agent") and tool == "resume_agent"
+        return {(True, False): "settle", (False, True): "resume"}.get(
+            (is_settling, is_resume), "seen" if tool == "mark_as_seen" else ""
+        )
+    if zone in ("person", "settings"):
+        return "budget" if zone == "settings" and tool == "set_budget" else str(zone)
+    if zone == "request":
+        return "answer" if version > 1 and tool == "answer_request" else ""
+    if zone == "task":
+        return "end_task" if version > 1 and fields["actor"].startswith("human:") else ""
+    if (zone, path, tool) == ("workspace", "stopped", "release_agents"):
+        return "release"
+    if zone in ("collab", "board") and "resolves" in detail:
+        return "settle"
+    is_work = tool == "revert_work" and fields["actor"].startswith("human:")
+    return "revert" if (zone == "revert" and version == 1) or is_work else ""
+
+
+def check_place(row: list[Any], told: dict[str, Any], known: dict[int, list[Any]], legacy: bool) -> None:
+    """See that the decision ``row`` is where it was signed to be, as far as ``known`` has rows by number.
+    Raises Wrong."""
+    where = f"row {row[0]}"
+    if told["format"] == "watchroom-decision/1":
+        if not legacy:
+            raise Wrong(f"{where}: it is signed in the form of version 0.2.0")
+        return
+    position = told.get("position")
+    if not isinstance(position, list) or len(position) != 2 or not 0 <= position[0] < row[0]:
+        raise Wrong(f"{where}: it was signed for another place")
+    if position[0] in known and leaf_of(known[position[0]]).hex() != position[1]:
+        raise Wrong(f"{where}: it was signed for another journal")
+
+
 def check_decision(
     row: list[Any], workspace: str, people: dict[str, Any], after: dict[str, Any] | None = None
 ) -> dict[str, Any]:
@@ -135,6 +186,9 @@ def check_decision(
     fields = dict(zip(COLUMNS, row, strict=True))
     detail = json.loads(fields["detail"] or "{}")
     where = f"row {fields['seq']}, {fields['tool']} by {fields['actor']}"
+    effect = effect_of(fields, detail)
+    if not fields["actor"].startswith("human:") or fields["tool"] not in DECISIONS.get(effect, set()):
+        raise Wrong(f"{where}: its tool or actor may not do this")
     person = people.get(fields["actor"])
     # One's own keys one may change, and nothing else.
     changed = (
@@ -144,7 +198,7 @@ def check_decision(
     if (
         person is None
         or person["role"] == "viewer"
-        or (fields["tool"] in OWNERS and person["role"] != "owner" and not is_own)
+        or (effect in OWNERS and person["role"] != "owner" and not is_own)
     ):
         raise Wrong(f"{where}: it is not theirs to decide")
     signed, signature = detail.get("signed"), detail.get("signature")
@@ -158,6 +212,8 @@ def check_decision(
         and told.get("content") == fields["sha256"]
         and told.get("workspace") == workspace
         and told.get("detail") == digest(detail)
+        and told.get("format") in FORMATS
+        and (not (fields["version"] and (fields["base"] or 0) > 0) or fields["version"] == fields["base"] + 1)
     )
     if not is_same or canonical(told) != signed:
         raise Wrong(f"{where}: what was signed is something else")
@@ -219,15 +275,24 @@ def check(proof: dict[str, Any], owner: str) -> list[str]:
     """What ``proof`` proves, in lines. Raises Wrong."""
     found = check_rows(proof)
     people: dict[str, Any] = {}
-    decided, said, is_decided = 0, [], False
+    decided, said, is_decided, legacy = 0, [], False, True
+    known = {each["row"][0]: each["row"] for each in [*proof["people"], *proof["rows"]]}
+    statements: set[tuple[str, ...]] = set()
     for each in [*proof["people"], *proof["rows"]]:
         fields = dict(zip(COLUMNS, each["row"], strict=True))
-        is_decision = fields["tool"] in DECISIONS | OWNERS and fields["actor"].startswith("human:")
+        detail = json.loads(fields["detail"] or "{}")
         if fields["zone"] == "person" and fields["version"] is not None:
+            before = people
             people = enrol(people, each["row"], each["content"], found["workspace"], owner)
-        elif people and is_decision and fields["outcome"] == "ok":
+            legacy = legacy and (people == before or '"format":"watchroom-decision/1"' in detail["signed"])
+        elif people and effect_of(fields, detail):
             try:
                 told = check_decision(each["row"], found["workspace"], people)
+                check_place(each["row"], told, known, legacy)
+                key = (*(fields[name] for name in ("zone", "path", "actor", "tool")), detail["signed"])
+                if key in statements:
+                    raise Wrong(f"row {fields['seq']}: it was decided before, and counts once")
+                statements.add(key)
             except Wrong as error:
                 said.append(f"DOES NOT COUNT: {error}")
             else:

@@ -19,6 +19,7 @@ from watchroom_tui.tmux import has_recent_typing
 if TYPE_CHECKING:
     from watchroom.rules.people import People
     from watchroom.signing import Signer
+    from watchroom.toolbox import Toolbox
     from watchroom.workspace import Workspace
 
 _LOCKED: Final = "signer_locked"
@@ -36,9 +37,21 @@ class DecisionSigning:
         self._unlocking = asyncio.Lock()
 
     async def act(self, workspace: Workspace, tool: str, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Call ``tool`` with ``arguments`` in ``workspace`` as the person; where it has to be signed, have
-        them unlock their key first. Returns the tool's result."""
+        """Call ``tool`` with ``arguments`` in ``workspace`` as the person. Where it has to be signed, they
+        unlock their key first, each time if the settings say so. Return the tool's result."""
         tools = workspace.tools_for_human(self._app.person)
+        if await asyncio.to_thread(_is_confirmed_each_time, workspace, tool):
+            try:
+                # A key that was unlocked for another decision does not sign this one.
+                await asyncio.to_thread(workspace.signing.close)
+                return await self._sign_and_act(workspace, tools, tool, arguments)
+            finally:
+                await asyncio.to_thread(workspace.signing.close)
+        return await self._sign_and_act(workspace, tools, tool, arguments)
+
+    async def _sign_and_act(
+        self, workspace: Workspace, tools: Toolbox, tool: str, arguments: Mapping[str, Json]
+    ) -> Mapping[str, Json]:
         async with self._unlocking:
             # Before it is tried: of what a person is about to unlock there need be no refusal.
             if await asyncio.to_thread(workspace.signing.needs_key, tool):
@@ -106,3 +119,10 @@ class DecisionSigning:
         hint = problem + texts("unlock.hint", path=sanitize(path), minutes=round(idle / 60))
         self._app.push_screen(UnlockDialog(texts("unlock.title"), hint), typed.set_result)
         return await typed
+
+
+def _is_confirmed_each_time(workspace: Workspace, tool: str) -> bool:
+    """Whether ``tool`` needs the passphrase of the person each time. The touch of a device says as much."""
+    signer = workspace.signing.signer
+    is_touched = signer is not None and signer.key.is_touched
+    return tool in workspace.config.confirm_decisions and not is_touched
