@@ -381,7 +381,9 @@ def single_changes() -> Iterator[tuple[dict[str, Any], bytes | None]]:
         fields = TEXT_FIELDS if draft["zone"] == "collab" else ("path",)
         for field in (each for each in fields if draft[each] is not None):
             yield from ((draft | {field: value}, body) for value in NASTY)
-        yield from ((draft, other) for other in (None, *BODIES))
+        is_large_tried = draft["zone"] in ("collab", "file")
+        bodies = [each for each in BODIES if len(each) < MAX_TEXT_BYTES or is_large_tried]
+        yield from ((draft, other) for other in (None, *bodies))
     for draft in (NOTE, WRITE):
         for field in ("base", "size"):
             yield from ((draft | {field: value}, b"x") for value in (None, *NUMBERS))
