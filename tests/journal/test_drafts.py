@@ -446,7 +446,7 @@ def test_one_bad_draft_is_refused_with_its_whole_append(
 def test_the_program_says_which_rule_a_draft_breaks(new_database: Callable[[], str]) -> None:
     with closing(open_journal(new_database())) as journal:
         for draft, why in (
-            (Write("alice", "t", "board", "zzz", "x"), "not valid in this zone"),
+            (Write("alice", "no tool", "collab", "a", "x"), "not an identifier"),
             (Write("alice", "t", "realtime", "notes", "x"), "json"),
             (Write("alice", "t", "collab", "a", "a\0b"), "NUL"),
             (Note("alice", "t", "collab", "a", message="x" * 70_000), "message is too long"),
