@@ -284,9 +284,9 @@ def test_a_hung_transaction_of_a_member_s_own_program_is_tried_again(dana: str) 
 def test_the_error_of_a_refused_row_says_which_rule_it_breaks(alice: str) -> None:
     with closing(open_journal(alice)) as journal:
         with pytest.raises(JournalError) as caught:
-            journal.append([Write("alice", "t", "board", "zzz", "x")])
+            journal.append([Write("alice", "no tool", "collab", "a.md", "x")])
         assert caught.value.code == "draft_refused"
-        assert "not valid in this zone" in str(caught.value)
+        assert "the tool is not an identifier" in str(caught.value)
 
 
 def test_a_database_of_an_older_version_is_migrated_when_its_owner_opens_it(postgres_server: Server) -> None:
@@ -322,7 +322,7 @@ def test_a_database_of_an_older_version_is_migrated_when_its_owner_opens_it(post
     with closing(open_journal(url)) as journal:
         assert [(row.zone, row.path) for row in journal.rows()] == [("board", "zzz")], "old rows stay"
         with pytest.raises(DraftRefused):
-            journal.append([Write("alice", "t", "board", "zzz", "x")])
+            journal.append([Write("alice", "no tool", "collab", "a.md", "x")])
     with closing(open_journal(alice)) as journal:
         assert journal.append([Write("alice", "t", "collab", "a.md", "x")])[0].row.outcome == "ok"
         with psycopg.connect(alice) as connection:

@@ -56,6 +56,7 @@ _LOST: Final = (
 )
 _OF_DRAFTS: Final = (
     sqlstates.CheckViolation,
+    sqlstates.ProgramLimitExceeded,
     sqlstates.CharacterNotInRepertoire,
     sqlstates.UntranslatableCharacter,
     sqlstates.InvalidTextRepresentation,

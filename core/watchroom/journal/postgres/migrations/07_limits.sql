@@ -6,8 +6,20 @@
 -- have no search_path of their own, which would cost more than the rules: `append` sets it.
 
 CREATE TYPE draft AS (
-    w boolean, actor text, tool text, zone text, path text, message text, base bigint, outcome text,
-    error text, sha256 text, size bigint, detail text, key text, conditions jsonb
+    w          boolean,
+    actor      text COLLATE "C",
+    tool       text COLLATE "C",
+    zone       text COLLATE "C",
+    path       text COLLATE "C",
+    message    text COLLATE "C",
+    base       bigint,
+    outcome    text COLLATE "C",
+    error      text COLLATE "C",
+    sha256     text COLLATE "C",
+    size       bigint,
+    detail     text COLLATE "C",
+    key        text COLLATE "C",
+    conditions jsonb
 );
 
 CREATE FUNCTION is_agent_id(given text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -171,10 +183,10 @@ BEGIN
     );
 END $$;
 
--- How long the newest row's number may be held up. A session of a member that holds it and does nothing is ended
--- by whoever waits, and so are those of a login that holds it at two looks. `lock_timeout` is the time between looks.
+-- How long the newest row can be held. Whoever waits for it looks who holds it, after each `lock_timeout`. A
+-- member's session that holds it and is idle is ended, and so are the sessions of a login that holds it at two looks.
 
--- The sessions that hold the number. Who waits for it has a lock on its place in the line.
+-- The sessions that hold the newest row. Those that wait for it have a lock on the tuple.
 CREATE FUNCTION tip_holders()
 RETURNS TABLE (role name, actor text, is_member boolean, is_idle boolean)
 LANGUAGE plpgsql VOLATILE SET search_path = watchroom, pg_temp AS $$
@@ -188,22 +200,22 @@ BEGIN
         WHERE l.locktype = 'relation' AND l.relation = 'watchroom.tip'::regclass AND l.granted
             AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
             AND l.mode IN ('RowShareLock', 'RowExclusiveLock') AND l.pid <> pg_backend_pid()
-            -- Such a commit is on this disk already, and waits for it or for a standby.
+            -- Such a commit waits for the disk or for a standby: to end its session would not undo it.
             AND lower(coalesce(a.wait_event, '')) NOT IN ('syncrep', 'walsync', 'walwrite')
             AND NOT EXISTS (SELECT FROM pg_locks AS w
                 WHERE w.locktype = 'tuple' AND w.relation = l.relation AND w.pid = l.pid);
 END $$;
 
--- Ends the sessions of a login that hold the number or wait for it: else its next one would have it at once.
+-- Ends the sessions of a login that hold the newest row or wait for it. Otherwise its next session would have it.
 CREATE FUNCTION end_sessions_at_tip(login name) RETURNS void LANGUAGE plpgsql VOLATILE
 SET search_path = watchroom, pg_temp AS $$
 BEGIN
-    PERFORM pg_terminate_backend(a.pid, 1000) FROM pg_stat_activity AS a
+    PERFORM pg_terminate_backend(a.pid) FROM pg_stat_activity AS a
         WHERE a.usename = login AND a.pid <> pg_backend_pid() AND EXISTS (SELECT FROM pg_locks AS l
             WHERE l.pid = a.pid AND l.relation = 'watchroom.tip'::regclass
             AND l.mode IN ('RowShareLock', 'RowExclusiveLock'));
 EXCEPTION WHEN insufficient_privilege THEN
-    -- The owner of the tables is no member of the role. Whoever waits is told who holds the number.
+    -- The owner of the tables is not a member of the role. The error of whoever waits names the holder.
     RETURN;
 END $$;
 
