@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import secrets
 import stat
 import sys
-import time
 from contextlib import suppress
 from typing import Final
 
@@ -37,7 +37,7 @@ def replace_durably(path: str, data: bytes) -> None:
     After a crash the file is the old one or the new one, never a part of it. Raises OSError.
     """
     folder, name = os.path.split(path)
-    scratch = os.path.join(folder, f".{name}-{os.getpid():x}-{time.time_ns():x}")
+    scratch = os.path.join(folder, f".{name}-{secrets.token_hex(6)}")
     file = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FILE_FLAGS, 0o600)
     try:
         try:

@@ -80,6 +80,8 @@ class Workspace(Zones):
         journal: Journal | None = None,
         platform: Platform | None = None,
     ) -> None:
+        self.prepare_sealing: Callable[[Sealing], None] = lambda _: None
+        """Called once with what seals, before the first checkpoint is due: says where those are published."""
         with ExitStack() as stack:
             self._set_up(os.path.abspath(root), sandbox, journal, platform, stack)
             self._closing = stack.pop_all()
@@ -131,8 +133,6 @@ class Workspace(Zones):
         super().__init__(store, reconciler, self.root, self.register, sandbox)
         stack.callback(super().close)
         stack.callback(self._close_sessions)
-        self.prepare_sealing: Callable[[Sealing], None] = lambda _: None
-        """Called once with what seals, before the first checkpoint is due: says where those are published."""
         self.signing.anchor_with(lambda: self.sealing.newest_body())
 
         self._address = address if is_own else None

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from calls import ok
@@ -150,6 +151,26 @@ def test_rows_of_another_process_stay_that_wrote_after_the_log_was_removed(
     write_elsewhere(root, "b1")
     write(alice, "2")
     assert files(root) == {"1", "2", "b1"}
+
+
+def test_a_process_whose_folder_was_emptied_is_still_seen_alive_and_hears_of_rows(
+    root: Path, control: Path
+) -> None:
+    with Workspace.open(root, AGENTS) as workspace:
+        lease = workspace.journal.present("watchroom resume team")
+        changes = workspace.journal.changes()
+        remove_contents(control)
+        write(workspace.tools("alice"), "1")
+        began = monotonic()
+        changes.wait(20)
+        write(workspace.tools("alice"), "2")
+        changes.wait(20)
+        assert monotonic() - began < 20
+        changes.close()
+        with closing(SqliteJournal(control / "journal.db")) as other:
+            (found,) = other.presences()
+        assert (found.id, found.is_alive, found.resume) == (lease, True, "watchroom resume team")
+    assert not [*(control / "presence").iterdir()]
 
 
 def test_two_journals_with_rows_of_their_own_are_both_kept(root: Path, control: Path) -> None:

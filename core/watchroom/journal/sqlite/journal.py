@@ -85,7 +85,9 @@ class SqliteJournal:
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
         self._era = 0
         """Counts how often the journal was opened. Readers of an earlier era are not used again."""
+        self._watches: WeakSet[FileWatch] = WeakSet()
         self._waiting: WeakSet[FileWatch] = WeakSet()
+        """Those that have to be woken after an append of this process."""
         self._waiting_lock = Lock()
         self._text_factory: Callable[[bytes], str] = str
         with _TRANSLATED:
@@ -94,7 +96,7 @@ class SqliteJournal:
                 self._path,
                 self._lock_path,
                 self._platform,
-                self._forget_readers,
+                self._go_on_reopened,
                 is_guarded=self._is_writable,
             )
 
@@ -139,10 +141,12 @@ class SqliteJournal:
 
     def changes(self, after: int | None = None) -> Changes:
         watch = watch_appends(self._lock_path, self._platform)
-        if watch is not None and watch.polls:
-            # It does not notice at once what this process does.
+        if watch is not None:
             with self._waiting_lock:
-                self._waiting.add(watch)
+                self._watches.add(watch)
+                if watch.polls:
+                    # It does not notice at once what this process does.
+                    self._waiting.add(watch)
         changes = watch or LocalChanges()
         if after is not None and self.last_seq() > after:
             changes.wake()
@@ -429,10 +433,15 @@ class SqliteJournal:
             else:
                 connection.close()
 
-    def _forget_readers(self) -> None:
-        """Close the idle readers of a journal that was opened again; the others are closed after use."""
+    def _go_on_reopened(self) -> None:
+        """Go on with a journal that was opened again because its files had been displaced."""
         self._era += 1
+        # The others are closed after use.
         self._close_readers()
+        with self._waiting_lock:
+            # They watch a lock file that may have been removed.
+            self._waiting.update(self._watches)
+        self._presence.restore()
 
     def _idle_reader(self) -> sqlite3.Connection:
         try:

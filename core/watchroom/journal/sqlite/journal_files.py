@@ -7,11 +7,9 @@ second write-ahead log, and of two logs the one that is written back later wins.
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
 import sqlite3
-import subprocess
 import sys
 import time
 from contextlib import closing, suppress
@@ -135,6 +133,9 @@ def abandon(connection: sqlite3.Connection) -> None:
     Closing it would write its log back into the database, and remove the log at the path, which is another
     process's by now. Nothing but its descriptors is lost.
     """
+    # Slow to load, and seldom needed.
+    import ctypes
+
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 
@@ -144,6 +145,9 @@ def _compare(kept: str, path: str, files: JournalFiles) -> Relation | None:
     If it holds more, and the database is the one that is open here, ``kept`` becomes a copy of it. Another
     process reads it: within this one SQLite would use the index of the removed log for the new one.
     """
+    # Slow to load, and seldom needed.
+    import subprocess
+
     if not os.path.exists(path):
         return None
     if files.is_mixed:

@@ -33,6 +33,7 @@ class PresenceFolder:
         self._turn = Lock()
         self._own: ProcessLock | None = None
         self._id = ""
+        self._resume = ""
 
     def present(self, resume: str) -> str:
         """Hold a lease from now on, if this does not hold one; its id. Raises `JournalError`."""
@@ -40,14 +41,26 @@ class PresenceFolder:
             return self._id
         with self._turn:
             if not self._id:
-                try:
-                    self._id = self._take(resume)
-                except OSError as error:
-                    raise JournalError(reason=f"{self._folder}: {error.strerror}") from error
+                self._resume = resume
+                self._take(secrets.token_hex(6))
         return self._id
 
-    def _take(self, resume: str) -> str:
-        identity = secrets.token_hex(6)
+    def restore(self) -> None:
+        """Hold the lease again if its file was removed. Raises `JournalError`."""
+        with self._turn:
+            if self._own is not None and not os.path.exists(self._path(self._id)):
+                self._own.close()
+                self._own = None
+                self._take(self._id)
+
+    def _take(self, identity: str) -> None:
+        try:
+            self._own = self._make(identity)
+        except OSError as error:
+            raise JournalError(reason=f"{self._folder}: {error.strerror}") from error
+        self._id = identity
+
+    def _make(self, identity: str) -> ProcessLock:
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         path = self._path(identity)
         # Under another name until it is locked: nobody may take it for that of a dead process meanwhile.
@@ -56,13 +69,12 @@ class PresenceFolder:
             lock.acquire()
             about = {"process": os.getpid(), "machine": node(), "since": time.time_ns()}
             with open(f"{path}.new", "r+", encoding="utf-8") as file:
-                json.dump({**about, "resume": resume}, file)
+                json.dump({**about, "resume": self._resume}, file)
             os.replace(f"{path}.new", path)
         except BaseException:
             lock.close()
             raise
-        self._own = lock
-        return identity
+        return lock
 
     def all(self) -> list[Presence]:
         """The leases that are held, and those whose process died and that nobody took away since."""
