@@ -13,7 +13,7 @@ from operator import attrgetter
 from threading import Lock
 from typing import Final
 
-from watchroom.errors import VersionConflict
+from watchroom.errors import JournalDamaged, VersionConflict
 from watchroom.journal import Journal
 from watchroom.model import HUMAN_PREFIX, IDENTIFY, Json, Row, Write
 from watchroom.rules.decision_errors import PersonRefused
@@ -37,8 +37,12 @@ class JournalEvidence:
         return self._journal.row(seq)
 
     def content(self, seq: int) -> str | None:
-        """Return the content of the row with that number, None where it has none. Raise `JournalError`."""
-        return self._journal.content(seq)
+        """Return the content of the row with that number, None where it has none or is damaged. Raise
+        `JournalError`."""
+        try:
+            return self._journal.content(seq)
+        except JournalDamaged:
+            return None
 
     def is_repeated(self, row: Row) -> bool:
         """Whether an earlier row has the zone, path, actor, tool and statement of ``row``. Raise
@@ -185,7 +189,7 @@ class PeopleZone(PeopleReader):
 def find_id(journal: Journal) -> str:
     """The id of the workspace of ``journal``, empty where it has none. Raises `JournalError`."""
     row = journal.version(ID_ZONE, ID_PATH, 1)
-    return "" if row is None else journal.content(row.seq) or ""
+    return "" if row is None else JournalEvidence(journal).content(row.seq) or ""
 
 
 def _read_eras(journal: Journal, evidence: JournalEvidence) -> Iterator[tuple[int, People]]:
