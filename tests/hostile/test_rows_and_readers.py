@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import subprocess
 from argparse import Namespace
@@ -24,12 +25,18 @@ from tasking import machine_sandbox
 from tui.driver import User, past
 from watchroom import Workspace
 from watchroom.checkout.location import find_journal, keep_journal_address
+from watchroom.errors import JournalDamaged
 from watchroom.journal import open_journal
-from watchroom.model import Zone
+from watchroom.model import Row, Zone
+from watchroom.projections import Fold
+from watchroom.projections.model import urgent_needs
 from watchroom.rules.requests import PendingCall, Request
 from watchroom.simulation import Simulation, roster
-from watchroom_tui.commands.views import VIEWS
+from watchroom_tui.commands.views import VIEWS, view_of
 from watchroom_tui.commands.watch import watch_plainly
+from watchroom_tui.formatters import labels
+from watchroom_tui.localization import load_texts
+from watchroom_tui.plain.sentences import need_sentence
 
 pytestmark = pytest.mark.slow(30)
 
@@ -37,9 +44,11 @@ KEPT = "kept"
 """Paths that begin so are left alone."""
 WORD = "Zanzibar"
 """In the text of the row that is left alone."""
-SEEDS = {"sqlite": rounds(1, 50), "postgres": rounds(1, 5)}
-ROWS = rounds(150, 2000)
+SEEDS = {"sqlite": rounds(1, 10), "postgres": rounds(1, 1)}
+ROWS = rounds(150, 10_000)
 """Rows of a seed: 10^5 on SQLite and 10^4 on a server where faults are hunted."""
+MAY_SAY_INCOMPLETE = {"verify", "export", "fork", "policy", "proof"}
+"""Commands whose status is 1 where rows cannot be read, no row is sealed yet, or an agent is not known any more."""
 SCREENS = (
     "overview",
     "agents",
@@ -205,7 +214,7 @@ def _read_all(capsys: pytest.CaptureFixture[str], root: Path, out: Path) -> dict
     said = {}
     for command in _commands(str(root), out):
         status, text, err = run(capsys, *command)
-        assert status in (0, 1), (command, err)
+        assert status == 0 or (status == 1 and MAY_SAY_INCOMPLETE.intersection(command)), (command, err)
         assert "Traceback" not in err, (command, err)
         said[" ".join(each for each in command if each != str(root))] = text + err
     return said
@@ -220,7 +229,7 @@ def test_every_command_reads_on(
         assert f"{KEPT}.md" in said["show files"]
         assert KEPT in said["show documents"]
         assert WORD in said[f"search {WORD}"]
-        assert "cannot be read" in said["verify"]
+        assert "its zone is not known" in said["verify"]
         assert (out / "exported/collaborative/current" / f"{KEPT}.md").read_text() == f"{WORD}\n"
         for per in ("version", "session"):
             shown = ("git", "-C", str(out / per), "show", f"HEAD:collaborative/current/{KEPT}.md")
@@ -231,15 +240,48 @@ def test_every_command_reads_on(
         shutil.rmtree(root.parent)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_the_model_takes_in_any_row_and_no_projection_fails(
+    filled: Path, tmp_path: Path, seed: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(open_journal(find_journal(filled) or "")) as journal:
+        before = {row.seq: (row, journal.content(row.seq)) for row in journal.rows(0, limit=10_000)}
+    contents: dict[int, bytes | None] = {}
+
+    def content(number: int) -> str | None:
+        try:
+            return before[number][1] if number in before else (contents[number] or b"").decode()
+        except UnicodeDecodeError as error:
+            raise JournalDamaged from error
+
+    fold = Fold(content, lambda number: before[number][0] if number in before else None)
+    fold.apply(row for row, _ in before.values())
+    texts = load_texts("en")
+    for count, each in enumerate(hostile_rows(filled, seed, tmp_path, on_server=False), 1):
+        *fields, detail, contents[each.seq] = each
+        row = Row._make([*fields, detail.decode("utf-8", "replace")])
+        fold.apply([row])
+        labels.row_message(row), labels.outcome_span(row, texts), labels.tool_label(row, texts)
+        if count % 1000 == 0 or count == ROWS:
+            model = fold.model()
+            for view in VIEWS:
+                view_of(model, view, texts, str)
+            for need in urgent_needs(model, model.time):
+                need_sentence(need, texts)
+            again = Fold.load(content, lambda number: None, json.loads(json.dumps(fold.dump())))
+            assert again.model().files == model.files
+    assert f"{KEPT}.md" in {each.path for each in fold.model().files}
+    # The one place that isolates faults of projections has had nothing to isolate.
+    assert [record.getMessage() for record in caplog.records] == []
+
+
 async def test_every_screen_reads_on(backend: str, spoil: Callable[[int], Path]) -> None:
-    for seed in range(rounds(1, SEEDS[backend] // 5)):
-        root = spoil(seed)
-        with closing(open_journal(find_journal(root) or "")) as journal:
-            # The newest moment, and one in the middle of what was written past the tools.
-            for until in (journal.last_seq(), journal.last_seq() - ROWS // 2):
-                async with past(journal, until) as user:
-                    await _visit_all(user)
-        shutil.rmtree(root.parent)
+    root = spoil(0)
+    with closing(open_journal(find_journal(root) or "")) as journal:
+        # The newest moment, and one in the middle of what was written past the tools.
+        for until in (journal.last_seq(), journal.last_seq() - ROWS // 2):
+            async with past(journal, until) as user:
+                await _visit_all(user)
 
 
 async def _visit_all(user: User) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Self
 
 from watchroom.errors import JournalDamaged, JournalError
-from watchroom.model import SHARED, Json, Outcome, Row, Zone, is_step
+from watchroom.model import IDENTIFY, SHARED, Json, Outcome, Row, Zone, is_step
 from watchroom.projections.agents import AgentView
 from watchroom.projections.budgets import BudgetProjection
 from watchroom.projections.buffers import BufferProjection
@@ -215,6 +215,9 @@ class Fold:
             self._apply_to_config(row, "")
 
     def _apply_step(self, row: Row) -> None:
+        if row.tool == IDENTIFY:
+            # What people sign names the workspace by the id that Watchroom itself may have given it.
+            self._decisions.apply(row, self._contents.find, self._lookup)
         self._begin(row)
         self._seal = seal_after(self._seal, row)
         self._tasks.apply_step(row)

@@ -10,7 +10,6 @@ from watchroom.journal import Journal
 from watchroom.model import Row
 from watchroom.rules.config import Config, parse_recorded_config
 from watchroom.rules.settings import PATH, ZONE, apply_settings_row, with_settings
-from watchroom.zones.people import PeopleReader
 
 
 def read_config(journal: Journal, *, as_of: int) -> Config:
@@ -30,6 +29,9 @@ def _read_written(journal: Journal, as_of: int) -> Config:
 def _read_settings(journal: Journal, as_of: int) -> Config | None:
     if journal.head(ZONE, PATH, as_of=as_of) is None:
         return None
+    # The zones are slow to load, and the first paint of the dashboard does without them.
+    from watchroom.zones.people import PeopleReader
+
     people, settings = PeopleReader(journal), None
     for row in journal.history(ZONE, PATH):
         if row.seq <= as_of and not people.find_flaw(row):

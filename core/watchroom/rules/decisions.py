@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
-from watchroom.errors import InvalidAnswer
+from watchroom.errors import InvalidAnswer, JournalDamaged
 from watchroom.model import OUTSIDE, Draft, Json, Row, Write
 from watchroom.rules.append import KEY
 from watchroom.rules.effects import ADD_PERSON, EFFECT_RULES, Effect, EffectRule, effect_of, has_right_form
@@ -202,7 +202,7 @@ def _answers_its_request(row: Row, evidence: Evidence) -> bool:
     try:
         request = parse_request(evidence.content(asked.seq) or "")
         check_answer(request, parse_answer(evidence.content(row.seq) or ""))
-    except (ValueError, TypeError, KeyError, RecursionError, InvalidAnswer):
+    except (JournalDamaged, InvalidAnswer):
         return False
     return True
 

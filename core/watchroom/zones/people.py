@@ -190,7 +190,7 @@ class PeopleZone(PeopleReader):
 def find_id(journal: Journal) -> str:
     """The id of the workspace of ``journal``, empty where it has none. Raises `JournalError`."""
     row = journal.version(ID_ZONE, ID_PATH, 1)
-    return "" if row is None else journal.content(row.seq) or ""
+    return "" if row is None else JournalEvidence(journal).content(row.seq) or ""
 
 
 def _read_eras(journal: Journal, evidence: JournalEvidence) -> Iterator[tuple[int, People]]:
