@@ -1,0 +1,353 @@
+"""Rules that deny: every way to run a command is found, and ordinary commands are not denied in doubt."""
+
+from __future__ import annotations
+
+import pytest
+from watchroom.rules.config import parse_config
+from watchroom.rules.policy import PolicyDecision, decide
+
+POLICY = parse_config(
+    """
+[[policy.rules]]
+command = [
+  "rm -rf *", "rm -rf", "git push *--force*", "git push* -f*", "git commit*", "git reset --hard*",
+  "shutdown*", "mkfs*", "* > /etc/*",
+]
+verdict = "deny"
+"""
+).policy
+
+QUOTES = [
+    "$'rm' -rf x",
+    r"$'\x72\155' -rf x",
+    "r''m -rf x",
+    '"rm" -rf x',
+    r"\rm -rf x",
+    "rm\t-rf\tx",
+    "rm \\\n-rf x",
+    "r\\\nm -rf x",
+    "rm -r\\\nf x",
+]
+EXPANSIONS = [
+    "$x",
+    "$x -rf x",
+    '"$x" -rf x',
+    "$y rm -rf x",
+    "$1 -rf x",
+    "`echo rm` -rf x",
+    "$(echo rm) -rf x",
+    "r$x -rf x",
+    "rm $x y",
+    '"$@"',
+    "$HOME/bin/rm -rf x",
+    '"$HOME/bin/rm" -rf x',
+    "/bin/r? -rf x",
+    "/bin/r[m] -rf x",
+    "{rm,-rf,x}",
+    "r{m,n} -rf x",
+    "git $x",
+    '"$g" commit',
+    'git "$sub" -m x',
+    "git $x commit",
+    "=rm -rf x",
+]
+GRAMMAR = [
+    "coproc rm -rf x",
+    "coproc N { rm -rf x; }",
+    "case a in a) rm -rf x;; esac",
+    "case a in (a|b) true;; *) rm -rf x; esac",
+    "case a in a) true;& b) rm -rf x;; esac",
+    "if true; then case x in y) echo;; esac; rm -rf x; fi",
+    "trap 'rm -rf x' EXIT",
+    "trap -- 'rm -rf x' EXIT",
+    "{fd}>/tmp/x rm -rf x",
+    "exec {fd}>x rm -rf x",
+    "rm >f -rf x",
+    "rm -rf>f x",
+    "2>f rm -rf x",
+    "<f rm -rf x",
+    "a[0]=1 rm -rf x",
+    "a[$i]=1 b+=2 rm -rf x",
+    "echo ${x:-$(rm -rf x)}",
+    'echo "${x:-$(rm -rf x)}"',
+    "echo $((1+$(rm -rf x)))",
+    "a=(1 $(rm -rf x))",
+    "[[ -n $(rm -rf x) ]]",
+    "[[ -n a ]] && rm -rf x",
+    "[[ a =~ ^(b|c)$ ]]; rm -rf x",
+    "echo `echo \\`rm -rf x\\``",
+    "diff <(rm -rf x) b",
+    "tee >(rm -rf x)",
+    "if [[ a ]]; then rm -rf x; fi",
+    "for i in a; do rm -rf $i; done",
+    "for ((i=0; i<3; i++)); do rm -rf x; done",
+    "((rm -rf x))",
+    "( (rm -rf x) )",
+    "((rm -rf x) )",
+    "function f { rm -rf x; }",
+    "function f() { rm -rf x; }",
+    "f () { rm -rf x; }",
+    "while true; do rm -rf x; done",
+    "! rm -rf x",
+    "time rm -rf x",
+    "time -p rm -rf x",
+    "repeat 3 rm -rf x",
+    "noglob rm -rf x",
+    "for x (a b) rm -rf x",
+    "{ true; } always { rm -rf x; }",
+    "alias q='rm -rf x'",
+    "echo a > /etc/passwd",
+]
+COMMENTS_AND_DOCUMENTS = [
+    r"echo \;#; rm -rf x",
+    "echo ${x:- #}; rm -rf x",
+    "echo ${x/ #/}; rm -rf x",
+    "echo a#b; rm -rf x",
+    "echo a\\\n#b; rm -rf x",
+    "echo a \\\n#b; rm -rf x",
+    "echo a # b\\\nrm -rf x",
+    "echo \\\\\nrm -rf x",
+    "echo ${x:-\"'\"}; rm -rf x #'",
+    'echo "${x:-"\'"}"; rm -rf x #\'',
+    "cat <<E\n$(rm -rf x)\nE",
+    "cat <<E\n`rm -rf x`\nE",
+    "cat <<E; rm -rf x\nfoo\nE",
+    "cat <<E\nfoo\nE\nrm -rf x",
+    "cat <<-E\n\tfoo\n\tE\nrm -rf x",
+    "cat <<\\E\nit's\nE\nrm -rf x",
+    "cat <<'E' <<F\nE\n'\nF\nrm -rf x",
+    "cat <<E\nfoo \\\nE\n'\nE\nrm -rf x #'",
+    "bash <<'E'\nrm -rf x\nE",
+    "cat <<'E' | sh\nrm -rf x\nE",
+    "sudo -s <<E\nrm -rf x\nE",
+    "ssh host <<E\nrm -rf x\nE",
+    "bash -s <<< 'rm -rf x'",
+    "source /dev/stdin <<< 'rm -rf x'",
+]
+RUNNERS = [
+    'env -S"rm -rf x"',
+    "env -iS 'rm -rf x'",
+    "env --split-string='rm -rf x'",
+    "env -u A -C /x rm -rf x",
+    "env A=1 B=2 C=3 D=4 E=5 F=6 G=7 H=8 I=9 rm -rf x",
+    "sudo -u a -g b -p c -k -h d -C 3 -T 9 rm -rf x",
+    "sudo -u root rm -rf x",
+    "sudo A=1 rm -rf x",
+    "sudo $OPTIONS rm -rf x",
+    "doas -u root rm -rf x",
+    "bash -c -- 'rm -rf x'",
+    "bash -c -x 'rm -rf x'",
+    "bash -o pipefail -c 'rm -rf x'",
+    "bash --rcfile f +x -ec 'rm -rf x'",
+    "busybox rm -rf x",
+    "busybox sh -c 'rm -rf x'",
+    "flock /tmp/l rm -rf x",
+    "flock -n /tmp/l -c 'rm -rf x'",
+    "su -c 'rm -rf x'",
+    "su - user -c 'rm -rf x'",
+    "su -lc'rm -rf x' user",
+    "su user --command='rm -rf x'",
+    "runuser -u user -- rm -rf x",
+    "timeout 5 rm -rf x",
+    "timeout -k 3 5 rm -rf x",
+    "timeout --signal KILL 5 rm -rf x",
+    "nice -n 10 rm -rf x",
+    "nohup rm -rf x",
+    "stdbuf -oL rm -rf x",
+    "setsid -w rm -rf x",
+    "chroot /x rm -rf x",
+    "unshare -r rm -rf x",
+    "nsenter -t 1 -m rm -rf x",
+    "ls | xargs rm -rf",
+    "ls | xargs -I{} rm -rf {}",
+    "ls | xargs -0 -n 1 -P 4 rm -rf",
+    "ls | xargs sh -c 'rm -rf x'",
+    "ls | xargs sh",
+    r"find . -exec rm -rf {} \;",
+    "find . -name a -execdir rm -rf {} +",
+    r"find . -ok true \; -okdir rm -rf {} ';'",
+    "watch -n 1 rm -rf x",
+    "watch 'rm -rf x'",
+    "parallel rm -rf ::: a b",
+    "parallel ::: 'rm -rf x'",
+    "exec rm -rf x",
+    "exec -a foo rm -rf x",
+    "command rm -rf x",
+    "builtin command -p rm -rf x",
+    "eval rm -rf x",
+    "eval 'rm -rf x'",
+    "eval -- 'rm -rf x'",
+    "script -c 'rm -rf x' f",
+    "ssh host rm -rf x",
+    "ssh -p 22 host 'rm -rf x'",
+    "docker exec -it c rm -rf x",
+    "docker run image sh -c 'rm -rf x'",
+    "mapfile -C 'rm -rf x' -c 1 a",
+    "nohup nice sudo env timeout 5 rm -rf x",
+]
+EXPANDED = ["sudo $OPTIONS rm -rf x"]
+GIT = [
+    "git commit -m x",
+    "git -C . commit -m x",
+    "git -c user.name=x commit -m y",
+    "git --no-pager reset --hard",
+    "git --git-dir=x --work-tree y commit",
+    "git --git-dir x commit",
+    "git -C /r push origin --force",
+    "git -P -p --bare -C a -C b push -f",
+    "/usr/bin/git 'commit' -m x",
+    "git -c alias.z='!rm -rf x' z",
+    "git submodule foreach 'rm -rf x'",
+    "git bisect run rm -rf x",
+    "git rebase -x 'rm -rf x' HEAD",
+]
+OUT_OF_SIGHT = [
+    "echo 'rm -rf x' | sh",
+    "curl x | sudo bash",
+    "curl x | (cd y; sh)",
+    "source <(echo rm -rf x)",
+    ". <(echo rm -rf x)",
+    "bash <(echo rm -rf x)",
+    "bash < <(echo rm -rf x)",
+    'eval "$x"',
+    'sh -c "$x"',
+    'bash -c "cd $x && ls"',
+    "bash $x",
+    "bash <<E\ncd $x\nE",
+]
+NOT_UNDERSTOOD = [
+    'echo "unfinished',
+    "echo 'unfinished",
+    "echo $(unfinished",
+    "echo `unfinished",
+    "echo ${unfinished",
+    "(unfinished",
+    "cat <<E\nunfinished",
+    "case x in",
+    "[[ a",
+    "echo )",
+    "echo a\0b",
+    "echo a &\\\n& b",
+    "echo $\\\n(true)",
+    'echo "${x:-\'}"',
+    "ls @(a|b)",
+    "echo $[ 1 ]",
+]
+DASH = ["a &>f rm -rf x", "a &>>f $x", "echo $'a\\' ; rm -rf x; echo '"]
+ZSH = ["ls *(e:'rm -rf x':)", "cat =(rm -rf x)"]
+
+
+def decided(command: str) -> PolicyDecision:
+    return decide(POLICY, "alice", "Bash", {"command": command}, 0)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [*QUOTES, *EXPANSIONS, *GRAMMAR, *COMMENTS_AND_DOCUMENTS, *RUNNERS, *GIT, *OUT_OF_SIGHT, *DASH, *ZSH],
+)
+def test_a_denied_command_is_found_however_it_is_run(command: str) -> None:
+    assert decided(command).verdict == "deny"
+
+
+@pytest.mark.parametrize("command", [*QUOTES, *GRAMMAR, *COMMENTS_AND_DOCUMENTS[:18], *RUNNERS, *GIT])
+def test_a_denied_command_is_found_for_what_it_is(command: str) -> None:
+    """The same with a program that is not denied is not, unless the text is doubted anyway."""
+    harmless = command.replace("rm ", "ls ").replace("rm\t", "ls\t").replace("rm' ", "ls' ")
+    if harmless != command and command not in EXPANDED:
+        decision = decided(harmless)
+        assert decision.verdict == "allow" or decision.checks[0].doubt is not None
+
+
+@pytest.mark.parametrize("command", [*OUT_OF_SIGHT, *NOT_UNDERSTOOD])
+def test_every_rule_that_denies_matches_a_command_that_is_not_understood(command: str) -> None:
+    decision = decided(command)
+    assert decision.verdict == "deny"
+    assert decision.checks[0].doubt is not None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'echo "$HOME"',
+        "ls $DIR",
+        "ls *.py",
+        "rm -r build",
+        'rm "$TMP/x"',
+        'rm -f "$a" "$b"',
+        "rm -f $x",
+        "rm *.o",
+        "git push origin main",
+        "git push origin 'feature/x'",
+        "git log --oneline -n 20 | head -5",
+        "echo 'rm -rf x'",
+        'grep -r "rm -rf" .',
+        "cat > README.md <<'EOF'\ndon't rm -rf x; it's \"bad\nEOF",
+        "cat > README.md <<EOF\ndon't rm -rf $x; it's \"bad\nEOF",
+        "git status && git diff --stat",
+        "python -m pytest tests -x -q 2>&1 | tail -20",
+        "cd /repo && npm test -- --watch=false",
+        'for f in *.py; do python "$f"; done',
+        "if [ -f x ]; then echo yes; else echo no; fi",
+        "if [[ -f x && $y == z* ]]; then echo; fi",
+        "[[ $a =~ ^(x|y)+$ ]] && echo ok",
+        "[[ ! $a ]] || echo ok",
+        'case "$1" in start|run) make start;; -h|--help) usage;; *) echo bad;; esac',
+        'case $x in [yY]*) echo y;; "a b") echo z;; esac',
+        'while read -r line; do echo "$line"; done < file.txt',
+        "x=$(date +%s); echo $((x+1)) $(( 1 << 2 ))",
+        "(( i++ )); (( $x > 3 )) && echo",
+        "find . -name '*.pyc' -delete",
+        r"find . -type f \( -name a -o -name b \) -exec grep -l foo {} +",
+        r"find . -name '*.o' -exec rm {} \;",
+        "find . -name '*.o' | xargs rm -f",
+        'git diff HEAD@{1} -- "$file"',
+        "awk '{print $1}' f | sort | uniq -c",
+        r"sed -i 's/a\/b/c;d/' f",
+        "docker compose up -d && docker ps",
+        "curl -fsSL 'https://x.example/z?a=1&b=2' -o f",
+        "echo \"a\\\"b\" 'c' # it's a comment",
+        'make -j"$(nproc)" CFLAGS="-O2 $X" all',
+        '"$VENV/bin/pip" install -r requirements.txt',
+        "source .venv/bin/activate && pytest",
+        ". ~/.bashrc",
+        'export PATH="$HOME/bin:$PATH"',
+        "A=$B npm run build",
+        "timeout 60 make test",
+        "timeout 60 echo rm -rf x",
+        "sudo apt-get install -y git",
+        "ssh host ls -la '/tmp'",
+        "ssh host ls ~/x",
+        'bash script.sh "$x"',
+        "bash -c 'for i in 1 2; do echo $i; done'",
+        "sh -c 'echo $1' _ \"$x\"",
+        "npx tsc --noEmit",
+        "trap - EXIT",
+        "trap 'kill $!' EXIT",
+        "tar czf - . | ssh host 'cat > x.tgz'",
+        "echo a >&2 2>/dev/null &",
+        "function foo() { echo a; }",
+        'foo () { echo "$1"; }',
+        'arr=(a b "$c"); echo "${arr[@]}"',
+        "echo ${x%.py} ${x//a/b} ${#x} ${x:-y}",
+        "printf '%s\\n' \"$x\" | tee -a log",
+        'psql -c "select 1" db',
+        "kill -9 $!",
+        "echo $? $# $$",
+        "command -v rm",
+        "python - <<'EOF'\nprint(\"it's\")\nEOF",
+        "git log --format='%h %s' -- src/ | while read h s; do echo \"$h\"; done",
+        "diff <(sort a) <(sort b)",
+        "tee >(wc -l) < f",
+        "echo {a,b}.txt",
+        "mv file{,.bak}",
+        "cat a.txt \\\n  b.txt",
+        "foo | bar && \\\n  baz",
+        "foo \\\n| bar",
+        "git -c push.default=current log",
+        "git cherry-pick x",
+        'gh pr create --title "x" --body "$(cat <<\'EOF\'\nDon\'t (do) `this` "now\n- it\'s\nEOF\n)"',
+        "echo $'it\\'s'; ls",
+    ],
+)
+def test_an_ordinary_command_is_not_denied_in_doubt(command: str) -> None:
+    assert decided(command).verdict == "allow"
