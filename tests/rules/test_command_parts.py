@@ -23,7 +23,7 @@ from watchroom.rules.shell_reader import ANY, GLOB, ONE, OUTPUT, WORDS
         ("a 'b; c'", ["a 'b; c'"]),
         ('a "b; c"', ['a "b; c"']),
         ("a \\; b", ["a \\; b"]),
-        ("a >&2 &>f", ["a >&2 &>f", "a >&2", ">f"][:1]),
+        ("a >&2 &>f", ["a >&2 &>f"]),
         ("a $'x y; z'; b", ["a $'x y; z'", "b"]),
         ("a # b; c\nd", ["a", "d"]),
         ("a#b; c", ["a#b", "c"]),
@@ -107,7 +107,7 @@ def test_what_is_not_understood_is_doubted(command: str, kind: str) -> None:
         ("/usr/bin/git 'a b'", ["git a b"]),
         ('git "a\\"b\\n"', ['git a"b\\n']),
         ("git a\\ b", ["git a b"]),
-        ("git $'a\\x62\\143\\n\\q'", ["git abc\n\\q"]),
+        ("git $'a\\x62\\143\\n\\q'", ["git abc\n\\q", "git $a\\x62\\143\\n\\q"]),
         ("A=1 B+=2 C[1]=3 git", ["git"]),
         ("! git", ["git"]),
         ("if git", ["git"]),
@@ -184,6 +184,10 @@ HOSTILE = {
     "marked words": '"$x"' * 50_000,
     "runners": "sudo " * 40_000 + "a",
     "unsure runners": "sudo -Z " * 20_000 + "a",
+    "unsure watchers": "watch -Z " * 20_000 + "a",
+    "splitters": "env -S a " * 20_000,
+    "replacements": "xargs -Ia " * 20_000,
+    "arrays": "a=(" * 60_000,
     "shells": "sh -c " * 30_000 + "a",
     "evals": "eval " * 40_000 + "a",
     "scripts": "docker 'a b' " * 15_000,
@@ -203,14 +207,17 @@ def test_a_hostile_command_costs_little(name: str) -> None:
             PolicyRule("allow", command=("a*", "git log*")),
         )
     )
-    tracemalloc.start()
     began = time.process_time()
     decide(rules, "alice", "Bash", {"command": HOSTILE[name]}, 0)
-    took = time.process_time() - began
+    assert time.process_time() - began < 5
+
+
+def test_a_long_command_needs_little_memory() -> None:
+    rules = PolicyRules((PolicyRule("deny", command=("rm * -rf *",)), PolicyRule("allow", command=("a*",))))
+    tracemalloc.start()
+    decide(rules, "alice", "Bash", {"command": HOSTILE["megabyte"]}, 0)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    # A third of a second without the counting of memory.
-    assert took < 5
     assert peak < 60_000_000
 
 

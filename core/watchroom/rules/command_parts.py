@@ -126,7 +126,7 @@ class _Found:
             if rest[0][:1] == ANY:
                 # It may be nothing: then the next word is the program.
                 pending.append(at + 1)
-            pending.extend(at + index + _count_before(rest[index:]) for index in run.programs)
+            pending.extend(_count_before(words, at + index) for index in run.programs)
             for other in run.others:
                 self._add_other(other)
 
@@ -188,9 +188,9 @@ class _Found:
         return self._characters <= _MAX_TEXT
 
 
-def _count_before(words: list[str]) -> int:
-    """How many of ``words`` are before the program: keywords and assignments."""
-    count = 0
+def _count_before(words: list[str], start: int = 0) -> int:
+    """Where the program is in ``words`` from ``start`` on, behind keywords and assignments."""
+    count = start
     while count < len(words):
         word = words[count]
         if word in ("function", "coproc") and count + 2 < len(words) and words[count + 2] in _OPENERS:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from itertools import takewhile
-from posixpath import basename
+from itertools import islice, takewhile
 from typing import Final, NamedTuple
 
 from watchroom.rules.shell_reader import ANY, ONE, OUTPUT
@@ -218,11 +217,11 @@ def find_runs(name: str, words: list[str]) -> Run:
 
 
 def _runner(name: str, words: list[str]) -> Run:
-    programs = tuple(_programs(name, words, _OPERANDS[name]))
+    programs, is_unknown = _programs(words, _OPERANDS[name], name)
     scripts = tuple(_option_values(words, "c")) if name in _OPTION_SCRIPTS else ()
     has_shell = name in ("su", "sudo", "runuser", "doas", "sg", "chroot", "nsenter", "unshare")
     reads_input = has_shell and not scripts and (not programs or name in ("su", "sudo"))
-    return Run(programs, scripts=scripts, reads_input=reads_input)
+    return Run(programs, scripts=scripts, reads_input=reads_input, is_unknown=is_unknown)
 
 
 class _Options(NamedTuple):
@@ -259,7 +258,13 @@ _OPTIONS: Final[Mapping[str, _Options]] = {
 }
 
 
-def _programs(name: str, words: list[str], operands: int) -> Iterator[int]:
+def _programs(words: list[str], operands: int, name: str = "") -> tuple[tuple[int, ...], bool]:
+    """Return where the program may begin, and whether there are more places than are looked at."""
+    places = tuple(islice(_program_places(words, operands, name), _MAX_ANYWHERE + 1))
+    return places[:_MAX_ANYWHERE], len(places) > _MAX_ANYWHERE
+
+
+def _program_places(words: list[str], operands: int, name: str) -> Iterator[int]:
     """Where the program may begin. An option that is not known here may have a value or none."""
     options = _OPTIONS.get(name, _Options())
     uncertain = others = skipped = 0
@@ -344,7 +349,10 @@ def _env(words: list[str]) -> Run:
             scripts.append(" ".join([word.partition("=")[2], *words[index + 1 :]]))
         elif word.startswith("-") and not word.startswith("--") and "S" in word:
             scripts.append(" ".join([word[word.index("S") + 1 :], *words[index + 1 :]]))
-    return Run(tuple(_programs(basename(words[0]), words, 0)), scripts=tuple(scripts))
+        if len(scripts) > _MAX_ANYWHERE:
+            return Run(is_unknown=True)
+    programs, is_unknown = _programs(words, 0, "env")
+    return Run(programs, scripts=tuple(scripts), is_unknown=is_unknown)
 
 
 def _eval(words: list[str]) -> Run:
@@ -363,17 +371,19 @@ def _alias(words: list[str]) -> Run:
 
 def _command(words: list[str]) -> Run:
     is_query = len(words) > 1 and re.fullmatch("-[pvV]*[vV][pvV]*", words[1])
-    return _NOTHING if is_query else Run(tuple(_programs(basename(words[0]), words, 0)))
+    return _NOTHING if is_query else _runner("command", words)
 
 
 def _joined(words: list[str]) -> Run:
     """A program that joins what follows its options to a script."""
-    return Run(scripts=tuple(" ".join(words[index:]) for index in _programs(basename(words[0]), words, 0)))
+    programs, is_unknown = _programs(words, 0)
+    return Run(scripts=tuple(" ".join(words[index:]) for index in programs), is_unknown=is_unknown)
 
 
 def _ssh(words: list[str]) -> Run:
-    scripts = tuple(" ".join(words[index:]) for index in _programs(basename(words[0]), words, 1))
-    return Run(scripts=scripts, reads_input=not scripts)
+    programs, is_unknown = _programs(words, 1)
+    scripts = tuple(" ".join(words[index:]) for index in programs)
+    return Run(scripts=scripts, reads_input=not scripts, is_unknown=is_unknown)
 
 
 def _xargs(words: list[str]) -> Run:
@@ -382,12 +392,13 @@ def _xargs(words: list[str]) -> Run:
         if word.startswith("-I"):
             replaced.add(word[2:] or (words[index + 1] if index + 1 < len(words) else "{}"))
     others = []
-    for index in _programs(basename(words[0]), words, 0):
+    programs, is_unknown = _programs(words, 0, "xargs")
+    for index in programs:
         rest = words[index:]
         for each in replaced:
             rest = [word.replace(each, ONE) for word in rest] if each else rest
         others.append([*rest, ANY])
-    return Run(others=tuple(others))
+    return Run(others=tuple(others), is_unknown=is_unknown)
 
 
 def _find(words: list[str]) -> Run:
@@ -395,14 +406,12 @@ def _find(words: list[str]) -> Run:
     starts = list(takewhile(lambda word: not word.startswith(("-", "(", "!")), words[1:])) or ["."]
     # What is found is below one of the places where it begins.
     found = starts[0] + ONE if len(starts) == 1 else ONE
-    for index, word in enumerate(words):
-        if word in _FIND_EXEC:
-            rest = words[index + 1 :]
-            ends = [at for at, each in enumerate(rest) if each == ";"]
-            rest = rest[: ends[0]] if ends else rest
-            if rest:
-                others.append([each.replace("{}", found) for each in rest])
-    return Run(others=tuple(others[:_MAX_ANYWHERE]), is_unknown=len(others) > _MAX_ANYWHERE)
+    places = [index for index, word in enumerate(words) if word in _FIND_EXEC]
+    for index in places[:_MAX_ANYWHERE]:
+        rest = takewhile(lambda word: word != ";", islice(words, index + 1, None))
+        others.append([each.replace("{}", found) for each in rest])
+    others = [each for each in others if each]
+    return Run(others=tuple(others), is_unknown=len(places) > _MAX_ANYWHERE)
 
 
 def _git(words: list[str]) -> Run:

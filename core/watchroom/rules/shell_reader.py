@@ -58,7 +58,7 @@ _PLAIN: Final = re.compile(r"""[^\s\\'"`$()<>;|&*?\[{}~#!=]+""")
 _ORDINARY: Final = re.compile(r"""[A-Za-z0-9_/.,:=@%+-]""")
 _BLANKS: Final = re.compile(r"[ \t]+")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]")
-_BRACKETS: Final = re.compile(r"""\[[!^]?\]?[^\]\s'"\\$`;&|()<>]{0,200}\]""")
+_BRACKETS: Final = re.compile(r"""\[[!^]?\]?[^\]\s'"\\$`;&|()<>]{0,50}\]""")
 _ASSIGNED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _REDIRECTION: Final = re.compile(r"<<<|<<-?|<>|<&|>&|>>|>\||<|>|&>>?")
 _DESCRIPTOR: Final = re.compile(r"[0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\}")
@@ -95,7 +95,9 @@ _CONDITIONS: Final = frozenset(
         "||",
     ]
 )
-_ARITHMETIC_QUOTE: Final = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
+_ARITHMETIC: Final = re.compile(r"""[()]|'[^']*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
+_MAX_ARITHMETIC: Final = 10_000
+"""Characters of an arithmetic expression. A longer one is read as groups of commands."""
 
 
 class CommandSink(Protocol):
@@ -202,9 +204,7 @@ class _Reader:
     def _read_list(self, closer: str) -> str:
         """Read commands up to ``closer``: ``)``, ``case`` (the end of a clause), or the end of the text.
         Return what ended them."""
-        if self._depth >= MAX_DEPTH:
-            self._stop("depth")
-        self._depth += 1
+        self._descend()
         pending, is_condition = len(self._documents), self._is_condition
         ended = self._read_commands(closer, pending)
         self._depth -= 1
@@ -230,6 +230,8 @@ class _Reader:
                 return ""
             each = text[self._at]
             if each == "#":
+                self._end_command(words, start)
+                words = []
                 self._at = _find_or_end(text, "\n", self._at)
             elif each == ")":
                 self._end_command(words, start)
@@ -318,7 +320,8 @@ class _Reader:
             return words
         if not _is_start(words) and words[:1] not in (["for"], ["foreach"], ["select"], ["function"]):
             self._doubt("group", self._at - 1)
-        self._end_command(words, start)
+        if words:
+            self._end_command(words, start)
         self._read_list(")")
         return []
 
@@ -522,12 +525,14 @@ class _Reader:
 
     def _read_array(self) -> None:
         text = self._text
+        self._descend()
         while True:
             self._skip_lines()
             if self._at >= len(text):
                 self._stop("unfinished")
             if text[self._at] == ")":
                 self._at += 1
+                self._depth -= 1
                 return
             before = self._at
             self._read_word()
@@ -614,10 +619,12 @@ class _Reader:
         text, start = self._text, self._at
         if text[start : start + 1] in tuple(" \t\n|"):
             self._stop("expansion")
+        self._descend()
         while self._at < len(text):
             each = text[self._at]
             if each == "}":
                 self._at += 1
+                self._depth -= 1
                 return ANY if "@" in text[start : self._at] else mark
             if each in "'\"" and in_quotes:
                 # Whether a quote begins here depends on the shell.
@@ -711,6 +718,11 @@ class _Reader:
         ):
             self._doubt("continuation", at)
 
+    def _descend(self) -> None:
+        if self._depth >= MAX_DEPTH:
+            self._stop("depth")
+        self._depth += 1
+
     def _doubt(self, kind: DoubtKind, at: int) -> None:
         if not self._is_dash:
             self._sink.add_doubt(Doubt(kind, self._text[at : at + _MAX_SHOWN]))
@@ -740,17 +752,13 @@ def _with_braces(pieces: list[str], braces: list[tuple[str, int]]) -> str:
 def _end_of_arithmetic(text: str, at: int) -> int:
     """Where the two parentheses are that end an arithmetic expression; -1 where it is none."""
     depth = 0
-    while at < len(text):
-        each = text[at]
-        if each == "(":
+    for found in _ARITHMETIC.finditer(text, at, min(len(text), at + _MAX_ARITHMETIC)):
+        if found[0] == "(":
             depth += 1
-        elif each == ")":
+        elif found[0] == ")":
             if not depth:
-                return at if text.startswith("))", at) else -1
+                return found.start() if text.startswith("))", found.start()) else -1
             depth -= 1
-        elif each in "'\"\\" and (found := _ARITHMETIC_QUOTE.match(text, at)):
-            at = found.end() - 1
-        at += 1
     return -1
 
 
