@@ -1,0 +1,115 @@
+"""Random commands, judged by the policy and run by real shells: no rule is passed, whatever they say."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from effort import IS_HUNTING, rounds
+from policy.shell_commands import random_command
+from policy.shell_oracle import PROGRAMS
+from watchroom.rules.config import parse_config
+from watchroom.rules.policy import decide
+
+ALLOW = parse_config(
+    '[[policy.rules]]\ncommand = ["git log*", "git status*"]\nverdict = "allow"\n[[policy.rules]]\nverdict = "deny"\n'
+).policy
+DENY = parse_config('[[policy.rules]]\ncommand = ["make", "make *"]\nverdict = "deny"\n').policy
+COVERED = re.compile("git (?:log|status).*", re.DOTALL)
+SHELLS = ("bash", "dash")
+SEED = int(os.environ.get("WATCHROOM_SEED", "46"))
+COMMANDS = rounds(400, 100_000)
+
+
+@contextmanager
+def oracle() -> Iterator[Any]:
+    """A process that runs commands, in a sandbox where there is one."""
+    command = [sys.executable, "-I", str(Path(__file__).with_name("shell_oracle.py"))]
+    sandbox = [
+        "bwrap",
+        "--ro-bind",
+        "/",
+        "/",
+        "--dev",
+        "/dev",
+        "--proc",
+        "/proc",
+        "--tmpfs",
+        "/tmp",
+        "--unshare-all",
+        "--die-with-parent",
+    ]
+    if shutil.which("bwrap") and subprocess.run([*sandbox, "true"], capture_output=True).returncode == 0:
+        command = [*sandbox, "--setenv", "TMPDIR", "/tmp", *command]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+
+        def run(shell: str, text: str) -> dict[str, Any]:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            print(json.dumps([shell, text]), file=process.stdin, flush=True)
+            answer: dict[str, Any] = json.loads(process.stdout.readline())
+            return answer
+
+        yield run
+
+
+def is_covered(call: list[str]) -> bool:
+    """Whether the pattern covers the words; a blank in a word ends none."""
+    return bool(COVERED.fullmatch(" ".join(re.sub(r"\s", "_", each) for each in call)))
+
+
+def test_the_oracle_sees_programs_builtins_and_files() -> None:
+    with oracle() as run:
+        for shell in SHELLS:
+            assert run(shell, "git log 'a b' | make & echo hi; cd . > out")["ran"] in (
+                [["git", "log", "a b"], ["make"]],
+                [["make"], ["git", "log", "a b"]],
+            )
+            seen = run(shell, "git log; cd . > out; export A=1")
+            assert (seen["traced"] >= 3, seen["files"], set(PROGRAMS) > {"git", "make"}) == (
+                True,
+                ["out"],
+                True,
+            )
+
+
+@pytest.mark.slow(60)
+def test_no_command_runs_that_the_words_of_an_allowing_rule_do_not_cover() -> None:
+    random = Random(None if IS_HUNTING and "WATCHROOM_SEED" not in os.environ else SEED)
+    allowed = denied = ran = hidden = 0
+    passed: list[str] = []
+    with oracle() as run:
+        for _ in range(COMMANDS):
+            command = random_command(random)
+            arguments = {"command": command}
+            is_allowed = decide(ALLOW, "alice", "Bash", arguments, 0).verdict == "allow"
+            is_denied = decide(DENY, "alice", "Bash", arguments, 0).verdict == "deny"
+            allowed += is_allowed
+            denied += is_denied
+            if "\0" in command or (is_denied and not is_allowed):
+                continue
+            for shell in SHELLS:
+                ran += 1
+                seen = run(shell, command)
+                hidden += any(call[:1] == ["make"] for call in seen["ran"])
+                if is_allowed:
+                    is_plain = seen["traced"] == len(seen["ran"]) and not seen["files"]
+                    if not is_plain or not all(is_covered(call) for call in seen["ran"]):
+                        passed.append(f"allowed in {shell}: {command!r}: {seen}")
+                if not is_denied and any(call[:1] == ["make"] for call in seen["ran"]):
+                    passed.append(f"not denied in {shell}: {command!r}: {seen['ran']}")
+    print(f"{COMMANDS} commands: {allowed} allowed, {denied} denied, {ran} runs, {len(passed)} passed a rule")
+    assert not passed, "\n".join(passed[:20])
+    assert allowed > COMMANDS // 5
+    assert denied > COMMANDS // 5
