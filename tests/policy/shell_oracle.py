@@ -1,4 +1,5 @@
-"""Runs commands in real shells whose only programs report their arguments. Started as a process of its own.
+"""Runs commands in real shells whose only programs report their arguments. Started as a process of its own,
+with a folder that it may fill as its argument.
 
 Each line of the input is a JSON list of a shell's name and a command. Each line of the output is a JSON object:
 ``ran`` has the arguments of every program that was started, ``traced`` the number of simple commands that the
@@ -14,7 +15,6 @@ import select
 import shutil
 import signal
 import sys
-import tempfile
 import time
 
 SECONDS = 10.0
@@ -97,10 +97,9 @@ def _calls(received: bytes) -> list[list[str]]:
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        oracle = Oracle(folder)
-        for line in sys.stdin:
-            print(json.dumps(oracle.run(*json.loads(line))), flush=True)
+    oracle = Oracle(sys.argv[1])
+    for line in sys.stdin:
+        print(json.dumps(oracle.run(*json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":

@@ -32,25 +32,13 @@ COMMANDS = rounds(400, 100_000)
 
 
 @contextmanager
-def oracle() -> Iterator[Any]:
-    """A process that runs commands, in a sandbox where there is one."""
-    command = [sys.executable, "-I", str(Path(__file__).with_name("shell_oracle.py"))]
-    sandbox = [
-        "bwrap",
-        "--ro-bind",
-        "/",
-        "/",
-        "--dev",
-        "/dev",
-        "--proc",
-        "/proc",
-        "--tmpfs",
-        "/tmp",
-        "--unshare-all",
-        "--die-with-parent",
-    ]
+def oracle(folder: Path) -> Iterator[Any]:
+    """A process that runs commands below ``folder``, in a sandbox if there is one."""
+    command = [sys.executable, "-I", str(Path(__file__).with_name("shell_oracle.py")), str(folder)]
+    sandbox = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all"]
+    sandbox += ["--die-with-parent", "--bind", str(folder), str(folder)]
     if shutil.which("bwrap") and subprocess.run([*sandbox, "true"], capture_output=True).returncode == 0:
-        command = [*sandbox, "--setenv", "TMPDIR", "/tmp", *command]
+        command = [*sandbox, *command]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
 
@@ -69,8 +57,8 @@ def is_covered(call: list[str]) -> bool:
     return bool(COVERED.fullmatch(" ".join(re.sub(r"\s", "_", each) for each in call)))
 
 
-def test_the_oracle_sees_programs_builtins_and_files() -> None:
-    with oracle() as run:
+def test_the_oracle_sees_programs_builtins_and_files(tmp_path: Path) -> None:
+    with oracle(tmp_path) as run:
         for shell in SHELLS:
             assert run(shell, "git log 'a b' | make & echo hi; cd . > out")["ran"] in (
                 [["git", "log", "a b"], ["make"]],
@@ -85,11 +73,11 @@ def test_the_oracle_sees_programs_builtins_and_files() -> None:
 
 
 @pytest.mark.slow(60)
-def test_no_command_runs_that_the_words_of_an_allowing_rule_do_not_cover() -> None:
+def test_no_command_runs_that_the_words_of_an_allowing_rule_do_not_cover(tmp_path: Path) -> None:
     random = Random(None if IS_HUNTING and "WATCHROOM_SEED" not in os.environ else SEED)
     allowed = denied = ran = hidden = 0
     passed: list[str] = []
-    with oracle() as run:
+    with oracle(tmp_path) as run:
         for _ in range(COMMANDS):
             command = random_command(random)
             arguments = {"command": command}
