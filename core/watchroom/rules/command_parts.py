@@ -8,23 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Sequence
 from posixpath import basename
 from typing import Final, NamedTuple
 
+from watchroom.rules.globs import ANY, GLOB, MARKS, ONE, OUTPUT, WORDS
 from watchroom.rules.plain_command import MAX_CHARACTERS, Doubt
 from watchroom.rules.program_runners import Run, find_runs
-from watchroom.rules.shell_reader import (
-    ANY,
-    GLOB,
-    KEYWORDS,
-    MARKS,
-    MAX_DEPTH,
-    ONE,
-    OUTPUT,
-    WORDS,
-    read_shell,
-)
+from watchroom.rules.shell_reader import KEYWORDS, MAX_DEPTH, read_shell
 
 MAX_PARTS: Final = 2000
 """Parts and simple commands of a command that are read."""
@@ -61,16 +51,6 @@ def split_command(command: str) -> CommandParts:
         found.add_doubt(Doubt("character"))
     found.read(command.translate(_RESERVED))
     return CommandParts(tuple(found.parts), tuple(found.simple), found.doubt)
-
-
-def script_of(words: Sequence[str]) -> str | None:
-    """Return the script if ``words`` are only a common shell, ``-c`` and a script; otherwise None."""
-    is_script = len(words) == 3 and bool(_SHELL.fullmatch(words[0])) and bool(_SCRIPT.fullmatch(words[1]))
-    return words[2] if is_script else None
-
-
-_SHELL: Final = re.compile("(?:/bin/|/usr/bin/|/usr/local/bin/|/opt/homebrew/bin/)?(?:sh|bash|dash|zsh)")
-_SCRIPT: Final = re.compile("-[elux]*c")
 
 
 class _Found:

@@ -11,8 +11,17 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from watchroom.rules.shell_reader import ANY, MARKS, WORDS
-
+ANY: Final = "\ufdd0"
+"""A mark: any text, also none and several words (an unquoted expansion)."""
+ONE: Final = "\ufdd1"
+"""A mark: any text within one word (a quoted expansion)."""
+GLOB: Final = "\ufdd2"
+"""A mark: a part of a file's name (``*``, ``~``)."""
+OUTPUT: Final = "\ufdd3"
+"""A mark: a file from which the output of another command is read (``<(…)``)."""
+WORDS: Final = "\ufdd5"
+"""A mark: any number of words with a space before each (an unquoted expansion that is a word of its own)."""
+MARKS: Final = frozenset((ANY, ONE, GLOB, OUTPUT, WORDS))
 _MAX_COMPILED: Final = 256
 
 

@@ -11,14 +11,16 @@ import unicodedata
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cached_property
-from typing import Final, Literal, NamedTuple, NoReturn, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, NoReturn, TypeAlias, cast, get_args
 
 from watchroom.errors import ConfigInvalid
 from watchroom.model import HUMAN_PREFIX, Json
-from watchroom.rules.command_parts import CommandParts, split_command
 from watchroom.rules.globs import could_match_text, matches_path, matches_text
-from watchroom.rules.plain_command import Doubt, PlainCommand, read_plain_command
 from watchroom.rules.policy_subject import PolicySubject, policy_subject
+
+if TYPE_CHECKING:
+    from watchroom.rules.command_parts import CommandParts
+    from watchroom.rules.plain_command import Doubt, PlainCommand
 
 Verdict: TypeAlias = Literal["allow", "ask", "deny"]
 """What a rule says of a call: it is made, a person is asked, or it is refused; the stricter ones later."""
@@ -184,6 +186,9 @@ class _Call:
     @cached_property
     def parts(self) -> CommandParts:
         """What the command could run, for rules that deny or ask."""
+        # Only rules with commands load the readers.
+        from watchroom.rules.command_parts import split_command
+
         found = split_command(self.subject.command)
         # A patch is text that no shell reads.
         return found._replace(doubt=None) if self.tool == _PATCH_TOOL else found
@@ -191,6 +196,8 @@ class _Call:
     @cached_property
     def plain(self) -> PlainCommand:
         """The command as far as it is wholly understood, for rules that allow."""
+        from watchroom.rules.plain_command import read_plain_command
+
         return read_plain_command(self.subject.command)
 
 

@@ -15,7 +15,6 @@ from typing import Final, NamedTuple
 
 from watchroom import validation
 from watchroom.model import Json
-from watchroom.rules.command_parts import script_of
 
 MAX_PATHS: Final = 200
 _MAX_PATCH_CHARACTERS: Final = 10_000_000
@@ -43,6 +42,8 @@ _LISTS: Final = ("edits", "files", "locations", "changes", "content")
 """Arguments that list objects of which each may name a path."""
 _COMMANDS: Final = ("command", "cmd", "script")
 _PATCHES: Final = ("patch", "input", *_COMMANDS)
+_SHELL: Final = re.compile("(?:/bin/|/usr/bin/|/usr/local/bin/|/opt/homebrew/bin/)?(?:sh|bash|dash|zsh)")
+_SCRIPT: Final = re.compile("-[elux]*c")
 _PATCHED: Final = re.compile(r"^[ \t]*+\*\*\* (?:(?:Add|Update|Delete) File|Move to):(.+)$", re.MULTILINE)
 
 
@@ -92,9 +93,15 @@ def _command(value: Json) -> str:
     """A command, which some clients give by its words."""
     if isinstance(value, list | tuple):
         words = [each for each in value if isinstance(each, str)]
-        script = script_of(words)
+        script = _script_of(words)
         return shlex.join(words) if script is None else script
     return value if isinstance(value, str) else ""
+
+
+def _script_of(words: Sequence[str]) -> str | None:
+    """Return the script if ``words`` are only a common shell, ``-c`` and a script; otherwise None."""
+    is_script = len(words) == 3 and bool(_SHELL.fullmatch(words[0])) and bool(_SCRIPT.fullmatch(words[1]))
+    return words[2] if is_script else None
 
 
 def _paths(arguments: Mapping[str, Json]) -> Iterator[str]:

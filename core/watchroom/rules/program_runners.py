@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, takewhile
 from typing import Final, NamedTuple
 
-from watchroom.rules.shell_reader import ANY, ONE, OUTPUT
+from watchroom.rules.globs import ANY, ONE, OUTPUT
 
 _MAX_ANYWHERE: Final = 200
 """Words of a program that are looked at where any of them may begin a command."""

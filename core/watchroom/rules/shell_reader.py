@@ -11,21 +11,11 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple, NoReturn, Protocol
 
+from watchroom.rules.globs import ANY, GLOB, MARKS, ONE, OUTPUT
 from watchroom.rules.plain_command import Doubt, DoubtKind
 
 MAX_DEPTH: Final = 30
 """Substitutions, groups and scripts within one another that are read."""
-ANY: Final = "\ufdd0"
-"""A mark: any text, also none and several words (an unquoted expansion)."""
-ONE: Final = "\ufdd1"
-"""A mark: any text within one word (a quoted expansion)."""
-GLOB: Final = "\ufdd2"
-"""A mark: a part of a file's name (``*``, ``~``)."""
-OUTPUT: Final = "\ufdd3"
-"""A mark: a file from which the output of another command is read (``<(…)``)."""
-WORDS: Final = "\ufdd5"
-"""A mark: any number of words with a space before each (an unquoted expansion that is a word of its own)."""
-MARKS: Final = frozenset((ANY, ONE, GLOB, OUTPUT, WORDS))
 KEYWORDS: Final = frozenset(
     [
         "!",

@@ -16,7 +16,6 @@ from watchroom.errors import ConfigInvalid
 from watchroom.git.worktrees import find_worktrees
 from watchroom.model import HUMAN_PREFIX, Json, timestamp
 from watchroom.rules.config import parse_config
-from watchroom.rules.plain_command import Doubt
 from watchroom.rules.policy import PolicyDecision, PolicyRules, RuleCheck, rule_as_table
 from watchroom.rules.policy_subject import PolicySubject, policy_subject
 from watchroom.rules.requests import parse_json
@@ -29,6 +28,7 @@ from watchroom_tui.commands.time_argument import nanoseconds
 from watchroom_tui.usage import WrongUsage
 
 if TYPE_CHECKING:
+    from watchroom.rules.plain_command import Doubt
     from watchroom.toolbox import Toolbox
 
 
