@@ -309,6 +309,27 @@ def test_the_commands_of_common_clients_tools_are_found(arguments: dict[str, Any
 
 
 @pytest.mark.parametrize(
+    ("first", "second"),
+    [("git log '", "rm -rf x\n'"), ("git log <<E", "rm -rf x\nE"), ("git log #", "rm -rf x")],
+)
+def test_arguments_with_commands_are_read_each_for_itself(first: str, second: str) -> None:
+    """Which of them the tool uses is not known, so that none may hide another."""
+    arguments = {"command": first, "cmd": second}
+    allowing = rules('command = "git log*"; verdict = "allow"', 'verdict = "deny"')
+    assert said(allowing, "exec", arguments).verdict == "deny"
+    denying = rules('command = "rm -rf *"; verdict = "deny"')
+    assert said(denying, "exec", arguments).checks[0].mismatch == ""
+    assert said(denying, "exec", {"command": "git log", "cmd": "git status"}).verdict == "allow"
+
+
+def test_a_patch_is_not_read_as_commands_that_a_shell_runs() -> None:
+    patch = "*** Begin Patch\n*** Add File: a\n+don't\n*** End Patch"
+    denying = rules('command = "rm -rf *"; verdict = "deny"')
+    assert said(denying, "apply_patch", {"command": patch}).verdict == "allow"
+    assert said(denying, "Bash", {"command": patch}).verdict == "deny"
+
+
+@pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("policy = 3", "policy"),

@@ -200,6 +200,7 @@ GIT = [
     "git submodule foreach 'rm -rf x'",
     "git bisect run rm -rf x",
     "git rebase -x 'rm -rf x' HEAD",
+    "/usr/lib/git-core/git-commit -m x",
 ]
 OUT_OF_SIGHT = [
     "echo 'rm -rf x' | sh",
@@ -209,6 +210,8 @@ OUT_OF_SIGHT = [
     ". <(echo rm -rf x)",
     "bash <(echo rm -rf x)",
     "bash < <(echo rm -rf x)",
+    "echo rm -rf x > >(sh)",
+    "echo rm -rf x | tee >(sh)",
     'eval "$x"',
     'sh -c "$x"',
     'bash -c "cd $x && ls"',
@@ -347,6 +350,15 @@ def test_every_rule_that_denies_matches_a_command_that_is_not_understood(command
         "git cherry-pick x",
         'gh pr create --title "x" --body "$(cat <<\'EOF\'\nDon\'t (do) `this` "now\n- it\'s\nEOF\n)"',
         "echo $'it\\'s'; ls",
+        "echo a | sudo tee f",
+        "cat f | sudo -u postgres psql",
+        "uv run python -c 'import x; print(\"a b\")'",
+        "docker run image python -c 'print(\"it is\")' 'a (b'",
+        "flock /l python -c 'print(\"it is\")'",
+        'bash "$DIR/run.sh" a',
+        'source "$HOME/.bashrc"',
+        "git ls-files -x '*.o'",
+        "git clean -d -x .",
     ],
 )
 def test_an_ordinary_command_is_not_denied_in_doubt(command: str) -> None:

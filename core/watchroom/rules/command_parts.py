@@ -60,7 +60,8 @@ class _Found:
         self.parts: dict[str, None] = {}
         self.simple: dict[str, None] = {}
         self.doubt: Doubt | None = None
-        self._scripts: deque[tuple[str, int]] = deque()
+        self._scripts: deque[tuple[str, int, bool]] = deque()
+        self._is_hint = False
         self._inputs: list[str] = []
         self._depth = 0
         self._characters = self._marked = 0
@@ -68,10 +69,11 @@ class _Found:
 
     def read(self, command: str) -> None:
         """Read ``command``, and all scripts that it has a shell run."""
-        self._scripts.append((command, 0))
+        self._scripts.append((command, 0, False))
         while self._scripts and len(self.simple) < MAX_PARTS:
-            text, self._depth = self._scripts.popleft()
+            text, self._depth, self._is_hint = self._scripts.popleft()
             read_shell(text, self._depth, self)
+            self._is_hint = False
             if self._has_input_shell:
                 if self._has_pipe:
                     self.add_doubt(Doubt("script"))
@@ -117,12 +119,15 @@ class _Found:
         self._has_pipe = True
 
     def add_doubt(self, doubt: Doubt) -> None:
-        self.doubt = self.doubt or doubt
+        if not self._is_hint:
+            self.doubt = self.doubt or doubt
 
     def _add_run(self, run: Run) -> None:
         self._has_input_shell |= run.reads_input
         for script in run.scripts:
             self._add_script(script)
+        for hint in run.hints:
+            self._add_script(hint, is_hint=True)
         if run.is_unknown:
             self.add_doubt(Doubt("script"))
 
@@ -133,20 +138,22 @@ class _Found:
             self.add_words(words)
             self._depth -= 1
 
-    def _add_script(self, text: str) -> None:
+    def _add_script(self, text: str, *, is_hint: bool = False) -> None:
         if not text.strip():
             return
-        if _MARKED.search(text):
+        if _MARKED.search(text) and not is_hint:
             # What an expansion says becomes a part of the script.
             self.add_doubt(Doubt("script"))
             return
         if self._depth >= MAX_DEPTH or not self._has_room(text):
             self.add_doubt(Doubt("depth"))
             return
-        self._scripts.append((text, self._depth + 1))
+        self._scripts.append((text, self._depth + 1, is_hint or self._is_hint))
 
     def _add_simple(self, words: list[str]) -> bool:
         """Add the command that ``words`` are. Return whether there is room for more."""
+        if self._is_hint and not MARKS.isdisjoint(words[0]):
+            return True
         name = _short_name(words[0])
         names = {words[0], name} if ANY in words[0] else {name}
         for each in names:

@@ -184,21 +184,22 @@ class _Call:
         self.time = time
 
     @cached_property
-    def parts(self) -> CommandParts:
-        """What the command could run, for rules that deny or ask."""
+    def parts(self) -> tuple[CommandParts, ...]:
+        """What each command could run, for rules that deny or ask."""
         # Only rules with commands load the readers.
         from watchroom.rules.command_parts import split_command
 
-        found = split_command(self.subject.command)
+        found = tuple(split_command(each) for each in self.subject.commands)
         # A patch is text that no shell reads.
-        return found._replace(doubt=None) if self.tool == _PATCH_TOOL else found
+        is_patch = self.tool == _PATCH_TOOL
+        return tuple(each._replace(doubt=None) for each in found) if is_patch else found
 
     @cached_property
-    def plain(self) -> PlainCommand:
-        """The command as far as it is wholly understood, for rules that allow."""
+    def plain(self) -> tuple[PlainCommand, ...]:
+        """Each command as far as it is wholly understood, for rules that allow."""
         from watchroom.rules.plain_command import read_plain_command
 
-        return read_plain_command(self.subject.command)
+        return tuple(read_plain_command(each) for each in self.subject.commands)
 
 
 def _mismatch(rule: PolicyRule, call: _Call) -> tuple[Mismatch, Doubt | None]:
@@ -247,23 +248,25 @@ def _path_mismatch(rule: PolicyRule, subject: PolicySubject) -> Mismatch:
 
 
 def _command_mismatch(rule: PolicyRule, call: _Call) -> tuple[Mismatch, Doubt | None]:
-    command = call.subject.command.strip()
-    if not command:
+    if not call.subject.command.strip():
         return "no_command", None
     if rule.verdict == "allow":
         return _allow_mismatch(rule, call.plain)
-    found = call.parts
-    if any(_matches_any(rule.command, each) for each in (command, *found.parts)):
-        return "", None
-    if any(could_match_text(pattern, each) for pattern in rule.command for each in found.simple):
-        return "", None
-    return ("", found.doubt) if found.doubt else ("command", None)
+    doubt: Doubt | None = None
+    for command, found in zip(call.subject.commands, call.parts, strict=True):
+        if any(_matches_any(rule.command, each) for each in (command.strip(), *found.parts)):
+            return "", None
+        if any(could_match_text(pattern, each) for pattern in rule.command for each in found.simple):
+            return "", None
+        doubt = doubt or found.doubt
+    return ("", doubt) if doubt else ("command", None)
 
 
-def _allow_mismatch(rule: PolicyRule, plain: PlainCommand) -> tuple[Mismatch, Doubt | None]:
-    if plain.doubt is not None:
-        return "command_doubt", plain.doubt
-    covered = [_matches_any(rule.command, each) for each in plain.commands]
+def _allow_mismatch(rule: PolicyRule, plain: tuple[PlainCommand, ...]) -> tuple[Mismatch, Doubt | None]:
+    doubt = next((each.doubt for each in plain if each.doubt), None)
+    if doubt is not None:
+        return "command_doubt", doubt
+    covered = [_matches_any(rule.command, each) for command in plain for each in command.commands]
     return ("" if all(covered) else "command_part" if covered[0] else "command"), None
 
 

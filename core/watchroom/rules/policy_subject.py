@@ -48,12 +48,22 @@ _PATCHED: Final = re.compile(r"^[ \t]*+\*\*\* (?:(?:Add|Update|Delete) File|Move
 
 
 class PolicySubject(NamedTuple):
-    """The ``paths`` that a call names, normalised, and its ``command`` as one text, empty where it has none.
-    ``is_cut``: there are more paths than were looked at."""
+    """What a call is about.
+
+    ``paths``: the paths that it names, normalized.
+    ``commands``: the texts that a shell may read, one for each argument with a command. The tool uses one of
+    them; which one is not known here.
+    ``is_cut``: there are more paths than `MAX_PATHS`.
+    """
 
     paths: tuple[str, ...] = ()
-    command: str = ""
+    commands: tuple[str, ...] = ()
     is_cut: bool = False
+
+    @property
+    def command(self) -> str:
+        """The commands as one text, to show."""
+        return "\n".join(self.commands)
 
 
 def policy_subject(
@@ -79,14 +89,14 @@ def policy_subject(
     # Clients replace characters that no path has, each in its own way, but within the same folder.
     folder, cwd = map(validation.replace_non_path_characters, (folder, cwd))
     roots = (folder, *worktrees)
-    commands = [text for name in _COMMANDS if (text := _command(arguments.get(name)))]
+    commands = tuple(text for name in _COMMANDS if (text := _command(arguments.get(name))))
     found: dict[str, None] = {}
     for path in _paths(arguments):
         for each in _normalized(path, roots, cwd or folder, resolve):
             found[each] = None
         if len(found) > MAX_PATHS:
-            return PolicySubject(tuple(found)[:MAX_PATHS], "\n".join(commands), is_cut=True)
-    return PolicySubject(tuple(found), "\n".join(commands))
+            return PolicySubject(tuple(found)[:MAX_PATHS], commands, is_cut=True)
+    return PolicySubject(tuple(found), commands)
 
 
 def _command(value: Json) -> str:

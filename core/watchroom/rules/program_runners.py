@@ -19,6 +19,7 @@ class Run(NamedTuple):
     ``programs``: the places in its words where another command may begin.
     ``others``: commands with other words than the end of its own.
     ``scripts``: texts that a shell reads.
+    ``hints``: texts that a shell may read, if they are commands at all.
     ``reads_input``: a shell reads its standard input.
     ``is_unknown``: a shell reads text that is not known.
     """
@@ -26,6 +27,7 @@ class Run(NamedTuple):
     programs: tuple[int, ...] = ()
     others: tuple[list[str], ...] = ()
     scripts: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
     reads_input: bool = False
     is_unknown: bool = False
 
@@ -169,8 +171,10 @@ _ANYWHERE: Final = frozenset(
     ]
 )
 """Programs that run what follows, from a word that only they know."""
-_OPTION_SCRIPTS: Final = frozenset(["flock", "runuser", "script", "sg", "su"])
+_OPTION_SCRIPTS: Final = frozenset(["flock", "runuser", "sg", "su"])
 """Programs whose option ``-c`` is a script, wherever it stands."""
+_SHELL_RUNNERS: Final = frozenset(("su", "sudo", "runuser", "doas", "sg", "chroot", "nsenter", "unshare"))
+"""Programs that run a shell if they are given no program."""
 _CALLBACKS: Final[Mapping[str, str]] = {
     "compgen": "C",
     "complete": "C",
@@ -179,6 +183,7 @@ _CALLBACKS: Final[Mapping[str, str]] = {
     "entr": "s",
     "nix-shell": "r",
     "npx": "c",
+    "script": "c",
 }
 _GIT_VALUES: Final = frozenset(
     [
@@ -208,6 +213,8 @@ def find_runs(name: str, words: list[str]) -> Run:
         return special(words)
     if name in _SHELLS:
         return _shell(words)
+    if name.startswith("git-"):
+        return Run(others=(["git", name.removeprefix("git-"), *words[1:]],))
     if name in _ANYWHERE:
         return _anywhere(name, words)
     if name in _OPERANDS:
@@ -218,9 +225,12 @@ def find_runs(name: str, words: list[str]) -> Run:
 
 def _runner(name: str, words: list[str]) -> Run:
     programs, is_unknown = _programs(words, _OPERANDS[name], name)
-    scripts = tuple(_option_values(words, "c")) if name in _OPTION_SCRIPTS else ()
-    has_shell = name in ("su", "sudo", "runuser", "doas", "sg", "chroot", "nsenter", "unshare")
-    reads_input = has_shell and not scripts and (not programs or name in ("su", "sudo"))
+    scripts: tuple[str, ...] = ()
+    if name in _OPTION_SCRIPTS:
+        # Behind its program, flock has no options of its own.
+        end = programs[-1] + 1 if name == "flock" and programs else len(words)
+        scripts = tuple(_option_values(words[:end], "c"))
+    reads_input = name in _SHELL_RUNNERS and not scripts and (not programs or name == "su")
     return Run(programs, scripts=scripts, reads_input=reads_input, is_unknown=is_unknown)
 
 
@@ -307,7 +317,7 @@ def _shell(words: list[str]) -> Run:
     has_script, index = False, 1
     while index < len(words):
         word = words[index]
-        if word[:1] in (ANY, ONE):
+        if word[:1] == ANY or (word == ONE and index + 1 < len(words)):
             return Run(is_unknown=True)
         if word == "--command" or word.startswith("--command="):
             return Run(scripts=(word.partition("=")[2] or " ".join(words[index + 1 : index + 2]),))
@@ -333,13 +343,16 @@ def _source(words: list[str]) -> Run:
 
 
 def _anywhere(name: str, words: list[str]) -> Run:
-    programs, scripts = [], list(_option_values(words, _CALLBACKS.get(name, "c")))
+    letter = _CALLBACKS.get(name, "")
+    scripts = tuple(_option_values(words, letter)) if letter else ()
+    programs, hints = [], []
     for index, word in enumerate(words[1 : _MAX_ANYWHERE + 1], 1):
         if not word.startswith("-"):
             programs.append(index)
         if _BLANK.search(word):
-            scripts.append(word)
-    return Run(tuple(programs), scripts=tuple(scripts), is_unknown=len(words) > _MAX_ANYWHERE + 1)
+            hints.append(word)
+    is_unknown = len(words) > _MAX_ANYWHERE + 1
+    return Run(tuple(programs), scripts=scripts, hints=tuple(hints), is_unknown=is_unknown)
 
 
 def _env(words: list[str]) -> Run:
@@ -431,7 +444,7 @@ def _git(words: list[str]) -> Run:
         command = [each for each in rest[at + 1 :] if not each.startswith("--")]
         others += [command] if command else []
         scripts.append(" ".join(command))
-    for at, word in enumerate(rest):
+    for at, word in enumerate(rest if rest[:1] in (["rebase"], ["filter-branch"]) else ()):
         name, equals, value = word.partition("=")
         if _GIT_EXEC.fullmatch(name):
             scripts.append(value if equals else " ".join(rest[at + 1 : at + 2]))

@@ -471,8 +471,7 @@ class _Reader:
                 self._at += 2
                 self._read_list(")")
                 pieces.append(OUTPUT)
-                if text[start] == "<":
-                    self._sink.add_pipe()
+                self._sink.add_pipe()
             elif each == ")":
                 break
             elif each == "(":
