@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 _WORDS = (
-    "-n 3", "--oneline", "HEAD~3", "HEAD^", "main..dev", "-- a/b.py", "--format=%H", "a:b", "-p", "x@y", "a,b", "+x",
+    "-n 3", "--oneline", "HEAD~3", "HEAD^", "main..dev", "-- a/b.py", "--format=%H", "a:b", "-p", "x@y", "a,b", "-x",
     "'a b'", "'a; make'", "'#'", "'$x'", "'`make`'", "\"a b\"", "\"a; make\"", "\"#\"", "\"\\\"\"", "\"\\$(make)\"",
     "\"\\\\\"", "\\;", "\\&", "\\#", "\\|", "\\(", "\\ ", "\\'", "\\\"", "\\\\", "''", "\"\"", "'é'", "\"é\"",
     "'a\nb'", "'\\'", "a'b'\"c\"", "'!'",

@@ -50,6 +50,9 @@ EXPANSIONS = [
     'git "$sub" -m x',
     "git $x commit",
     "=rm -rf x",
+    "builtin$x eval rm -rf x",
+    "\"$x\" 'rm -rf x'",
+    "su?o -u root rm -rf x",
 ]
 GRAMMAR = [
     "coproc rm -rf x",

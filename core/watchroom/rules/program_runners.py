@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, takewhile
 from typing import Final, NamedTuple
 
-from watchroom.rules.globs import ANY, ONE, OUTPUT
+from watchroom.rules.globs import ANY, MARKS, ONE, OUTPUT
 
 _MAX_ANYWHERE: Final = 200
 """Words of a program that are looked at where any of them may begin a command."""
@@ -170,7 +170,7 @@ _ANYWHERE: Final = frozenset(
         "yarn",
     ]
 )
-"""Programs that run what follows, from a word that only they know."""
+"""Programs that run what follows, from a word that only they know. A name with marks can be any of them."""
 _OPTION_SCRIPTS: Final = frozenset(["flock", "runuser", "sg", "su"])
 """Programs whose option ``-c`` is a script, wherever it stands."""
 _SHELL_RUNNERS: Final = frozenset(("su", "sudo", "runuser", "doas", "sg", "chroot", "nsenter", "unshare"))
@@ -215,7 +215,7 @@ def find_runs(name: str, words: list[str]) -> Run:
         return _shell(words)
     if name.startswith("git-"):
         return Run(others=(["git", name.removeprefix("git-"), *words[1:]],))
-    if name in _ANYWHERE:
+    if name in _ANYWHERE or not MARKS.isdisjoint(name):
         return _anywhere(name, words)
     if name in _OPERANDS:
         return _runner(name, words)
