@@ -24,7 +24,7 @@ _HIDDEN = (
     "; (( $(make) ))", "; f() { make; }; f", "; git() { make; }; git", "; function f { make; }; f",
     "alias git=make\ngit log", "; . /dev/stdin <<< make", "<<E\n$(make)\nE\n", "<<E\n`make`\nE\n", "<<E; make\nx\nE\n",
     "<<'E'\n$(make)\nE\n", "<<E\na \\\nE\n'\nE\nmake #'", "<<-E\n\tx\n\tE\nmake\n", "<<E\nE\nmake\n", "; e'v'al make",
-    "; [ -n a ] && make", "$((1 + $(make)))", "; ((1 + $(make)))", "; ( (make) )", "; ((make))", "; {ma,}ke", "; mak?",
+    "; [ -n a ] && make", "$((1+$(make)))", "; ((1+$(make)))", "; ( (make) )", "; ((make))", "; {ma,}ke", "; mak?",
     "; /???/ma*", "; echo make | sh", "; set -- make; \"$@\"", "; set -- make; $1", "; read x <<< make; $x",
     "; env -S make", "; sudo make", "; echo a | xargs make", "; hash -p /x make", "; export A=$(make)",
 )  # fmt: skip

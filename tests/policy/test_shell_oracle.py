@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -27,8 +26,9 @@ ALLOW = parse_config(
 DENY = parse_config('[[policy.rules]]\ncommand = ["make", "make *"]\nverdict = "deny"\n').policy
 COVERED = re.compile("git (?:log|status).*", re.DOTALL)
 SHELLS = ("bash", "dash")
-SEED = int(os.environ.get("WATCHROOM_SEED", "46"))
-COMMANDS = rounds(400, 100_000)
+COMMANDS = 400
+SEEDS = range(rounds(1, 250))
+FIRST_SEED = Random().randrange(10**6) if IS_HUNTING else 46
 
 
 @contextmanager
@@ -72,10 +72,12 @@ def test_the_oracle_sees_programs_builtins_and_files(tmp_path: Path) -> None:
             )
 
 
-@pytest.mark.slow(60)
-def test_no_command_runs_that_the_words_of_an_allowing_rule_do_not_cover(tmp_path: Path) -> None:
-    random = Random(None if IS_HUNTING and "WATCHROOM_SEED" not in os.environ else SEED)
-    allowed = denied = ran = hidden = 0
+@pytest.mark.parametrize("number", SEEDS)
+def test_no_command_runs_past_a_rule(tmp_path: Path, number: int) -> None:
+    """No program runs under an `allow` that its words do not cover; none that is denied runs at all."""
+    seed = FIRST_SEED + number
+    random = Random(seed)
+    allowed = denied = 0
     passed: list[str] = []
     with oracle(tmp_path) as run:
         for _ in range(COMMANDS):
@@ -88,16 +90,13 @@ def test_no_command_runs_that_the_words_of_an_allowing_rule_do_not_cover(tmp_pat
             if "\0" in command or (is_denied and not is_allowed):
                 continue
             for shell in SHELLS:
-                ran += 1
                 seen = run(shell, command)
-                hidden += any(call[:1] == ["make"] for call in seen["ran"])
                 if is_allowed:
                     is_plain = seen["traced"] == len(seen["ran"]) and not seen["files"]
                     if not is_plain or not all(is_covered(call) for call in seen["ran"]):
                         passed.append(f"allowed in {shell}: {command!r}: {seen}")
                 if not is_denied and any(call[:1] == ["make"] for call in seen["ran"]):
                     passed.append(f"not denied in {shell}: {command!r}: {seen['ran']}")
-    print(f"{COMMANDS} commands: {allowed} allowed, {denied} denied, {ran} runs, {len(passed)} passed a rule")
-    assert not passed, "\n".join(passed[:20])
+    assert not passed, f"seed {seed}:\n" + "\n".join(passed[:20])
     assert allowed > COMMANDS // 5
     assert denied > COMMANDS // 5

@@ -117,7 +117,7 @@ def test_what_is_not_understood_is_doubted(command: str, kind: str) -> None:
         ("git $a \"$b\" *c ~/d <(e) '$f'", ["e", f"git{WORDS} {ONE} {GLOB}c {GLOB}/d {OUTPUT} $f"]),
         ("$a b", [f"{ANY} b", "b"]),
         ("a${b}c", [f"a{ANY}c"]),
-        ('"${a}b" c', [f"{ONE}b c"]),
+        ('"${a}b" c', [f"{ONE}b c", "c"]),
         ("a {b,c}d e{f}", [f"a {ANY}d e{{f}}"]),
         ("sudo -u root git push", ["sudo -u root git push", "git push"]),
         ("sudo -Z git push", ["sudo -Z git push", "git push", "push"]),

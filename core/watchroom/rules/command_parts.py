@@ -158,13 +158,14 @@ class _Found:
         names = {words[0], name} if ANY in words[0] else {name}
         for each in names:
             simple = _NO_WORD.sub(WORDS, " ".join([each, *words[1:]]))
+            has_room = self._has_room(simple)
             if not MARKS.isdisjoint(simple):
                 if len(simple) > _MAX_MARKED:
                     simple = simple[:_MAX_MARKED] + ANY
                 self._marked += len(simple) if simple not in self.simple else 0
-            if simple in self.simple:
+            if simple in self.simple and has_room:
                 continue
-            if len(self.simple) >= MAX_PARTS or self._marked > _MAX_ALL_MARKED or not self._has_room(simple):
+            if len(self.simple) >= MAX_PARTS or self._marked > _MAX_ALL_MARKED or not has_room:
                 self.add_doubt(Doubt("length"))
                 return False
             self.simple[simple] = None
