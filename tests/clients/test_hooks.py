@@ -6,9 +6,8 @@ import asyncio
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 from calls import ok, refused
@@ -43,6 +42,13 @@ def after(workspace: Workspace, agent: str) -> str:
     told = said["hookSpecificOutput"]
     assert isinstance(told, dict)
     return str(told["additionalContext"])
+
+
+def opened(folder: Path, given: str) -> TextIO:
+    """A standard input that has ``given``."""
+    path = folder / "stdin"
+    path.write_text(given)
+    return path.open()
 
 
 class TestBefore:
@@ -230,19 +236,24 @@ class TestCommand:
 
     @pytest.mark.parametrize("given", ["", "{", "[]", '"x"', "[" * 100_000])
     def test_what_makes_no_sense_blocks_and_says_why(
-        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch, root: Path, given: str
+        self,
+        capsys: Captured,
+        monkeypatch: pytest.MonkeyPatch,
+        root: Path,
+        tmp_path: Path,
+        given: str,
     ) -> None:
         """Exit status 2 is how clients are told to block a call."""
         Workspace.open(root, agents=["alice"]).close()
-        monkeypatch.setattr(sys, "stdin", StringIO(given))
+        monkeypatch.setattr(sys, "stdin", opened(tmp_path, given))
         status, _, err = run(capsys, "hook", str(root), "--agent", "alice")
         assert status == 2
         assert "JSON object" in err
 
     def test_other_events_are_let_pass(
-        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch, root: Path
+        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch, root: Path, tmp_path: Path
     ) -> None:
         Workspace.open(root, agents=["alice"]).close()
         for event in ({}, {"hook_event_name": "SessionStart"}, {"hook_event_name": BEFORE}):
-            monkeypatch.setattr(sys, "stdin", StringIO(json.dumps(event)))
+            monkeypatch.setattr(sys, "stdin", opened(tmp_path, json.dumps(event)))
             assert printed(capsys, "hook", str(root), "--agent", "alice") == ""

@@ -52,6 +52,12 @@ _CODEX_EVENTS: Final[Mapping[str, int]] = {
 }
 
 
+def hook_seconds(client: Client, event: str) -> int:
+    """Return how long ``client`` waits for a hook that reports ``event``, in seconds."""
+    events = _CLAUDE_EVENTS if client == "claude" else _CODEX_EVENTS
+    return events.get(event, _SECONDS)
+
+
 class ClientConfiguration(NamedTuple):
     """The contents of a client's files, by their paths from its project's folder: JSON objects, TOML
     tables."""

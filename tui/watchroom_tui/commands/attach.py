@@ -9,33 +9,41 @@ import shutil
 import signal
 import sys
 import tomllib
-from argparse import ArgumentParser, Namespace
-from collections.abc import Coroutine, Mapping
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, cast
+from threading import Timer
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import tomli_w
 from watchroom.clients import hook_client
 from watchroom.clients.configuration import (
     CLIENTS,
+    HOLDING,
     SERVERS,
     ClientConfiguration,
     build_configuration,
     merge_configuration,
     remove_hooks,
 )
-from watchroom.clients.hook_answer import HookAnswer
+from watchroom.clients.hook_answer import HookAnswer, deny
 from watchroom.clients.processes import ClientProcess
 from watchroom.model import Json
 from watchroom.texts import Catalogue
+from watchroom.texts import catalogue as core_texts
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.usage import WrongUsage
 
+if TYPE_CHECKING:
+    from watchroom.clients.attachment import Attachment
+
 _LOOK_SECONDS: Final = 0.5
-"""So often it is looked whether a client is still there."""
+"""Seconds between two looks whether a client is still there."""
+_OPEN_SECONDS: Final = 30.0
+"""Seconds in which a hook has to open the workspace."""
 
 
 def declare_hook(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -43,24 +51,45 @@ def declare_hook(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--agent", metavar="ID", required=True, help=texts("cli.argument.hook_agent"))
     parser.add_argument("--client", choices=CLIENTS, default="claude", help=texts("cli.argument.hook_client"))
     parser.add_argument("--strict", action="store_true", help=texts("cli.argument.hook_strict"))
+    parser.add_argument(hook_client.UNANSWERED, action="store_true", help=SUPPRESS)
 
 
 def run_hook(args: Namespace, texts: Catalogue) -> int:
-    # The models of sessions are slow to load, and who attaches a client needs none.
-    from watchroom.clients.attachment import Attachment
-    from watchroom.clients.processes import client_of_hook
-
+    given = hook_client.read_event(sys.stdin.fileno())
     try:
-        event = json.load(sys.stdin)
+        event = json.loads(given)
     except (ValueError, RecursionError) as error:
         raise WrongUsage(texts("cli.hook.not_json")) from error
     if not isinstance(event, dict):
         raise WrongUsage(texts("cli.hook.not_json"))
+    name = str(event.get("hook_event_name"))
+    must_answer = args.strict and name in HOLDING
+    if args.unanswered and must_answer:
+        return _print_answer(deny(name, core_texts(args.language)("hook.silent")))
+    # Status 2 keeps the call from being made.
+    give_up = Timer(_OPEN_SECONDS, _give_up, (texts("cli.hook.late"), 2 if must_answer else 1))
+    give_up.daemon = True
+    give_up.start()
+    # The models of sessions are slow to load, and who attaches a client needs none.
+    from watchroom.clients.attachment import Attachment
+    from watchroom.clients.processes import client_of_hook
+
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
         # By the time it is gone nobody can tell any more which it was.
         process = client_of_hook(workspace.platform)
         attachment = Attachment(workspace, args.agent, args.client, process=process, is_strict=args.strict)
-        answer = asyncio.run(_answer_while_asked(attachment.handle(event), process))
+        give_up.cancel()
+        answer = asyncio.run(_answer_while_asked(attachment, event, process))
+    return _print_answer(answer)
+
+
+def _give_up(said: str, status: int) -> None:
+    """End this process, which hangs: the workspace cannot be opened."""
+    os.write(2, said.encode() + b"\n")
+    os._exit(status)
+
+
+def _print_answer(answer: HookAnswer) -> int:
     if answer.said is not None:
         print_json(answer.said)
     if answer.error:
@@ -69,17 +98,22 @@ def run_hook(args: Namespace, texts: Catalogue) -> int:
 
 
 async def _answer_while_asked(
-    answering: Coroutine[None, None, HookAnswer], client: ClientProcess
+    attachment: Attachment, event: dict[str, Json], client: ClientProcess
 ) -> HookAnswer:
-    """What ``answering`` gives; nothing, where the client ends this process or is gone itself: what was asked
-    is withdrawn then."""
-    task = asyncio.ensure_future(answering)
+    """Answer ``event``. If the client is gone, or somebody ends this process, questions are withdrawn, and a
+    call that was asked about is not made."""
+    task = asyncio.ensure_future(attachment.answer(event, age=hook_client.age()))
     for number in (signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     while not (await asyncio.wait({task}, timeout=_LOOK_SECONDS))[0]:
         if not client.is_alive:
             task.cancel()
-    return HookAnswer() if task.cancelled() else task.result()
+    if not task.cancelled():
+        return task.result()
+    if event.get("hook_event_name") not in HOLDING:
+        return HookAnswer()
+    said = core_texts(attachment.workspace.config.language)("hook.ended")
+    return HookAnswer(error=said, status=2)
 
 
 def declare_attach(parser: ArgumentParser, texts: Catalogue) -> None:
