@@ -25,7 +25,7 @@ def test_the_commands_can_be_typed(capsys: Captured, tmp_path: Path, monkeypatch
     for command in done[:-1]:
         assert printed_with_notice(capsys, *command)
     written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob(".*/*") if path.is_file()}
-    for name in (".claude/settings.json", ".codex/config.toml", ".codex/hooks.json"):
+    for name in (".claude/settings.local.json", ".codex/config.toml", ".codex/hooks.json"):
         assert name in written
         assert name in PAGE
     assert (tmp_path / ".mcp.json").exists()
