@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 
 from watchroom.checkout.layout import CONTROL
 from watchroom.clients.attachment import Attachment, Event
+from watchroom.clients.client_traces import ClientTrace, SeenDescendants, record_gone
 from watchroom.clients.configuration import Client
 from watchroom.clients.events import ClientInfo, SessionEnded
 from watchroom.clients.hook_answer import NOTHING, PROMPT, HookAnswer, warn
@@ -119,6 +120,8 @@ class Attendant:
         self._tasks: set[asyncio.Task[None]] = set()
         self._heard = asyncio.get_running_loop().time()
         self._unsupervised_seconds = unsupervised_seconds
+        self._seen = SeenDescendants(process)
+        self._trace = ClientTrace(process.pid, process.started)
         self._reading = asyncio.Lock()
         self._ending = asyncio.Lock()
         self._is_strict = is_strict
@@ -226,6 +229,7 @@ class Attendant:
             # As ``watchroom hook`` does: status 2 keeps a call that nobody could read from being made.
             return HookAnswer(error=texts("hook.no_attendant", reason=event), status=2)
         self._heard = asyncio.get_running_loop().time()
+        await run_in_thread(self._seen.look)
         failed: WatchroomError | None = None
         try:
             await self._note_supervision()
@@ -270,6 +274,8 @@ class Attendant:
         gone."""
         looked = 0
         while self._process.is_alive:
+            # What is beneath the client now may have no parent when the client is gone.
+            await run_in_thread(self._seen.look)
             if not self._attachment.sessions:
                 looked = await self._adopt_sessions(looked)
             if await self._read_transcripts():
@@ -344,6 +350,11 @@ class Attendant:
         unhooked = [] if self._unhooked is None else [self._unhooked]
         # The client may go and close its server at once.
         async with self._ending:
+            if not self._process.is_alive:
+                left = await run_in_thread(self._seen.left)
+                for session in [*self._attachment.sessions.values()]:
+                    if not session.parent:
+                        await run_in_thread(record_gone, self._workspace, session.path, self._trace, left)
             for session in [*self._attachment.sessions.values(), *unhooked]:
                 await self._attachment.calls.withdraw_all(session)
                 await run_in_thread(_end_session, session, texts("hook.gone"))

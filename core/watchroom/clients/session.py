@@ -14,6 +14,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from watchroom import validation
+from watchroom.clients.client_traces import describe_process
 from watchroom.clients.events import (
     CallFinished,
     CallStarted,
@@ -113,7 +114,7 @@ class ClientSession:
         newest = self._zone.newest(self.path)
         process: dict[str, Json] = {"attachment": self.info.attachment}
         if self.info.pid:
-            process |= {"pid": self.info.pid, "started": self.info.started}
+            process |= describe_process(self._workspace.platform, self.info.pid, self.info.started)
         if newest is not None:
             if self._is_owner:
                 self.ended_at = self._find_end(newest)
