@@ -67,6 +67,8 @@ for line in sys.stdin:
     print(said, flush=True)
 """
 SLEEP: Final = ["sleep", "1000"]
+PLACE: Final = {"TMUX_PANE": f"of-test-{os.getpid()}"}
+"""The terminal of the client: other tests may leave processes meanwhile."""
 
 
 class FakeClient(NamedTuple):
@@ -97,7 +99,10 @@ def client(root: Path, workspace: Workspace) -> Iterator[FakeClient]:
     """The client of alice, at work."""
     pipe = subprocess.PIPE
     code = CLIENT.replace("HELLO", repr(json.dumps(HELLO).encode() + b"\n"))
-    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, text=True) as process:
+    environment = {**os.environ, **PLACE}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=pipe, stdout=pipe, text=True, env=environment
+    ) as process:
         try:
             fake = FakeClient(root, process)
             fake.hook("UserPromptSubmit", prompt="Go")
@@ -157,9 +162,9 @@ def test_the_end_of_a_session_whose_client_is_gone_is_believed(
 
 
 ENVIRONMENTS: Final = {
-    "inherited": {**os.environ},
-    "marked": {"PATH": os.environ["PATH"], "WATCHROOM_AGENT": "alice"},
-    "empty": {},
+    "inherited": {**os.environ, **PLACE},
+    "marked": {"PATH": os.environ["PATH"], "WATCHROOM_AGENT": "alice", **PLACE},
+    "stripped": {**PLACE},
 }
 
 
@@ -178,7 +183,7 @@ def test_a_child_that_leaves_its_client_is_reported(
             client.hook("SessionEnd", reason="other")
         status, proof = stop_all(capsys, client.root, "--end")
         assert (status, proof["is_proven"]) == (1, False)
-        assert f"{daemon} (sleep)" in proof["how"]
+        assert f"{daemon} (sleep 1000)" in proof["how"]
         assert client.process.wait(PATIENCE) == -signal.SIGINT
         assert is_there(workspace.platform, daemon), "what only may belong to it is left alone"
         assert stop_all(capsys, client.root)[0] == 1, "it is not forgotten"
@@ -187,10 +192,11 @@ def test_a_child_that_leaves_its_client_is_reported(
     assert check_paused(workspace, "alice").is_proven
 
 
-def test_a_child_with_the_mark_of_another_agent_is_not_its(
-    capsys: Captured, client: FakeClient, workspace: Workspace
+@pytest.mark.parametrize("own", [{"WATCHROOM_AGENT": "bob", **PLACE}, {"TMUX_PANE": "of another"}])
+def test_a_process_of_another_agent_or_terminal_is_not_its(
+    capsys: Captured, client: FakeClient, workspace: Workspace, own: dict[str, str]
 ) -> None:
-    given = {"command": ["/bin/sleep", "1000"], "environment": {"WATCHROOM_AGENT": "bob"}}
+    given = {"command": ["/bin/sleep", "1000"], "environment": own}
     daemon = client.do("detach", given)
     with ended_at_last(daemon):
         assert stop_all(capsys, client.root, "--end")[0] == 0

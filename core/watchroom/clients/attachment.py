@@ -466,9 +466,8 @@ class Attachment:
                     raise _Stopped(held.cancelled)
         finally:
             end()
-            if not working.done():
-                working.cancel()
-                await asyncio.gather(working, return_exceptions=True)
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
 
     def _subscribe(self, main: str) -> tuple[asyncio.Event, Callable[[], None]]:
         """Return an event that what people say to the session at ``main`` sets, and how to unsubscribe."""

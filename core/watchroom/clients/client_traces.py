@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from watchroom import validation
 from watchroom.clients.configuration import AGENT_VARIABLE
 from watchroom.clients.processes import ClientProcess
 from watchroom.model import CONTINUE, Json, Row
@@ -37,11 +38,18 @@ _BOOT: Final = "boot"
 _NAMESPACE: Final = "namespace"
 _CONTROL_GROUP: Final = "control_group"
 _SESSION: Final = "process_session"
+_PLACE: Final = "place"
 _UNTIL: Final = "until"
 _MAX_SEEN: Final = 1000
 """Descendants that are remembered of one client."""
 _REAPERS: Final = ("systemd", "init", "tini", "dumb-init", "docker-init")
 """Programs that become the parent of a process whose own has ended, besides the first process of all."""
+
+_PLACES: Final = (
+    *("TMUX_PANE", "STY", "SSH_TTY", "SSH_CONNECTION", "TERM_SESSION_ID", "ITERM_SESSION_ID", "WINDOWID"),
+    *("KONSOLE_DBUS_SESSION", "KITTY_WINDOW_ID", "WEZTERM_PANE", "ALACRITTY_WINDOW_ID", "XDG_SESSION_ID"),
+)
+"""Variables that tell the terminal in which a process was started."""
 
 Known = tuple[int, float]
 """A process: its number, and when it began."""
@@ -49,7 +57,7 @@ Known = tuple[int, float]
 
 class ClientTrace(NamedTuple):
     """What rows say of a client's process: its number and start; the machine, its boot and the namespace; its
-    control group (a checksum) and session."""
+    control group and the terminal that it was started in (checksums), and its session."""
 
     pid: int
     started: float
@@ -57,6 +65,7 @@ class ClientTrace(NamedTuple):
     boot: str = ""
     namespace: str = ""
     control_group: str = ""
+    place: str = ""
     session: int = 0
 
 
@@ -83,8 +92,13 @@ def describe_process(platform: Platform, pid: int, started: float) -> dict[str, 
         _BOOT: platform.boot_id(),
         _NAMESPACE: scope.namespace,
         _CONTROL_GROUP: _checksum(scope.control_group),
+        _PLACE: _place_of(platform.environment(pid) or {}),
         _SESSION: session,
     }
+
+
+def _place_of(environment: Mapping[str, str]) -> str:
+    return _checksum("\n".join(f"{name}={environment[name]}" for name in _PLACES if name in environment))
 
 
 def _checksum(text: str) -> str:
@@ -100,10 +114,10 @@ def find_trace(workspace: Workspace, path: str) -> ClientTrace | None:
         detail: Mapping[str, Json] = row.detail if row is not None else {}
         pid, started, session = detail.get(PID), detail.get(STARTED), detail.get(_SESSION)
         if detail.get(ATTACHMENT) == "attached" and isinstance(pid, int) and isinstance(started, int | float):
-            texts = (_MACHINE, _BOOT, _NAMESPACE, _CONTROL_GROUP)
-            machine, boot, namespace, group = (str(detail.get(name) or "") for name in texts)
+            names = (_MACHINE, _BOOT, _NAMESPACE, _CONTROL_GROUP, _PLACE)
+            machine, boot, namespace, group, place = (str(detail.get(name) or "") for name in names)
             own = session if isinstance(session, int) else 0
-            return ClientTrace(pid, float(started), machine, boot, namespace, group, own)
+            return ClientTrace(pid, float(started), machine, boot, namespace, group, place, own)
     return None
 
 
@@ -157,24 +171,24 @@ class ProcessView:
             pid = self._all[pid].parent
         return found
 
+    @cached_property
+    def _namespace(self) -> str:
+        return self._platform.process_scope(os.getpid()).namespace
+
     def is_elsewhere(self, trace: ClientTrace) -> bool:
-        """Return whether the client of ``trace`` runs, or ran, where processes cannot be seen from here."""
-        here = self._platform.process_scope(os.getpid()).namespace
-        if not here:
-            return True
+        """Return whether the client of ``trace`` runs, or ran, on another machine or in another namespace of
+        processes. Rows of earlier versions do not say; their clients are taken to be here."""
         if not trace.boot:
-            # A row of an earlier version, which did not say.
             return False
-        return trace.machine != os.uname().nodename or (
-            trace.boot == self._platform.boot_id() and trace.namespace != here
-        )
+        is_same_boot = trace.boot == self._platform.boot_id()
+        return trace.machine != os.uname().nodename or (is_same_boot and trace.namespace != self._namespace)
 
     def find_left(
         self, path: str, trace: ClientTrace, *, client_counts: bool = True
     ) -> list[Leftover] | None:
-        """Return what is left of the client of the session at ``path``; None if it cannot be seen from
-        here."""
-        if self.is_elsewhere(trace):
+        """Return what is left of the client of the session at ``path``; None if that cannot be seen: the
+        client is elsewhere, or this system does not list enough of its processes."""
+        if not self._namespace or self.is_elsewhere(trace):
             return None
         if trace.boot and trace.boot != self._platform.boot_id():
             # This machine was restarted since.
@@ -220,6 +234,10 @@ class ProcessView:
         if marked is None:
             # Of another user, or one that cannot be looked at: then what else is seen of it counts.
             return is_orphan and self._is_ours(process) and self._is_of_group(process, trace)
+        place = _place_of(marked)
+        if place and trace.boot and place != trace.place:
+            # It was started in another terminal.
+            return False
         mark = marked.get(AGENT_VARIABLE)
         if mark is not None:
             return mark == agent
@@ -228,7 +246,9 @@ class ProcessView:
 
     def _is_orphan(self, process: ProcessInfo) -> bool:
         parent = self._all.get(process.parent)
-        return process.parent == 1 or (parent is not None and _name(parent) in _REAPERS)
+        return process.parent == 1 or (
+            parent is not None and os.path.basename((*parent.arguments, "")[0]) in _REAPERS
+        )
 
     def _is_of_session(self, process: ProcessInfo, trace: ClientTrace) -> bool:
         """Return whether ``process`` may descend from the client: a session is inherited or new, so one that
@@ -250,7 +270,9 @@ class ProcessView:
 
 
 def _name(process: ProcessInfo) -> str:
-    return os.path.basename(process.arguments[0])[:50] if process.arguments and process.arguments[0] else "?"
+    """How a process is called, with its first arguments, so that a person recognises it."""
+    words = [os.path.basename(each) for each in process.arguments[:3] if each]
+    return validation.escape_unstorable(" ".join(words), 50) or "?"
 
 
 def record_gone(workspace: Workspace, path: str, trace: ClientTrace, seen: Iterable[Known]) -> Row:

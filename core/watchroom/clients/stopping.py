@@ -124,36 +124,38 @@ def stop_process(
             is_gone = process.wait_gone(seconds)
     is_gone = is_gone or not process.is_alive
     left = _end_descendants(workspace, path, trace, seen, deadline) if is_gone else []
-    if is_gone and not sent and not left:
+    if is_gone and not sent and left == []:
         told = _wait_for_report(workspace.journal, path, cause)
         if told is not None:
             # Its server was quicker, and knows by which signal.
             return StopProof(agent, True, texts("stop.row", said=told.message, row=told.seq))
     said = texts("stop.gone" if is_gone else "stop.alive", signals=" ".join(sent) or "-", pid=process.pid)
-    if left:
+    if left != []:
         said = texts("stop.and_left", said=said, left=describe_left(left, texts))
     detail: dict[str, Json] = {
         "signals": list(sent),
         PID: process.pid,
         "is_gone": is_gone,
-        LEFT: [[each.pid, each.name, each.is_certain] for each in left],
+        LEFT: None if left is None else [[each.pid, each.name, each.is_certain] for each in left],
         "cause": cause.seq,
         "by": cause.actor,
     }
     zone_key = f"{STOP} {path} {cause.seq}"
     row = workspace.session_zone.note(agent, STOP, path, said, detail, key=zone_key)
-    return StopProof(agent, is_gone and not left, texts("stop.row", said=said, row=row.seq))
+    # Another process may have been first to say what was done.
+    how = texts("stop.row", said=said if left else row.message, row=row.seq)
+    return StopProof(agent, is_gone and left == [], how)
 
 
 def _end_descendants(
     workspace: Workspace, path: str, trace: ClientTrace, seen: SeenDescendants, deadline: float
-) -> list[Leftover]:
-    """End what the client of the session at ``path``, which is gone, has left; returns what is still there at
-    ``deadline``. Only what certainly belongs to it gets a signal."""
+) -> list[Leftover] | None:
+    """End what the client of the session at ``path``, which is gone, has left. Only what certainly belongs to
+    it gets a signal. Returns what is still there at ``deadline``, None if that cannot be seen."""
     record_gone(workspace, path, trace, seen.left())
     began, signalled = time.monotonic(), set[int]()
     while True:
-        left = ProcessView(workspace).find_left(path, trace) or []
+        left = ProcessView(workspace).find_left(path, trace)
         now = time.monotonic()
         if not left or now >= deadline + _LEAVE_SECONDS:
             return left
