@@ -61,7 +61,7 @@ from watchroom.model import ENDED, Json, Row
 from watchroom.rules.budgets import Budgets
 from watchroom.rules.policy import PolicyDecision
 from watchroom.rules.policy_subject import policy_subject
-from watchroom.rules.requests import PendingCall, Request, parse_arguments
+from watchroom.rules.requests import PendingCall, parse_arguments
 from watchroom.runtime.budget_waiting import wait_for_budgets
 from watchroom.runtime.errors import BudgetReached
 from watchroom.runtime.request_waiting import wait_for_outcome
@@ -79,8 +79,6 @@ _SLACK: Final = 5.0
 """Seconds after the deadline of a hook at which it is answered even if a check hangs."""
 _MAX_SESSIONS: Final = 100
 """Sessions that are remembered. A session that is forgotten goes on with its rows."""
-_MAX_ID: Final = 80
-"""Characters of a call's id in the path of a question about it."""
 _OURS: Final = "mcp__watchroom__"
 
 Event: TypeAlias = Mapping[str, Json]
@@ -542,7 +540,7 @@ class Attachment:
         expires = requests.now() + int(max(0.0, deadline - loop.time()) * 1e9)
         pending = PendingCall(call.id, call.tool, call.arguments)
         request = await run_in_thread(build_question, self.client, pending, session.folder, rule, expires)
-        own = await run_in_thread(self._find_request_id, session, call.id, request)
+        own = await run_in_thread(session.find_request_id, call.id, request)
         is_before = text_of(event, "hook_event_name") == BEFORE
         call = call._replace(request=session.request_path(own), is_before=is_before)
         self.calls.add(session, call)
@@ -555,18 +553,6 @@ class Attachment:
             await run_to_completion(None, self._take_back, session, call.request)
             raise
         return await self._answered(session, event, call, ended, must_answer=self._is_strict or bool(rule))
-
-    def _find_request_id(self, session: ClientSession, call_id: str, request: Request) -> str:
-        """Return an id for ``request`` that no other question of ``session`` has. Clients and models may use
-        the id of a call again: what was answered then says nothing of this call."""
-        requests, own = self.workspace.requests, call_id
-        while (
-            asked := self.workspace.journal.version("request", session.request_path(own), 1)
-        ) is not None and (
-            requests.ended(asked.path) is not None or requests.read(asked).calls != request.calls
-        ):
-            own = f"{call_id[:_MAX_ID]}-{uuid4().hex[:12]}"
-        return own
 
     def _is_about(self, path: str, call: OpenCall) -> bool:
         """Return whether the request at ``path`` asked about this very ``call``."""
