@@ -198,7 +198,8 @@ class ProcessView:
         agent = path.partition("/")[0]
         rest = [each for each in self._all.values() if each.pid not in certain and each.pid not in self._own]
         possible = [each for each in rest if self._may_belong(each, trace, agent, certain, until)]
-        left = [(self._all[pid], True) for pid in sorted(certain - self._own)]
+        # Who looks is beneath the client where the agent's own shell does.
+        left = [(self._all[pid], True) for pid in sorted(certain - (self._own - {trace.pid}))]
         left += [(each, False) for each in possible]
         return [Leftover(each.pid, each.started, _name(each), is_certain) for each, is_certain in left]
 

@@ -23,13 +23,21 @@ _TOOL_SECONDS: Final = 1.0
 def running_agents(workspace: Workspace) -> list[str]:
     """Return the agents of ``workspace`` that have a session which has not ended, as far as that is proven.
     Raises `JournalError`."""
+    heads = workspace.session_zone.heads()
+    agents = dict.fromkeys(row.path.partition("/")[0] for row in heads if is_unfinished(row))
+    agents |= dict.fromkeys(doubted_agents(workspace))
+    return [agent for agent in agents if agent in workspace.config.agents]
+
+
+def doubted_agents(workspace: Workspace) -> list[str]:
+    """Return the agents of ``workspace`` that have a session which says that it has ended, and whose client
+    may go on. Raises `JournalError`."""
     view, texts = ProcessView(workspace), catalogue(workspace.config.language)
     agents: dict[str, None] = {}
     for row in workspace.session_zone.heads():
         agent = row.path.partition("/")[0]
-        if agent not in workspace.config.agents or agent in agents:
-            continue
-        if is_unfinished(row) or (not is_subagent_step(row) and find_doubt(workspace, row, texts, view)):
+        has_ended = agent not in agents and not is_unfinished(row) and not is_subagent_step(row)
+        if has_ended and find_doubt(workspace, row, texts, view):
             agents[agent] = None
     return [*agents]
 
