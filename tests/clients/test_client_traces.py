@@ -245,6 +245,7 @@ def test_what_was_seen_beneath_a_client_is_known_when_it_is_gone(
         client.hook("PostToolUse", **call, tool_response="started")
         client.process.kill()
         gone = wait_for(workspace, lambda row: row.tool == GONE)
+        wait_for(workspace, lambda row: row.seq > gone.seq and row.detail.get("status") == "cancelled")
         left = gone.detail["left"]
         assert isinstance(left, list)
         assert child in [each[0] for each in left if isinstance(each, list)]

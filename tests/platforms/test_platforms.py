@@ -166,17 +166,17 @@ def test_what_shows_whose_a_process_is_is_told_as_far_as_the_system_says(platfor
         child.stdout.readline()
         found = {each.pid: each for each in platform.processes()}[child.pid]
         said = (
-            *(found.group, found.session, found.started),
+            *(found.group, found.session, found.started, found.owner),
             *(platform.environment(child.pid), child.pid in platform.children(os.getpid())),
         )
         if isinstance(platform, LinuxPlatform):
             started = platform.process_start(child.pid)
-            assert said == (child.pid, child.pid, started, {"MARK": "a=b"}, True)
+            assert said == (child.pid, child.pid, started, os.getuid(), {"MARK": "a=b"}, True)
             assert before - 1 <= started <= platform.process_clock()
             assert platform.process_scope(child.pid) == platform.process_scope(os.getpid())
             assert platform.process_scope(child.pid).namespace.startswith("pid:[")
         else:
-            assert said == (0, 0, 0.0, None, False)
+            assert said == (0, 0, 0.0, -1, None, False)
             assert (before, platform.process_scope(child.pid)) == (0.0, ("", ""))
         child.communicate(b"\n")
     # Of one that is gone there is nothing.

@@ -16,6 +16,7 @@ import hashlib
 import os
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
+from platform import node
 from typing import Final, NamedTuple
 
 from watchroom import validation
@@ -88,7 +89,7 @@ def describe_process(platform: Platform, pid: int, started: float) -> dict[str, 
     return {
         PID: pid,
         STARTED: started,
-        _MACHINE: os.uname().nodename,
+        _MACHINE: node(),
         _BOOT: platform.boot_id(),
         _NAMESPACE: scope.namespace,
         _CONTROL_GROUP: _checksum(scope.control_group),
@@ -181,7 +182,7 @@ class ProcessView:
         if not trace.boot:
             return False
         is_same_boot = trace.boot == self._platform.boot_id()
-        return trace.machine != os.uname().nodename or (is_same_boot and trace.namespace != self._namespace)
+        return trace.machine != node() or (is_same_boot and trace.namespace != self._namespace)
 
     def find_left(
         self, path: str, trace: ClientTrace, *, client_counts: bool = True
@@ -234,7 +235,7 @@ class ProcessView:
         marked = self._platform.environment(process.pid)
         if marked is None:
             # Of another user, or one that cannot be looked at: then what else is seen of it counts.
-            return is_orphan and self._is_ours(process) and self._is_of_group(process, trace)
+            return is_orphan and process.owner == os.getuid() and self._is_of_group(process, trace)
         place = _place_of(marked)
         if place and trace.boot and place != trace.place:
             # It was started in another terminal.
@@ -243,7 +244,7 @@ class ProcessView:
         if mark is not None:
             return mark == agent
         is_within = until == 0 or process.started <= until
-        return is_orphan and is_within and self._is_ours(process) and self._is_of_group(process, trace)
+        return is_orphan and is_within and process.owner == os.getuid() and self._is_of_group(process, trace)
 
     def _is_orphan(self, process: ProcessInfo) -> bool:
         parent = self._all.get(process.parent)
@@ -258,12 +259,6 @@ class ProcessView:
             return True
         leader = self._all.get(process.session)
         return process.session > 0 and (leader is None or leader.started >= trace.started)
-
-    def _is_ours(self, process: ProcessInfo) -> bool:
-        try:
-            return os.stat(f"/proc/{process.pid}").st_uid == os.getuid()
-        except OSError:
-            return False
 
     def _is_of_group(self, process: ProcessInfo, trace: ClientTrace) -> bool:
         group = _checksum(self._platform.process_scope(process.pid).control_group)

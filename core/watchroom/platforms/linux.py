@@ -117,7 +117,8 @@ class LinuxPlatform(PosixPlatform):
                     parent, group, session = (int(fields[at]) for at in (_PARENT, _GROUP, _SESSION))
                     started = 0.0 if fields[_STATE] in "ZX" else float(fields[_STARTED])
                     folder = _folder_of(name)
-                    yield ProcessInfo(int(name), parent, arguments, folder, group, session, started)
+                    owner = os.stat(f"/proc/{name}").st_uid
+                    yield ProcessInfo(int(name), parent, arguments, folder, group, session, started, owner)
 
     def children(self, pid: int) -> list[int]:
         found: list[int] = []

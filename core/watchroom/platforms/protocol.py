@@ -13,7 +13,8 @@ from typing import NamedTuple, Protocol
 class ProcessInfo(NamedTuple):
     """A process: its number and its parent's, its arguments, and its working directory, empty if that is not
     known. ``group`` and ``session`` are numbers, 0 if they are not known; ``started`` is as `process_start`
-    says it, 0 for a process that only waits to be collected or if it is not known."""
+    says it, 0 for a process that only waits to be collected or if it is not known. ``owner`` is the number of
+    its user, -1 if that is not known."""
 
     pid: int
     parent: int
@@ -22,6 +23,7 @@ class ProcessInfo(NamedTuple):
     group: int = 0
     session: int = 0
     started: float = 0.0
+    owner: int = -1
 
 
 class ProcessScope(NamedTuple):
