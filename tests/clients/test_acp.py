@@ -162,6 +162,29 @@ async def test_a_person_approves_of_its_call(workspace: Workspace, tmp_path: Pat
     assert results == ["yes"]
 
 
+async def test_an_id_that_is_used_again_needs_an_approval_of_its_own(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """Some models number their calls anew in each turn."""
+    run = Run(workspace, tmp_path, [*ASKS, *ASKS])
+    running = asyncio.create_task(run.once())
+    first = await run.asked()
+    workspace.requests.answer("human:ann", first.seq, decide_all(workspace.requests.read(first), True))
+    changes = workspace.journal.changes()
+    async with asyncio.timeout(PATIENCE):
+        while len(paths := [row.path for row in workspace.journal.heads("request", f"{PATH}/")]) < 2:
+            await asyncio.to_thread(changes.wait, 1.0)
+    changes.close()
+    (second,) = [path for path in paths if path != first.path]
+    asked = workspace.journal.version("request", second, 1)
+    assert asked is not None
+    workspace.requests.answer("human:ann", asked.seq, decide_all(workspace.requests.read(asked), False))
+    await running
+    answered = [json.loads(line) for line in run.log.read_text().splitlines()]
+    chosen = [each["result"]["outcome"]["optionId"] for each in answered if each.get("id") == 1000]
+    assert chosen == ["yes", "no"]
+
+
 async def test_why_a_call_was_rejected_is_the_next_prompt(workspace: Workspace, tmp_path: Path) -> None:
     run = Run(workspace, tmp_path, ASKS, [says("I see")])
     running = asyncio.create_task(run.once())

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli.running import Captured, misuse, printed, refusal
+from clients.attached import told
 from watchroom import Workspace
+from watchroom.clients.configuration import HookProgram, build_configuration
+from watchroom.texts import Language, catalogue
+from watchroom.transparency.state_folder import state_folder
 
 
 @pytest.fixture
@@ -49,10 +54,10 @@ def test_claude_gets_a_server_and_hooks(capsys: Captured, team: str, project: Pa
     attach(capsys, "claude", team, project, "--write")
     server = read(project / ".mcp.json")["mcpServers"]["watchroom"]
     assert server["args"] == ["mcp", team, "--agent", "alice", "--client", "claude"]
-    hooks = read(project / ".claude/settings.json")
+    hooks = read(project / ".claude/settings.local.json")
     for event in ("PreToolUse", "PostToolUse"):
         (command,) = commands_of(hooks, event)
-        assert command.endswith(f"hook {team} --agent alice --client claude")
+        assert f"hook {team} --agent alice --client claude; fi; " in command
 
 
 def test_codex_gets_a_server_and_hooks(capsys: Captured, team: str, project: Path) -> None:
@@ -65,7 +70,7 @@ def test_codex_gets_a_server_and_hooks(capsys: Captured, team: str, project: Pat
 def test_what_is_there_stays_and_twice_is_once(capsys: Captured, team: str, project: Path) -> None:
     (project / ".claude").mkdir()
     own = {"matcher": "Bash", "hooks": [{"type": "command", "command": "mine"}]}
-    (project / ".claude/settings.json").write_text(
+    (project / ".claude/settings.local.json").write_text(
         json.dumps({"model": "own", "hooks": {"PreToolUse": [own], "Notification": []}})
     )
     (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"other": {"command": "other"}}}))
@@ -74,7 +79,7 @@ def test_what_is_there_stays_and_twice_is_once(capsys: Captured, team: str, proj
     for _ in range(2):
         for client in ("claude", "codex"):
             attach(capsys, client, team, project, "--write")
-    settings = read(project / ".claude/settings.json")
+    settings = read(project / ".claude/settings.local.json")
     assert settings["model"] == "own"
     assert settings["hooks"]["Notification"] == []
     first, second = commands_of(settings, "PreToolUse")
@@ -90,11 +95,11 @@ def test_what_is_there_stays_and_twice_is_once(capsys: Captured, team: str, proj
     ("client", "name", "text"),
     [
         ("claude", ".mcp.json", "{ not json"),
-        ("claude", ".claude/settings.json", "[]"),
+        ("claude", ".claude/settings.local.json", "[]"),
         ("claude", ".mcp.json", b"\xff{}"),
         ("claude", ".mcp.json", "[" * 100_000),
-        ("claude", ".claude/settings.json", '{"hooks": ["mine"]}'),
-        ("claude", ".claude/settings.json", '{"hooks": {"PreToolUse": {"mine": 1}}}'),
+        ("claude", ".claude/settings.local.json", '{"hooks": ["mine"]}'),
+        ("claude", ".claude/settings.local.json", '{"hooks": {"PreToolUse": {"mine": 1}}}'),
         ("codex", ".codex/config.toml", "not = = toml"),
         ("codex", ".codex/config.toml", b"\xff"),
         ("codex", ".codex/config.toml", '[mcp_servers.watchroom]\ncommand = "another"\n'),
@@ -113,18 +118,222 @@ def test_a_file_that_cannot_be_merged_is_left_with_all_others(
     assert [each for each in project.rglob("*") if each.is_file()] == [path]
 
 
-def test_another_agent_takes_the_place_of_the_first(capsys: Captured, team: str, project: Path) -> None:
+def taken(capsys: Captured, client: str, team: str, project: Path, agent: str = "bob") -> str:
+    """What is said to who attaches another agent."""
+    return misuse(capsys, "attach", client, team, "--agent", agent, "--project", str(project), "--write")
+
+
+def contents(folder: Path) -> dict[str, bytes | None]:
+    """All that is in a folder: the bytes of its files, None for a folder."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+@pytest.mark.parametrize("client", ["claude", "codex"])
+def test_another_agent_does_not_take_the_place_of_the_first(
+    capsys: Captured, team: str, project: Path, client: str
+) -> None:
+    attach(capsys, client, team, project, "--write")
+    there = contents(project)
+    said = taken(capsys, client, team, project)
+    assert "alice" in said
+    assert f"watchroom detach {client}" in said
+    assert contents(project) == there
+    printed(capsys, "detach", client, "--project", str(project))
+    printed(capsys, "attach", client, team, "--agent", "bob", "--project", str(project), "--write")
+
+
+def test_the_agent_of_a_server_alone_is_noticed(capsys: Captured, team: str, project: Path) -> None:
     attach(capsys, "claude", team, project, "--write")
-    settings = read(project / ".claude/settings.json")
-    settings["hooks"]["PreToolUse"][0]["hooks"].append({"type": "command", "command": "mine"})
-    (project / ".claude/settings.json").write_text(json.dumps(settings))
-    printed(capsys, "attach", "claude", team, "--agent", "bob", "--project", str(project), "--write")
-    assert read(project / ".mcp.json")["mcpServers"]["watchroom"]["args"][3] == "bob"
-    hooks = read(project / ".claude/settings.json")
-    first, second = commands_of(hooks, "PreToolUse")
-    assert (first, second.endswith("--agent bob --client claude")) == ("mine", True)
-    (told,) = commands_of(hooks, "PostToolUse")
-    assert told.endswith("--agent bob --client claude")
+    (project / ".claude/settings.local.json").unlink()
+    assert "alice" in taken(capsys, "claude", team, project)
+
+
+def test_another_workspace_does_not_take_the_place_of_the_first(
+    capsys: Captured, team: str, project: Path, tmp_path: Path
+) -> None:
+    attach(capsys, "claude", team, project, "--write")
+    Workspace.open(tmp_path / "other", agents=["alice"]).close()
+    assert team in taken(capsys, "claude", str(tmp_path / "other"), project, "alice")
+
+
+def test_the_same_agent_can_be_attached_strictly(capsys: Captured, team: str, project: Path) -> None:
+    attach(capsys, "claude", team, project, "--write")
+    attach(capsys, "claude", team, project, "--write", "--strict")
+    (command,) = commands_of(read(project / ".claude/settings.local.json"), "PreToolUse")
+    assert "--strict; fi; " in command
+    assert read(project / ".mcp.json")["mcpServers"]["watchroom"]["args"][-1] == "--strict"
+    printed(capsys, "detach", "claude", "--project", str(project))
+    assert contents(project) == {}
+
+
+def earlier_settings(team: str, agent: str = "alice") -> dict[str, Any]:
+    """What an earlier version wrote into the settings that a project shares."""
+    command = (
+        f"/usr/bin/python3 -I -S /old/hook_client.py watchroom hook {team} --agent {agent} --client claude"
+    )
+    group = {"hooks": [{"type": "command", "command": command, "timeout": 60}]}
+    return {"env": {"WATCHROOM_AGENT": agent}, "hooks": {"PreToolUse": [group], "Stop": [group]}}
+
+
+def test_entries_of_an_earlier_version_move_to_the_personal_settings(
+    capsys: Captured, team: str, project: Path
+) -> None:
+    shared = project / ".claude/settings.json"
+    shared.parent.mkdir()
+    shared.write_text(json.dumps(earlier_settings(team), indent=2) + "\n")
+    attach(capsys, "claude", team, project, "--write")
+    assert not shared.exists(), "it was ours alone"
+    assert len(commands_of(read(project / ".claude/settings.local.json"), "PreToolUse")) == 1
+
+
+def test_of_shared_settings_only_entries_of_ours_are_removed(
+    capsys: Captured, team: str, project: Path
+) -> None:
+    shared = project / ".claude/settings.json"
+    shared.parent.mkdir()
+    own = {"matcher": "Bash", "hooks": [{"type": "command", "command": "mine"}]}
+    mine = {"model": "own", "env": {"A": "1"}, "hooks": {"PreToolUse": [own], "Notification": []}}
+    ours = earlier_settings(team)
+    both: dict[str, Any] = {
+        "model": "own",
+        "env": {"A": "1", **ours["env"]},
+        "hooks": {"PreToolUse": [own, *ours["hooks"]["PreToolUse"]], "Notification": []},
+    }
+    shared.write_text(json.dumps(both, indent="\t"))
+    attach(capsys, "claude", team, project, "--write")
+    assert shared.read_text() == json.dumps(mine, indent="\t")
+
+
+def test_an_agent_of_an_earlier_version_is_noticed(capsys: Captured, team: str, project: Path) -> None:
+    shared = project / ".claude/settings.json"
+    shared.parent.mkdir()
+    shared.write_text(json.dumps(earlier_settings(team)))
+    assert "alice" in taken(capsys, "claude", team, project)
+
+
+THERE = {
+    "nothing": {},
+    "own files": {
+        ".mcp.json": '{"mcpServers":{"other":{"command":"other"}}}',
+        ".claude/settings.json": '{ "model":  "own" }',
+        ".claude/settings.local.json": '{\n    "permissions": {"allow": []},\n    "hooks": {"Stop": []}\n}\n\n',
+        ".codex/config.toml": '# mine\r\nmodel = "own"  # and\r\n\r\n\r\n[mcp_servers.other]\r\ncommand = "x"',
+        ".codex/hooks.json": "",
+    },
+    "empty files": {".mcp.json": "{}", ".codex/config.toml": "\n", ".claude/settings.local.json": "{}\n"},
+}
+
+
+@pytest.mark.parametrize("there", THERE.values(), ids=THERE.keys())
+@pytest.mark.parametrize("times", [1, 2])
+def test_detach_leaves_the_folder_as_it_was(
+    capsys: Captured, team: str, project: Path, there: dict[str, str], times: int
+) -> None:
+    for name, text in there.items():
+        path = project / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(text.encode())
+    before = contents(project)
+    for _ in range(times):
+        for client in ("claude", "codex"):
+            attach(capsys, client, team, project, "--write")
+    assert contents(project) != before
+    for client in ("codex", "claude"):
+        assert "no longer attached" in printed(capsys, "detach", client, "--project", str(project))
+    assert contents(project) == before
+    assert "not attached" in printed(capsys, "detach", "claude", "--project", str(project))
+
+
+@pytest.mark.parametrize("has_record", [True, False])
+def test_detach_leaves_what_others_wrote_since(
+    capsys: Captured, team: str, project: Path, tmp_path: Path, has_record: bool
+) -> None:
+    (project / ".codex").mkdir()
+    config = project / ".codex/config.toml"
+    config.write_text('# mine\nmodel = "own"\n')
+    for client in ("claude", "codex"):
+        attach(capsys, client, team, project, "--write")
+    local = project / ".claude/settings.local.json"
+    settings = read(local)
+    settings["enabledMcpjsonServers"] = ["watchroom"]
+    settings["hooks"]["PreToolUse"].append({"hooks": [{"type": "command", "command": "mine"}]})
+    local.write_text(json.dumps(settings, indent=2))
+    config.write_text(config.read_text() + '\n# later\n[profiles.mine]\nmodel = "other"\n')
+    if not has_record:
+        for record in Path(state_folder(), "attached").iterdir():
+            record.unlink()
+    for client in ("claude", "codex"):
+        printed(capsys, "detach", client, "--project", str(project))
+    assert read(local) == {
+        "hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "mine"}]}]},
+        "enabledMcpjsonServers": ["watchroom"],
+    }
+    assert config.read_text() == '# mine\nmodel = "own"\n\n# later\n[profiles.mine]\nmodel = "other"\n'
+    assert not (project / ".mcp.json").exists()
+    assert not (project / ".codex/hooks.json").exists()
+
+
+def test_programs_are_named_by_absolute_paths(
+    capsys: Captured, team: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client is often started from a shell that does not have the environment of this one."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    for client in ("claude", "codex"):
+        attach(capsys, client, team, project, "--write")
+    servers = [
+        read(project / ".mcp.json")["mcpServers"]["watchroom"],
+        read(project / ".codex/config.toml")["mcp_servers"]["watchroom"],
+    ]
+    for server in servers:
+        asked = subprocess.run(
+            [server["command"], *server["args"][: server["args"].index("mcp")], "--version"],
+            env={},
+            cwd="/",
+            capture_output=True,
+            check=False,
+        )
+        assert asked.returncode == 0
+    for name in (".claude/settings.local.json", ".codex/hooks.json"):
+        (command,) = commands_of(read(project / name), "PreToolUse")
+        event = told("PreToolUse", tool_name="Write", tool_input={"file_path": f"{team}/.watchroom/a"})
+        said = subprocess.run(
+            ["/bin/sh", "-c", command],
+            env={},
+            input=json.dumps(event),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert '"deny"' in said.stdout
+
+
+@pytest.mark.parametrize(
+    ("event", "is_strict", "status"),
+    [
+        ("SessionStart", False, 0),
+        ("UserPromptSubmit", False, 0),
+        ("UserPromptSubmit", True, 0),
+        ("PreToolUse", False, 1),
+        ("PreToolUse", True, 2),
+        ("PermissionRequest", True, 2),
+        ("Stop", True, 1),
+    ],
+)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_program_that_is_gone_is_reported(
+    root: Path, tmp_path: Path, event: str, is_strict: bool, status: int, language: Language
+) -> None:
+    missing = catalogue(language)("hook.missing", program="/gone/it's", root=str(root), client="claude")
+    hook = HookProgram(["/gone/it's"], files=["/gone/it's"], missing=missing)
+    wanted = build_configuration("claude", hook, str(root), "alice", is_strict=is_strict)
+    (command,) = commands_of(wanted.json[".claude/settings.local.json"], event)
+    ended = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
+    assert ended.returncode == status
+    said = json.loads(ended.stdout)["systemMessage"] if status == 0 else ended.stderr
+    assert "/gone/it's" in said
 
 
 @pytest.mark.parametrize(
@@ -135,7 +344,7 @@ def test_the_commands_of_a_client_are_marked_where_they_can_be(
     capsys: Captured, team: str, project: Path, there: str
 ) -> None:
     attach(capsys, "claude", team, project, "--write")
-    assert read(project / ".claude/settings.json")["env"] == {"WATCHROOM_AGENT": "alice"}
+    assert read(project / ".claude/settings.local.json")["env"] == {"WATCHROOM_AGENT": "alice"}
     (project / ".codex").mkdir()
     (project / ".codex/config.toml").write_text(there)
     attach(capsys, "codex", team, project, "--write")

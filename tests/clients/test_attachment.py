@@ -16,7 +16,7 @@ from watchroom.model import PAUSE, RESUME
 def test_sessions_that_are_forgotten_go_on_with_their_rows(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attachment, "_MOST_SESSIONS", 3)
+    monkeypatch.setattr(attachment, "_MAX_SESSIONS", 3)
 
     async def run(attached: Attachment) -> None:
         for number in range(5):

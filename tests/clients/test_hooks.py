@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from io import StringIO
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,16 @@ def after(workspace: Workspace, agent: str) -> str:
     told = said["hookSpecificOutput"]
     assert isinstance(told, dict)
     return str(told["additionalContext"])
+
+
+@contextmanager
+def standard_input(folder: Path, given: str) -> Iterator[None]:
+    """Have standard input be ``given``."""
+    path = folder / "stdin"
+    path.write_text(given)
+    with path.open() as file, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", file)
+        yield
 
 
 class TestBefore:
@@ -230,19 +241,17 @@ class TestCommand:
 
     @pytest.mark.parametrize("given", ["", "{", "[]", '"x"', "[" * 100_000])
     def test_what_makes_no_sense_blocks_and_says_why(
-        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch, root: Path, given: str
+        self, capsys: Captured, root: Path, tmp_path: Path, given: str
     ) -> None:
         """Exit status 2 is how clients are told to block a call."""
         Workspace.open(root, agents=["alice"]).close()
-        monkeypatch.setattr(sys, "stdin", StringIO(given))
-        status, _, err = run(capsys, "hook", str(root), "--agent", "alice")
+        with standard_input(tmp_path, given):
+            status, _, err = run(capsys, "hook", str(root), "--agent", "alice")
         assert status == 2
         assert "JSON object" in err
 
-    def test_other_events_are_let_pass(
-        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch, root: Path
-    ) -> None:
+    def test_other_events_are_let_pass(self, capsys: Captured, root: Path, tmp_path: Path) -> None:
         Workspace.open(root, agents=["alice"]).close()
         for event in ({}, {"hook_event_name": "SessionStart"}, {"hook_event_name": BEFORE}):
-            monkeypatch.setattr(sys, "stdin", StringIO(json.dumps(event)))
-            assert printed(capsys, "hook", str(root), "--agent", "alice") == ""
+            with standard_input(tmp_path, json.dumps(event)):
+                assert printed(capsys, "hook", str(root), "--agent", "alice") == ""

@@ -21,11 +21,13 @@ SERVES = {"open", "mcp", "run"}
 def test_the_commands_can_be_typed(capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = [command for command in COMMANDS if command[0] not in SERVES]
-    assert [command[0] for command in done] == ["init", "attach", "attach", "attach", "token", "call"]
+    assert [command[0] for command in done] == [
+        *("init", "attach", "attach", "detach", "attach", "token", "call")
+    ]
     for command in done[:-1]:
         assert printed_with_notice(capsys, *command)
     written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob(".*/*") if path.is_file()}
-    for name in (".claude/settings.json", ".codex/config.toml", ".codex/hooks.json"):
+    for name in (".claude/settings.local.json", ".codex/config.toml", ".codex/hooks.json"):
         assert name in written
         assert name in PAGE
     assert (tmp_path / ".mcp.json").exists()

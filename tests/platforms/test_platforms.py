@@ -153,6 +153,38 @@ def test_processes_are_listed_with_their_parents_and_arguments(
     assert found[os.getpid()].arguments[0]
 
 
+def test_what_shows_whose_a_process_is_is_told_as_far_as_the_system_says(platform: Platform) -> None:
+    before = platform.process_clock()
+    with subprocess.Popen(
+        [sys.executable, "-c", "print(flush=True); input()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        env={"MARK": "a=b"},
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        found = {each.pid: each for each in platform.processes()}[child.pid]
+        said = (
+            *(found.group, found.session, found.started, found.owner),
+            *(platform.environment(child.pid), child.pid in platform.children(os.getpid())),
+        )
+        if isinstance(platform, LinuxPlatform):
+            started = platform.process_start(child.pid)
+            assert said == (child.pid, child.pid, started, os.getuid(), {"MARK": "a=b"}, True)
+            assert before - 1 <= started <= platform.process_clock()
+            assert platform.process_scope(child.pid) == platform.process_scope(os.getpid())
+            assert platform.process_scope(child.pid).namespace.startswith("pid:[")
+        else:
+            assert said == (0, 0, 0.0, -1, None, False)
+            assert (before, platform.process_scope(child.pid)) == (0.0, ("", ""))
+        child.communicate(b"\n")
+    # Of one that is gone there is nothing.
+    assert platform.environment(child.pid) is None
+    assert platform.children(child.pid) == []
+    assert platform.process_scope(child.pid) == ("", "")
+
+
 def test_a_run_of_the_machine_has_one_name(platform: Platform) -> None:
     assert platform.boot_id() == type(platform)().boot_id() != ""
 

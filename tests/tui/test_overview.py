@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from tui.pictures import SIZES
 from tui.sessions import asks, running, says
 from tui.team import PLAN, deliver, stale_write, write
 from watchroom import Toolbox, Workspace
+from watchroom.clients.events import ClientInfo, PromptSubmitted, SessionEnded
+from watchroom.clients.session import ClientSession
 from watchroom.model import PRESENCE, Write
 from watchroom_tui.actions import SCREENS
 from watchroom_tui.services.agent_stop import AgentStop
@@ -192,6 +195,22 @@ async def test_an_agent_that_does_not_stop_is_said_not_to_have(workspace: Worksp
         await user.press("enter")
         await user.is_told("Not proven to have stopped: bob.")
         await user.sees("bob NOT STOPPED its session goes on (row ", f"{workspace.root} bob --end")
+
+
+async def test_an_agent_whose_client_goes_on_after_the_end_of_its_session_is_stopped_too(
+    workspace: Workspace,
+) -> None:
+    """Its own shell can report that end. The client is this process here."""
+    own = ClientInfo("claude", pid=os.getpid(), started=workspace.platform.process_start(os.getpid()))
+    session = ClientSession(workspace, "bob", "s-1", own)
+    session.record(PromptSubmitted("Go"))
+    session.record(SessionEnded())
+    async with dashboard(workspace) as user:
+        await shows_status(user, "done")
+        user.app.run_worker(AgentStop(user.app, patience=0).toggle())
+        await user.is_asked("Pause 1 agents: bob?")
+        await user.press("enter")
+        await user.is_told("Not proven to have stopped: bob.")
 
 
 async def shows_status(user: User, status: str) -> None:

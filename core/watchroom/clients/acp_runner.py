@@ -434,7 +434,8 @@ class _AcpRun:
         if decision.verdict == "allow" and decision.number:
             return True
         request = Request("approve", calls=(call,), metadata={DIFFERENCE: difference} if difference else {})
-        path = await run_in_thread(session.ask, call.id, request)
+        own = await run_in_thread(session.find_request_id, call.id, request)
+        path = await run_in_thread(session.ask, own, request)
         self._open_questions += 1
         try:
             outcome = await wait_for_outcome(workspace.requests, workspace.dispatcher, path)

@@ -1,19 +1,23 @@
-"""What becomes of the hook events of an attached agent's client: rows, questions to people, and answers.
+"""Turn the hook events of an attached client into rows, questions to people, and answers.
 
 One `Attachment` serves a client, in the server that it has started (the attendant) or in the process of a
 single hook. Who the agent is says whoever set the client up, never an event.
+
+A call is answered by one function (`Attachment._answer_call`), whatever it has to wait for: a pause, a budget
+and a question share the deadline of the hook, and each is checked again after a wait for another.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
-from typing import Final, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Final, NamedTuple, TypeAlias, TypeVar
+from uuid import uuid4
 
 from watchroom.clients import claude, codex
-from watchroom.clients.budget_hold import hold_for_budgets
-from watchroom.clients.configuration import HOOK_SECONDS, Client
+from watchroom.clients.configuration import HOLDING, Client, hook_seconds
 from watchroom.clients.events import (
     CallFinished,
     ClientEvent,
@@ -30,7 +34,6 @@ from watchroom.clients.hook_answer import (
     AFTER,
     BEFORE,
     NOTHING,
-    PERMISSION,
     PROMPT,
     START,
     STOP,
@@ -52,32 +55,60 @@ from watchroom.clients.processes import ClientProcess
 from watchroom.clients.questions import build_question
 from watchroom.clients.session import ClientSession
 from watchroom.clients.session_ids import fingerprint, session_id_of, subagent_id_of
-from watchroom.clients.session_inbox import Controls, SessionInbox
+from watchroom.clients.session_inbox import SessionInbox
+from watchroom.errors import WatchroomError
 from watchroom.git.worktrees import find_worktrees
 from watchroom.model import ENDED, Json, Row
+from watchroom.rules.budgets import Budgets
 from watchroom.rules.policy import PolicyDecision
 from watchroom.rules.policy_subject import policy_subject
 from watchroom.rules.requests import PendingCall, parse_arguments
+from watchroom.runtime.budget_waiting import wait_for_budgets
+from watchroom.runtime.errors import BudgetReached
 from watchroom.runtime.request_waiting import wait_for_outcome
 from watchroom.runtime.threads import call_soon_threadsafe, run_in_thread, run_to_completion
 from watchroom.texts import Catalogue, catalogue
 from watchroom.workspace import Workspace
 from watchroom.zones.requests import RequestOutcome
 
-_MARGIN: Final = 30
-"""So much earlier a hook answers: what a client does with a hook that is late is not for it to say."""
-_MOST_SESSIONS: Final = 100
-"""So many sessions are remembered; what one that is forgotten tells later goes on with its rows."""
+T = TypeVar("T")
+
+_MARGIN: Final = 30.0
+"""Seconds by which a hook answers before the client's own timeout, because clients handle a late hook
+differently. At most a quarter of that timeout."""
+_SLACK: Final = 5.0
+"""Seconds after the deadline of a hook at which it is answered even if a check hangs."""
+_MAX_SESSIONS: Final = 100
+"""Sessions that are remembered. A session that is forgotten goes on with its rows."""
 _OURS: Final = "mcp__watchroom__"
 
 Event: TypeAlias = Mapping[str, Json]
 
 
+class Answered(NamedTuple):
+    """How a question about a call ended: what to answer the hook, and whether a person approved."""
+
+    answer: HookAnswer
+    is_approved: bool = False
+
+
+class _Stopped(Exception):  # a signal between two functions here, not an error
+    """A person stopped the agent while its call waited. ``row`` says who."""
+
+    def __init__(self, row: Row) -> None:
+        self.row = row
+
+
 class Attachment:
-    """The ``client`` of ``agent`` in ``workspace``, by its hooks. ``process`` is the client's, None where
-    that is not known. ``is_owner``: this process goes on with the client's sessions. ``is_strict``: where
-    nobody answers in ``hold_seconds`` the call is not made; else the client decides. May be used on one event
-    loop. Raises `UnknownAgent`."""
+    """The ``client`` of ``agent`` in ``workspace``, by its hooks. May be used on one event loop.
+
+    - ``process``: the client's, None if it is not known
+    - ``is_owner``: this process goes on with the client's sessions
+    - ``is_strict``: a call that nobody could look at in time is not made; else the client decides
+    - ``hold_seconds``: how long a hook may take, None: as long as the client waits for it, less a margin
+
+    Raises `UnknownAgent`.
+    """
 
     def __init__(
         self,
@@ -88,7 +119,7 @@ class Attachment:
         process: ClientProcess | None = None,
         is_owner: bool = False,
         is_strict: bool = False,
-        hold_seconds: float = HOOK_SECONDS - _MARGIN,
+        hold_seconds: float | None = None,
     ) -> None:
         self.workspace = workspace
         self.agent = workspace.registry.agent(agent).id
@@ -110,21 +141,54 @@ class Attachment:
     def _texts(self) -> Catalogue:
         return catalogue(self.workspace.config.language)
 
-    async def handle(self, event: Event, *, may_wait: bool = False) -> HookAnswer:
-        """Make rows of what ``event`` tells, ask people where they have to be asked, and return what to
-        answer. ``may_wait``: the hook of an idle client may wait until something comes.
-        A wait that is cancelled withdraws what it asked. Raises `WatchroomError`."""
+    def deadline(self, event: Event, age: float = 0.0) -> float:
+        """Return the event loop's time by which the hook of ``event``, which began ``age`` seconds ago, has
+        to answer."""
+        seconds = self._hold_seconds
+        if seconds is None:
+            timeout = hook_seconds(self.client, text_of(event, "hook_event_name"))
+            seconds = timeout - min(_MARGIN, timeout / 4)
+        return asyncio.get_running_loop().time() + seconds - age
+
+    async def answer(self, event: Event, *, may_wait: bool = False, age: float = 0.0) -> HookAnswer:
+        """Answer the hook of ``event``, which began ``age`` seconds ago, as `handle` does: by the same
+        deadline if a check hangs."""
+        deadline = self.deadline(event, age)
+        try:
+            async with asyncio.timeout_at(max(deadline, asyncio.get_running_loop().time()) + _SLACK):
+                return await self.handle(event, may_wait=may_wait, deadline=deadline)
+        except TimeoutError:
+            name, said = text_of(event, "hook_event_name"), self._texts("hook.late")
+            return deny(name, said) if self._is_strict and name in HOLDING else warn(said)
+
+    async def handle(
+        self, event: Event, *, may_wait: bool = False, deadline: float | None = None
+    ) -> HookAnswer:
+        """Make rows of what ``event`` reports, ask people where that is needed, and return the answer.
+
+        - ``may_wait``: the hook of an idle client may wait until something comes
+        - ``deadline``: the event loop's time by which the answer is there, whatever the hook waits for in
+          turn; default: `deadline` of an event that has just begun
+
+        A wait that is cancelled withdraws its question. Raises `WatchroomError`, but never for a call that
+        the client is about to make: that is denied, or left to the client, by what can still be checked.
+        """
+        deadline = self.deadline(event) if deadline is None else deadline
         name = text_of(event, "hook_event_name")
+        if name in HOLDING:
+            try:
+                return await self._check_call(event, name, deadline)
+            except WatchroomError as error:
+                return await self._answer_after_error(event, name, error)
         session = await run_in_thread(self.find_session, event)
         if session is None:
-            return await run_in_thread(self._answer_without_session, event)
+            if name != AFTER:
+                return NOTHING
+            language = self.workspace.config.language
+            return tell(name, await run_in_thread(fetch_notifications, self.workspace, self.agent, language))
         main = self._main_path(event)
         if name in (PROMPT, "SessionEnd"):
             self._turn(main).set()
-        if name == BEFORE:
-            return await self._before(session, main, event)
-        if name == PERMISSION:
-            return await self._ask_permission(session, event)
         if name == PROMPT:
             return await self._prompt(session, main, event)
         await self._record_all(session, event, name)
@@ -134,20 +198,10 @@ class Attachment:
         if name == AFTER:
             return tell(AFTER, await run_in_thread(self._inbox.news, main))
         if name == STOP:
-            return await self._idle(session, main, event, may_wait)
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(deadline):
+                    return await self._idle(session, main, event, may_wait)
         return NOTHING
-
-    def _answer_without_session(self, event: Event) -> HookAnswer:
-        language = self.workspace.config.language
-        name = text_of(event, "hook_event_name")
-        if name == BEFORE:
-            reason = denial_reason(self.workspace.root, self.agent, event, language)
-            return deny(BEFORE, reason) if reason else NOTHING
-        return (
-            tell(name, fetch_notifications(self.workspace, self.agent, language))
-            if name == AFTER
-            else NOTHING
-        )
 
     def find_session(self, event: Event) -> ClientSession | None:
         """The session that ``event`` is of, begun where it is new; None where it names none."""
@@ -164,7 +218,7 @@ class Attachment:
     def _open(self, session_id: str, event: Event, parent: str) -> ClientSession:
         known = self.sessions.get(session_id)
         if known is None:
-            if len(self.sessions) >= _MOST_SESSIONS:
+            if len(self.sessions) >= _MAX_SESSIONS:
                 self._forget_session()
             process = self.process
             info = ClientInfo(
@@ -258,35 +312,172 @@ class Attachment:
                 self._inbox.prompted[main] = row.seq
         return tell(PROMPT, await run_in_thread(self._inbox.news, main))
 
-    async def _before(self, session: ClientSession, main: str, event: Event) -> HookAnswer:
-        tool = text_of(event, "tool_name")
-        held = await run_in_thread(self._inbox.controls, session, main)
-        if held.cancelled is not None:
-            return await self._stopped(session, held.cancelled)
+    async def _check_call(self, event: Event, name: str, deadline: float) -> HookAnswer:
+        """Answer the hook ``name``, which asks about the call of ``event``."""
+        session = await run_in_thread(self.find_session, event)
+        main = self._main_path(event)
+        tool, arguments = text_of(event, "tool_name"), dump(event.get("tool_input"))
+        if session is not None:
+            held = await run_in_thread(self._inbox.controls, session, main)
+            if held.cancelled is not None:
+                return await self._stopped(session, name, held.cancelled)
         reason, decision = await self._check(session, event)
-        call = OpenCall(text_of(event, "tool_use_id"), tool, dump(event.get("tool_input")))
-        await self._record_all(session, event, BEFORE)
+        if session is None:
+            return await self._answer_without_session(name, reason, decision, tool, deadline)
+        if name == BEFORE:
+            own = text_of(event, "tool_use_id")
+            call = OpenCall(own or f"call-{uuid4().hex[:12]}", tool, arguments)
+            await self._record_all(session, event, BEFORE)
+            if reason and own:
+                await self.record(session, CallFinished(own, reason, is_error=True))
+        else:
+            call = await self._asked_call(session, tool, arguments)
         if reason:
-            if call.id:
-                await self.record(session, CallFinished(call.id, reason, is_error=True))
-            return deny(BEFORE, reason)
-        self.calls.add(call)
-        if held.paused_by:
-            stopped = await self._wait_for_resumption(session, main, held)
-            if stopped is not None:
-                return stopped
-        if not tool.startswith(_OURS):
-            over = await hold_for_budgets(self.workspace, self.agent, session.budgeted, self._hold_seconds)
-            if over:
-                return deny(BEFORE, over)
-        if decision.verdict == "ask":
-            return await self._ask(session, event, call, rule=decision.label)
-        if decision.verdict == "allow" and decision.number:
-            return allow(BEFORE)
-        return NOTHING
+            return deny(name, reason)
+        if name == BEFORE:
+            self.calls.add(session, call)
+        try:
+            answer = await self._answer_call(session, main, event, call, decision, deadline)
+        except _Stopped as stopped:
+            answer = await self._stopped(session, name, stopped.row)
+        if name == BEFORE and answer.is_denial:
+            self.calls.forget(session, call)
+        return answer
 
-    async def _check(self, session: ClientSession, event: Event) -> tuple[str, PolicyDecision]:
-        """Why the call of ``event`` is not made, empty where it may be; what the policy says of it."""
+    async def _answer_without_session(
+        self, name: str, reason: str, decision: PolicyDecision, tool: str, deadline: float
+    ) -> HookAnswer:
+        """Answer a call whose client names no session: nobody can be asked about it."""
+        if not reason and decision.verdict == "ask":
+            reason = self._texts("hook.policy", rule=decision.label)
+        if not reason and self._has_budgets(tool):
+            try:
+                await self._wait_for_budgets("", deadline)
+            except BudgetReached as error:
+                reason = error.message(self.workspace.config.language)
+        return deny(name, reason) if reason else NOTHING
+
+    async def _asked_call(self, session: ClientSession, tool: str, arguments: str) -> OpenCall:
+        """Return the call that the client asks about. The event does not say which: if not exactly one fits,
+        the question is one of its own."""
+        fitting = self.calls.find(session, tool, arguments)
+        if len(fitting) == 1:
+            return fitting[0]
+        version = (await run_in_thread(lambda: session.last)).version
+        own = f"ask-{fingerprint(tool + arguments)[:12]}-{version}"
+        return OpenCall(own, tool, arguments, candidates=frozenset(each.id for each in fitting))
+
+    async def _answer_call(
+        self,
+        session: ClientSession,
+        main: str,
+        event: Event,
+        call: OpenCall,
+        decision: PolicyDecision,
+        deadline: float,
+    ) -> HookAnswer:
+        """Answer the hook of ``event``, which asks about ``call``.
+
+        The call proceeds only if the session is not paused, no budget holds it, and ``decision`` allows it or
+        a person approves. All waits end by ``deadline``. After each wait everything is checked again, since
+        people may have paused or stopped the agent meanwhile. Raises `_Stopped`, `WatchroomError`.
+        """
+        name = text_of(event, "hook_event_name")
+        answer: HookAnswer | None = None
+        warning, has_paid = "", False
+        while True:
+            held = await run_in_thread(self._inbox.controls, session, main)
+            if held.cancelled is not None:
+                raise _Stopped(held.cancelled)
+            has_waited = bool(held.paused_by and not warning)
+            if has_waited:
+                warning = await self._wait_for_resumption(session, main, held.paused_by, deadline)
+                if warning and self._is_strict:
+                    return deny(name, warning)
+            if not has_paid and self._has_budgets(call.tool):
+                waiting = self._wait_for_budgets(session.budgeted, deadline)
+                try:
+                    has_paid = await self._unless_stopped(session, main, waiting)
+                except BudgetReached as error:
+                    return deny(name, error.message(self.workspace.config.language))
+                has_waited = has_waited or has_paid
+            if has_waited:
+                # The rules may be others by now, and the agent may be paused again.
+                reason, decision = await self._check(session, event)
+                if reason:
+                    return deny(name, reason)
+                continue
+            if answer is not None:
+                return answer
+            if name == BEFORE and decision.verdict != "ask":
+                return warn(warning) if warning else _allow_by(decision)
+            rule = decision.label if decision.verdict == "ask" else ""
+            asking = self._ask(session, event, call, rule, deadline)
+            answered = await self._unless_stopped(session, main, asking)
+            if not answered.is_approved:
+                return answered.answer
+            answer = answered.answer
+
+    async def _answer_after_error(self, event: Event, name: str, error: WatchroomError) -> HookAnswer:
+        """Answer the hook ``name``, some check of which raised ``error``, by what can still be checked: the
+        rules on paths and the policy. A call that a person or a budget has to allow is denied."""
+        said = self._texts("hook.no_attendant", reason=str(error))
+        if self._is_strict:
+            return deny(name, said)
+        try:
+            reason, decision = await self._check(None, event)
+        except WatchroomError:
+            return deny(name, said)
+        if not reason and (decision.verdict == "ask" or self._has_budgets(text_of(event, "tool_name"))):
+            reason = said
+        return deny(name, reason) if reason else warn(said)
+
+    def _has_budgets(self, tool: str) -> bool:
+        """Return whether a budget may hold a call of ``tool``. Our own tools are held by our server."""
+        return not tool.startswith(_OURS) and self.workspace.config.budgets != Budgets()
+
+    async def _wait_for_budgets(self, session: str, deadline: float) -> bool:
+        """Wait until no budget holds the next call of ``session`` (a path). Returns whether people were
+        asked. Raises `BudgetReached`."""
+        at = self.workspace
+        return await wait_for_budgets(
+            at.budgets, at.requests, at.dispatcher, self.agent, session, deadline=deadline
+        )
+
+    async def _unless_stopped(self, session: ClientSession, main: str, work: Awaitable[T]) -> T:
+        """Return what ``work`` gives. Raises `_Stopped`, and cancels it, if a person stops the agent."""
+        working = asyncio.ensure_future(work)
+        changed, end = self._subscribe(main)
+        # Something may have been said before the subscription.
+        changed.set()
+        try:
+            while True:
+                news = asyncio.ensure_future(changed.wait())
+                try:
+                    await asyncio.wait({working, news}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    news.cancel()
+                if working.done():
+                    return working.result()
+                changed.clear()
+                held = await run_in_thread(self._inbox.controls, session, main)
+                if held.cancelled is not None:
+                    raise _Stopped(held.cancelled)
+        finally:
+            end()
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+
+    def _subscribe(self, main: str) -> tuple[asyncio.Event, Callable[[], None]]:
+        """Return an event that what people say to the session at ``main`` sets, and how to unsubscribe."""
+        loop, changed = asyncio.get_running_loop(), asyncio.Event()
+        end = self.workspace.dispatcher.subscribe(
+            (self.agent, main), lambda _: call_soon_threadsafe(loop, changed.set)
+        )
+        return changed, end
+
+    async def _check(self, session: ClientSession | None, event: Event) -> tuple[str, PolicyDecision]:
+        """Return why the call of ``event`` is not made, empty if it may be, and the policy's decision."""
         reason = await run_in_thread(
             denial_reason, self.workspace.root, self.agent, event, self.workspace.config.language
         )
@@ -297,83 +488,79 @@ class Attachment:
             reason = self._texts("hook.policy", rule=decision.label)
         return reason, decision
 
-    def _decide(self, session: ClientSession, event: Event) -> PolicyDecision:
-        """What the workspace's policy says of the call of ``event``. Paths are those of the folder that the
-        session began in, wherever the agent has gone since."""
+    def _decide(self, session: ClientSession | None, event: Event) -> PolicyDecision:
+        """Return what the workspace's policy says of the call of ``event``. Paths are those of the folder
+        that the session began in, wherever the agent has gone since."""
         given = event.get("tool_input")
         arguments = given if isinstance(given, Mapping) else {}
         cwd = text_of(event, "cwd")
-        folder = session.folder or cwd
+        folder = (session.folder if session is not None else "") or cwd
         trees = find_worktrees(folder) if folder else ()
         subject = policy_subject(arguments, folder=folder, cwd=cwd, worktrees=trees, resolve=os.path.realpath)
         tool, policy = text_of(event, "tool_name"), self.workspace.policy
         decision = policy.decide(self.agent, tool, subject)
-        policy.record_test(self.agent, tool, subject, decision)
+        if session is not None and text_of(event, "hook_event_name") == BEFORE:
+            policy.record_test(self.agent, tool, subject, decision)
         return decision
 
-    async def _stopped(self, session: ClientSession, cancelled: Row) -> HookAnswer:
-        """The answer to a call of a session that a person has cancelled."""
-        if session.status not in ENDED:
+    async def _stopped(self, session: ClientSession, name: str, cancelled: Row) -> HookAnswer:
+        """Answer the hook ``name`` of a session that a person has cancelled."""
+        if await run_in_thread(lambda: session.status) not in ENDED:
             await self.record(session, SessionEnded("cancelled", cancelled.actor))
-        return stop(BEFORE, self._texts("hook.cancelled", by=cancelled.actor))
+        return stop(name, self._texts("hook.cancelled", by=cancelled.actor))
 
     async def _wait_for_resumption(
-        self, session: ClientSession, main: str, held: Controls
-    ) -> HookAnswer | None:
-        """Hold a call until its session is resumed; the answer where it is not."""
-        await self.record(session, ClientPaused(held.paused_by))
-        loop, changed = asyncio.get_running_loop(), asyncio.Event()
-        end = self.workspace.dispatcher.subscribe(
-            (self.agent, main), lambda _: call_soon_threadsafe(loop, changed.set)
-        )
+        self, session: ClientSession, main: str, paused_by: str, deadline: float
+    ) -> str:
+        """Wait until the session, which ``paused_by`` has paused, is resumed or stopped. Returns a warning if
+        that was not before ``deadline``, empty if it was."""
+        await self.record(session, ClientPaused(paused_by))
+        warning = ""
+        changed, end = self._subscribe(main)
         try:
-            async with asyncio.timeout(self._hold_seconds):
+            async with asyncio.timeout_at(deadline):
                 while (now := await run_in_thread(self._inbox.controls, session, main)).paused_by:
                     if now.cancelled is not None:
                         break
                     await changed.wait()
                     changed.clear()
         except TimeoutError:
-            said = self._texts("hook.still_paused", by=held.paused_by)
-            if self._is_strict:
-                return deny(BEFORE, said)
-            await self.record(session, ClientPaused(is_paused=False))
-            await run_in_thread(self._note, session, "hook_timeout", said)
-            return warn(said)
+            warning = self._texts("hook.still_paused", by=paused_by)
+            await run_in_thread(self._note, session, "hook_timeout", warning)
         finally:
             end()
-        if now.cancelled is not None:
-            return await self._stopped(session, now.cancelled)
-        await self.record(session, ClientPaused(is_paused=False))
-        return None
-
-    async def _ask_permission(self, session: ClientSession, event: Event) -> HookAnswer:
-        tool, arguments = text_of(event, "tool_name"), dump(event.get("tool_input"))
-        # The event does not say which call it is about.
-        call = self.calls.find(tool, arguments)
-        if call is None:
-            version = (await run_in_thread(lambda: session.last)).version
-            call = OpenCall(f"ask-{fingerprint(tool + arguments)[:12]}-{version}", tool, arguments)
-        return await self._ask(session, event, call)
+        if not (warning and self._is_strict):
+            await self.record(session, ClientPaused(is_paused=False))
+        return warning
 
     async def _ask(
-        self, session: ClientSession, event: Event, call: OpenCall, *, rule: str = ""
-    ) -> HookAnswer:
-        """Ask people whether ``call``, which ``event`` is about, may be made, as the ``rule`` of the policy
-        wants, if one does, and wait for their answer."""
-        expires = self.workspace.requests.now() + int(self._hold_seconds * 1e9)
+        self, session: ClientSession, event: Event, call: OpenCall, rule: str, deadline: float
+    ) -> Answered:
+        """Ask people whether ``call``, which ``event`` is about, may be made, and wait for their answer.
+        ``rule`` is that of the policy which asks, empty if the client does."""
+        loop, requests = asyncio.get_running_loop(), self.workspace.requests
+        expires = requests.now() + int(max(0.0, deadline - loop.time()) * 1e9)
         pending = PendingCall(call.id, call.tool, call.arguments)
         request = await run_in_thread(build_question, self.client, pending, session.folder, rule, expires)
-        path = session.request_path(call.id)
-        self.calls.add(call._replace(request=path))
+        own = await run_in_thread(session.find_request_id, call.id, request)
+        is_before = text_of(event, "hook_event_name") == BEFORE
+        call = call._replace(request=session.request_path(own), is_before=is_before)
+        self.calls.add(session, call)
         try:
-            await run_to_completion(None, session.ask, call.id, request)
-            ended = await wait_for_outcome(self.workspace.requests, self.workspace.dispatcher, path, expires)
+            await run_to_completion(None, session.ask, own, request)
+            ended = await wait_for_outcome(
+                requests, self.workspace.dispatcher, call.request, expires, deadline=deadline
+            )
         except asyncio.CancelledError:
-            await run_to_completion(None, self._take_back, session, path)
+            await run_to_completion(None, self._take_back, session, call.request)
             raise
-        must_answer = self._is_strict or bool(rule)
-        return await self._answered(session, event, call._replace(request=path), ended, must_answer)
+        return await self._answered(session, event, call, ended, must_answer=self._is_strict or bool(rule))
+
+    def _is_about(self, path: str, call: OpenCall) -> bool:
+        """Return whether the request at ``path`` asked about this very ``call``."""
+        asked = self.workspace.journal.version("request", path, 1)
+        calls = self.workspace.requests.read(asked).calls if asked is not None else ()
+        return [(each.name, each.arguments) for each in calls] == [(call.tool, call.arguments)]
 
     def _take_back(self, session: ClientSession, path: str) -> None:
         if self.workspace.requests.ended(path) is None:
@@ -381,38 +568,44 @@ class Attachment:
         session.record_withdrawal(path)
 
     async def _answered(
-        self, session: ClientSession, event: Event, call: OpenCall, ended: RequestOutcome, must_answer: bool
-    ) -> HookAnswer:
-        """What to say of ``call`` at its hook, now that what was asked about it has ended."""
+        self,
+        session: ClientSession,
+        event: Event,
+        call: OpenCall,
+        ended: RequestOutcome,
+        *,
+        must_answer: bool,
+    ) -> Answered:
+        """Return what to answer the hook of ``event``, now that the question about ``call`` has ended.
+        ``must_answer``: without an answer the call is not made."""
         name, path, answer = text_of(event, "hook_event_name"), call.request, ended.answer
         if answer is None or not (answer.expired or answer.decisions):
             await run_in_thread(session.record_withdrawal, path)
-            return NOTHING
+            return Answered(deny(name, self._texts("hook.withdrawn")) if must_answer else NOTHING)
         await run_in_thread(session.record_answer, path, answer, ended.row.actor)
         if answer.expired:
             said = self._texts("hook.unanswered")
-            return deny(name, said) if must_answer else warn(said)
+            return Answered(deny(name, said) if must_answer else warn(said))
+        if self.calls.is_answer_at_client(ended):
+            # The client has decided: it is told nothing, least of all that somebody approved here.
+            return Answered(NOTHING)
+        if not await run_in_thread(self._is_about, path, call):
+            return Answered(deny(name, self._texts("hook.withdrawn")))
         decision = answer.decisions[0]
         if not decision.approved:
-            return deny(name, decision.reason or self._texts("hook.declined", by=ended.row.actor))
+            return Answered(deny(name, decision.reason or self._texts("hook.declined", by=ended.row.actor)))
         if decision.arguments is None:
-            return allow(name)
+            return Answered(allow(name), is_approved=True)
         if self.client == "codex":
             # It takes no other arguments from a hook: called again, the call is checked as every one is.
-            return deny(name, self._texts("hook.changed", arguments=decision.arguments))
+            return Answered(deny(name, self._texts("hook.changed", arguments=decision.arguments)))
         changed = {**event, "tool_input": parse_arguments(decision.arguments)}
-        if reason := await self._refusal_of_changed(session, changed):
+        # What the policy wants a person to be asked about, this person has just seen.
+        reason, _ = await self._check(session, changed)
+        if reason:
             await self.record(session, CallFinished(call.id, reason, is_error=True))
-            return deny(name, reason)
-        return allow(name, parse_arguments(decision.arguments))
-
-    async def _refusal_of_changed(self, session: ClientSession, event: Event) -> str:
-        """Why the call of ``event``, whose arguments a person has changed, is not made; empty where it may
-        be. What the policy wants a person to be asked about, this person has just seen."""
-        reason, _ = await self._check(session, event)
-        if reason or text_of(event, "tool_name").startswith(_OURS):
-            return reason
-        return await hold_for_budgets(self.workspace, self.agent, session.budgeted, self._hold_seconds)
+            return Answered(deny(name, reason))
+        return Answered(allow(name, parse_arguments(decision.arguments)), is_approved=True)
 
     async def _idle(self, session: ClientSession, main: str, event: Event, may_wait: bool) -> HookAnswer:
         """Give an agent that has nothing to do what comes for it, as soon as it comes."""
@@ -424,10 +617,7 @@ class Attachment:
             return block_prompt(news) if self.client == "codex" else wake(news)
         turn = self._turn(main)
         turn.clear()
-        loop, changed = asyncio.get_running_loop(), asyncio.Event()
-        end = self.workspace.dispatcher.subscribe(
-            (self.agent, main), lambda _: call_soon_threadsafe(loop, changed.set)
-        )
+        changed, end = self._subscribe(main)
         try:
             while not turn.is_set():
                 held = await run_in_thread(self._inbox.controls, session, main)
@@ -449,3 +639,9 @@ class Attachment:
 
     def _note(self, session: ClientSession, tool: str, text: str) -> None:
         self.workspace.session_zone.note(self.agent, tool, session.path, text, {})
+
+
+def _allow_by(decision: PolicyDecision) -> HookAnswer:
+    """The answer to a call that nobody has to be asked about. The client asks on its own, unless a rule of
+    the policy allows the call."""
+    return allow(BEFORE) if decision.verdict == "allow" and decision.number else NOTHING

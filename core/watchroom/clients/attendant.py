@@ -16,13 +16,15 @@ import tempfile
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from watchroom.checkout.layout import CONTROL
 from watchroom.clients.attachment import Attachment, Event
+from watchroom.clients.client_traces import ClientTrace, SeenDescendants, record_gone
 from watchroom.clients.configuration import Client
 from watchroom.clients.events import ClientInfo, SessionEnded
-from watchroom.clients.hook_answer import HookAnswer
+from watchroom.clients.hook_answer import NOTHING, PROMPT, HookAnswer, warn
+from watchroom.clients.hook_client import BEAT_SECONDS, MAX_EVENT_BYTES
 from watchroom.clients.json_fields import text_of
 from watchroom.clients.processes import ClientProcess
 from watchroom.clients.session import ClientSession
@@ -49,10 +51,21 @@ _LEAVE_SECONDS: Final = 0.1
 """So long a server that its client closes waits until the client, which a person has stopped, is gone."""
 _ROWS_SECONDS: Final = 0.1
 """So often at most the rows of all agents are looked at: what people say to this one may wait as long."""
-_MOST_EVENT_BYTES: Final = 20_000_000
+_READ_SECONDS: Final = 10.0
+"""Seconds in which a hook has to send its event."""
+_MAX_AGE: Final = 86_400.0
 _MOST_READ_BYTES: Final = 4_000_000
 """So much of a transcript is read at a time."""
 _MOST_LINE_BYTES: Final = 1_000_000
+
+
+class _Head(NamedTuple):
+    """What a hook says of itself before its event: whether it may wait beside an idle client, how many
+    seconds ago it began, and whether it understands empty lines while it waits."""
+
+    may_wait: bool = False
+    age: float = 0.0
+    has_beats: bool = False
 
 
 class TranscriptFile:
@@ -107,6 +120,8 @@ class Attendant:
         self._tasks: set[asyncio.Task[None]] = set()
         self._heard = asyncio.get_running_loop().time()
         self._unsupervised_seconds = unsupervised_seconds
+        self._seen = SeenDescendants(process)
+        self._trace = ClientTrace(process.pid, process.started)
         self._reading = asyncio.Lock()
         self._ending = asyncio.Lock()
         self._is_strict = is_strict
@@ -160,16 +175,23 @@ class Attendant:
 
     async def _serve_hook(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one hook; what was asked for one that is gone before its answer is withdrawn."""
-        event, may_wait = await self._read_event(reader)
-        answering = asyncio.ensure_future(self._answer(event, may_wait))
+        event, head = await self._read_event(reader)
+        answering = asyncio.ensure_future(self._answer(event, head))
         closing = asyncio.ensure_future(reader.read(1))
         try:
-            await asyncio.wait((answering, closing), return_when=asyncio.FIRST_COMPLETED)
-            if answering.done():
-                answer = answering.result()
-                told = {"said": answer.dump(), "error": answer.error, "status": answer.status}
-                writer.write(json.dumps(told).encode() + b"\n")
-                with suppress(ConnectionError):
+            with suppress(ConnectionError):
+                while not answering.done() and not closing.done():
+                    if head.has_beats:
+                        # So it knows that this process is not stopped.
+                        writer.write(b"\n")
+                        await writer.drain()
+                    await asyncio.wait(
+                        (answering, closing), timeout=BEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED
+                    )
+                if answering.done():
+                    answer = answering.result()
+                    told = {"said": answer.dump(), "error": answer.error, "status": answer.status}
+                    writer.write(json.dumps(told).encode() + b"\n")
                     await writer.drain()
         finally:
             for each in (answering, closing):
@@ -177,33 +199,54 @@ class Attendant:
             await asyncio.gather(answering, closing, return_exceptions=True)
             writer.close()
 
-    async def _read_event(self, reader: asyncio.StreamReader) -> tuple[Event | str, bool]:
-        """The event of a hook, or what is wrong with it; whether the hook may wait beside an idle client."""
+    async def _read_event(self, reader: asyncio.StreamReader) -> tuple[Event | str, _Head]:
+        """Return the event of a hook, or what is wrong with it, and what the hook says of itself."""
+        head = _Head()
         try:
-            head = json.loads(await reader.readline())
-            size = int(head["bytes"])
-            if size > _MOST_EVENT_BYTES:
-                return f"{size} bytes", False
-            event = json.loads(await reader.readexactly(size))
-        except (ValueError, ArithmeticError, LookupError, TypeError, RecursionError, EOFError) as error:
-            return str(error), False
-        is_object = isinstance(event, dict)
-        return event if is_object else type(event).__name__, head.get("may_wait") is True
+            async with asyncio.timeout(_READ_SECONDS):
+                fields = json.loads(await reader.readline())
+                size, age = int(fields["bytes"]), float(fields.get("age", 0))
+                head = _Head(
+                    fields.get("may_wait") is True,
+                    age if 0 <= age <= _MAX_AGE else 0.0,
+                    fields.get("beats") is True,
+                )
+                if not 0 <= size <= MAX_EVENT_BYTES:
+                    return f"{size} bytes", head
+                event = json.loads(await reader.readexactly(size))
+        except TimeoutError:
+            return "timeout", head
+        except (
+            *(ValueError, ArithmeticError, LookupError, TypeError, AttributeError),
+            *(RecursionError, EOFError, ConnectionError),
+        ) as error:
+            return str(error), head
+        return event if isinstance(event, dict) else type(event).__name__, head
 
-    async def _answer(self, event: Event | str, may_wait: bool) -> HookAnswer:
+    async def _answer(self, event: Event | str, head: _Head) -> HookAnswer:
         texts = catalogue(self._workspace.config.language)
         if isinstance(event, str):
-            return HookAnswer(error=texts("hook.no_attendant", reason=event), status=1)
+            # As ``watchroom hook`` does: status 2 keeps a call that nobody could read from being made.
+            return HookAnswer(error=texts("hook.no_attendant", reason=event), status=2)
         self._heard = asyncio.get_running_loop().time()
+        await run_in_thread(self._seen.look)
+        failed: WatchroomError | None = None
         try:
             await self._note_supervision()
             await self._watch(event)
             await self._read_transcripts()
-            return await self._attachment.handle(event, may_wait=may_wait)
         except WatchroomError as error:
-            # Status 2 keeps the call from being made.
-            said = texts("hook.no_attendant", reason=str(error))
-            return HookAnswer(error=said, status=2 if self._is_strict else 1)
+            # The checks of a call do not depend on what was said before it.
+            failed = error
+        try:
+            answer = await self._attachment.answer(event, may_wait=head.may_wait, age=head.age)
+        except WatchroomError as error:
+            # Status 2 keeps a prompt from being sent.
+            is_kept = self._is_strict and text_of(event, "hook_event_name") == PROMPT
+            return HookAnswer(error=texts("hook.no_attendant", reason=str(error)), status=2 if is_kept else 1)
+        if failed is not None and answer == NOTHING:
+            return warn(texts("hook.no_attendant", reason=str(failed)))
+        return answer
 
     async def _note_supervision(self) -> None:
         for session in [*self._attachment.sessions.values()]:
@@ -231,6 +274,8 @@ class Attendant:
         gone."""
         looked = 0
         while self._process.is_alive:
+            # What is beneath the client now may have no parent when the client is gone.
+            await run_in_thread(self._seen.look)
             if not self._attachment.sessions:
                 looked = await self._adopt_sessions(looked)
             if await self._read_transcripts():
@@ -305,6 +350,11 @@ class Attendant:
         unhooked = [] if self._unhooked is None else [self._unhooked]
         # The client may go and close its server at once.
         async with self._ending:
+            if not self._process.is_alive:
+                left = await run_in_thread(self._seen.left)
+                for session in [*self._attachment.sessions.values()]:
+                    if not session.parent:
+                        await run_in_thread(record_gone, self._workspace, session.path, self._trace, left)
             for session in [*self._attachment.sessions.values(), *unhooked]:
                 await self._attachment.calls.withdraw_all(session)
                 await run_in_thread(_end_session, session, texts("hook.gone"))

@@ -23,6 +23,12 @@ class HookAnswer(NamedTuple):
     error: str = ""
     status: int = 0
 
+    @property
+    def is_denial(self) -> bool:
+        """Whether the call is not made."""
+        own = self.said.get("hookSpecificOutput") if self.said is not None else None
+        return isinstance(own, Mapping) and own.get("permissionDecision") == "deny"
+
     def dump(self) -> str:
         """The JSON that the hook prints, empty for nothing."""
         return "" if self.said is None else json.dumps(self.said, ensure_ascii=False)

@@ -1,49 +1,74 @@
-"""The program that clients call as a hook: hands what happens to the attendant, and prints what it answers.
+"""The program that clients call as a hook: give an event to the attendant, and print its answer.
 
-It is run with ``-I -S`` and imports little of the standard library, since it begins with every call of every
-tool. Its arguments are the command ``watchroom hook DIR --agent ID …``, which it becomes where no attendant
-answers: that does the same, only slower.
+It is run with ``-I -S`` and imports little of the standard library, since it begins with every call of
+every tool. Its arguments are the command ``watchroom hook DIR --agent ID …``. It becomes that command if no
+attendant answers: that does the same, but more slowly.
+
+Nothing here waits without a deadline: neither for the end of the input, which a client may keep open, nor for
+an attendant that is stopped. An attendant whose hook waits for a person sends an empty line now and then.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import select
+import signal
 import socket
 import sys
 import tempfile
 import time
 
 FOLDER = os.path.join(".watchroom", "attendants")
-_MOST_ANCESTORS = 8
+UNANSWERED = "--unanswered"
+"""Tells ``watchroom hook`` that the attendant is there and does not answer."""
+MAX_EVENT_BYTES = 20_000_000
+BEAT_SECONDS = 2.0
+"""Seconds between the empty lines of an attendant that is still waiting."""
+_INPUT_SECONDS = 5.0
+_SILENCE_SECONDS = 10.0
+"""Seconds without a line after which an attendant is taken to be stopped."""
+_MAX_ANCESTORS = 8
 _CONNECT_SECONDS = 2.0
 _START_SECONDS = 20.0
 _APART = 0.2
-_MOST_ENDED = 65536
+_MAX_ENDED = 65536
 """Characters of the file in which an attendant that has left names its sessions."""
+_HOLDING = ("PreToolUse", "PermissionRequest")
+_MAX_AGE = 300.0
+_LOADED = time.monotonic()
 
 
 def main(command: list[str]) -> int:
-    """Handle the event on standard input as ``command`` would, and return the exit status."""
+    """Handle the event on standard input as ``command`` would. Return the exit status."""
     parent = os.getppid()
-    event = sys.stdin.buffer.read()
+    event = read_event()
+    fields = parse_event(event)
+    is_holding = fields.get("hook_event_name") in _HOLDING
+    if is_holding:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, _refuse)
     root, agent = (command[command.index(each) + 1] for each in ("hook", "--agent"))
     ancestors = _ancestors(parent)
     names = _names(root, agent, ancestors)
     # A client may be idle before its server has started, and waits for no such hook.
-    until = time.monotonic() + (_START_SECONDS if _may_wait() and b'"Stop"' in event else 0)
+    is_stop = fields.get("hook_event_name") == "Stop"
+    until = time.monotonic() + (_START_SECONDS if _may_wait() and is_stop else 0)
     while not names and time.monotonic() < until:
         time.sleep(_APART)
         names = _names(root, agent, ancestors)
     for name in names:
-        answer = _ask(root, name, event)
+        try:
+            answer = _ask(root, name, event)
+        except TimeoutError:
+            return _become([*command, UNANSWERED], event)
         if answer is not None:
             sys.stdout.write(answer["said"])
             sys.stderr.write(answer["error"])
             return int(answer["status"])
         ended = _read_ended(root, name)
         if (
-            _is_end_of(event, ended)
+            (fields.get("hook_event_name") == "SessionEnd" and fields.get("session_id") in ended)
             or os.getppid() != parent
             or not _is_there(int(name.removesuffix(".sock").rpartition("-")[2]))
         ):
@@ -53,6 +78,64 @@ def main(command: list[str]) -> int:
             # With another event its sessions go on.
             _remove(os.path.join(root, FOLDER, name))
     return _become(command, event)
+
+
+def read_event(file: int = 0, seconds: float = _INPUT_SECONDS) -> bytes:
+    """Read the JSON object on the descriptor ``file``: up to its end, the end of the input, or for
+    ``seconds`` seconds. Clients may keep the input open."""
+    read = bytearray()
+    until = time.monotonic() + seconds
+    waiting = select.poll()
+    waiting.register(file, select.POLLIN)
+    while len(read) <= MAX_EVENT_BYTES:
+        left = until - time.monotonic()
+        if left <= 0 or not waiting.poll(left * 1000):
+            break
+        piece = os.read(file, 1 << 20)
+        read += piece
+        # Only what ends like an object can be a whole one: to look is slow.
+        if not piece or (piece.rstrip().endswith(b"}") and _is_whole(read)):
+            break
+    return bytes(read)
+
+
+def _is_whole(read: bytes | bytearray) -> bool:
+    try:
+        json.loads(read)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def parse_event(event: bytes) -> dict[str, object]:
+    """Return the fields of ``event``, empty if it is no JSON object."""
+    try:
+        fields = json.loads(event)
+    except (ValueError, RecursionError):
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def age() -> float:
+    """Return the seconds since this process began, as far as the system says, else since it loaded this
+    module. A program that replaces another (exec) has the age of that."""
+    loaded = time.monotonic() - _LOADED
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            began = int(file.read().rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+        since = time.clock_gettime(time.CLOCK_BOOTTIME) - began
+    except (OSError, ValueError, IndexError, AttributeError):
+        return loaded
+    # In a namespace with another clock the difference means nothing.
+    return since if 0 <= since <= loaded + _MAX_AGE else loaded
+
+
+def _refuse(*_: object) -> None:
+    """End this process so that the call is not made: a client that ends a late hook no longer listens, and
+    nobody else may end one."""
+    sys.stderr.write("watchroom hook: ended before it was answered\n")
+    sys.stderr.flush()
+    os._exit(2)
 
 
 def _names(root: str, agent: str, ancestors: list[int]) -> list[str]:
@@ -69,18 +152,9 @@ def _read_ended(root: str, name: str) -> list[str]:
     """The sessions that the attendant has ended before it left; none where it has not left."""
     try:
         with open(os.path.join(root, FOLDER, name), encoding="utf-8") as file:
-            return file.read(_MOST_ENDED).splitlines()
+            return file.read(_MAX_ENDED).splitlines()
     except (OSError, ValueError):
         return []
-
-
-def _is_end_of(event: bytes, sessions: list[str]) -> bool:
-    """Whether the event is the end of one of ``sessions``."""
-    try:
-        told = json.loads(event)
-        return told["hook_event_name"] == "SessionEnd" and told["session_id"] in sessions
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return False
 
 
 def _remove(path: str) -> None:
@@ -104,19 +178,23 @@ def _is_there(pid: int) -> bool:
 
 
 def _ask(root: str, name: str, event: bytes) -> dict[str, str] | None:
-    """What the attendant answers, None where it is not there."""
+    """Return what the attendant answers, None if it is gone. Raises TimeoutError if it is silent."""
     connection = socket.socket(socket.AF_UNIX)
     try:
         # A path from the root may be too long for a socket.
         os.chdir(os.path.join(root, FOLDER))
         connection.settimeout(_CONNECT_SECONDS)
         connection.connect(name)
-        connection.settimeout(None)
-        head = json.dumps({"bytes": len(event), "may_wait": _may_wait()}).encode() + b"\n"
-        connection.sendall(head + event)
+        connection.settimeout(_SILENCE_SECONDS)
+        head = {"bytes": len(event), "may_wait": _may_wait(), "age": age(), "beats": True}
+        connection.sendall(json.dumps(head).encode() + b"\n" + event)
         with connection.makefile("rb") as file:
-            line = file.readline()
+            line = b"\n"
+            while line == b"\n":
+                line = file.readline()
         answer: dict[str, str] | None = json.loads(line) if line else None
+    except TimeoutError:
+        raise
     except (OSError, ValueError):
         return None
     else:
@@ -133,7 +211,7 @@ def _may_wait() -> bool:
 def _ancestors(pid: int) -> list[int]:
     parents = {} if os.path.isdir("/proc/self") else _list_parents()
     found: list[int] = []
-    while pid > 1 and len(found) < _MOST_ANCESTORS:
+    while pid > 1 and len(found) < _MAX_ANCESTORS:
         found.append(pid)
         pid = parents.get(pid, 0) if parents else _parent_of(pid)
     return found

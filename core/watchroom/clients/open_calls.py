@@ -1,4 +1,4 @@
-"""The calls of an attached agent's client that have not ended, and what people were asked about them."""
+"""The calls of an attached client that have not ended, and the questions about them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,29 @@ from watchroom.rules.decision_errors import MayNotDecide, SignatureRequired
 from watchroom.rules.requests import decide_all
 from watchroom.runtime.threads import run_in_thread
 from watchroom.workspace import Workspace
+from watchroom.zones.requests import RequestOutcome
 
-_MOST_CALLS: Final = 1000
-"""So many calls are remembered that have not ended."""
+_MAX_CALLS: Final = 1000
+"""Calls that are remembered until they end."""
+_AT_CLIENT: Final = "human:at-"
 
 
 class OpenCall(NamedTuple):
-    """A call that has not ended: its id, tool, arguments as JSON, and the request about it, if any."""
+    """A call that has not ended.
+
+    - ``id``: the client's, or one of ours for a question that fits no single call
+    - ``tool``, ``arguments``: the call, its arguments as JSON
+    - ``request``: the path of the question about it, empty for none
+    - ``is_before``: the question was asked before the client made its own decision
+    - ``candidates``: the ids of the calls that the question may be about, if several fit
+    """
 
     id: str
     tool: str
     arguments: str
     request: str = ""
+    is_before: bool = False
+    candidates: frozenset[str] = frozenset()
 
 
 class OpenCalls:
@@ -31,27 +42,54 @@ class OpenCalls:
     def __init__(self, workspace: Workspace, agent: str) -> None:
         self._workspace = workspace
         self._agent = agent
-        self._calls: dict[str, OpenCall] = {}
+        self._calls: dict[tuple[str, str], OpenCall] = {}
+        """By the path of the session and the id of the call."""
 
-    def add(self, call: OpenCall) -> None:
-        """Remember ``call``, in place of what is known of it."""
-        self._calls.pop(call.id, None)
-        self._calls[call.id] = call
-        if len(self._calls) > _MOST_CALLS:
+    def add(self, session: ClientSession, call: OpenCall) -> None:
+        """Remember ``call`` of ``session``, in place of what is known of it."""
+        # It keeps its place: questions are matched to calls in their order.
+        self._calls[session.path, call.id] = call
+        if len(self._calls) > _MAX_CALLS:
             del self._calls[next(iter(self._calls))]
 
-    def find(self, tool: str, arguments: str) -> OpenCall | None:
-        """The newest call of ``tool`` with these ``arguments``, None where there is none."""
-        calls = reversed(self._calls.values())
-        return next((each for each in calls if (each.tool, each.arguments) == (tool, arguments)), None)
+    def forget(self, session: ClientSession, call: OpenCall) -> None:
+        """Forget ``call`` of ``session``, which is not made."""
+        self._calls.pop((session.path, call.id), None)
+
+    def find(self, session: ClientSession, tool: str, arguments: str) -> list[OpenCall]:
+        """Return the calls of ``session`` that a question of its client about ``tool`` with ``arguments`` may
+        be about: those nobody was asked about yet, in their order. Calls of other sessions and of its
+        subagents never fit."""
+        return [
+            call
+            for (path, _), call in self._calls.items()
+            if path == session.path and not call.request and (call.tool, call.arguments) == (tool, arguments)
+        ]
+
+    def is_answer_at_client(self, ended: RequestOutcome) -> bool:
+        """Return whether a request ended because its call ended at the client."""
+        return ended.row.actor == f"{_AT_CLIENT}{self._agent}"
 
     async def settle(self, session: ClientSession, told: CallFinished) -> None:
-        """A call has ended: what was asked about it was answered at the client, if nobody else has."""
-        call = self._calls.pop(told.id, None)
-        if call is None or not call.request:
-            return
-        if await run_in_thread(self._workspace.requests.ended, call.request) is None:
-            await run_in_thread(self._answer_at_client, session, call.request, not told.is_error)
+        """Close the questions that the end of a call of ``session`` closes.
+
+        The question about this very call was answered at the client, if nobody else has. A question that
+        several calls fit is withdrawn once all of them have ended: which one it was about is not known.
+        """
+        call = self._calls.pop((session.path, told.id), None)
+        if call is not None and call.request:
+            if call.is_before:
+                # The client does not make a call while its hook waits: nobody has approved of this one.
+                await self._withdraw(call)
+            elif await run_in_thread(self._workspace.requests.ended, call.request) is None:
+                await run_in_thread(self._answer_at_client, session, call.request, not told.is_error)
+        for key, each in [*self._calls.items()]:
+            if key[0] == session.path and told.id in each.candidates:
+                left = each.candidates - {told.id}
+                self._calls[key] = each._replace(candidates=left)
+                if not left:
+                    del self._calls[key]
+                    await self._withdraw(each)
 
     def _answer_at_client(self, session: ClientSession, path: str, approved: bool) -> None:
         asked = self._workspace.journal.version("request", path, 1)
@@ -60,7 +98,7 @@ class OpenCalls:
         requests = self._workspace.requests
         answer = decide_all(requests.read(asked), approved)
         try:
-            requests.answer(f"human:at-{self._agent}", asked.seq, answer)
+            requests.answer(f"{_AT_CLIENT}{self._agent}", asked.seq, answer)
         except (RequestClosed, RequestExpired, RequestWithdrawn) as error:
             # Somebody was quicker, which is what counts.
             self._workspace.session_zone.note(self._agent, "answered_before", session.path, str(error), {})
@@ -70,9 +108,13 @@ class OpenCalls:
             self._workspace.session_zone.note(self._agent, "answered_unsigned", session.path, str(error), {})
 
     async def withdraw_all(self, session: ClientSession) -> None:
-        """Nobody needs to answer what is still open of ``session``: its turn has ended otherwise."""
-        prefix = f"{session.path}/"
-        for call in [each for each in self._calls.values() if each.request.startswith(prefix)]:
-            del self._calls[call.id]
-            if await run_in_thread(self._workspace.requests.ended, call.request) is None:
-                await run_in_thread(self._workspace.requests.withdraw, call.request)
+        """Forget the calls of ``session``, whose turn has ended, and withdraw the questions about them."""
+        for key, call in [*self._calls.items()]:
+            if key[0] == session.path:
+                del self._calls[key]
+                if call.request:
+                    await self._withdraw(call)
+
+    async def _withdraw(self, call: OpenCall) -> None:
+        if await run_in_thread(self._workspace.requests.ended, call.request) is None:
+            await run_in_thread(self._workspace.requests.withdraw, call.request)

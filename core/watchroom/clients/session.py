@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from typing import Final
+from uuid import uuid4
 
 from pydantic import JsonValue
 
 from watchroom import validation
+from watchroom.clients.client_traces import describe_process
 from watchroom.clients.events import (
     CallFinished,
     CallStarted,
@@ -69,6 +71,8 @@ _TRIES: Final = 100
 """So often another process may be first before a row is given up."""
 _LOOKED_THROUGH: Final = 100
 """So many steps at most are looked through for the session's end."""
+_MAX_ID: Final = 80
+"""Characters of a call's id in the path of a question about it."""
 _LONGEST_TEXT: Final = 1_000_000
 """Characters of one message, call or result that are kept."""
 _MAX_OPEN_CALLS: Final = 100
@@ -115,7 +119,7 @@ class ClientSession:
         newest = self._zone.newest(self.path)
         process: dict[str, Json] = {"attachment": self.info.attachment}
         if self.info.pid:
-            process |= {"pid": self.info.pid, "started": self.info.started}
+            process |= describe_process(self._workspace.platform, self.info.pid, self.info.started)
         if newest is not None:
             if self._is_owner:
                 self.ended_at = self._find_end(newest)
@@ -261,6 +265,17 @@ class ClientSession:
             asked = HumanPromptRequired(prompt=request.prompt, session_id=self.path)
         self._write((asked,), (), "waiting_for_human_input", key=f"ask {path}")
         return path
+
+    def find_request_id(self, call_id: str, request: Request) -> str:
+        """Return an id for ``request``, which is about the call ``call_id``, that no other question of the
+        session has. Clients and models may use the id of a call again: what was answered then says nothing
+        of this call."""
+        own = call_id
+        while (asked := self._journal.version("request", self.request_path(own), 1)) is not None and (
+            self._requests.ended(asked.path) is not None or self._requests.read(asked).calls != request.calls
+        ):
+            own = f"{call_id[:_MAX_ID]}-{uuid4().hex[:12]}"
+        return own
 
     def request_path(self, call_id: str) -> str:
         """The path of the request about the call ``call_id``."""

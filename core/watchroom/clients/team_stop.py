@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from watchroom.clients.stopping import PATIENCE, StopProof, is_abandoned, stop_client
+from watchroom.clients.client_traces import ProcessView
+from watchroom.clients.stopping import PATIENCE, StopProof, find_doubt, is_abandoned, stop_client
 from watchroom.rules.details import StepDetail
 from watchroom.rules.presence import is_unfinished
 from watchroom.rules.usage import is_subagent_step
@@ -20,10 +21,25 @@ _TOOL_SECONDS: Final = 1.0
 
 
 def running_agents(workspace: Workspace) -> list[str]:
-    """The agents of ``workspace`` that have a session which has not ended. Raises `JournalError`."""
+    """Return the agents of ``workspace`` that have a session which has not ended, as far as that is proven.
+    Raises `JournalError`."""
     heads = workspace.session_zone.heads()
     agents = dict.fromkeys(row.path.partition("/")[0] for row in heads if is_unfinished(row))
+    agents |= dict.fromkeys(doubted_agents(workspace))
     return [agent for agent in agents if agent in workspace.config.agents]
+
+
+def doubted_agents(workspace: Workspace) -> list[str]:
+    """Return the agents of ``workspace`` that have a session which says that it has ended, and whose client
+    may go on. Raises `JournalError`."""
+    view, texts = ProcessView(workspace), catalogue(workspace.config.language)
+    agents: dict[str, None] = {}
+    for row in workspace.session_zone.heads():
+        agent = row.path.partition("/")[0]
+        has_ended = agent not in agents and not is_unfinished(row) and not is_subagent_step(row)
+        if has_ended and find_doubt(workspace, row, texts, view):
+            agents[agent] = None
+    return [*agents]
 
 
 def prove_paused(
@@ -36,13 +52,18 @@ def prove_paused(
 
 
 def check_paused(workspace: Workspace, agent: str, language: Language | None = None) -> StopProof:
-    """What shows now that ``agent`` in ``workspace``, which was told to pause, has: all its sessions are
-    paused, have ended, or nobody goes on with them. It is said in ``language`` (default: the workspace's).
-    Raises `JournalError`."""
+    """Return what shows now that ``agent`` in ``workspace``, which was told to pause, has: all its sessions
+    are paused, have ended as far as that is proven, or nobody goes on with them. ``language``: that of the
+    texts, default: the workspace's. Raises `JournalError`."""
     texts = catalogue(language or workspace.config.language)
     proof = StopProof(agent, True, texts("stop.idle"))
+    view = ProcessView(workspace)
     for last in workspace.session_zone.heads(agent):
-        if not is_unfinished(last) or is_subagent_step(last):
+        if is_subagent_step(last):
+            continue
+        if not is_unfinished(last):
+            if doubt := find_doubt(workspace, last, texts, view):
+                return StopProof(agent, False, doubt)
             continue
         if StepDetail.of(last).status == "paused":
             proof = StopProof(agent, True, texts("stop.paused", row=last.seq))

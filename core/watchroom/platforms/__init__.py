@@ -8,13 +8,14 @@ from functools import cache
 from importlib.util import find_spec
 
 from watchroom.platforms.errors import PlatformUnsupported
-from watchroom.platforms.protocol import FileWatch, Platform, ProcessInfo
+from watchroom.platforms.protocol import FileWatch, Platform, ProcessInfo, ProcessScope
 
 __all__ = [
     "FileWatch",
     "Platform",
     "PlatformUnsupported",
     "ProcessInfo",
+    "ProcessScope",
     "check_platform",
     "detect_platform",
 ]

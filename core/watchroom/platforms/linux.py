@@ -6,6 +6,7 @@ import fcntl
 import os
 import select
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -13,11 +14,11 @@ from threading import Lock
 from typing import Final
 
 from watchroom.platforms.posix import PosixPlatform
-from watchroom.platforms.protocol import FileWatch, ProcessInfo
+from watchroom.platforms.protocol import FileWatch, ProcessInfo, ProcessScope
 
 _RENAME_EXCHANGE: Final = 2
 _Rename = Callable[[int, bytes, int, bytes, int], int]
-_STATE, _PARENT, _STARTED = 0, 1, 19
+_STATE, _PARENT, _GROUP, _SESSION, _STARTED = 0, 1, 2, 3, 19
 """Where ``stat`` of a process says them, after the program's name."""
 
 
@@ -113,7 +114,40 @@ class LinuxPlatform(PosixPlatform):
                 with open(f"/proc/{name}/cmdline", encoding="utf-8", errors="surrogateescape") as file:
                     arguments = tuple(file.read().split("\0"))
                 if fields:
-                    yield ProcessInfo(int(name), int(fields[_PARENT]), arguments, _folder_of(name))
+                    parent, group, session = (int(fields[at]) for at in (_PARENT, _GROUP, _SESSION))
+                    started = 0.0 if fields[_STATE] in "ZX" else float(fields[_STARTED])
+                    folder = _folder_of(name)
+                    owner = os.stat(f"/proc/{name}").st_uid
+                    yield ProcessInfo(int(name), parent, arguments, folder, group, session, started, owner)
+
+    def children(self, pid: int) -> list[int]:
+        found: list[int] = []
+        # The process, or one of its threads, may end while they are read.
+        with suppress(OSError):
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                with suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as file:
+                    found += map(int, file.read().split())
+        return found
+
+    def process_scope(self, pid: int) -> ProcessScope:
+        try:
+            namespace = os.readlink(f"/proc/{pid}/ns/pid")
+            with open(f"/proc/{pid}/cgroup", encoding="utf-8", errors="replace") as file:
+                return ProcessScope(namespace, file.read())
+        except OSError:
+            return ProcessScope()
+
+    def environment(self, pid: int) -> dict[str, str] | None:
+        try:
+            with open(f"/proc/{pid}/environ", encoding="utf-8", errors="surrogateescape") as file:
+                pairs = (each.partition("=") for each in file.read().split("\0") if each)
+                return {name: value for name, _, value in pairs}
+        except OSError:
+            return None
+
+    def process_clock(self) -> float:
+        # `process_start` counts its ticks since the machine began.
+        return time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")
 
 
 def _stat_fields(pid: int) -> list[str]:

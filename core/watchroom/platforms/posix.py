@@ -12,7 +12,7 @@ from functools import cached_property
 from threading import Event, Lock
 from typing import Final
 
-from watchroom.platforms.protocol import FileWatch, ProcessInfo
+from watchroom.platforms.protocol import FileWatch, ProcessInfo, ProcessScope
 
 _PS_SECONDS: Final = 5.0
 _POLL_SECONDS: Final = 0.01
@@ -100,6 +100,18 @@ class PosixPlatform:
         for line in _run_ps("-axww", "-o", "pid=,ppid=,command=").splitlines():
             pid, parent, *arguments = line.split()
             yield ProcessInfo(int(pid), int(parent), tuple(arguments), "")
+
+    def children(self, pid: int) -> list[int]:
+        return []
+
+    def process_scope(self, pid: int) -> ProcessScope:
+        return ProcessScope()
+
+    def environment(self, pid: int) -> dict[str, str] | None:
+        return None
+
+    def process_clock(self) -> float:
+        return 0.0
 
 
 def _run_ps(*arguments: str) -> str:

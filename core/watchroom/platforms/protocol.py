@@ -11,13 +11,26 @@ from typing import NamedTuple, Protocol
 
 
 class ProcessInfo(NamedTuple):
-    """A process: its number and its parent's, its arguments, and its working directory, empty where that is
-    not known."""
+    """A process: its number and its parent's, its arguments, and its working directory, empty if that is not
+    known. ``group`` and ``session`` are numbers, 0 if they are not known; ``started`` is as `process_start`
+    says it, 0 for a process that only waits to be collected or if it is not known. ``owner`` is the number of
+    its user, -1 if that is not known."""
 
     pid: int
     parent: int
     arguments: tuple[str, ...]
     folder: str
+    group: int = 0
+    session: int = 0
+    started: float = 0.0
+    owner: int = -1
+
+
+class ProcessScope(NamedTuple):
+    """Where a process runs: its namespace of processes and its control group, empty if they are not known."""
+
+    namespace: str = ""
+    control_group: str = ""
 
 
 class FileWatch(Protocol):
@@ -106,4 +119,20 @@ class Platform(Protocol):
 
     def processes(self) -> Iterator[ProcessInfo]:
         """All processes that this one may see; none where the system does not list them."""
+        ...
+
+    def children(self, pid: int) -> list[int]:
+        """Return the numbers of the children of the process ``pid``; none if the system does not say."""
+        ...
+
+    def process_scope(self, pid: int) -> ProcessScope:
+        """Return where the process ``pid`` runs, as far as the system says."""
+        ...
+
+    def environment(self, pid: int) -> dict[str, str] | None:
+        """Return the environment with which the process ``pid`` began, None if it cannot be read."""
+        ...
+
+    def process_clock(self) -> float:
+        """Return the time by the clock of `process_start`; 0 if it is not known."""
         ...

@@ -1,5 +1,4 @@
-"""Waiting until no budget holds an agent's next call, for calls that are made outside a session of the
-runtime."""
+"""Wait until no budget holds an agent's next call, for calls made outside a session of the runtime."""
 
 from __future__ import annotations
 
@@ -21,22 +20,27 @@ async def wait_for_budgets(
     agent: str,
     session: str = "",
     *,
-    seconds: float | None = None,
-) -> None:
-    """Return once ``agent`` may make its next call, in its ``session`` (a path, empty for none): at once
-    where no budget is used up; else people are asked, by one of ``requests``, and ``dispatcher`` tells of
-    their answer, as far as ``budgets`` go. Raises `BudgetReached` where they stop it, or have not answered
-    within ``seconds`` (None: no limit): then the request stays open for the next call."""
+    deadline: float | None = None,
+) -> bool:
+    """Wait until no budget holds the next call of ``agent`` in its ``session`` (a path, empty for none).
+
+    While a budget is used up, people are asked by one of ``requests``; ``dispatcher`` reports their answer.
+    ``deadline`` (the event loop's time, None: no limit) covers the whole wait, however many budgets are used
+    up; the request stays open for the next call. Returns whether people were asked. Raises `BudgetReached`
+    if a person stops the agent or nobody answers in time.
+    """
+    was_asked = False
     while (stopped := await run_in_thread(budgets.find_stop, agent, session)) is None:
         asked = await run_in_thread(budgets.hold_call, agent, session)
         if asked is None:
-            return
+            return was_asked
+        was_asked = True
         path = str((budget_asked(asked) or {})["request"])
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout_at(deadline):
                 ended = await wait_until_ended(requests, dispatcher, path)
         except TimeoutError:
             raise BudgetReached(used=asked.prompt) from None
         if ended.answer is not None and "once" in ended.answer.values:
-            return
+            return True
     raise BudgetReached(used=stopped)

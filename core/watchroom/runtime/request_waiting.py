@@ -10,14 +10,25 @@ from watchroom.zones.requests import RequestOutcome, RequestZone
 
 
 async def wait_for_outcome(
-    requests: RequestZone, dispatcher: RowDispatcher, path: str, expires: int | None = None
+    requests: RequestZone,
+    dispatcher: RowDispatcher,
+    path: str,
+    expires: int | None = None,
+    *,
+    deadline: float | None = None,
 ) -> RequestOutcome:
-    """Wait until the request at ``path``, one of ``requests``, is answered or withdrawn, of which
-    ``dispatcher`` tells, or until it ``expires`` (nanoseconds since the epoch, None: never). Returns how it
-    ended; a wait that is cancelled withdraws it. Raises `RequestNotFound`."""
-    seconds = None if expires is None else max(0.0, (expires - requests.now()) / 1e9)
+    """Wait until the request at ``path``, one of ``requests``, is answered, withdrawn or expired.
+
+    ``dispatcher`` reports the answer. ``expires``: nanoseconds since the epoch, None: never. ``deadline``:
+    the event loop's time by which the wait ends, whatever happens to the wall clock, None: no limit. Returns
+    how the request ended. A cancelled wait withdraws the request. Raises `RequestNotFound`.
+    """
+    loop = asyncio.get_running_loop()
+    if expires is not None:
+        at_expiry = loop.time() + max(0.0, (expires - requests.now()) / 1e9)
+        deadline = at_expiry if deadline is None else min(deadline, at_expiry)
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout_at(deadline):
             return await wait_until_ended(requests, dispatcher, path)
     except TimeoutError:
         return await run_in_thread(requests.expire, path)

@@ -79,7 +79,8 @@ class CallApprovals:
 
     async def wait_for_budgets(self, agent: str) -> None:
         """Wait until no budget holds the next call of ``agent``. Raises `BudgetReached`."""
-        await wait_for_budgets(self._budgets, self._requests, self._dispatcher, agent, seconds=self._seconds)
+        deadline = asyncio.get_running_loop().time() + self._seconds
+        await wait_for_budgets(self._budgets, self._requests, self._dispatcher, agent, deadline=deadline)
 
     async def request(
         self,

@@ -20,6 +20,7 @@ COMMANDS: Final = (
     Command("mcp", "mcp"),
     Command("token", "mcp"),
     Command("attach", "attach"),
+    Command("detach", "attach"),
     Command("hook", "attach"),
     Command("answer", "answer"),
     Command("stop", "stop"),

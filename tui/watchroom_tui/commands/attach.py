@@ -1,42 +1,68 @@
-"""The commands hook and attach: connect a client to a workspace."""
+"""The commands hook, attach and detach: connect a client to a workspace."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import os
+import shlex
 import shutil
 import signal
 import sys
 import tomllib
-from argparse import ArgumentParser, Namespace
-from collections.abc import Coroutine, Mapping
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, cast
+from threading import Timer
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import tomli_w
 from watchroom.clients import hook_client
+from watchroom.clients.attach_record import (
+    AttachRecord,
+    FileRecord,
+    read_record,
+    record_path,
+    remove_record,
+    write_record,
+)
 from watchroom.clients.configuration import (
     CLIENTS,
+    HOLDING,
+    SERVER,
     SERVERS,
+    AttachedAs,
+    Client,
     ClientConfiguration,
+    HookProgram,
     build_configuration,
+    client_files,
+    find_entries,
     merge_configuration,
-    remove_hooks,
+    remove_entries,
+    remove_tables,
 )
-from watchroom.clients.hook_answer import HookAnswer
+from watchroom.clients.hook_answer import HookAnswer, deny
 from watchroom.clients.processes import ClientProcess
 from watchroom.model import Json
 from watchroom.texts import Catalogue
+from watchroom.texts import catalogue as core_texts
+from watchroom.transparency.state_folder import state_folder
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.shown_place import place_word
 from watchroom_tui.usage import WrongUsage
 
+if TYPE_CHECKING:
+    from watchroom.clients.attachment import Attachment
+
 _LOOK_SECONDS: Final = 0.5
-"""So often it is looked whether a client is still there."""
+"""Seconds between two looks whether a client is still there."""
+_OPEN_SECONDS: Final = 30.0
+"""Seconds in which a hook has to open the workspace."""
 
 
 def declare_hook(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -44,24 +70,45 @@ def declare_hook(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--agent", metavar="ID", required=True, help=texts("cli.argument.hook_agent"))
     parser.add_argument("--client", choices=CLIENTS, default="claude", help=texts("cli.argument.hook_client"))
     parser.add_argument("--strict", action="store_true", help=texts("cli.argument.hook_strict"))
+    parser.add_argument(hook_client.UNANSWERED, action="store_true", help=SUPPRESS)
 
 
 def run_hook(args: Namespace, texts: Catalogue) -> int:
-    # The models of sessions are slow to load, and who attaches a client needs none.
-    from watchroom.clients.attachment import Attachment
-    from watchroom.clients.processes import client_of_hook
-
+    given = hook_client.read_event(sys.stdin.fileno())
     try:
-        event = json.load(sys.stdin)
+        event = json.loads(given)
     except (ValueError, RecursionError) as error:
         raise WrongUsage(texts("cli.hook.not_json")) from error
     if not isinstance(event, dict):
         raise WrongUsage(texts("cli.hook.not_json"))
+    name = str(event.get("hook_event_name"))
+    must_answer = args.strict and name in HOLDING
+    if args.unanswered and must_answer:
+        return _print_answer(deny(name, core_texts(args.language)("hook.silent")))
+    # Status 2 keeps the call from being made.
+    give_up = Timer(_OPEN_SECONDS, _give_up, (texts("cli.hook.late"), 2 if must_answer else 1))
+    give_up.daemon = True
+    give_up.start()
+    # The models of sessions are slow to load, and who attaches a client needs none.
+    from watchroom.clients.attachment import Attachment
+    from watchroom.clients.processes import client_of_hook
+
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
         # By the time it is gone nobody can tell any more which it was.
         process = client_of_hook(workspace.platform)
         attachment = Attachment(workspace, args.agent, args.client, process=process, is_strict=args.strict)
-        answer = asyncio.run(_answer_while_asked(attachment.handle(event), process))
+        give_up.cancel()
+        answer = asyncio.run(_answer_while_asked(attachment, event, process))
+    return _print_answer(answer)
+
+
+def _give_up(said: str, status: int) -> None:
+    """End this process, which hangs: the workspace cannot be opened."""
+    os.write(2, said.encode() + b"\n")
+    os._exit(status)
+
+
+def _print_answer(answer: HookAnswer) -> int:
     if answer.said is not None:
         print_json(answer.said)
     if answer.error:
@@ -70,17 +117,22 @@ def run_hook(args: Namespace, texts: Catalogue) -> int:
 
 
 async def _answer_while_asked(
-    answering: Coroutine[None, None, HookAnswer], client: ClientProcess
+    attachment: Attachment, event: dict[str, Json], client: ClientProcess
 ) -> HookAnswer:
-    """What ``answering`` gives; nothing, where the client ends this process or is gone itself: what was asked
-    is withdrawn then."""
-    task = asyncio.ensure_future(answering)
+    """Answer ``event``. If the client is gone, or somebody ends this process, questions are withdrawn, and a
+    call that was asked about is not made."""
+    task = asyncio.ensure_future(attachment.answer(event, age=hook_client.age()))
     for number in (signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     while not (await asyncio.wait({task}, timeout=_LOOK_SECONDS))[0]:
         if not client.is_alive:
             task.cancel()
-    return HookAnswer() if task.cancelled() else task.result()
+    if not task.cancelled():
+        return task.result()
+    if event.get("hook_event_name") not in HOLDING:
+        return HookAnswer()
+    said = core_texts(attachment.workspace.config.language)("hook.ended")
+    return HookAnswer(error=said, status=2)
 
 
 def declare_attach(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -95,25 +147,46 @@ def declare_attach(parser: ArgumentParser, texts: Catalogue) -> None:
 def run_attach(args: Namespace, texts: Catalogue) -> int:
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
         agent = workspace.registry.agent(args.agent).id
-        root = workspace.root
+        root, language = workspace.root, workspace.config.language
         is_closed = workspace.people.current().is_closed
-    command = shutil.which("watchroom") or "watchroom"
-    # Isolated, and without the packages of the site: it begins with every call.
-    hook = (sys.executable, "-I", "-S", hook_client.__file__)
-    wanted = build_configuration(args.client, command, root, agent, hook, is_strict=args.strict)
-    project = Path(args.project)
-    files = _merged_files(project, wanted, texts) if args.write else _new_files(wanted)
-    for name, text in files.items():
-        if args.write:
-            _replace(project / name, text)
-            print(texts("cli.attach.written", path=str(project / name)))
-        else:
+    hook = _hook_program(root, args.client, core_texts(language))
+    wanted = build_configuration(args.client, hook, root, agent, is_strict=args.strict)
+    if not args.write:
+        for name, text in _new_files(wanted).items():
             print(f"# {name}\n{text}")
-    if args.write:
-        print(texts(f"cli.attach.next_{args.client}"))
-        if not is_closed:
-            print(texts("cli.attach.closing", root=place_word(args.dir)))
+        return 0
+    files = ClientFiles(Path(args.project), args.client, texts)
+    files.check_agent(AttachedAs(root, agent))
+    for path in files.attach(wanted):
+        print(texts("cli.attach.written", path=str(path)))
+    print(texts(f"cli.attach.next_{args.client}"))
+    if not is_closed:
+        print(texts("cli.attach.closing", root=place_word(args.dir)))
     return 0
+
+
+def declare_detach(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("client", choices=CLIENTS)
+    parser.add_argument("--project", metavar="DIR", default=".", help=texts("cli.argument.attach_project"))
+
+
+def run_detach(args: Namespace, texts: Catalogue) -> int:
+    written = ClientFiles(Path(args.project), args.client, texts).detach()
+    for path in written:
+        print(texts("cli.detach.written", path=str(path)))
+    print(texts("cli.detach.done" if written else "cli.detach.nothing", client=args.client))
+    return 0
+
+
+def _hook_program(root: str, client: str, texts: Catalogue) -> HookProgram:
+    """Return how hooks run the program that runs now, whatever the environment of the client is."""
+    own = Path(sys.executable).with_name("watchroom")
+    program = [str(own)] if os.access(own, os.X_OK) else [sys.executable, "-m", "watchroom_tui.cli"]
+    # Isolated, and without the packages of the site: it begins with every call.
+    before = (sys.executable, "-I", "-S", hook_client.__file__)
+    needed = (sys.executable, hook_client.__file__, program[0])
+    missing = texts("hook.missing", program=program[0], root=root, client=client)
+    return HookProgram(program, before, tuple(dict.fromkeys(needed)), missing)
 
 
 def _new_files(wanted: ClientConfiguration) -> dict[str, str]:
@@ -121,37 +194,139 @@ def _new_files(wanted: ClientConfiguration) -> dict[str, str]:
     return {**jsons, **{name: _as_toml(table) for name, table in wanted.toml.items()}}
 
 
-def _merged_files(project: Path, wanted: ClientConfiguration, texts: Catalogue) -> dict[str, str]:
-    """The files as they are to be. Nothing is written before all of them are known. Raises `WrongUsage` for
-    one that cannot be read."""
-    files: dict[str, str] = {}
-    for name, table in wanted.json.items():
-        unreadable = WrongUsage(texts("cli.attach.unreadable", path=str(project / name)))
+class ClientFiles:
+    """The files of ``client`` in the folder ``project``. All are read before one is written. Raises
+    `WrongUsage` for a file that cannot be read as what it should be."""
+
+    def __init__(self, project: Path, client: Client, texts: Catalogue) -> None:
+        self._project = project
+        self._texts = texts
+        self._names = client_files(client)
+        self._client = client
+        self._record_path = record_path(state_folder(), str(project), client)
+        self._record = read_record(self._record_path)
+        self._there = {name: self._read(name) for name in self._names}
+
+    def check_agent(self, wanted: AttachedAs) -> None:
+        """Raise `WrongUsage` if entries of another agent are there: all sessions in a folder read the same
+        files, and the client of one agent would become that of another."""
+        for name, text in self._there.items():
+            for known in find_entries(self._parse(name, text or "")):
+                if known != wanted:
+                    raise WrongUsage(
+                        self._texts(
+                            *("cli.attach.taken",),
+                            path=str(self._project / name),
+                            agent=known.agent,
+                            root=known.root,
+                            client=self._client,
+                            project=shlex.quote(str(self._project)),
+                        )
+                    )
+
+    def attach(self, wanted: ClientConfiguration) -> list[Path]:
+        """Write what is ``wanted`` beside what is there, in place of entries of ours. Returns the files."""
+        cleaned = {name: self._without_ours(name) for name in self._names}
+        files = dict(cleaned)
+        for name, table in wanted.json.items():
+            files[name] = self._merged(name, cleaned[name] or "", table)
+        for name, table in wanted.toml.items():
+            files[name] = self._with_tables(name, cleaned[name] or "", table)
+        folders = {*self._record.folders, *(each for each in map(self._new_folder, wanted.json) if each)}
+        kept = {
+            name: FileRecord(cleaned[name], text) for name, text in files.items() if text != cleaned[name]
+        }
+        write_record(self._record_path, AttachRecord(kept, tuple(sorted(folders))))
+        return self._write(files)
+
+    def detach(self) -> list[Path]:
+        """Remove what `attach` wrote, and nothing else. Returns the files that were changed."""
+        written = self._write({name: self._without_ours(name) for name in self._names})
+        for name in self._record.folders:
+            with suppress(OSError):
+                # Somebody else may have files there by now.
+                (self._project / name).rmdir()
+        remove_record(self._record_path)
+        return written
+
+    def _write(self, files: Mapping[str, str | None]) -> list[Path]:
+        changed = [name for name, text in files.items() if text != self._there[name]]
+        for name in changed:
+            text, path = files[name], self._project / name
+            if text is None:
+                path.unlink()
+            else:
+                _replace(path, text)
+        return [self._project / name for name in changed]
+
+    def _new_folder(self, name: str) -> str:
+        """The folder that is made for the file ``name``, empty if it is there."""
+        folder = name.rpartition("/")[0]
+        return folder if folder and not (self._project / folder).exists() else ""
+
+    def _read(self, name: str) -> str | None:
+        path = self._project / name
         try:
-            there = _read(project / name)
-            known = json.loads(there) if there.strip() else {}
-            files[name] = _as_json(merge_configuration(remove_hooks(known), table))
+            with path.open(encoding="utf-8", newline="") as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise WrongUsage(self._texts("cli.attach.unreadable", path=str(path))) from error
+
+    def _parse(self, name: str, text: str) -> dict[str, Json]:
+        try:
+            fields = tomllib.loads(text) if name.endswith(".toml") else json.loads(text or "{}")
         except (ValueError, RecursionError) as error:
-            raise unreadable from error
-    for name, table in wanted.toml.items():
-        files[name] = _with_tables(project / name, table, texts)
-    return files
+            raise self._unreadable(name) from error
+        if not isinstance(fields, dict):
+            raise self._unreadable(name)
+        return fields
 
+    def _without_ours(self, name: str) -> str | None:
+        """The text of a file without entries of ours, None if nothing is left of a file that was ours."""
+        text, known = self._there[name], self._record.files.get(name)
+        if text is None:
+            return None
+        if known is not None and known.after == text:
+            return known.before
+        fields = self._parse(name, text if text.strip() else "")
+        try:
+            if name.endswith(".toml"):
+                left, is_empty = remove_tables(text), not remove_tables(text).strip()
+            else:
+                cleaned = remove_entries(fields)
+                left, is_empty = (text if cleaned == fields else _as_json(cleaned, text)), not cleaned
+        except ValueError as error:
+            raise self._unreadable(name) from error
+        was_ours = left != text and (known is None or known.before is None)
+        return None if is_empty and was_ours else left
 
-def _with_tables(path: Path, table: Mapping[str, Json], texts: Catalogue) -> str:
-    """The text of a TOML file with our tables after what is there, comments and all. Raises `WrongUsage` for
-    one that cannot be read, and where a server of that name is another one."""
-    try:
-        text = _read(path)
-        for name, own in table.items():
-            added = _with_table(text, {name: own})
-            if added is None and name == SERVERS:
-                raise WrongUsage(texts("cli.attach.other", path=str(path)))
-            # Without the mark of its commands an agent is attached all the same.
-            text = text if added is None else added
-    except (ValueError, RecursionError) as error:
-        raise WrongUsage(texts("cli.attach.unreadable", path=str(path))) from error
-    return text
+    def _merged(self, name: str, text: str, table: Mapping[str, Json]) -> str:
+        fields = self._parse(name, text if text.strip() else "")
+        other = fields.get("mcpServers")
+        if "mcpServers" in table and isinstance(other, Mapping) and SERVER in other:
+            raise WrongUsage(self._texts("cli.attach.other", path=str(self._project / name)))
+        try:
+            return _as_json(merge_configuration(fields, table), text)
+        except ValueError as error:
+            raise self._unreadable(name) from error
+
+    def _with_tables(self, name: str, text: str, table: Mapping[str, Json]) -> str:
+        """The text of a TOML file with our tables after what is there, comments and all."""
+        try:
+            for own, value in table.items():
+                added = _with_table(text, {own: value})
+                if added is None and own == SERVERS:
+                    raise WrongUsage(self._texts("cli.attach.other", path=str(self._project / name)))
+                # Without the mark of its commands an agent is attached all the same.
+                text = text if added is None else added
+        except (ValueError, RecursionError) as error:
+            raise self._unreadable(name) from error
+        return text
+
+    def _unreadable(self, name: str) -> WrongUsage:
+        return WrongUsage(self._texts("cli.attach.unreadable", path=str(self._project / name)))
 
 
 def _with_table(text: str, table: Mapping[str, Json]) -> str | None:
@@ -161,23 +336,27 @@ def _with_table(text: str, table: Mapping[str, Json]) -> str | None:
     wanted = merge_configuration(known, table)
     if wanted == known:
         return text
-    longer = text.rstrip("\n") + "\n\n" * bool(text.strip()) + _as_toml(table)
+    end = "" if not text or text.endswith("\n") else "\n"
+    longer = text + end + "\n" * bool(text.strip()) + _as_toml(table)
     try:
         return longer if tomllib.loads(longer) == wanted else None
     except tomllib.TOMLDecodeError:
         return None
 
 
-def _as_json(table: Mapping[str, Json]) -> str:
+def _as_json(table: Mapping[str, Json], like: str = "") -> str:
+    """``table`` as JSON, indented and ended as the text ``like`` is."""
+    with suppress(ValueError, RecursionError):
+        fields = json.loads(like)
+        for indent in (2, 4, "\t", None, 1, 3, 8):
+            if like.rstrip("\n") == json.dumps(fields, ensure_ascii=False, indent=indent) and like != "{}":
+                end = like[len(like.rstrip("\n")) :]
+                return json.dumps(table, ensure_ascii=False, indent=indent) + end
     return json.dumps(table, ensure_ascii=False, indent=2) + "\n"
 
 
 def _as_toml(table: Mapping[str, Json]) -> str:
     return tomli_w.dumps(cast("dict[str, Any]", table))
-
-
-def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def _replace(path: Path, text: str) -> None:
@@ -186,7 +365,7 @@ def _replace(path: Path, text: str) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=target.parent) as scratch:
         new = Path(scratch, target.name)
-        new.write_text(text, encoding="utf-8")
+        new.write_text(text, encoding="utf-8", newline="")
         if target.exists():
             shutil.copymode(target, new)
         os.replace(new, target)

@@ -42,7 +42,12 @@ class AgentStop:
         if not app.can_act:
             app.explain_read_only()
             return
-        at_work = [view.agent.id for view in app.model.agents if self._is_at_work(view)]
+        doubted = await asyncio.to_thread(self._find_doubted)
+        at_work = [
+            view.agent.id
+            for view in app.model.agents
+            if self._is_at_work(view) or (view.agent.id in doubted and view.agent.id not in app.model.stopped)
+        ]
         stopped = [view.agent.id for view in app.model.agents if view.agent.id in app.model.stopped]
         if at_work:
             answer = await self._act(STOP_AGENTS, {"agents": at_work}, "stop", at_work)
@@ -54,6 +59,14 @@ class AgentStop:
                 app.show_message(app.texts("stop.resume_done", agents=_join_names(_notified_agents(answer))))
         else:
             app.show_message(app.texts("stop.nobody"))
+
+    def _find_doubted(self) -> Sequence[str]:
+        """Return the agents whose session says that it has ended, and whose client may go on."""
+        # What stops clients is slow to load.
+        from watchroom.clients.team_stop import doubted_agents
+
+        workspace = self._app.workspace
+        return doubted_agents(workspace) if workspace is not None else []
 
     def _is_at_work(self, view: AgentView) -> bool:
         if view.is_ended or not view.is_present or self._is_stopped(view):

@@ -1,0 +1,385 @@
+"""A call of an attached client waits for a pause, a budget or a person, and proceeds only if each said so.
+
+The table is generated: every wait × every ending × strict or not. Each wait is set up alone, and once more with
+a rule behind it that asks a person: whatever ends the first wait, that person is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from itertools import product
+from pathlib import Path
+from threading import current_thread
+from typing import Any, Final, NamedTuple
+
+import pytest
+from clients.attached import PATIENCE, told
+from watchroom import Json, Workspace
+from watchroom.checkout.layout import CONFIG_PATH, CONTROL
+from watchroom.clients.attachment import Attachment
+from watchroom.errors import JournalError
+from watchroom.journal import Journal
+from watchroom.model import ASK, CANCEL, PAUSE, RESUME, Row
+from watchroom.rules.requests import Answer, decide_all
+
+CALL: Final[Mapping[str, Any]] = {
+    "tool_name": "Bash",
+    "tool_input": {"command": "make deploy"},
+    "tool_use_id": "t1",
+}
+ASKING: Final = '\n[[policy.rules]]\ntool = ["Bash"]\nverdict = "ask"\n'
+DENYING: Final = '\n[[policy.rules]]\nname = "never"\ntool = ["Bash"]\nverdict = "deny"\n'
+WAITS: Final = ("pause", "budget", "question")
+ENDINGS: Final = ("released", "timeout", "error", "cancelled", "gone", "stopped", "other call")
+SHORT: Final = 0.6
+"""Seconds of a hold that runs out."""
+
+
+class Case(NamedTuple):
+    """A wait, how it ends, and whether the hook is strict."""
+
+    wait: str
+    ending: str
+    is_strict: bool
+
+
+CASES: Final = [Case(*each) for each in product(WAITS, ENDINGS, (False, True))]
+
+
+def add_rules(workspace: Workspace, *rules: str) -> None:
+    config = Path(workspace.root, CONTROL, CONFIG_PATH)
+    config.write_text(config.read_text() + "".join(rules))
+    workspace.scan()
+
+
+def permission(answer: Any) -> str:
+    """What a hook says before a call: ``allow``, ``deny``, or empty if the client decides."""
+    said = answer.said or {}
+    return str(said.get("hookSpecificOutput", {}).get("permissionDecision", ""))
+
+
+def requests(workspace: Workspace) -> list[Row]:
+    return [row for row in workspace.journal.rows(limit=10_000) if row.tool == ASK and row.version == 1]
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait until a row makes ``condition`` true; each look is of the journal."""
+    deadline = time.monotonic() + PATIENCE
+    while not await asyncio.to_thread(condition):
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+
+
+@contextmanager
+def begun(root: Path, case: Case, *rules: str) -> Iterator[Workspace]:
+    """A workspace in which the next call of alice has to wait."""
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        add_rules(workspace, *rules, *([ASKING] if case.wait == "question" else []))
+        yield workspace
+
+
+async def prepare(workspace: Workspace, client: Attachment, case: Case) -> None:
+    await client.handle(told("UserPromptSubmit", prompt="Go", prompt_id="p"))
+    if case.wait == "pause":
+        workspace.session_zone.control("human:ann", PAUSE, "alice", None, "")
+    elif case.wait == "budget":
+        workspace.budgets.set_budget("human:ann", "session", "", "steps", 1)
+
+
+def is_waiting(workspace: Workspace, case: Case) -> bool:
+    if case.wait == "pause":
+        return any(row.detail.get("status") == "paused" for row in workspace.journal.rows(limit=10_000))
+    return bool(requests(workspace))
+
+
+def release(workspace: Workspace, case: Case) -> None:
+    if case.wait == "pause":
+        workspace.session_zone.control("human:ann", RESUME, "alice", None, "")
+        return
+    asked = requests(workspace)[0]
+    request = workspace.requests.read(asked)
+    answer = Answer(values=("once",)) if case.wait == "budget" else decide_all(request, True)
+    workspace.requests.answer("human:ann", asked.seq, answer)
+
+
+def break_journal(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have reads of ``journal`` fail from now on, but for those of its own threads: rows are still reported."""
+
+    def failing(read: Callable[..., Any]) -> Callable[..., Any]:
+        def fail(*args: object, **more: object) -> Any:
+            if current_thread().name.startswith(("watchroom-tool", "asyncio", "MainThread")):
+                raise JournalError(reason="the disk is gone")
+            return read(*args, **more)
+
+        return fail
+
+    for name in ("version", "topic", "head", "heads", "last_note"):
+        monkeypatch.setattr(journal, name, failing(getattr(journal, name)))
+
+
+@asynccontextmanager
+async def waiting(
+    workspace: Workspace, client: Attachment, case: Case, call: Mapping[str, Json] = CALL
+) -> AsyncIterator[asyncio.Task[Any]]:
+    task = asyncio.ensure_future(client.handle(told("PreToolUse", **call)))
+    await until(lambda: is_waiting(workspace, case) or task.done())
+    yield task
+
+
+async def end(
+    workspace: Workspace,
+    client: Attachment,
+    case: Case,
+    task: asyncio.Task[Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """End the wait of ``task`` as ``case`` says."""
+    if case.ending == "released":
+        await asyncio.to_thread(release, workspace, case)
+    elif case.ending == "error":
+        with Workspace.open(workspace.root) as other:
+            break_journal(workspace.journal, monkeypatch)
+            # Whoever waits looks again.
+            await asyncio.to_thread(release, other, case)
+    elif case.ending in ("cancelled", "gone"):
+        task.cancel()
+    elif case.ending == "stopped":
+        await asyncio.to_thread(workspace.session_zone.control, "human:ann", CANCEL, "alice", None, "")
+    elif case.ending == "other call":
+        # Another call with the same arguments ends, in the session and in a subagent.
+        for more in ({"tool_use_id": "t2"}, {"tool_use_id": "t1", "agent_id": "sub"}):
+            await client.handle(told("PostToolUse", **{**CALL, **more}, tool_response="ok"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)).replace(" ", "_"))
+async def test_a_call_proceeds_only_if_every_check_said_so(
+    root: Path, monkeypatch: pytest.MonkeyPatch, case: Case
+) -> None:
+    """Alone, a wait that is not released keeps the call from being made; only of a pause that runs out the
+    client decides, unless it is strict."""
+    with begun(root, case) as workspace:
+        client = Attachment(workspace, "alice", "claude", is_strict=case.is_strict, hold_seconds=hold(case))
+        await prepare(workspace, client, case)
+        async with waiting(workspace, client, case) as task:
+            await end(workspace, client, case, task, monkeypatch)
+            answer = await outcome(task)
+        monkeypatch.undo()
+        if case.ending == "released":
+            assert permission(answer) == ("allow" if case.wait == "question" else "")
+        elif case.ending in ("cancelled", "gone"):
+            assert answer is None, "nothing is answered, and whoever runs the hook refuses"
+        elif (
+            case.wait == "pause" and case.ending in ("timeout", "other call", "error") and not case.is_strict
+        ):
+            assert permission(answer) == ""
+            assert answer.said["systemMessage"]
+        else:
+            assert permission(answer) == "deny"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if case.wait != "question" and case.ending in ("released", "timeout", "error")],
+    ids=lambda case: "-".join(map(str, case)),
+)
+@pytest.mark.parametrize("rule", [ASKING, DENYING], ids=["asks", "denies"])
+async def test_the_check_behind_a_wait_decides(
+    root: Path, monkeypatch: pytest.MonkeyPatch, case: Case, rule: str
+) -> None:
+    with begun(root, case) as workspace:
+        client = Attachment(workspace, "alice", "claude", is_strict=case.is_strict, hold_seconds=hold(case))
+        await prepare(workspace, client, case)
+        async with waiting(workspace, client, case) as task:
+            # The rule comes while the call waits already.
+            await asyncio.to_thread(add_rules, workspace, rule)
+            await end(workspace, client, case, task, monkeypatch)
+            if case.ending == "released" and rule == ASKING:
+                expected = 1 if case.wait == "pause" else 2
+                await until(lambda: len(requests(workspace)) == expected or task.done())
+                newest = requests(workspace)[-1]
+                assert workspace.requests.read(newest).kind == "approve"
+                no = decide_all(workspace.requests.read(newest), False, "no")
+                await asyncio.to_thread(workspace.requests.answer, "human:ann", newest.seq, no)
+            answer = await outcome(task)
+        monkeypatch.undo()
+        assert permission(answer) == "deny"
+
+
+def hold(case: Case) -> float:
+    """Seconds that a hook may take: short where nothing else ends the wait."""
+    return SHORT if case.ending in ("timeout", "other call") else PATIENCE
+
+
+async def outcome(task: asyncio.Task[Any]) -> Any:
+    """What the hook answers, None for one that was cancelled."""
+    async with asyncio.timeout(PATIENCE):
+        await asyncio.wait({task})
+    return None if task.cancelled() else task.result()
+
+
+async def test_all_waits_of_a_hook_share_one_deadline(root: Path) -> None:
+    """A pause that takes most of it, a budget and a question."""
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        add_rules(workspace, ASKING)
+        client = Attachment(workspace, "alice", "claude", hold_seconds=1.5)
+        case = Case("pause", "released", False)
+        await prepare(workspace, client, case)
+        began = time.monotonic()
+        async with waiting(workspace, client, case) as task:
+            await asyncio.sleep(max(0.0, began + 1.0 - time.monotonic()))
+            await asyncio.to_thread(release, workspace, case)
+            answer = await outcome(task)
+        assert permission(answer) == "deny"
+        assert 1.4 < time.monotonic() - began < 1.5 + 0.9
+        (asked,) = requests(workspace)
+        expires = workspace.requests.read(asked).expires
+        assert expires is not None
+        assert expires - asked.time < 0.6e9, "people see how long they have"
+
+
+async def test_a_hook_that_began_long_ago_has_no_time_left(root: Path) -> None:
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        add_rules(workspace, ASKING)
+        client = Attachment(workspace, "alice", "claude")
+        async with asyncio.timeout(PATIENCE):
+            answer = await client.answer(told("PreToolUse", **CALL), age=3600)
+        assert permission(answer) == "deny"
+        assert client.deadline(told("PreToolUse")) - time.monotonic() < 3600 - 20
+        assert client.deadline(told("UserPromptSubmit")) - time.monotonic() < 60
+        assert Attachment(workspace, "alice", "codex").deadline(told("SessionEnd")) - time.monotonic() < 3
+
+
+async def test_a_pause_that_comes_while_a_person_decides_holds_the_call(root: Path) -> None:
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        add_rules(workspace, ASKING)
+        client = Attachment(workspace, "alice", "claude", hold_seconds=PATIENCE)
+        case = Case("question", "released", False)
+        await prepare(workspace, client, case)
+        async with waiting(workspace, client, case) as task:
+            workspace.session_zone.control("human:ann", PAUSE, "alice", None, "")
+            await asyncio.to_thread(release, workspace, case)
+            await until(lambda: is_waiting(workspace, Case("pause", "", False)))
+            assert not task.done()
+            workspace.session_zone.control("human:ann", RESUME, "alice", None, "")
+            assert permission(await outcome(task)) == "allow"
+
+
+async def test_a_stopped_agent_is_not_asked_about_any_more(root: Path) -> None:
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        client = Attachment(workspace, "alice", "claude", hold_seconds=PATIENCE)
+        case = Case("question", "stopped", False)
+        await client.handle(told("UserPromptSubmit", prompt="Go", prompt_id="p"))
+        await client.handle(told("PreToolUse", **CALL))
+        asking = asyncio.ensure_future(client.handle(told("PermissionRequest", **CALL)))
+        await until(lambda: is_waiting(workspace, case))
+        workspace.session_zone.control("human:ann", CANCEL, "alice", None, "")
+        said = (await outcome(asking)).said
+        assert said["hookSpecificOutput"]["decision"]["behavior"] == "deny"
+        ended = workspace.requests.ended(requests(workspace)[0].path)
+        assert ended is not None
+        assert ended.answer is None
+
+
+@pytest.mark.parametrize("is_strict", [False, True])
+async def test_an_error_leaves_no_rule_out(
+    root: Path, monkeypatch: pytest.MonkeyPatch, is_strict: bool
+) -> None:
+    """The journal fails before anything is checked."""
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        add_rules(workspace, DENYING)
+        client = Attachment(workspace, "alice", "claude", is_strict=is_strict)
+        await client.handle(told("UserPromptSubmit", prompt="Go", prompt_id="p"))
+        break_journal(workspace.journal, monkeypatch)
+        assert permission(await client.handle(told("PreToolUse", **CALL))) == "deny"
+        read = {"tool_name": "Read", "tool_input": {"file_path": "/a"}, "tool_use_id": "t3"}
+        assert permission(await client.handle(told("PreToolUse", **read))) == ("deny" if is_strict else "")
+        own = {"file_path": str(Path(workspace.root, "collaborative/current/a.md"))}
+        write = {"tool_name": "Write", "tool_input": own, "tool_use_id": "t4"}
+        assert permission(await client.handle(told("PreToolUse", **write))) == "deny"
+        monkeypatch.undo()
+
+
+class TestMatching:
+    """Which call a permission is about."""
+
+    async def test_the_end_of_another_call_approves_nothing(self, root: Path) -> None:
+        sub = {"agent_id": "sub", "tool_use_id": "s1"}
+        with Workspace.open(root, agents=["alice"]) as workspace:
+            client = Attachment(workspace, "alice", "claude", hold_seconds=PATIENCE)
+            await client.handle(told("PreToolUse", **{**CALL, **sub}))
+            await client.handle(told("PreToolUse", **CALL))
+            asking = asyncio.ensure_future(
+                client.handle(told("PermissionRequest", **{**CALL, "agent_id": "sub"}))
+            )
+            await until(lambda: requests(workspace))
+            await client.handle(told("PostToolUse", **CALL, tool_response="ok"))
+            (asked,) = requests(workspace)
+            assert workspace.requests.ended(asked.path) is None
+            await client.handle(told("Stop"))
+            assert workspace.requests.ended(asked.path) is None, "the subagent goes on"
+            # Its own end says that the client has decided.
+            await client.handle(told("PostToolUse", **{**CALL, **sub}, tool_response="ok"))
+            assert (await outcome(asking)).said is None
+            ended = workspace.requests.ended(asked.path)
+            assert ended is not None
+            assert ended.row.actor == "human:at-alice"
+
+    async def test_if_two_calls_fit_a_person_is_asked_and_neither_end_answers(self, root: Path) -> None:
+        with Workspace.open(root, agents=["alice"]) as workspace:
+            client = Attachment(workspace, "alice", "claude", hold_seconds=PATIENCE)
+            for own in ("t1", "t2"):
+                await client.handle(told("PreToolUse", **{**CALL, "tool_use_id": own}))
+            asking = asyncio.ensure_future(client.handle(told("PermissionRequest", **CALL)))
+            await until(lambda: requests(workspace))
+            (asked,) = requests(workspace)
+            assert asked.path.rpartition("/")[2].startswith("ask-")
+            await client.handle(told("PostToolUse", **CALL, tool_response="ok"))
+            assert workspace.requests.ended(asked.path) is None
+            # Both have ended: it was about one of them, and nobody has to decide any more.
+            await client.handle(told("PostToolUse", **{**CALL, "tool_use_id": "t2"}, tool_response="ok"))
+            assert (await outcome(asking)).said is None
+            ended = workspace.requests.ended(asked.path)
+            assert ended is not None
+            assert (ended.row.actor, ended.answer) == ("system", None)
+
+    async def test_calls_are_asked_about_in_their_order(self, root: Path) -> None:
+        with Workspace.open(root, agents=["alice"]) as workspace:
+            client = Attachment(workspace, "alice", "claude", hold_seconds=PATIENCE)
+            asking = []
+            for own in ("t1", "t2"):
+                await client.handle(told("PreToolUse", **{**CALL, "tool_use_id": own}))
+                asking.append(asyncio.ensure_future(client.handle(told("PermissionRequest", **CALL))))
+                await until(lambda: len(requests(workspace)) == len(asking))
+            assert [row.path.rpartition("/")[2] for row in requests(workspace)] == ["t1", "t2"]
+            for task in asking:
+                task.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+
+    async def test_an_id_that_is_used_again_needs_an_approval_of_its_own(self, root: Path) -> None:
+        with Workspace.open(root, agents=["alice"]) as workspace:
+            add_rules(workspace, ASKING)
+            client = Attachment(workspace, "alice", "claude", hold_seconds=PATIENCE)
+            case = Case("question", "released", False)
+            async with waiting(workspace, client, case) as task:
+                release(workspace, case)
+                assert permission(await outcome(task)) == "allow"
+            await client.handle(told("PostToolUse", **CALL, tool_response="ok"))
+            again = {**CALL, "tool_input": {"command": "rm -rf /"}}
+            task = asyncio.ensure_future(client.handle(told("PreToolUse", **again)))
+            await until(lambda: len(requests(workspace)) == 2 or task.done())
+            assert not task.done()
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def test_a_call_that_waits_for_a_rule_is_not_approved_by_its_end(self, root: Path) -> None:
+        """The client makes no call while its hook waits: who says that it has ended is somebody else."""
+        with Workspace.open(root, agents=["alice"]) as workspace:
+            add_rules(workspace, ASKING)
+            client = Attachment(workspace, "alice", "claude", hold_seconds=PATIENCE)
+            case = Case("question", "other call", False)
+            async with waiting(workspace, client, case) as task:
+                await client.handle(told("PostToolUse", **CALL, tool_response="ok"))
+                assert permission(await outcome(task)) == "deny"
