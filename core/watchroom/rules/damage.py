@@ -10,7 +10,13 @@ from collections.abc import Collection, Mapping
 from typing import Final, Literal, TypeAlias
 
 from watchroom.model import ANSWER, OUTCOMES, SEEN, TERMINATE, WITHDRAW, ZONES, Json, Row, parse_object
-from watchroom.rules.details import REQUEST_KINDS, REQUEST_OUTCOMES, SESSION_STATUSES, TASK_OUTCOMES
+from watchroom.rules.details import (
+    ANSWER_OUTCOMES,
+    REQUEST_KINDS,
+    SESSION_STATUSES,
+    TASK_OUTCOMES,
+    WITHDRAWAL_OUTCOMES,
+)
 from watchroom.rules.members import is_spawn
 from watchroom.rules.needs import URGENCY
 
@@ -52,7 +58,9 @@ def _has_needed_fields(row: Row, detail: Mapping[str, Json]) -> bool:
         if row.version == 1:
             return _is_one_of(detail.get("kind", "prompt"), REQUEST_KINDS)
         is_end = row.tool in (ANSWER, WITHDRAW)
-        return not is_end or _is_one_of(detail.get("outcome", "expired"), REQUEST_OUTCOMES)
+        return not is_end or _is_one_of(
+            detail.get("outcome", "expired"), (*ANSWER_OUTCOMES, *WITHDRAWAL_OUTCOMES)
+        )
     if row.zone == "task":
         return row.version == 1 or _is_one_of(detail.get("status", "done"), TASK_OUTCOMES)
     if row.zone == "agent" and (row.tool == TERMINATE or is_spawn(row)):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
-from watchroom.model import END_TASK, Json, Row, SessionStatus, parse_detail
+from watchroom.model import END_TASK, WITHDRAW, Json, Row, SessionStatus, parse_detail
 from watchroom.rules.requests import RequestKind
 
 CommandEnding: TypeAlias = Literal["running", "exited", "timed_out", "stopped", "interrupted", "failed"]
@@ -20,17 +20,10 @@ _MAX_INT: Final = 2**63 - 1
 SESSION_STATUSES: Final[tuple[SessionStatus, ...]] = get_args(SessionStatus)
 TASK_OUTCOMES: Final[tuple[TaskOutcome, ...]] = get_args(TaskOutcome)
 REQUEST_KINDS: Final[tuple[RequestKind, ...]] = get_args(RequestKind)
-REQUEST_OUTCOMES: Final = (
-    "approved",
-    "rejected",
-    "mixed",
-    "edited",
-    "replied",
-    "chosen",
-    "expired",
-    "withdrawn",
-)
-"""How a request can end, as `watchroom.rules.requests.answer_outcome` and a withdrawal record it."""
+ANSWER_OUTCOMES: Final = ("approved", "rejected", "mixed", "edited", "replied", "chosen", "expired")
+"""How an answer ends a request, as `watchroom.rules.requests.answer_outcome` records it."""
+WITHDRAWAL_OUTCOMES: Final = ("expired", "withdrawn")
+"""How a request ends without an answer."""
 
 
 class StepDetail(NamedTuple):
@@ -179,9 +172,9 @@ def request_kind(row: Row) -> RequestKind:
 
 def request_outcome(row: Row) -> str:
     """Return in one word how the request ended that ``row`` closes. The word is empty if the row asks, or
-    names no known outcome."""
+    names no outcome that its tool can have."""
     outcome = get_text(row.detail, "outcome")
-    return outcome if outcome in REQUEST_OUTCOMES else ""
+    return outcome if outcome in (WITHDRAWAL_OUTCOMES if row.tool == WITHDRAW else ANSWER_OUTCOMES) else ""
 
 
 def task_end_status(row: Row) -> TaskOutcome:
