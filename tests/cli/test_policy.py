@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,61 @@ def test_the_paths_of_a_client_are_those_of_its_folder(capsys: Captured, ruled: 
     within = ("--folder", str(tmp_path), "--time", NOON, "--json")
     found = printed_json(capsys, "policy", "explain", ruled, "bob", "Write", arguments, *within)
     assert (found["verdict"], found["rule"], found["paths"]) == ("deny", 3, ["link/key", "secrets/key"])
+
+
+def test_a_path_in_a_linked_worktree_is_also_relative_to_it(
+    capsys: Captured, ruled: str, tmp_path: Path
+) -> None:
+    repository = tmp_path / "repository"
+    tree = repository / ".claude/worktrees/a"
+    git(tmp_path, "init", "--quiet", str(repository))
+    git(repository, "commit", "--quiet", "--allow-empty", "-m", "first")
+    git(repository, "worktree", "add", "--quiet", str(tree))
+    for folder, path, paths in (
+        (repository, tree / "secrets/key", [".claude/worktrees/a/secrets/key", "secrets/key"]),
+        (tree, repository / "secrets/key", [str(repository / "secrets/key"), "secrets/key"]),
+        (repository / "app", tree / "app/secrets/key", [str(tree / "app/secrets/key"), "secrets/key"]),
+    ):
+        arguments = json.dumps({"file_path": str(path)})
+        within = ("--folder", str(folder), "--time", NOON, "--json")
+        found = printed_json(capsys, "policy", "explain", ruled, "bob", "Write", arguments, *within)
+        assert (found["verdict"], found["paths"]) == ("deny", paths)
+
+
+def git(folder: Path, *arguments: str) -> None:
+    who = ("-c", "user.name=n", "-c", "user.email=n@example.org")
+    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    ("language", "command", "why"),
+    [
+        ("en", "git log; ls $x", "not understood: an expansion, at '$x'"),
+        ("zh", "git log; ls $x", "未能理解：展开，位于 '$x'"),
+        ("en", "git log > x", "not understood: a redirection, at '> x'"),
+        ("en", "curl x | sh", "no part of the command is: git *"),
+    ],
+)
+def test_it_says_what_is_not_understood_in_a_command(
+    capsys: Captured, ruled: str, monkeypatch: pytest.MonkeyPatch, language: str, command: str, why: str
+) -> None:
+    arguments = json.dumps({"command": command})
+    whole = ("policy", "explain", ruled, "alice", "Bash", arguments, "--time", NOON)
+    monkeypatch.setenv("WATCHROOM_LANGUAGE", language)
+    lines = printed(capsys, *whole).splitlines()
+    assert lines[-2].endswith(why)
+
+
+def test_it_says_that_a_rule_matches_because_of_a_doubt(capsys: Captured, ruled: str) -> None:
+    config = Path(ruled, ".watchroom/config.toml")
+    rule = '[[policy.rules]]\ncommand = "rm *"\nverdict = "deny"\n'
+    config.write_text(config.read_text().replace("[[policy.rules]]", rule + "\n[[policy.rules]]", 1))
+    arguments = '{"command": "curl x | sh"}'
+    lines = explained(capsys, ruled, "alice", "Bash", arguments).splitlines()
+    why = "matches, and decides, because the command is not understood: "
+    assert lines[-1].endswith(why + "a shell runs text that is not visible here")
+    found = printed_json(capsys, "policy", "explain", ruled, "alice", "Bash", arguments, "--json")
+    assert found["rules"][0]["doubt"] == {"kind": "script", "text": ""}
 
 
 def test_as_json_it_has_each_rule_that_was_tried(capsys: Captured, ruled: str) -> None:

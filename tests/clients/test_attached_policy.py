@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 from clients.attached import AttachedClient, attendant
@@ -32,3 +33,28 @@ def test_a_rule_holds_wherever_the_agent_has_gone(root: Path) -> None:
         assert [
             row.detail["tool"] for row in workspace.journal.rows(limit=1000) if row.tool == "test_policy"
         ] == ["Read"]
+
+
+def test_a_path_rule_holds_in_linked_worktrees(root: Path, tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    who = ("-c", "user.name=n", "-c", "user.email=n@example.org")
+    for arguments in (
+        ("init", "--quiet", str(repository)),
+        ("-C", str(repository), "commit", "--quiet", "--allow-empty", "-m", "first"),
+        ("-C", str(repository), "worktree", "add", "--quiet", ".claude/worktrees/a"),
+    ):
+        subprocess.run(["git", *who, *arguments], check=True, capture_output=True)
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        config = Path(workspace.root, CONTROL, CONFIG_PATH)
+        rule = '\n[[policy.rules]]\npath = "secrets/**"\nverdict = "deny"\n'
+        config.write_text(config.read_text() + rule)
+        workspace.scan()
+        with attendant(root):
+            client = AttachedClient(root)
+            client.hook("SessionStart", source="startup", cwd=str(repository))
+            key = {"file_path": str(repository / ".claude/worktrees/a/secrets/key")}
+            said = client.hook(
+                "PreToolUse", cwd=str(repository), tool_use_id="t1", tool_name="Write", tool_input=key
+            )
+    assert said is not None
+    assert said["hookSpecificOutput"]["permissionDecision"] == "deny"

@@ -146,7 +146,7 @@ def test_names_replaced_by_asterisks_still_match(names: list[str], data: st.Data
         "echo hi # don't\nrm -rf x",
         "cat <<EOF\ndon't\nEOF\nrm -rf x; echo 'x'",
         "bash <<EOF\nrm -rf x\nEOF",
-        "cat <<-'EOF' | sh\n\tit's\n\tEOF\nrm -rf x; echo 'x'",
+        "cat <<-'EOF'\n\tit's\n\tEOF\nrm -rf x; echo 'x'",
         "cat <<< EOF\nrm -rf x",
         "echo $'a\\'b'; rm -rf x; echo 'c'",
         "echo >&2 a && rm -rf x",
@@ -171,6 +171,31 @@ def test_a_denied_command_is_found_in_each_part_of_another_one(command: str) -> 
         ('git commit -m "`rm x`"', False),
         ("git status\nrm x", False),
         ("A=1 git status", False),
+        ("git status > f", False),
+        ("git status < f", False),
+        ("git status 2>/dev/null", True),
+        ("git status $x", False),
+        ("git 'sta'tus", True),
+        ("'git status'", False),
+        ("git status # all", False),
+        ("git *", False),
+        ("git status &&", False),
+        ("/usr/bin/git status", False),
+        ("git add \\\n  a", True),
+        ("git add a\\\nb", False),
+        ("git add 'é'", True),
+        ("git add é", False),
+        ("git add\u3000a", False),
+        ("git status\r\nmake", False),
+        ("git status \\;#; make", False),
+        ("git status \\&#; make", False),
+        ("git status \\|#; make", False),
+        ("git status \\(#; make", False),
+        ("git status ${x:- #}; make", False),
+        ("git status ${x/ #/}; make", False),
+        ('git status "${x:-"\'"}"; make #\'', False),
+        ("git status \\\\\n make", False),
+        ("git status \\\\\n git log", True),
         ("git commit -m 'unended", False),
         ("git " + "; git ".join("x" * 3000), False),
     ],
@@ -189,7 +214,7 @@ def test_a_command_of_more_parts_than_are_looked_at_matches_what_denies() -> Non
 @given(st.text(alphabet="ab '\"\\$()`;&|<>\n#{}", max_size=60))
 def test_whatever_a_command_says_it_is_taken_apart(command: str) -> None:
     found = split_command(command)
-    assert all(part in command for part in found.parts if found.is_understood)
+    assert found.doubt is not None or "`" in command or all(part in command for part in found.parts)
 
 
 @pytest.mark.parametrize(
@@ -281,6 +306,27 @@ def test_a_path_counts_by_the_folder_in_which_a_client_began() -> None:
 )
 def test_the_commands_of_common_clients_tools_are_found(arguments: dict[str, Any]) -> None:
     assert said(rules('command = "rm -rf *"; verdict = "deny"'), "Bash", arguments).verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("git log '", "rm -rf x\n'"), ("git log <<E", "rm -rf x\nE"), ("git log #", "rm -rf x")],
+)
+def test_arguments_with_commands_are_read_each_for_itself(first: str, second: str) -> None:
+    """Which of them the tool uses is not known, so that none may hide another."""
+    arguments = {"command": first, "cmd": second}
+    allowing = rules('command = "git log*"; verdict = "allow"', 'verdict = "deny"')
+    assert said(allowing, "exec", arguments).verdict == "deny"
+    denying = rules('command = "rm -rf *"; verdict = "deny"')
+    assert said(denying, "exec", arguments).checks[0].mismatch == ""
+    assert said(denying, "exec", {"command": "git log", "cmd": "git status"}).verdict == "allow"
+
+
+def test_a_patch_is_not_read_as_commands_that_a_shell_runs() -> None:
+    patch = "*** Begin Patch\n*** Add File: a\n+don't\n*** End Patch"
+    denying = rules('command = "rm -rf *"; verdict = "deny"')
+    assert said(denying, "apply_patch", {"command": patch}).verdict == "allow"
+    assert said(denying, "Bash", {"command": patch}).verdict == "deny"
 
 
 @pytest.mark.parametrize(

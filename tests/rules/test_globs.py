@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from watchroom.rules.globs import matches_path, matches_text
+from hypothesis import given
+from hypothesis import strategies as st
+from watchroom.rules.globs import ANY, ONE, WORDS, could_match_text, matches_path, matches_text
 
 
 @pytest.mark.parametrize(
@@ -92,3 +94,43 @@ def test_two_stars_stand_for_any_names_and_one_for_a_part_of_a_name(
     pattern: str, path: str, matches: bool
 ) -> None:
     assert matches_path(pattern, path) is matches
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "could_match"),
+    [
+        ("rm -rf *", "rm -rf x", True),
+        ("rm -rf *", "rm -r x", False),
+        ("rm -rf *", ANY, True),
+        ("rm -rf *", f"{ANY} -rf x", True),
+        ("rm -rf *", f"r{ANY}", True),
+        ("rm -rf *", f"l{ANY}", False),
+        ("rm -rf *", f"rm {ONE}", False),
+        ("rm -rf *", f"rm {ONE} x", True),
+        ("rm -rf *", f"rm{WORDS}", True),
+        ("rm -rf *", f"rmx{WORDS}", False),
+        ("rm", f"rm{WORDS}", True),
+        ("rm x", f"rm{WORDS} x", True),
+        ("a*b c", f"a{ONE}", True),
+        ("a b*c", f"a{ONE}c", False),
+        ("a?c", f"{ONE}c", True),
+        ("a?c", f"a{ONE}d", False),
+        ("a**c", f"a{ONE}c", True),
+        ("*a*", f"b {ONE}", False),
+        ("*a*", f"{ONE} b", True),
+        ("?a", f"b{WORDS}", False),
+    ],
+)
+def test_a_mark_stands_for_what_is_not_known(pattern: str, text: str, could_match: bool) -> None:
+    assert could_match_text(pattern, text) is could_match
+
+
+@given(
+    st.text("ab *?", max_size=8), st.lists(st.sampled_from(["a", "b", " ", "ab", ANY]), max_size=6), st.data()
+)
+def test_text_that_matches_could_match_before_it_was_known(
+    pattern: str, pieces: list[str], data: st.DataObject
+) -> None:
+    known = "".join(data.draw(st.text("ab ", max_size=3)) if each == ANY else each for each in pieces)
+    if matches_text(pattern, known) and pattern[:1] not in ("*", "?"):
+        assert could_match_text(pattern, "".join(pieces))

@@ -53,6 +53,7 @@ from watchroom.clients.questions import build_question
 from watchroom.clients.session import ClientSession
 from watchroom.clients.session_ids import fingerprint, session_id_of, subagent_id_of
 from watchroom.clients.session_inbox import Controls, SessionInbox
+from watchroom.git.worktrees import find_worktrees
 from watchroom.model import ENDED, Json, Row
 from watchroom.rules.policy import PolicyDecision
 from watchroom.rules.policy_subject import policy_subject
@@ -302,7 +303,9 @@ class Attachment:
         given = event.get("tool_input")
         arguments = given if isinstance(given, Mapping) else {}
         cwd = text_of(event, "cwd")
-        subject = policy_subject(arguments, folder=session.folder or cwd, cwd=cwd, resolve=os.path.realpath)
+        folder = session.folder or cwd
+        trees = find_worktrees(folder) if folder else ()
+        subject = policy_subject(arguments, folder=folder, cwd=cwd, worktrees=trees, resolve=os.path.realpath)
         tool, policy = text_of(event, "tool_name"), self.workspace.policy
         decision = policy.decide(self.agent, tool, subject)
         policy.record_test(self.agent, tool, subject, decision)

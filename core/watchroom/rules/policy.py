@@ -1,7 +1,7 @@
 """Rules that say which tool calls of agents are allowed, need a person's approval, or are denied. Pure.
 
-They stand in ``config.toml`` in the table ``policy``, and are tried in their order: the first that matches
-decides. A call that none matches is allowed, as far as the policy goes.
+They are in the table ``policy`` of ``config.toml`` and are tried in order. The first rule that matches
+decides. A call that no rule matches is allowed, as far as the policy goes.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ import unicodedata
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cached_property
-from typing import Final, Literal, NamedTuple, NoReturn, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, NoReturn, TypeAlias, cast, get_args
 
 from watchroom.errors import ConfigInvalid
 from watchroom.model import HUMAN_PREFIX, Json
-from watchroom.rules.command_parts import CommandParts, split_command
-from watchroom.rules.globs import matches_path, matches_text
+from watchroom.rules.globs import could_match_text, matches_path, matches_text
 from watchroom.rules.policy_subject import PolicySubject, policy_subject
+
+if TYPE_CHECKING:
+    from watchroom.rules.command_parts import CommandParts
+    from watchroom.rules.plain_command import Doubt, PlainCommand
 
 Verdict: TypeAlias = Literal["allow", "ask", "deny"]
 """What a rule says of a call: it is made, a person is asked, or it is refused; the stricter ones later."""
@@ -26,10 +29,21 @@ PolicyMode: TypeAlias = Literal["enforce", "test"]
 """Whether a rule holds, or only tells what it would have done."""
 MODES: Final[tuple[PolicyMode, ...]] = get_args(PolicyMode)
 Mismatch: TypeAlias = Literal[
-    "", "agent", "tool", "days", "hours", "no_path", "path", "no_command", "command", "command_part"
+    "",
+    "agent",
+    "tool",
+    "days",
+    "hours",
+    "no_path",
+    "path",
+    "no_command",
+    "command",
+    "command_part",
+    "command_doubt",
 ]
-"""Why a rule does not match a call: by whom it is, of which tool, when, of which path or command. A
-``command_part``: a part of the command that an allowing rule does not cover. Empty where it matches."""
+"""Why a rule does not match a call; empty if it matches. ``command_part``: an ``allow`` rule covers the first
+command of several, but not all. ``command_doubt``: the command is not wholly understood, so that no ``allow``
+rule matches it."""
 
 DEFAULT_TIME_ZONE: Final = "UTC"
 _LONGEST_TIME_ZONE: Final = 60
@@ -40,6 +54,8 @@ MAX_PATTERN: Final = 200
 MAX_NAME: Final = 100
 """Characters."""
 DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_PATCH_TOOL: Final = "apply_patch"
+"""Codex's tool whose argument ``command`` is a patch."""
 _MINUTES: Final = 24 * 60
 _TIME: Final = "([01][0-9]|2[0-4]):([0-5][0-9])"
 _HOURS: Final = re.compile(f"{_TIME}-{_TIME}")
@@ -81,13 +97,18 @@ class PolicyRules(NamedTuple):
 
 
 class RuleCheck(NamedTuple):
-    """The ``number`` (from 1) of a ``rule`` that was tried, and why it did not match. ``is_test``: it only
-    tells."""
+    """A ``rule`` that was tried, with its ``number`` (from 1) and why it did not match.
+
+    ``is_test``: the rule only reports.
+    ``doubt``: what is not understood in the command, if an ``allow`` rule did not match, or another rule
+    matched, for no other reason.
+    """
 
     number: int
     rule: PolicyRule
     mismatch: Mismatch
     is_test: bool
+    doubt: Doubt | None = None
 
     @property
     def label(self) -> str:
@@ -134,7 +155,8 @@ def decide(
     checks: list[RuleCheck] = []
     tested: RuleCheck | None = None
     for number, rule in enumerate(rules.rules, 1):
-        check = RuleCheck(number, rule, _mismatch(rule, call), rule.is_test or rules.mode == "test")
+        mismatch, doubt = _mismatch(rule, call)
+        check = RuleCheck(number, rule, mismatch, rule.is_test or rules.mode == "test", doubt)
         checks.append(check)
         if check.mismatch:
             continue
@@ -153,7 +175,7 @@ def stricter_decision(one: PolicyDecision, other: PolicyDecision) -> PolicyDecis
 
 
 class _Call:
-    """A call as rules look at it; its command is taken apart when one asks."""
+    """A call as rules look at it. Its command is read when a rule needs it."""
 
     def __init__(self, agent: str, tool: str, subject: PolicySubject, time: datetime) -> None:
         self.agent = agent
@@ -162,21 +184,35 @@ class _Call:
         self.time = time
 
     @cached_property
-    def parts(self) -> CommandParts:
-        return split_command(self.subject.command)
+    def parts(self) -> tuple[CommandParts, ...]:
+        """What each command could run, for rules that deny or ask."""
+        # Only rules with commands load the readers.
+        from watchroom.rules.command_parts import split_command
+
+        found = tuple(split_command(each) for each in self.subject.commands)
+        # A patch is text that no shell reads.
+        is_patch = self.tool == _PATCH_TOOL
+        return tuple(each._replace(doubt=None) for each in found) if is_patch else found
+
+    @cached_property
+    def plain(self) -> tuple[PlainCommand, ...]:
+        """Each command as far as it is wholly understood, for rules that allow."""
+        from watchroom.rules.plain_command import read_plain_command
+
+        return tuple(read_plain_command(each) for each in self.subject.commands)
 
 
-def _mismatch(rule: PolicyRule, call: _Call) -> Mismatch:
+def _mismatch(rule: PolicyRule, call: _Call) -> tuple[Mismatch, Doubt | None]:
     if rule.agent and not _matches_any(rule.agent, call.agent):
-        return "agent"
+        return "agent", None
     if rule.tool and not _matches_any(rule.tool, call.tool):
-        return "tool"
+        return "tool", None
     when = _time_mismatch(rule, call.time)
     if when:
-        return when
+        return when, None
     if rule.path:
-        return _path_mismatch(rule, call.subject)
-    return _command_mismatch(rule, call) if rule.command else ""
+        return _path_mismatch(rule, call.subject), None
+    return _command_mismatch(rule, call) if rule.command else ("", None)
 
 
 def _matches_any(patterns: tuple[str, ...], text: str) -> bool:
@@ -211,21 +247,27 @@ def _path_mismatch(rule: PolicyRule, subject: PolicySubject) -> Mismatch:
     return "" if found or subject.is_cut else "path"
 
 
-def _command_mismatch(rule: PolicyRule, call: _Call) -> Mismatch:
-    command = call.subject.command
-    if not command:
-        return "no_command"
-    found = call.parts
+def _command_mismatch(rule: PolicyRule, call: _Call) -> tuple[Mismatch, Doubt | None]:
+    if not call.subject.command.strip():
+        return "no_command", None
     if rule.verdict == "allow":
-        # Whoever allows `git *` does not allow what stands behind a semicolon.
-        is_covered = found.is_understood and not found.is_cut and bool(found.parts)
-        if is_covered and all(_matches_any(rule.command, part) for part in found.parts):
-            return ""
-        return "command_part" if _matches_any(rule.command, command) else "command"
-    if found.is_cut:
-        return ""
-    looked_at = (command.strip(), *found.parts, *found.simple)
-    return "" if any(_matches_any(rule.command, each) for each in looked_at) else "command"
+        return _allow_mismatch(rule, call.plain)
+    doubt: Doubt | None = None
+    for command, found in zip(call.subject.commands, call.parts, strict=True):
+        if any(_matches_any(rule.command, each) for each in (command.strip(), *found.parts)):
+            return "", None
+        if any(could_match_text(pattern, each) for pattern in rule.command for each in found.simple):
+            return "", None
+        doubt = doubt or found.doubt
+    return ("", doubt) if doubt else ("command", None)
+
+
+def _allow_mismatch(rule: PolicyRule, plain: tuple[PlainCommand, ...]) -> tuple[Mismatch, Doubt | None]:
+    doubt = next((each.doubt for each in plain if each.doubt), None)
+    if doubt is not None:
+        return "command_doubt", doubt
+    covered = [_matches_any(rule.command, each) for command in plain for each in command.commands]
+    return ("" if all(covered) else "command_part" if covered[0] else "command"), None
 
 
 def _local_time(rules: PolicyRules, now: int) -> datetime:

@@ -1,6 +1,6 @@
-"""What a tool call is about, as rules of the policy look at it: paths, and a command. Pure.
+"""What a tool call is about, for rules of the policy: paths, and a command. Pure.
 
-It knows the arguments of Watchroom's own tools, and of the tools of common clients: ``file_path`` of
+Known are the arguments of Watchroom's own tools and of the tools of common clients: ``file_path`` of
 ``Write``, ``command`` of ``Bash``, the files of a patch.
 """
 
@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from posixpath import join, normpath
 from typing import Final, NamedTuple
 
 from watchroom import validation
 from watchroom.model import Json
-from watchroom.rules.command_parts import script_of
 
 MAX_PATHS: Final = 200
 _MAX_PATCH_CHARACTERS: Final = 10_000_000
@@ -43,16 +42,28 @@ _LISTS: Final = ("edits", "files", "locations", "changes", "content")
 """Arguments that list objects of which each may name a path."""
 _COMMANDS: Final = ("command", "cmd", "script")
 _PATCHES: Final = ("patch", "input", *_COMMANDS)
+_SHELL: Final = re.compile("(?:/bin/|/usr/bin/|/usr/local/bin/|/opt/homebrew/bin/)?(?:sh|bash|dash|zsh)")
+_SCRIPT: Final = re.compile("-[elux]*c")
 _PATCHED: Final = re.compile(r"^[ \t]*+\*\*\* (?:(?:Add|Update|Delete) File|Move to):(.+)$", re.MULTILINE)
 
 
 class PolicySubject(NamedTuple):
-    """The ``paths`` that a call names, normalised, and its ``command`` as one text, empty where it has none.
-    ``is_cut``: there are more paths than were looked at."""
+    """What a call is about.
+
+    ``paths``: the paths that it names, normalized.
+    ``commands``: the texts that a shell may read, one for each argument with a command. The tool uses one of
+    them; which one is not known here.
+    ``is_cut``: there are more paths than `MAX_PATHS`.
+    """
 
     paths: tuple[str, ...] = ()
-    command: str = ""
+    commands: tuple[str, ...] = ()
     is_cut: bool = False
+
+    @property
+    def command(self) -> str:
+        """The commands as one text, to show."""
+        return "\n".join(self.commands)
 
 
 def policy_subject(
@@ -60,35 +71,47 @@ def policy_subject(
     *,
     folder: str = "",
     cwd: str = "",
+    worktrees: Sequence[str] = (),
     resolve: Callable[[str], str] | None = None,
 ) -> PolicySubject:
-    """Return what a tool call with ``arguments`` is about: which tool it is of does not matter, since common
-    clients mean the same by the same names.
+    """Return what a tool call with ``arguments`` is about.
 
-    ``folder`` is the absolute path of the folder that the caller was started in, and ``cwd`` that of the one
-    it is in now (default: the same): what lies beneath ``folder`` is relative to it, wherever the caller has
-    gone, and other paths stay absolute. Without either, paths are those of a zone. ``resolve`` follows links
-    (`os.path.realpath`): a path that leads elsewhere counts by both names.
+    The tool does not matter, because common clients mean the same by the same argument names. Without
+    ``folder`` and ``cwd``, paths are those of a zone.
+
+    ``folder``: the absolute path of the folder that the caller was started in. Paths below it are relative to
+    it; others stay absolute.
+    ``cwd``: the absolute path of the folder that the caller is in now, default ``folder``.
+    ``worktrees``: the absolute paths of the working trees of the repository. A path below one of them counts
+    relative to it, too.
+    ``resolve``: follows links (`os.path.realpath`). A path with a link counts by both names.
     """
-    # Clients replace what no path can have, each in its own way: what is meant lies in the same folder.
+    # Clients replace characters that no path has, each in its own way, but within the same folder.
     folder, cwd = map(validation.replace_non_path_characters, (folder, cwd))
-    commands = [text for name in _COMMANDS if (text := _command(arguments.get(name)))]
+    roots = (folder, *worktrees)
+    commands = tuple(text for name in _COMMANDS if (text := _command(arguments.get(name))))
     found: dict[str, None] = {}
     for path in _paths(arguments):
-        for each in _normalized(path, folder, cwd or folder, resolve):
+        for each in _normalized(path, roots, cwd or folder, resolve):
             found[each] = None
         if len(found) > MAX_PATHS:
-            return PolicySubject(tuple(found)[:MAX_PATHS], "\n".join(commands), is_cut=True)
-    return PolicySubject(tuple(found), "\n".join(commands))
+            return PolicySubject(tuple(found)[:MAX_PATHS], commands, is_cut=True)
+    return PolicySubject(tuple(found), commands)
 
 
 def _command(value: Json) -> str:
     """A command, which some clients give by its words."""
     if isinstance(value, list | tuple):
         words = [each for each in value if isinstance(each, str)]
-        script = script_of(words)
+        script = _script_of(words)
         return shlex.join(words) if script is None else script
     return value if isinstance(value, str) else ""
+
+
+def _script_of(words: Sequence[str]) -> str | None:
+    """Return the script if ``words`` are only a common shell, ``-c`` and a script; otherwise None."""
+    is_script = len(words) == 3 and bool(_SHELL.fullmatch(words[0])) and bool(_SCRIPT.fullmatch(words[1]))
+    return words[2] if is_script else None
 
 
 def _paths(arguments: Mapping[str, Json]) -> Iterator[str]:
@@ -126,21 +149,27 @@ def _texts(value: Json) -> Iterator[str]:
         yield from (each for each in value if isinstance(each, str))
 
 
-def _normalized(path: str, folder: str, cwd: str, resolve: Callable[[str], str] | None) -> Iterator[str]:
+def _normalized(
+    path: str, roots: Sequence[str], cwd: str, resolve: Callable[[str], str] | None
+) -> Iterator[str]:
     path = unicodedata.normalize("NFC", validation.replace_non_path_characters(path.strip()))
     if not path:
         return
     whole = join(cwd, path) if cwd else path
-    yield _shorten(whole, folder)
+    yield from _shorten(whole, roots)
     if resolve is not None:
-        yield _shorten(resolve(whole), resolve(folder) if folder else folder)
+        yield from _shorten(resolve(whole), [resolve(root) if root else root for root in roots])
 
 
-def _shorten(path: str, folder: str) -> str:
+def _shorten(path: str, roots: Sequence[str]) -> Iterator[str]:
+    """``path`` relative to the first of ``roots``, or absolute outside of it; and relative to the others that
+    it is below."""
     path = normpath(path)
     # A path may begin with two slashes, by which POSIX could mean something else.
     path = path[1:] if path.startswith("//") else path
-    beneath = normpath(folder) + "/" if folder else ""
-    if not beneath or not f"{path}/".startswith(beneath):
-        return path
-    return path[len(beneath) :] or "."
+    for index, root in enumerate(roots):
+        beneath = normpath(root).rstrip("/") + "/" if root else ""
+        if beneath and f"{path}/".startswith(beneath):
+            yield path[len(beneath) :] or "."
+        elif not index:
+            yield path

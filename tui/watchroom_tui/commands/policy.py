@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from watchroom.checkout.layout import CONFIG_PATH, CONTROL
 from watchroom.errors import ConfigInvalid
+from watchroom.git.worktrees import find_worktrees
 from watchroom.model import HUMAN_PREFIX, Json, timestamp
 from watchroom.rules.config import parse_config
 from watchroom.rules.policy import PolicyDecision, PolicyRules, RuleCheck, rule_as_table
@@ -27,6 +28,7 @@ from watchroom_tui.commands.time_argument import nanoseconds
 from watchroom_tui.usage import WrongUsage
 
 if TYPE_CHECKING:
+    from watchroom.rules.plain_command import Doubt
     from watchroom.toolbox import Toolbox
 
 
@@ -53,7 +55,8 @@ def run_policy(args: Namespace, texts: Catalogue) -> int:
         now = nanoseconds(args.time, texts) if args.time else workspace.journal.now()
         if args.folder:
             folder = os.path.abspath(args.folder)
-            subject = policy_subject(arguments, folder=folder, resolve=os.path.realpath)
+            trees = find_worktrees(folder)
+            subject = policy_subject(arguments, folder=folder, worktrees=trees, resolve=os.path.realpath)
             decision = workspace.policy.decide(toolbox.actor, args.tool, subject, now)
         else:
             subject = policy_subject(arguments)
@@ -121,18 +124,26 @@ def _table_row(
 
 
 def _why(check: RuleCheck, subject: PolicySubject, local: datetime, texts: Catalogue) -> str:
+    doubt = _doubt_text(check.doubt, texts) if check.doubt else ""
     if not check.mismatch:
-        return texts("cli.policy.matches_as_test" if check.is_test else "cli.policy.matches")
-    entry = rule_as_table(check.rule).get(check.mismatch.removesuffix("_part"), "")
+        matches = texts("cli.policy.matches_as_test" if check.is_test else "cli.policy.matches")
+        return texts("cli.policy.matches_in_doubt", matches=matches, doubt=doubt) if doubt else matches
+    entry = rule_as_table(check.rule).get(check.mismatch.partition("_")[0], "")
     wanted = ", ".join(entry) if isinstance(entry, list) else str(entry)
     is_allowing_path = check.mismatch == "path" and check.rule.verdict == "allow"
     return texts(
         f"cli.policy.mismatch.{'path_of_all' if is_allowing_path else check.mismatch}",
         wanted=wanted,
+        doubt=doubt,
         paths=", ".join(subject.paths),
         now=f"{local:%H:%M} {local.tzname()}",
         day=texts(f"cli.policy.day.{local.weekday()}"),
     )
+
+
+def _doubt_text(doubt: Doubt, texts: Catalogue) -> str:
+    text = texts(f"cli.policy.doubt.{doubt.kind}")
+    return texts("cli.policy.doubt_at", doubt=text, text=repr(doubt.text)) if doubt.text else text
 
 
 def _as_json(
@@ -146,6 +157,7 @@ def _as_json(
             "mode": "test" if check.is_test else "enforce",
             "matches": not check.mismatch,
             "mismatch": check.mismatch or None,
+            "doubt": {"kind": check.doubt.kind, "text": check.doubt.text} if check.doubt else None,
         }
         for check in decision.checks
     ]
