@@ -20,6 +20,9 @@ verdict = "deny"
 QUOTES = [
     "$'rm' -rf x",
     r"$'\x72\155' -rf x",
+    r"$'\x{72}\555' -rf x",
+    r"$'rm\0ake' -rf x",
+    r"$'\u0072\U0000006d' -rf x",
     "r''m -rf x",
     '"rm" -rf x',
     r"\rm -rf x",

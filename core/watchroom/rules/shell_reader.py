@@ -60,7 +60,9 @@ _DELIMITER_QUOTES: Final = re.compile(r"""\\(.)|['"]""")
 _DOUBLE_PLAIN: Final = re.compile(r"""[^"\\$`]+""")
 _CONTINUED: Final = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
 _CODES: Final = re.compile(
-    r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
+    r"\\(?:x([0-9a-fA-F]{1,2})|x\{([0-9a-fA-F]{0,99})\}?|([0-7]{1,3})"
+    r"|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|c(.)|(.))",
+    re.DOTALL,
 )
 _SHORT_CODES: Final = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
 _CONDITIONS: Final = frozenset(
@@ -643,7 +645,8 @@ class _Reader:
         content = text[start : self._at]
         self._at += 1
         self.differs_in_dash |= "\\" in content
-        return _CODES.sub(_decode, content)
+        # To bash, a null character ends the text.
+        return _CODES.sub(_decode, content).partition("\0")[0]
 
     def _read_double_escape(self) -> str:
         text, at = self._text, self._at
@@ -752,13 +755,16 @@ def _end_of_arithmetic(text: str, at: int) -> int:
 
 
 def _decode(found: re.Match[str]) -> str:
-    for index, base in ((1, 16), (2, 16), (3, 16), (4, 8)):
+    for index, base in ((1, 16), (2, 16), (3, 8)):
         if found[index] is not None:
-            code = int(found[index], base)
+            return chr(int(found[index] or "0", base) & 0xFF)
+    for index in (4, 5):
+        if found[index] is not None:
+            code = int(found[index], 16)
             return chr(code) if code <= 0x10FFFF else "\ufffd"
-    if found[5] is not None:
-        return chr(ord(found[5]) & 0x1F)
-    return _SHORT_CODES.get(found[6], found[0])
+    if found[6] is not None:
+        return chr(ord(found[6]) & 0x1F)
+    return _SHORT_CODES.get(found[7], found[0])
 
 
 def _find_or_end(text: str, sought: str, at: int) -> int:
