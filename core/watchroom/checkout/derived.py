@@ -148,8 +148,9 @@ class DerivedFiles:
             failed[row.zone, row.path] = row, error
 
     def _contents(self, versions: Sequence[Row]) -> Mapping[int, bytes | None]:
-        """By row, the contents of ``versions``, all of one path between the first and the last: one question,
-        unless something is broken. None where the journal has lost one. Raises `JournalError`."""
+        """Return the contents of ``versions``, all of one path, by the number of their row; None for one that
+        the journal has lost. One query, unless something is broken. Raises `JournalError`."""
+        contents: dict[int, bytes | None] = {}
         first, last = versions[0], versions[-1]
         if first is not last:
             # What is broken must not take the others with it: they are asked for one by one then.
@@ -161,8 +162,10 @@ class DerivedFiles:
                     until=last.version,
                     limit=len(versions),
                 )
-                return {row.seq: verify_content(row, content) for row, content in found}
-        return {row.seq: verified_content(self._journal, row) for row in versions}
+                contents = {row.seq: verify_content(row, content) for row, content in found}
+        # Rows written past the tools can have their versions in any order.
+        missing = (row for row in versions if row.seq not in contents)
+        return contents | {row.seq: verified_content(self._journal, row) for row in missing}
 
     def _write_version(self, row: Row, content: bytes | None) -> None:
         data = b"" if row.deleted else content

@@ -24,7 +24,7 @@ from watchroom.journal import Journal
 from watchroom.journal.edits import edits, last_revert
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, ZONES, Appended, Draft, Note, Outcome, Row, Write, Zone
 from watchroom.rules.conflicts import checkout_of
-from watchroom.rules.row_files import find_edit_flaw, find_row_flaw
+from watchroom.rules.row_files import MAX_VERSION, find_edit_flaw, find_row_flaw
 
 _MOST_AT_ONCE: Final = 50
 """So many paths are compared before everyone else gets a turn."""
@@ -264,6 +264,9 @@ class Reconciler:
     def _record(self, zone: Zone, path: str, seq: int) -> Iterator[Row]:
         """Look again, now that the files are as row ``seq`` left them, and journal what is found."""
         head = self._journal.head(zone, path, as_of=seq) if validation.is_unicode(path) else None
+        if head is not None and (head.version or 0) > MAX_VERSION:
+            # No version can follow; `verify` names it.
+            return
         if head is not None and was_not_laid_out(self._journal, head):
             yield from self._lay_again(head)
             return

@@ -47,7 +47,7 @@ class PeopleZone:
         """Why the decision ``row`` does not count: the name of a rule, empty where it counts. Raises
         `JournalError`."""
         people = self.before(row.seq)
-        content = self._store.journal.content(row.seq) if row.zone == ZONE else None
+        content = _find_text(self._store.journal, row) if row.zone == ZONE else None
         return find_flaw(row, people, self._store.journal.row, content)
 
     def key_terms(self, fingerprint: str) -> list[tuple[int, str]]:
@@ -137,7 +137,15 @@ class PeopleZone:
 def find_id(journal: Journal) -> str:
     """The id of the workspace of ``journal``, empty where it has none. Raises `JournalError`."""
     row = journal.version(ID_ZONE, ID_PATH, 1)
-    return "" if row is None else journal.content(row.seq) or ""
+    return "" if row is None else _find_text(journal, row) or ""
+
+
+def _find_text(journal: Journal, row: Row) -> str | None:
+    """Return the text of ``row``, None if it has none or it cannot be read. Raise `JournalError`."""
+    try:
+        return journal.content(row.seq)
+    except JournalDamaged:
+        return None
 
 
 def _read_eras(journal: Journal) -> Iterator[tuple[int, People]]:
@@ -145,12 +153,8 @@ def _read_eras(journal: Journal) -> Iterator[tuple[int, People]]:
     yield 0, people
     histories = [journal.history(ZONE, head.path) for head in journal.heads(ZONE)]
     for row in heapq.merge(*histories, key=attrgetter("seq")):
-        try:
-            content = journal.content(row.seq)
-        except JournalDamaged:
-            # It enrols nobody and revokes nobody; `verify` names it.
-            continue
-        after = apply_person_row(people, row, content, journal.row)
+        # A row that cannot be read enrols nobody and revokes nobody; `verify` names it.
+        after = apply_person_row(people, row, _find_text(journal, row), journal.row)
         if after != people:
             people = after
             yield row.seq, people
