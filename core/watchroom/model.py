@@ -199,6 +199,7 @@ MESSAGE: Final = "send_message"
 SPAWN: Final = "spawn_agent"
 TERMINATE: Final = "terminate_agent"
 END_TASK: Final = "end_task"
+WRITE_FILE: Final = "write_file"
 USER: Final = "user"
 """To whom an agent writes that means the people who watch."""
 CONTROLS: Final = (PAUSE, RESUME, CANCEL, MESSAGE)

@@ -29,6 +29,7 @@ from watchroom.rules.config import Config, find_role_collision
 from watchroom.rules.damage import find_damage
 from watchroom.rules.decisions import is_reported
 from watchroom.rules.effects import effect_of
+from watchroom.rules.row_files import ZONES_WITH_FILES, find_row_flaw
 from watchroom.texts import catalogue
 from watchroom.zones import Store, TaskFiles
 from watchroom.zones.people import PeopleZone
@@ -38,13 +39,15 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("watchroom")
 
-ProblemKind: TypeAlias = Literal["journal", "registry", "decision", "file", "version", "history", "metadata"]
+ProblemKind: TypeAlias = Literal[
+    "journal", "registry", "decision", "path", "file", "version", "history", "metadata"
+]
 
 Breakage: TypeAlias = Literal["content", "missing", "differs", "unreadable"]
 """What is wrong with a version: its content in the journal, or its file among the versions."""
 
 _PAGE: Final = 5000
-_NOT_OF_FILES: Final[frozenset[ProblemKind]] = frozenset({"journal", "registry", "decision"})
+_NOT_OF_FILES: Final[frozenset[ProblemKind]] = frozenset({"journal", "registry", "decision", "path"})
 """What no laying out mends."""
 _FILE_BREAKAGES: Final[dict[Breakage, str]] = {
     "missing": "v{version} is missing",
@@ -63,7 +66,8 @@ class Problem:
     """One thing that is not as the journal says. ``journal``: the journal itself is damaged, which cannot
     be mended. ``registry``: two agents may pass for each other, or the newest config does not count, until a
     person changes it. ``decision``: somebody's that does not count, see `watchroom.rules.decisions`.
-    ``version``: the one that it concerns, if it is one."""
+    ``path``: a row whose path breaks the rules of its zone, so that it makes no file. ``version``: the
+    one that it concerns, if it is one."""
 
     kind: ProblemKind
     zone: Zone
@@ -91,6 +95,7 @@ def verify(
         what = f"v{invalid} is not valid or is damaged: the last valid version holds"
         found.append(Problem("registry", "config", CONFIG_PATH, what, invalid))
     found.extend(_problems_of_decisions(store.journal, people))
+    found.extend(_path_problems(store))
     found.extend(_role_problems(store.registry.current()))
     found.extend(Problem("file", zone, path, "differs") for zone, path in reconciler.differing())
     found.extend(_problems_of_versions(store))
@@ -197,6 +202,19 @@ def _problems_of_decisions(journal: Journal, people: PeopleZone) -> Iterator[Pro
             yield Problem("decision", row.zone, row.path, what, row.version)
 
 
+def _path_problems(store: Store) -> Iterator[Problem]:
+    """The newest rows of paths that break the rules of their zone, in the language of the workspace. They
+    were written past the tools."""
+    texts = catalogue(store.registry.current().language)
+    for zone in ZONES_WITH_FILES:
+        for head in store.journal.heads(zone):
+            flaw = find_row_flaw(head)
+            if flaw is not None:
+                rule = texts(f"rule.{flaw}")
+                what = texts("verify.no_file", row=head.seq, actor=head.actor, rule=rule)
+                yield Problem("path", zone, head.path, what, head.version)
+
+
 def _is_kept(store: Store, zone: Zone, path: str) -> bool:
     """Whether what stands at the path, if anything does, is in the journal."""
     try:
@@ -227,7 +245,8 @@ def _problems_of_versions(store: Store) -> list[Problem]:
     """What differs in the files that belong to versions. Everyone may go on writing meanwhile: a version that
     was committed a moment ago may be on its way to its files, so only what seems wrong is looked at again,
     with everyone held off."""
-    heads = chain.from_iterable(store.journal.heads(zone) for zone in (*VERSIONED, "handoff"))
+    found = chain.from_iterable(store.journal.heads(zone) for zone in (*VERSIONED, "handoff"))
+    heads = (head for head in found if find_row_flaw(head) is None)
     suspects = [(head.zone, head.path) for head in heads if any(_problems_of_head(store, head))]
     if not suspects:
         return []
@@ -259,7 +278,7 @@ def _version_problems(store: Store, head: Row) -> Iterator[Problem]:
 
 def _file_breakage(store: Store, row: Row) -> Breakage | None:
     """What is wrong with the file of a version."""
-    if row.version is None or row.zone not in VERSIONED:
+    if row.version is None or row.zone not in VERSIONED or find_row_flaw(row) is not None:
         return None
     try:
         data = store.checkout.folder.read(version_place(row))

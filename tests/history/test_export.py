@@ -19,6 +19,7 @@ from watchroom.git import Grouping, export_history
 from watchroom.git.names import is_safe_path, tree_path
 from watchroom.journal.memory import MemoryJournal
 from watchroom.model import Draft, Note, Write, Zone
+from watchroom.rules.row_files import find_flaw, find_row_flaw
 
 pytestmark = needs_git
 
@@ -149,10 +150,12 @@ def _drafts(draw: st.DrawFn) -> Draft:
     if zone == "session":
         status = draw(st.sampled_from(["running", "done"]))
         return Write(actor, "finish", "session", f"{actor}/{session}", "{}", detail={"status": status})
-    path = draw(st.sampled_from(_PATHS))
+    prefix = {"private": "alice/", "file": "t1/"}.get(zone, "")
+    path = prefix + draw(st.sampled_from(("global", "top-layer") if zone in ("board", "lease") else _PATHS))
     content = draw(st.none() | _TEXTS)
     detail = {"call": f"{session}/1/0"} if session else {}
-    if draw(st.integers(0, 5)) == 0:
+    # The journal takes no version at such a path.
+    if draw(st.integers(0, 5)) == 0 or find_flaw(zone, path) is not None:
         said = draw(_MESSAGES)
         return Note(
             actor,
@@ -200,7 +203,7 @@ def _heads(journal: MemoryJournal) -> dict[str, str]:
     kept: dict[str, str] = {}
     for row in journal.rows():
         path = tree_path(row.zone, row.path)
-        if row.version is None or path is None or not is_safe_path(path):
+        if row.version is None or path is None or find_row_flaw(row) or not is_safe_path(path):
             continue
         above = {each for each in kept if path.startswith(each + "/")}
         beneath = {each for each in kept if each.startswith(path + "/")}

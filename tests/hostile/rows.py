@@ -249,7 +249,7 @@ class HostileRow(NamedTuple):
 def hostile_paths(outside: Path) -> list[str]:
     """Paths that no zone allows; many lead to the folder ``outside`` the workspace, or to Watchroom's own files."""
     away = str(outside)
-    up = ["../" * n + f"{outside.name}/{name}" for n in range(1, 8) for name in ("secret.txt", "new.txt")]
+    up = ["../" * n + f"{outside.name}/{name}" for n in range(1, 6) for name in ("secret.txt", "new.txt")]
     within = [f"alice/{path}" for path in up] + [f"alice_to_bob/{path}" for path in up]
     return [
         *up,
@@ -401,6 +401,10 @@ class RowMaker:
         self._with_bytes = with_bytes
         self._made: set[tuple[str, str, int]] = set()
         self._contents = (b"", b"text\n", b"x" * 70_000, *(text.encode() for text in _TEXTS))
+
+    def skip_to(self, last: int) -> None:
+        """Number the next rows after ``last``, which others may have made meanwhile."""
+        self._seq = max(self._seq, last)
 
     def rows(self, count: int) -> Iterator[HostileRow]:
         """``count`` random rows."""

@@ -20,12 +20,9 @@ from watchroom.journal import open_journal
 from watchroom.journal.memory import MemoryJournal
 from watchroom.journal.postgres.members import Members
 from watchroom.model import Note, Write, Zone
-from watchroom.rules.row_files import find_flaw
+from watchroom.rules.row_files import ZONES_WITH_FILES, find_flaw
 
 ZONES: Final = get_args(Zone)
-WITH_FILES: Final[tuple[Zone, ...]] = (
-    *("collab", "private", "handoff", "board", "lease", "config", "realtime", "task", "file"),
-)
 PIECES: Final = (
     *(
         "a",
@@ -127,7 +124,9 @@ def test_python_and_postgresql_name_the_same_broken_rule(
     known = [*hostile_paths(tmp_path), *(path for zone in ZONES for path in usual_paths(zone))]
     paths = [*known, *(random_path(chance) for _ in range(rounds(3000, 100_000)))]
     asked = [
-        (zone, path) for path in paths for zone in (ZONES if path in known else [chance.choice(WITH_FILES)])
+        (zone, path)
+        for path in paths
+        for zone in (ZONES if path in known else [chance.choice(ZONES_WITH_FILES)])
     ]
     answers = server.execute(
         "SELECT path_flaw(zone, path) FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS t (zone, path, n) ORDER BY n",
@@ -169,7 +168,7 @@ def test_every_character_is_judged_alike(server: psycopg.Connection[tuple[str | 
     ] == []
 
 
-@pytest.mark.parametrize("zone", WITH_FILES)
+@pytest.mark.parametrize("zone", ZONES_WITH_FILES)
 def test_the_library_appends_no_version_at_a_path_that_breaks_its_zone_s_rules(
     zone: Zone, tmp_path: Path
 ) -> None:

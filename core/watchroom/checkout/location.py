@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from watchroom.checkout.layout import CONTROL, JOURNAL_NAME, URL_NAME
 from watchroom.errors import JournalError, WorkspaceNotFound
-from watchroom.files import make_private
+from watchroom.files import FILE_FLAGS, make_private
 from watchroom.journal import is_server_address
 from watchroom.journal.blobs import BLOBS_NAME
+from watchroom.validation import escape_unstorable
 
 if TYPE_CHECKING:
     from watchroom.journal.moving import Moved
@@ -24,8 +25,10 @@ _LONGEST_ADDRESS: Final = 4096
 def find_journal(root: str | os.PathLike[str]) -> str | None:
     """The address of the journal of the workspace at ``root``: the path of its file, or that of a database
     (``postgresql://…``); None where there is no workspace. Raises `JournalError` where what is named is no
-    address of a database."""
+    address of a database, or the control folder is or holds a symbolic link: a folder from elsewhere could
+    have other files read and written by one."""
     control = os.path.join(root, CONTROL)
+    _check_no_links(control)
     try:
         with open(os.path.join(control, URL_NAME), encoding="utf-8") as file:
             address = file.read(_LONGEST_ADDRESS).strip()
@@ -37,6 +40,19 @@ def find_journal(root: str | os.PathLike[str]) -> str | None:
     if not is_server_address(address):
         raise JournalError(reason=f"{CONTROL}/{URL_NAME}: no address of a database")
     return address
+
+
+def _check_no_links(control: str) -> None:
+    try:
+        with os.scandir(control) as found:
+            links = [entry.name for entry in found if entry.is_symlink()]
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise JournalError(reason=f"{CONTROL}: {error.strerror}") from error
+    if os.path.islink(control) or links:
+        name = "/".join([CONTROL, *links[:1]])
+        raise JournalError(reason=f"{escape_unstorable(name)} is a symbolic link")
 
 
 def is_workspace(root: str | os.PathLike[str]) -> bool:
@@ -52,7 +68,8 @@ def keep_journal_address(root: str | os.PathLike[str], address: str) -> None:
     os.makedirs(control, mode=0o700, exist_ok=True)
     make_private(control)
     path = os.path.join(control, URL_NAME)
-    with open(os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | FILE_FLAGS
+    with open(os.open(f"{path}.new", flags, 0o600), "w") as file:
         file.write(f"{address}\n")
         file.flush()
         os.fsync(file.fileno())

@@ -37,9 +37,16 @@ from watchroom.rules.task_versions import is_executable, is_text
 
 Grouping: TypeAlias = Literal["version", "session"]
 """What has a commit of its own."""
-Reason: TypeAlias = Literal["unsafe_path", "not_kept", "damaged"]
-"""Why a version is left out: its path cannot be in a tree; it is no text, and its bytes are not kept
-(in a history: not for ever); the journal has lost its content."""
+Reason: TypeAlias = Literal["unsafe_path", "not_kept", "damaged", "submodule", "not_unicode", "ignored"]
+"""Why a version is left out.
+
+- ``unsafe_path``: its path cannot be in a tree.
+- ``not_kept``: it is not text, and its bytes are not kept (in a history: not for ever).
+- ``damaged``: the journal has lost its content.
+- ``submodule``: its path is a submodule, or beneath one (branches only).
+- ``not_unicode``: its file name is not UTF-8 (branches only).
+- ``ignored``: git ignores it in the repository of the branch (branches only).
+"""
 Progress: TypeAlias = Callable[[int, int], None]
 """Told how many rows were read, of how many."""
 

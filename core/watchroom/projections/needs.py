@@ -196,7 +196,7 @@ class NeedProjection:
         is_human = row.kind == "human"
         if row.actor in self._refusals and not is_human:
             self._close_denied(row.actor)
-        if row.tool == SEEN:
+        if row.tool == SEEN and row.version is None:
             self._acknowledge(row)
         elif row.tool in (RESUME, CANCEL) and row.zone == "session":
             self._close("breaker", row.path.partition("/")[0])

@@ -121,7 +121,7 @@ class TaskProjection:
             return self._apply_to_task(row)
         if row.zone == "command":
             self._apply_to_command(row)
-        elif row.tool == SEEN and row.detail.get("need") == "message":
+        elif row.tool == SEEN and row.version is None and row.detail.get("need") == "message":
             self._mark_read_by_people(get_text(row.detail, "actor"), row)
         elif row.tool == MESSAGE:
             self._apply_message(row)

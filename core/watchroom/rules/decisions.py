@@ -169,8 +169,7 @@ def takes_effect(row: Row, flaw: str) -> bool:
     """Whether ``row`` is carried out although `find_flaw` found ``flaw``: what only stops or ends something
     needs no signature."""
     effect = effect_of(row)
-    if not flaw or effect is None or effect == "end_task":
-        # A second version of a task ends it, whoever made it.
+    if not flaw or effect is None:
         return True
     return EFFECT_RULES[effect].is_restricting and flaw != WRONG_FORM
 

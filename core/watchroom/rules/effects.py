@@ -118,12 +118,8 @@ EFFECT_RULES: Final[Mapping[Effect, EffectRule]] = {
     "message": EffectRule(frozenset({MESSAGE}), _PEOPLE, is_signed=True, is_reported=False),
     "stop": EffectRule(frozenset({STOP_AGENTS}), _PEOPLE, is_restricting=True),
     "release": _decision(RELEASE_AGENTS),
-    "end_task": EffectRule(
-        frozenset({END_TASK}),
-        frozenset({"human", "agent", "system"}),
-        is_signed=True,
-        is_restricting=True,
-    ),
+    # Any second version of a task ends it: this is about how.
+    "end_task": EffectRule(frozenset({END_TASK}), frozenset({"human", "agent", "system"}), is_signed=True),
     "seen": _decision(SEEN),
     "identify": EffectRule(frozenset({IDENTIFY}), _ANYONE),
 }
@@ -158,6 +154,9 @@ def has_right_form(row: Row, effect: Effect) -> bool:
         return row.deleted == (row.tool == REVOKE_PERSON)
     if effect == "resume":
         return row.zone == "session"
+    if effect == "seen":
+        need, seen, actor = (row.detail.get(name) for name in ("need", "row", "actor"))
+        return isinstance(need, str) and type(seen) is int and isinstance(actor, str)
     return effect != "identify" or row.version == 1
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from watchroom.errors import InvalidPath
-from watchroom.model import Draft, Row, Write, actor_kind
+from watchroom.model import Draft, Row, Write, Zone, actor_kind
 from watchroom.validation import (
     escape_unstorable,
     find_agent_flaw,
@@ -20,6 +20,10 @@ from watchroom.validation import (
     is_session_id,
 )
 
+ZONES_WITH_FILES: Final[tuple[Zone, ...]] = (
+    *("collab", "private", "handoff", "board", "lease", "config", "realtime", "task", "file"),
+)
+"""The zones whose rows become files, or folders of files."""
 CONFIG_PATH: Final = "config.toml"
 MAX_STORED_BYTES: Final = 4096
 """Bytes of a path in a task's folder, whose names are the disk's."""

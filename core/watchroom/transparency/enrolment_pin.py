@@ -12,10 +12,11 @@ import re
 from contextlib import suppress
 from typing import Final
 
+from watchroom.files import replace_durably
 from watchroom.journal import Journal
 from watchroom.model import Row
 from watchroom.rules.row_leaf import hash_row
-from watchroom.transparency.state_folder import checkpoint_folder, replace_text
+from watchroom.transparency.state_folder import checkpoint_folder
 
 _FORM: Final = re.compile(r"([1-9][0-9]{0,17}) ([0-9a-f]{64})\n")
 _MAX_BYTES: Final = 200
@@ -47,7 +48,7 @@ class EnrolmentPin:
         """Pin ``founding`` if no row is pinned yet. Raise OSError."""
         if self._read() is None:
             os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-            replace_text(self._path, f"{founding.seq} {hash_row(founding).hex()}\n")
+            replace_durably(self._path, f"{founding.seq} {hash_row(founding).hex()}\n".encode())
 
     def forget(self) -> None:
         """Forget the pinned row. Raise OSError."""

@@ -42,6 +42,7 @@ class JournalEvidence:
         try:
             return self._journal.content(seq)
         except JournalDamaged:
+            # A damaged content decides nothing; `verify` names it.
             return None
 
     def is_repeated(self, row: Row) -> bool:

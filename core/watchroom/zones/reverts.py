@@ -65,8 +65,10 @@ class RevertZone:
         self._parts = parts
 
     def plan(self, selection: RevertSelection) -> RevertPlan:
-        """What reverting ``selection`` would do now: nothing is changed. Raises `RevertNotFound`,
+        """Return what reverting ``selection`` would do now: nothing is changed. Raises `RevertNotFound`,
         `RevertTooLarge`, `JournalError`."""
+        # A reading becomes a row some 20 ms later, and decides whether a handoff can be withdrawn.
+        self._store.commits.flush()
         return self._planner().plan(selection)
 
     def apply(
@@ -101,7 +103,7 @@ class RevertZone:
             return RevertOutcome(revert, record, row)
         for zone, path, _ in record.written:
             task, _, name = path.partition("/")
-            if zone == "file" and self._tasks.is_open(task) and self._tasks.is_here(self._tasks.find(task)):
+            if zone == "file" and self._tasks.has_folder_here(task):
                 self._task_files.lay_out_revert(task, name)
         done, head = self._store.write(Write(actor, REVERT_WORK, ZONE, revert, record.dump(), expected=1))
         # Where it was finished by somebody else meanwhile, that one's row counts.
@@ -157,7 +159,7 @@ class RevertZone:
                 self._reconciler.check(zone, path)
             elif (task := path.partition("/")[0]) not in tasks:
                 tasks.add(task)
-                if self._tasks.is_open(task) and self._tasks.is_here(self._tasks.find(task)):
+                if self._tasks.has_folder_here(task):
                     self._task_files.record_task_changes(task, OUTSIDERS)
 
     def _commit(

@@ -14,9 +14,11 @@ from watchroom.checkout.location import is_workspace
 from watchroom.errors import JournalDamaged
 from watchroom.model import END_TASK, Json, Row, Write, parse_object
 from watchroom.rules.details import get_int, get_object, get_text, task_end_status
+from watchroom.rules.row_files import find_row_flaw
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
 from watchroom.sandbox.repositories import is_git_folder
 from watchroom.sandbox.system_folders import is_system_folder
+from watchroom.zones.people import PeopleReader
 from watchroom.zones.store import Store
 from watchroom.zones.task_errors import OtherMachine, TaskInUse
 
@@ -56,10 +58,11 @@ class Task(NamedTuple):
 
 
 class Tasks:
-    """The tasks of the workspace at ``root``, in ``store``."""
+    """The tasks of the workspace at ``root``, in ``store``; ``people`` says who may say that one is done."""
 
-    def __init__(self, store: Store, root: str) -> None:
+    def __init__(self, store: Store, root: str, people: PeopleReader) -> None:
         self._store = store
+        self._people = people
         self._root = os.path.realpath(root)
         self._known: dict[str, Task] = {}
 
@@ -105,6 +108,23 @@ class Tasks:
         if not self.is_here(found):
             raise OtherMachine(task=found.id, machine=found.machine)
         return found
+
+    def folder_here(self, task: str) -> str:
+        """The folder of ``task`` on this machine, for who reads or writes its files. Rows are not trusted:
+        raises `InvalidWorkspace` if no task may be bound to the folder, or there is none; `OtherMachine`,
+        `TaskNotFound`."""
+        folder = self.find_here(task).folder
+        _check_unprotected(folder, self._root)
+        if not os.path.isdir(folder):
+            raise InvalidWorkspace(path=folder, rule="folder_missing")
+        return folder
+
+    def has_folder_here(self, task: str) -> bool:
+        """Whether the task with the id ``task`` is open, and has its folder on this machine."""
+        try:
+            return self.is_open(task) and bool(self.folder_here(task))
+        except (InvalidWorkspace, JournalDamaged, OtherMachine, TaskNotFound):
+            return False
 
     def is_here(self, task: Task) -> bool:
         """Whether the folder of ``task`` is on this machine."""
@@ -170,14 +190,15 @@ class Tasks:
             known = self._read_first(head)
         if head.version != 1 and known.status == "open":
             end = self._store.journal.version(ZONE, head.path, 2) or head
-            known = known._replace(status=task_end_status(end))
+            status = task_end_status(end) if self._people.counts(end) else "cancelled"
+            known = known._replace(status=status)
         self._known[head.path] = known
         return known
 
     def _read_first(self, head: Row) -> Task:
         first = head if head.version == 1 else self._store.journal.version(ZONE, head.path, 1)
-        if first is None:
-            raise TaskNotFound(task=head.path)
+        if first is None or find_row_flaw(first) is not None:
+            raise TaskNotFound(task=validation.escape_unstorable(head.path, 100))
         content = parse_object(self._store.content(first))
         if content is None or not isinstance(content.get("requirement"), str):
             raise JournalDamaged
@@ -198,7 +219,11 @@ class Tasks:
 
     def _check_folder_free(self, folder: str) -> None:
         for head in self._store.journal.open_items(ZONE):
-            other = self._read(head)
+            try:
+                other = self._read(head)
+            except (JournalDamaged, TaskNotFound):
+                # It has no folder that anybody could share.
+                continue
             if self.is_here(other) and _overlap(folder, other.folder):
                 raise InvalidWorkspace(path=folder, rule="of_another_task")
 
@@ -213,14 +238,7 @@ def checked_folder(given: str | os.PathLike[str], root: str) -> str:
     nothing is made. Raises `InvalidWorkspace` for a path that is not absolute, stands for something else than
     a folder, is the system's, holds the home folder, is a bare git repository, or shares files with this
     workspace or lies in another one."""
-    folder = _resolve(os.fspath(given))
-    home = os.path.realpath(os.path.expanduser("~"))
-    if os.path.commonpath((folder, home)) == folder:
-        raise InvalidWorkspace(path=folder, rule="too_wide")
-    if is_system_folder(folder):
-        raise InvalidWorkspace(path=folder, rule="of_the_system")
-    if _overlap(folder, os.path.realpath(root)):
-        raise InvalidWorkspace(path=folder, rule="holds_the_journal")
+    folder = _check_unprotected(os.fspath(given), root)
     above = folder
     while True:
         if is_workspace(above):
@@ -233,6 +251,20 @@ def checked_folder(given: str | os.PathLike[str], root: str) -> str:
     if os.path.isdir(folder) and is_git_folder({each.casefold() for each in os.listdir(folder)}):
         # Its settings lie among the task's own files, and are a command's to change.
         raise InvalidWorkspace(path=folder, rule="bare_repository")
+    return folder
+
+
+def _check_unprotected(given: str, root: str) -> str:
+    """The real path of the folder ``given``. Raises `InvalidWorkspace` for a path that is not absolute, holds
+    the home folder or is the system's, or shares files with the workspace at ``root``."""
+    folder = _resolve(given)
+    home = os.path.realpath(os.path.expanduser("~"))
+    if os.path.commonpath((folder, home)) == folder:
+        raise InvalidWorkspace(path=folder, rule="too_wide")
+    if is_system_folder(folder):
+        raise InvalidWorkspace(path=folder, rule="of_the_system")
+    if _overlap(folder, os.path.realpath(root)):
+        raise InvalidWorkspace(path=folder, rule="holds_the_journal")
     return folder
 
 

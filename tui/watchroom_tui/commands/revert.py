@@ -45,7 +45,7 @@ def declare_revert(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_revert(args: Namespace, texts: Catalogue) -> int:
-    """Status 1 where nothing could be reverted."""
+    """Return the exit status: 1 where nothing, or not everything, could be reverted."""
     if bool(args.agent) + bool(args.task) + args.all + bool(args.undo) != 1:
         raise WrongUsage(texts("cli.revert.which"))
     if bool(args.undo) == bool(args.since):
@@ -89,7 +89,7 @@ def _apply(workspace: Workspace, selection: RevertSelection, args: Namespace, te
     else:
         for line in _result_lines(dict(result), texts):
             print(line)
-    return 0 if result["success"] else 1
+    return 0 if result["success"] and not result["could_not"] else 1
 
 
 def _result_lines(result: Mapping[str, Any], texts: Catalogue) -> Iterator[str]:

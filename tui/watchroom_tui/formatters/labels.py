@@ -247,6 +247,11 @@ def need_subject(need: Need, texts: Catalogue) -> str:
     return need.row.path.partition("/")[2] if need.row.zone == "handoff" else path_of(need.row)
 
 
+def omitted_text(need: Need, texts: Catalogue) -> str:
+    """Which parts the command of ``need`` leaves out because they are not valid; empty for none."""
+    return "".join(texts(f"need.omitted_{part}") for part in need.resume.omitted)
+
+
 def need_kind(need: Need, texts: Catalogue) -> str:
     """In one word; of a request, what kind of answer it wants."""
     if need.kind == "request":
@@ -263,14 +268,14 @@ def need_text(need: Need, texts: Catalogue) -> str:
     if need.kind == "outside" and need.row.sha256 is None:
         return with_machine(texts("need.deleted"), need, texts)
     if need.kind == "lost" and need.hint:
-        return texts("need.lost_resumable", against=sanitize(need.against), resume=sanitize(need.hint))
+        said = texts("need.lost_resumable", against=sanitize(need.against), resume=sanitize(need.hint))
+        return said + omitted_text(need, texts)
+    if need.kind == "lost":
+        return texts("need.lost", against=sanitize(need.against)) + omitted_text(need, texts)
     if need.kind in ("failed", "breaker", "budget"):
         return sanitize(need.row.message)
-    if need.row.tool == PEOPLE_LOST:
-        return texts("need.people_lost")
     if need.kind == "forged":
-        why = texts(f"need.flaw.{_FLAWS.get(need.row.error, 'differs')}")
-        return texts("need.forged", who=sanitize(need.row.actor), what=sanitize(need.row.tool), why=why)
+        return _forged_text(need.row, texts)
     if need.kind == "unreadable":
         why = texts(f"need.damage.{need.row.error}")
         key = "need.unreadable" if need.times > 1 else "need.unreadable_one"
@@ -285,6 +290,13 @@ def need_text(need: Need, texts: Catalogue) -> str:
     text = texts(f"need.{need.kind}", who=who, against=sanitize(need.against), count=need.times)
     text = with_machine(text, need, texts)
     return f"{text} ×{need.times}" if need.times > 1 and need.kind not in ("denied", "expired") else text
+
+
+def _forged_text(row: Row, texts: Catalogue) -> str:
+    if row.tool == PEOPLE_LOST:
+        return texts("need.people_lost")
+    why = texts(f"need.flaw.{_FLAWS.get(row.error, 'differs')}")
+    return texts("need.forged", who=sanitize(row.actor), what=sanitize(row.tool), why=why)
 
 
 def with_machine(text: str, need: Need, texts: Catalogue) -> str:
