@@ -167,7 +167,7 @@ class _Taken:
     def __init__(self, workspace: Workspace) -> None:
         self.at: dict[str, float] = {}
         self._journal = workspace.journal
-        self._fold = Fold(workspace.journal.content)
+        self._fold = Fold(workspace.journal.content, workspace.journal.row)
         self._is_ended = False
         self._thread = threading.Thread(target=self._run)
         self._thread.start()

@@ -29,7 +29,7 @@ from watchroom.journal.snapshots import SNAPSHOT_ROWS
 from watchroom.projections import Fold, open_fold
 journal = SqliteJournal(sys.argv[1])
 begin = time.perf_counter()
-fold = open_fold(journal) if sys.argv[2] == "snapshot" else Fold(journal.content)
+fold = open_fold(journal) if sys.argv[2] == "snapshot" else Fold(journal.content, journal.row)
 while rows := journal.rows(fold.seq, limit=5000):
     fold.apply(rows)
 fold.model()

@@ -6,6 +6,7 @@ waits. Between processes the journal lets one at a time append.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from threading import Lock
@@ -15,14 +16,15 @@ from watchroom.call_context import with_call_context
 from watchroom.errors import JournalBusy, JournalError, WorkspaceLocked
 from watchroom.follower import Follower
 from watchroom.journal import Journal
-from watchroom.journal.errors import JournalUnreachable, OutcomeUnknown
+from watchroom.journal.errors import JournalReplaced, JournalUnreachable, OutcomeUnknown
 from watchroom.model import HUMAN_PREFIX, Appended, Draft, Note
 
 _MOST_AT_ONCE: Final = 512
 _MOST_NOTES: Final = 10_000
 """So many notes at most wait for a server that is away."""
-_OF_ALL: Final = (JournalBusy, JournalUnreachable, OutcomeUnknown, WorkspaceLocked)
-"""What befalls a whole append, whatever its drafts are."""
+_OF_ALL: Final = (JournalBusy, JournalReplaced, JournalUnreachable, OutcomeUnknown, WorkspaceLocked)
+"""Errors that affect the whole batch."""
+_log = logging.getLogger("watchroom")
 
 
 class AppendStatistics(NamedTuple):
@@ -108,10 +110,18 @@ class GroupCommit:
         self._sign = sign
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Have ``listener`` called after each append of this process, on the appending thread. Returns the
-        call that ends it."""
+        """Call ``listener`` after each append of this process. Return the function that ends this.
+
+        The caller of `commit`, `commit_all` or `flush` calls it on its own thread, once the outcome of every
+        draft is known. After `append` a background thread calls it. What it raises is logged.
+        """
         self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+
+        def end() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return end
 
     def commit(self, draft: Draft) -> Appended:
         """Make ``draft`` a row; returns what became of it when that is on disk and its file in place.
@@ -128,10 +138,9 @@ class GroupCommit:
                 wake.acquire()
                 self._waiting.append(ticket)
             self._has_leader = True
-        if wake is None:
-            self._lead(ticket)
-        else:
-            self._wait(ticket, wake)
+        has_led = self._lead(ticket) if wake is None else self._wait(ticket, wake)
+        if has_led:
+            self._notify()
         return ticket.result()
 
     def commit_all(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
@@ -143,22 +152,42 @@ class GroupCommit:
         if self._consumer is not None:
             self._consumer.check(drafts)
         given = [self._prepared(draft) for draft in drafts]
-        appended = self.append(given, all_or_nothing=all_or_nothing)
+        appended = self._append(given, all_or_nothing=all_or_nothing)
         self._materialize(appended)
+        self._notify()
         return appended
 
     def append(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
         """Make rows of ``drafts`` without waiting for their files. For who lays out files; everybody else
         calls `commit`. Raises `JournalError`, `WorkspaceLocked`, and, where they are to become rows
         ``all_or_nothing``, `HeadsMoved`."""
+        appended = self._append(drafts, all_or_nothing=all_or_nothing)
+        if self._listeners:
+            # The caller may hold locks that a subscriber waits for.
+            self._follower.schedule("subscribers", self._notify)
+        return appended
+
+    def _append(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
         appended = self._journal.append(drafts, all_or_nothing=all_or_nothing)
-        if self._consumer is not None:
-            self._consumer.add(drafts, appended)
+        self._record(drafts, appended)
+        return appended
+
+    def _record(self, drafts: Sequence[Draft], appended: Sequence[Appended]) -> None:
+        """Take note of ``appended``. Raises nothing: the rows stand, and an error would make them twice."""
         appends, rows, most = self._statistics
         self._statistics = AppendStatistics(appends + 1, rows + len(drafts), max(most, len(drafts)))
+        if self._consumer is not None:
+            try:
+                self._consumer.add(drafts, appended)
+            except Exception:  # noqa: BLE001  # it follows the journal, and finds these rows there
+                _log.exception("rows were not handed on")
+
+    def _notify(self) -> None:
         for listener in tuple(self._listeners):
-            listener()
-        return appended
+            try:
+                listener()
+            except Exception:  # noqa: BLE001  # one subscriber must not affect the caller, nor the others
+                _log.exception("a subscriber to commits failed")
 
     def note(self, draft: Note) -> None:
         """Make ``draft`` a row soon: with the next commit, or within some 20 ms; when the journal's server is
@@ -169,14 +198,18 @@ class GroupCommit:
     def flush(self) -> None:
         """Commit the notes that wait, and wait for those that others commit. Raises `JournalError`,
         `WorkspaceLocked`."""
+        has_appended = False
         with self._flushing:
             while self._notes:
                 notes = self._taken(self._notes)
                 self._append_tickets(notes)
+                has_appended = True
                 errors = [note.error for note in notes if isinstance(note.error, _OF_ALL)]
                 self._keep(notes)
                 if errors:
                     raise errors[0]
+        if has_appended:
+            self._notify()
 
     def close(self) -> None:
         """Commit the notes that wait, and end."""
@@ -190,18 +223,17 @@ class GroupCommit:
         if self._consumer is not None and appended:
             self._consumer.materialize(appended)
 
-    def _wait(self, ticket: _Ticket, wake: Lock) -> None:
-        """Sleep until others have committed the ticket, or lead."""
+    def _wait(self, ticket: _Ticket, wake: Lock) -> bool:
+        """Sleep until others have committed the ticket, or lead. Return whether this thread led."""
         try:
             wake.acquire()
-            if not ticket.is_done:
-                self._lead(ticket)
+            return not ticket.is_done and self._lead(ticket)
         except BaseException:
             self._abandon(ticket)
             raise
 
-    def _lead(self, mine: _Ticket) -> None:
-        """Commit for everyone who waits, let the next one lead, then see to the files."""
+    def _lead(self, mine: _Ticket) -> bool:
+        """Commit for all waiting threads, let the next one lead, then write the files. Return True."""
         batch = self._taken(self._waiting)
         if mine not in batch:
             batch.insert(0, mine)
@@ -217,6 +249,7 @@ class GroupCommit:
                         ticket.error = JournalError(reason="the thread that led was interrupted")
                     if ticket is not mine:
                         ticket.rouse()
+        return True
 
     def _append_batch(self, batch: list[_Ticket]) -> None:
         """Make rows of the batch, and of the notes that wait. Nothing is raised."""
@@ -231,8 +264,9 @@ class GroupCommit:
     def _append_tickets(self, batch: list[_Ticket]) -> None:
         if not batch:
             return
+        drafts = [ticket.draft for ticket in batch]
         try:
-            appended = self.append([ticket.draft for ticket in batch])
+            appended = self._journal.append(drafts)
         except _OF_ALL as error:
             # All have waited; none need wait as long again, one after the other. And what may be a row
             # already would be another one.
@@ -248,6 +282,7 @@ class GroupCommit:
         else:
             for ticket, result in zip(batch, appended, strict=True):
                 ticket.appended = result
+            self._record(drafts, appended)
 
     def _keep(self, notes: Sequence[_Ticket]) -> None:
         """Have those of ``notes`` that made no row, since the server is away, made rows when it is back."""

@@ -100,19 +100,37 @@ class Folder:
         self._private = os.path.relpath(scratch, root).partition(os.sep)[0]
         self._numbers = itertools.count(time.time_ns())
         os.makedirs(root, exist_ok=True)
-        os.makedirs(scratch, exist_ok=True)
-        self._root_fd = os.open(root, _FOLDER_FLAGS & ~os.O_NOFOLLOW)
-        self._scratch_fd = os.open(scratch, _FOLDER_FLAGS)
+        self._scratch_fd = self._open_scratch()
+        try:
+            self._root_fd = os.open(root, _FOLDER_FLAGS & ~os.O_NOFOLLOW)
+        except BaseException:
+            os.close(self._scratch_fd)
+            raise
         self._is_closed = False
         self._spares: list[str] = []
         self._spare_mode = 0
         self._folds_case: bool | None = None
 
+    def _open_scratch(self) -> int:
+        os.makedirs(self.scratch, exist_ok=True)
+        return os.open(self.scratch, _FOLDER_FLAGS)
+
+    def _ensure_scratch(self) -> None:
+        """Make the scratch folder again if it was removed, as git and cleaners remove empty folders."""
+        if os.fstat(self._scratch_fd).st_nlink == 0:
+            new = self._open_scratch()
+            os.dup2(new, self._scratch_fd, inheritable=False)
+            os.close(new)
+            self._spares.clear()
+
     def close(self) -> None:
-        while self._spares:
-            self._drop(self._spares.pop())
-        if not self._is_closed:
-            self._is_closed = True
+        if self._is_closed:
+            return
+        self._is_closed = True
+        try:
+            while self._spares:
+                self._drop(self._spares.pop())
+        finally:
             os.close(self._root_fd)
             os.close(self._scratch_fd)
 
@@ -237,6 +255,7 @@ class Folder:
 
     def _staged(self, data: bytes, *, is_private: bool) -> str:
         """The name of a scratch file that holds ``data``."""
+        self._ensure_scratch()
         while self._spares and not is_private:
             name = self._spares.pop()
             if rewrite_spare(self.platform, self._scratch_fd, name, data, self._spare_mode):
@@ -292,6 +311,7 @@ class Folder:
     def _take_away(self, folder: int, name: str, look: Callable[[bytes | None], None]) -> None:
         if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+        self._ensure_scratch()
         taken = self._scratch_name()
         os.rename(name, taken, src_dir_fd=folder, dst_dir_fd=self._scratch_fd)
         try:
@@ -351,6 +371,7 @@ class Folder:
         Age alone does not tell: a clock that steps makes files old that are being written. Nor does the
         process alone: in a container its number means another one.
         """
+        self._ensure_scratch()
         horizon = time.time() - older_than
         with os.scandir(self.scratch) as found:
             for entry in found:

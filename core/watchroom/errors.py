@@ -419,6 +419,12 @@ class RequestWithdrawn(RequestClosed):
     texts = "request_withdrawn"
 
 
+class RequestTaken(DeniedError):
+    """Another request is at the path where this one would be. Values: path, request."""
+
+    code = "request_taken"
+
+
 class RequestExpired(WatchroomError):
     """An answer after the request expired. Values: request."""
 

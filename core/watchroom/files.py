@@ -7,6 +7,8 @@ import logging
 import os
 import stat
 import sys
+import time
+from contextlib import suppress
 from typing import Final
 
 from watchroom.platforms import Platform
@@ -27,6 +29,32 @@ def write_all(file: int, data: bytes) -> None:
     remaining = memoryview(data)
     while remaining:
         remaining = remaining[os.write(file, remaining) :]
+
+
+def replace_durably(path: str, data: bytes) -> None:
+    """Replace the file at ``path`` by one that holds ``data`` and that only this user can read.
+
+    After a crash the file is the old one or the new one, never a part of it. Raises OSError.
+    """
+    folder, name = os.path.split(path)
+    scratch = os.path.join(folder, f".{name}-{os.getpid():x}-{time.time_ns():x}")
+    file = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FILE_FLAGS, 0o600)
+    try:
+        try:
+            write_all(file, data)
+            os.fsync(file)
+        finally:
+            os.close(file)
+        os.replace(scratch, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(scratch)
+        raise
+    entry = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(entry)
+    finally:
+        os.close(entry)
 
 
 def replace(
@@ -139,6 +167,15 @@ def open_regular(fd: int, name: str) -> tuple[int, os.stat_result]:
         os.close(file)
         raise NotAFile(errno.EINVAL, "not a regular file", name)
     return file, known
+
+
+def keep_from_git(folder: str) -> None:
+    """Have git ignore all of ``folder``, so that it is neither committed, nor stashed, nor cleaned away.
+
+    A ``.gitignore`` that is there stays. If the folder cannot be written, nothing is done.
+    """
+    with suppress(OSError), open(os.path.join(folder, ".gitignore"), "x", encoding="ascii") as file:
+        file.write("*\n")
 
 
 def make_private(folder: str) -> None:

@@ -38,8 +38,9 @@ class Follower:
         with self._changed:
             self._work.setdefault(key, (due, work))
             if self._thread is None:
-                self._thread = Thread(target=self._run, name=f"watchroom-{self._name}", daemon=True)
-                self._thread.start()
+                thread = Thread(target=self._run, name=f"watchroom-{self._name}", daemon=True)
+                thread.start()
+                self._thread = thread
             if len(self._work) == 1:
                 self._changed.notify()
 

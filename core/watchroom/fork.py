@@ -4,17 +4,18 @@ Rows are copied, with their numbers and contents, not referred to: a journal is 
 verified, moved to another machine and backed up without the one that it came from, which may go on or be
 deleted, and no later row of which can be taken for one of the fork. What it costs is disk, once.
 
-Not everything is as it was. Logins and tokens stay behind, and so do the checkpoints, and the id where nobody
-is enrolled. A fork is open; the settings that held, signed or not, are those of its config file. Nothing runs
-in a fork: leases of processes are no rows, those on boards are over, and commands that had no end are
-interrupted; sessions can be resumed. Tasks have folders of their own, so that nobody works in those of the
-original; files there that are no texts, and whose bytes are not kept, are gone.
+Logins, tokens and checkpoints are not copied. A fork has its own id and names its parent, so a decision that
+is signed later in one of them does not count in the other. A fork is open. The settings that held, signed or
+not, are in its config file. Nothing runs in a fork: leases of processes are no rows, leases on boards are
+over, and commands without an end are interrupted. Sessions can be resumed. Tasks get their own folders, so
+that nobody works in those of the original. Binary files in them whose bytes were not kept are gone.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -27,8 +28,11 @@ from watchroom.journal.moving import copy_blobs, open_move_side
 from watchroom.model import IDENTIFY, SYSTEM, Draft, Json, Note, Row, Write, Zone, is_of_journal, parse_object
 from watchroom.queries.config import read_config
 from watchroom.queries.rows import find_content
+from watchroom.rules.checkpoint_note import ID_BYTES
 from watchroom.rules.config import render_config
 from watchroom.rules.damage import find_damage
+from watchroom.rules.effects import ID_PATH
+from watchroom.rules.people import ID_ZONE
 from watchroom.rules.row_files import find_row_flaw
 from watchroom.rules.settings import PATH
 from watchroom.rules.settings import ZONE as SETTINGS
@@ -37,6 +41,7 @@ from watchroom.validation import encode_text, sha256
 from watchroom.workspace import Workspace
 from watchroom.zones.commands import END
 from watchroom.zones.leases import EXPIRED
+from watchroom.zones.people import find_id
 
 FORK: Final = "fork_workspace"
 """The tool of the rows by which a fork begins."""
@@ -94,7 +99,14 @@ def fork_workspace(
         rows = _copy_rows(journal, until, path, tasks, told, unreadable)
         with closing(open_journal(path)) as fork:
             copy_blobs(journal, fork)
-            fork.append([*_settings(journal, until), *_endings(fork), _fork_note(until)])
+            fork.append(
+                [
+                    _identity_row(journal, until),
+                    *_settings(journal, until),
+                    *_endings(fork),
+                    _fork_note(until),
+                ]
+            )
             _lay_out_tasks(fork, built_tasks, os.path.join(scratch, "writing"))
         with Workspace.open(built, create=False) as workspace:
             workspace.flush()
@@ -197,12 +209,10 @@ def _batches(
 ) -> Iterator[list[tuple[Row, str | None]]]:
     batch: list[tuple[Row, str | None]] = []
     size = after = 0
-    # What people signed names the workspace by its id.
-    has_people = next(journal.heads("person", as_of=until), None) is not None
     while rows := journal.rows(after, until=until, limit=_BATCH_ROWS):
         after = rows[-1].seq
         for row in rows:
-            if row.zone in _NOT_COPIED or (is_of_journal(row) and not (has_people and row.tool == IDENTIFY)):
+            if row.zone in _NOT_COPIED or is_of_journal(row) or (row.zone, row.path) == (ID_ZONE, ID_PATH):
                 continue
             content = find_content(journal, row) if row.sha256 is not None else None
             if content is None and row.sha256 is not None and row.version is not None:
@@ -253,6 +263,12 @@ def _endings(fork: Journal) -> list[Draft]:
             if not head.deleted and find_row_flaw(head) is None and _file_of(fork, head) is None
         ),
     ]
+
+
+def _identity_row(journal: Journal, until: int) -> Write:
+    """Return the draft that gives a fork its own id, and names the workspace that it comes from."""
+    detail: dict[str, Json] = {"parent": find_id(journal), "row": until}
+    return Write(SYSTEM, IDENTIFY, ID_ZONE, ID_PATH, secrets.token_hex(ID_BYTES), expected=0, detail=detail)
 
 
 def _fork_note(until: int) -> Note:

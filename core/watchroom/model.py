@@ -167,6 +167,8 @@ BUDGET_REACHED: Final = "budget_reached"
 
 CHECKPOINT: Final = "journal_checkpoint"
 """The tool by which Watchroom says what the tree over all rows before was."""
+PEOPLE_LOST: Final = "people_lost"
+"""The tool by which Watchroom says that rows are gone by which people were enrolled."""
 IDENTIFY: Final = "identify_workspace"
 """The tool of the row that gives a workspace its id."""
 OF_JOURNAL: Final = (CHECKPOINT, IDENTIFY)
@@ -197,6 +199,7 @@ MESSAGE: Final = "send_message"
 SPAWN: Final = "spawn_agent"
 TERMINATE: Final = "terminate_agent"
 END_TASK: Final = "end_task"
+WRITE_FILE: Final = "write_file"
 USER: Final = "user"
 """To whom an agent writes that means the people who watch."""
 CONTROLS: Final = (PAUSE, RESUME, CANCEL, MESSAGE)

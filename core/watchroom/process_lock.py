@@ -36,11 +36,21 @@ class ProcessLock:
         return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
     def acquire(self, seconds: float = LOCK_SECONDS) -> None:
-        """Wait for the lock, at most ``seconds``. Raises `WorkspaceLocked`, which names its holder, and
-        `LocksUnsupported` where the file system has no locks."""
+        """Wait for the lock, at most ``seconds``.
+
+        If the lock's file was removed or replaced meanwhile, take the lock of the file that is there now.
+        Raises `WorkspaceLocked`, which names its holder, `LocksUnsupported` if the file system has no locks,
+        and FileNotFoundError if its folder is gone.
+        """
+        self._acquire(seconds)
+        while not self._is_in_place():
+            self._reopen()
+            self._acquire(seconds)
+
+    def _acquire(self, seconds: float) -> None:
         if self._waiter is None or not self._waiter.resume():
             self._waiter = None
-            if self.try_acquire():
+            if self._try_acquire():
                 return
             self._waiter = _LockWaiter(self._fd, self._platform)
         if not self._waiter.wait(seconds):
@@ -49,13 +59,31 @@ class ProcessLock:
         self._waiter = None
 
     def try_acquire(self) -> bool:
-        """Take the lock if nobody has it; whether it was taken. Raises `LocksUnsupported`."""
+        """Take the lock if nobody has it; whether it was taken. Raises `LocksUnsupported`, and
+        FileNotFoundError if its folder is gone."""
+        while self._try_acquire():
+            if self._is_in_place():
+                return True
+            self._reopen()
+        return False
+
+    def _try_acquire(self) -> bool:
         try:
             return self._platform.try_lock(self._fd)
         except OSError as error:
             if error.errno in _NO_LOCKS:
                 raise LocksUnsupported(path=self._path, reason=error.strerror) from error
             raise
+
+    def _is_in_place(self) -> bool:
+        """Whether the file that is open was neither removed nor replaced."""
+        return os.fstat(self._fd).st_nlink > 0
+
+    def _reopen(self) -> None:
+        new = self._open()
+        # This lets go of the lock of the file that was open.
+        os.dup2(new, self._fd, inheritable=False)
+        os.close(new)
 
     def release(self) -> None:
         """Let others have it. Raises nothing: what was done under the lock is done."""
@@ -64,9 +92,7 @@ class ProcessLock:
         except OSError:
             # The kernel lets go of it with the descriptor.
             _log.exception("%s could not be unlocked, and is opened anew", self._path)
-            new = self._open()
-            os.dup2(new, self._fd, inheritable=False)
-            os.close(new)
+            self._reopen()
 
     def holder(self) -> str:
         """Which process has the lock: its name and number, ``-`` where that cannot be told."""

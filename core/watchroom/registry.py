@@ -18,7 +18,8 @@ from watchroom.journal import Journal
 from watchroom.model import Row, Zone
 from watchroom.rules import settings as signed_settings
 from watchroom.rules.config import Agent, Config, add_agents, check_role, parse_recorded_config, render_config
-from watchroom.rules.settings import SIGN_SETTINGS, apply_settings_row, with_settings
+from watchroom.rules.effects import SIGN_SETTINGS
+from watchroom.rules.settings import apply_settings_row, with_settings
 
 CONFIG_HEAD: Final[tuple[Zone, str]] = ("config", CONFIG_PATH)
 SETTINGS_HEAD: Final[tuple[Zone, str]] = (signed_settings.ZONE, signed_settings.PATH)

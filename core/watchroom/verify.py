@@ -27,7 +27,8 @@ from watchroom.journal import Damage, Journal
 from watchroom.model import Row, Zone
 from watchroom.rules.config import Config, find_role_collision
 from watchroom.rules.damage import find_damage
-from watchroom.rules.decisions import is_decision
+from watchroom.rules.decisions import is_reported
+from watchroom.rules.effects import effect_of
 from watchroom.rules.row_files import ZONES_WITH_FILES, find_row_flaw
 from watchroom.texts import catalogue
 from watchroom.zones import Store, TaskFiles
@@ -180,19 +181,19 @@ def _problems_of_rows(journal: Journal, known: Sequence[str]) -> Iterator[Proble
 
 
 def _problems_of_decisions(journal: Journal, people: PeopleZone) -> Iterator[Problem]:
-    """What people decided since the workspace was closed, and does not count."""
-    firsts = [journal.version("person", head.path, 1) for head in journal.heads("person")]
-    if not firsts:
-        return
+    """Yield the rows that may not change protected state, and the decisions that are disputed."""
     rules = catalogue("en")
-    after = min((row.seq for row in firsts if row is not None), default=1) - 1
+    if people.current().is_lost:
+        yield Problem("decision", "person", "", rules("rule.people_lost"))
+    after = 0
     while rows := journal.rows(after, limit=_PAGE):
         after = rows[-1].seq
         for row in rows:
-            if row.outcome != "ok" or not is_decision(row):
+            if effect_of(row) is None:
                 continue
             said = f"row {row.seq}: {row.tool} by {row.actor}"
-            if flaw := people.find_flaw(row):
+            flaw = people.find_flaw(row)
+            if is_reported(row, flaw):
                 what = f"{said} does not count: {rules(f'rule.{flaw}')}"
             elif dispute := people.find_dispute(row):
                 what = f"{said} is disputed by {dispute.actor} in row {dispute.seq}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from threading import Event, Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -26,12 +26,12 @@ from watchroom.checkout.reconciler import Reconciler
 from watchroom.checkout.remote_rows import RemoteRows
 from watchroom.commit import AppendStatistics, GroupCommit
 from watchroom.errors import CheckoutTaken, VersionConflict, WorkspaceNotFound
-from watchroom.files import make_private
+from watchroom.files import keep_from_git, make_private
 from watchroom.follower import Follower, Repeater
 from watchroom.journal import Journal, is_server_address, open_journal
 from watchroom.journal.errors import JournalDenied
 from watchroom.journal.snapshots import SNAPSHOT_ROWS
-from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
+from watchroom.model import HUMAN_PREFIX, PEOPLE_LOST, SYSTEM, Note, Row, Write
 from watchroom.platforms import Platform, detect_platform
 from watchroom.registry import REGISTER, Registry
 from watchroom.row_dispatcher import RowDispatcher
@@ -80,51 +80,75 @@ class Workspace(Zones):
         journal: Journal | None = None,
         platform: Platform | None = None,
     ) -> None:
-        self.root = os.path.abspath(root)
+        with ExitStack() as stack:
+            self._set_up(os.path.abspath(root), sandbox, journal, platform, stack)
+            self._closing = stack.pop_all()
+
+    def _set_up(
+        self,
+        root: str,
+        sandbox: SandboxProbe | None,
+        journal: Journal | None,
+        platform: Platform | None,
+        stack: ExitStack,
+    ) -> None:
+        """Open everything. ``stack`` closes it in reverse order, whatever fails, here or while it closes."""
+        if journal is not None:
+            stack.callback(journal.close)
+        self.root = root
         self.platform = platform or detect_platform()
         control = os.path.join(self.root, CONTROL)
         os.makedirs(control, mode=0o700, exist_ok=True)
+        keep_from_git(control)
         address = find_journal(self.root) or os.path.join(control, JOURNAL_NAME)
-        self.journal: Journal = journal or open_journal(address, self.platform)
+        is_own = journal is None
+        if journal is None:
+            journal = stack.enter_context(closing(open_journal(address, self.platform)))
+        self.journal: Journal = journal
+        self._host = CheckoutHost(self.journal, self.root, control)
         self._follower = Follower("files")
         self._commits = GroupCommit(self.journal)
-        self._host = CheckoutHost(self.journal, self.root, control)
         self._checkout = Materializer(
             self.root, self.journal, self._commits.append, self._follower, self._host, self.platform
         )
+        stack.callback(self._checkout.close)
+        stack.callback(self._follower.close)
+        stack.callback(self._commits.close)
         self._commits.follow(self._checkout)
         make_private(control)
         registry = Registry(self.journal)
         self._remote = RemoteRows(self.journal, self._checkout)
+        stack.callback(self._remote.close)
         store = Store(self.journal, self._commits, self._checkout, self._host, self._follower, registry)
         reconciler = Reconciler(
             self.journal, self._checkout, self._commits.append, edit_rules(registry), self._host
         )
-        super().__init__(store, reconciler, self.root, self.register, sandbox)
-        self._is_closed = False
+        self._loading_parts = Lock()
+        self._sealing: Sealing | None = None
+        self._search_index: SearchIndex | None = None
         self._sessions: Sessions | None = None
-        self._sessions_lock = Lock()
-        self.dispatcher = RowDispatcher(
-            self.journal, row_address, self.record_lost_processes, AgentBreaker(store).watch
-        )
+        stack.callback(self._write_last_checkpoint)
+        super().__init__(store, reconciler, self.root, self.register, sandbox)
+        stack.callback(super().close)
+        stack.callback(self._close_sessions)
+        self.prepare_sealing: Callable[[Sealing], None] = lambda _: None
+        """Called once with what seals, before the first checkpoint is due: says where those are published."""
+        self.signing.anchor_with(lambda: self.sealing.newest_body())
 
-        self._address = address if journal is None else None
+        self._address = address if is_own else None
         """Where other processes open the journal; None where it was opened elsewhere."""
         self._snapshot_row = 0
         """Up to where no snapshot is missing, as far as is known here."""
-        self._snapshots = Repeater("snapshots", _SNAPSHOT_SECONDS, self._keep_snapshots)
-        self._search_index: SearchIndex | None = None
-        self._indexing = Repeater(
-            "search", _INDEX_SECONDS, lambda closing: self.search_index.keep_up(self.journal, closing)
+        for name, seconds, work in (
+            ("checkpoints", _CHECKPOINT_SECONDS, lambda closing: self.sealing.write_due(closing)),
+            ("search", _INDEX_SECONDS, lambda closing: self.search_index.keep_up(self.journal, closing)),
+            ("snapshots", _SNAPSHOT_SECONDS, self._keep_snapshots),
+        ):
+            stack.callback(Repeater(name, seconds, work).close)
+        self.dispatcher = RowDispatcher(
+            self.journal, row_address, self.record_lost_processes, AgentBreaker(store).watch
         )
-
-        self.prepare_sealing: Callable[[Sealing], None] = lambda _: None
-        """Called once with what seals, before the first checkpoint is due: says where those are published."""
-        self._sealing: Sealing | None = None
-        self.signing.anchor_with(lambda: self.sealing.newest_body())
-        self._checkpoints = Repeater(
-            "checkpoints", _CHECKPOINT_SECONDS, lambda closing: self.sealing.write_due(closing)
-        )
+        stack.callback(self.dispatcher.close)
 
     @classmethod
     def open(
@@ -194,7 +218,32 @@ class Workspace(Zones):
             self._reconciler.check("config", CONFIG_PATH)
         if scan or restarted:
             self._check_documents()
+        self._check_enrolments()
         self.register(agents)
+
+    def _check_enrolments(self) -> None:
+        """Pin the row by which people closed the workspace; where the one that is pinned is gone, nobody
+        decides until a person has looked."""
+        # Closed workspaces are few: what reads state folders is loaded for those.
+        from watchroom.transparency.enrolment_pin import EnrolmentPin
+        from watchroom.transparency.state_folder import state_folder
+
+        pin = EnrolmentPin(state_folder(), self._place)
+        if pin.is_broken(self.journal):
+            self.people.mark_lost()
+            self._commits.commit(Note(SYSTEM, PEOPLE_LOST, "workspace", "people", key=f"lost {pin.text}"))
+        elif (founding := self.people.find_founding()) is not None:
+            pin.keep(founding)
+
+    @property
+    def _place(self) -> str:
+        """Where the workspace is: its folder, or the address of its database."""
+        return (find_journal(self.root) if self.journal.is_shared else None) or self.root
+
+    def pin_enrolments(self) -> None:
+        """Remember outside of the journal who closed the workspace, so that it is noticed if these rows are
+        deleted. Raise `JournalError`, OSError."""
+        self._check_enrolments()
 
     def _join_machines(self) -> None:
         """Follow the rows of other machines; the first checkout that somebody named is the host."""
@@ -263,7 +312,7 @@ class Workspace(Zones):
         """Where agents run: their sessions, each step a row."""
         from watchroom.runtime.sessions import Sessions
 
-        with self._sessions_lock:
+        with self._loading_parts:
             if self._sessions is None:
                 self._sessions = Sessions(self.session_zone, self.requests, self.budgets, self.dispatcher)
             return self._sessions
@@ -275,8 +324,11 @@ class Workspace(Zones):
         return Toolbox(actor, self._store, self, language or self.config.language, reads_only=reads_only)
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Have ``listener`` called, on the committing thread, after each commit made by this process. Returns
-        the call that ends it."""
+        """Call ``listener`` after each commit of this process, once its outcome is known. Return the function
+        that ends this.
+
+        It is called on the thread that committed, or on a background thread. What it raises is logged.
+        """
         return self._commits.subscribe(listener)
 
     @property
@@ -383,12 +435,13 @@ class Workspace(Zones):
     @property
     def search_index(self) -> SearchIndex:
         """The index of all texts of the journal, which a thread keeps up while the workspace is open."""
-        if self._search_index is None:
-            # Most calls are over before anything is indexed.
-            from watchroom.search import SearchIndex
+        # Most calls are over before anything is indexed.
+        from watchroom.search import SearchIndex
 
-            self._search_index = SearchIndex(os.path.join(self.root, CONTROL))
-        return self._search_index
+        with self._loading_parts:
+            if self._search_index is None:
+                self._search_index = SearchIndex(os.path.join(self.root, CONTROL))
+            return self._search_index
 
     def search(self, query: SearchQuery) -> SearchResult:
         """What ``query`` finds in all that the journal holds, as far as it is indexed: the result says up to
@@ -398,35 +451,31 @@ class Workspace(Zones):
     @property
     def sealing(self) -> Sealing:
         """The checkpoints of the journal, which a thread writes while the workspace is open."""
-        if self._sealing is None:
-            # Most calls are over before one is due.
-            from watchroom.transparency import Sealing
+        # Most calls are over before one is due.
+        from watchroom.transparency import Sealing
 
-            place = find_journal(self.root) if self.journal.is_shared else None
-            self._sealing = Sealing(self.journal, self._commits.commit, place or self.root, self.people)
-            self._sealing.sign_with(lambda: self.signing.signer)
-            self.prepare_sealing(self._sealing)
-        return self._sealing
+        with self._loading_parts:
+            if self._sealing is None:
+                sealing = Sealing(self.journal, self._commits.commit, self._place, self.people)
+                sealing.sign_with(lambda: self.signing.signer)
+                self.prepare_sealing(sealing)
+                self._sealing = sealing
+            return self._sealing
 
     def close(self) -> None:
-        """Write what waits, and let go of everything. May be called again."""
-        if self._is_closed:
-            return
-        self._is_closed = True
-        self.dispatcher.close()
-        self._snapshots.close()
-        self._indexing.close()
-        self._checkpoints.close()
+        """Write what waits, and close everything. May be called again.
+
+        If a part fails to close, the others are closed all the same. Then the error is raised.
+        """
+        self._closing.close()
+
+    def _close_sessions(self) -> None:
         if self._sessions is not None:
             self._sessions.close()
-        super().close()
+
+    def _write_last_checkpoint(self) -> None:
         if self._sealing is not None:
             self._sealing.write_last()
-        self._remote.close()
-        self._commits.close()
-        self._follower.close()
-        self._checkout.close()
-        self.journal.close()
 
     def __enter__(self) -> Self:
         return self

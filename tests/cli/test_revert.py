@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from calls import ok
-from cli.running import Captured, misuse, printed, printed_json
-from watchroom import Workspace
+from cli.running import Captured, misuse, printed, printed_json, run
+from watchroom import Agent, Workspace
+from watchroom.zones.task_files import ChangeAuthor
 
 
 def spoiled(root: Path) -> int:
@@ -53,3 +55,15 @@ def test_it_is_said_whose_work_and_since_when(tmp_path: Path, capsys: Captured) 
         assert misuse(capsys, "revert", root, *arguments)
     told = printed(capsys, "revert", root, "--agent", "nobody", "--since", "0")
     assert told == "There is nothing to take back.\n"
+
+
+def test_the_status_is_1_where_something_could_not_be_taken_back(tmp_path: Path, capsys: Captured) -> None:
+    root = tmp_path / "team"
+    with Workspace.open(root) as workspace:
+        task = workspace.tasks.submit("human:dana", "Build.", tmp_path / "project").id
+        workspace.register([Agent("alice", task=task)])
+        (tmp_path / "project" / os.fsdecode(b"\xff.txt")).write_text("text\n")
+        workspace.task_files.record_changes("alice", ChangeAuthor("alice", "run_command"))
+    status, out, _ = run(capsys, "revert", str(root), "--agent", "alice", "--since", "0")
+    assert status == 1
+    assert "its name is not UTF-8" in out

@@ -123,7 +123,7 @@ def test_a_subagent_is_a_session_of_its_own_below_its_parents(workspace: Workspa
     parent.record(PromptSubmitted("Do it"))
     child = ClientSession(workspace, "alice", "s-1.sub", CLAUDE, parent=parent.path)
     child.record(MessageCompleted("Looking", used=UsageTotal(7)))
-    fold = Fold(workspace.journal.content)
+    fold = Fold(workspace.journal.content, workspace.journal.row)
     fold.apply(workspace.journal.rows())
     view = fold.model().agent("alice")
     assert view is not None
@@ -145,7 +145,7 @@ def test_a_client_of_which_no_hook_tells_is_unsupervised(workspace: Workspace) -
     session.record_unsupervised()
 
     def status() -> str:
-        fold = Fold(workspace.journal.content)
+        fold = Fold(workspace.journal.content, workspace.journal.row)
         fold.apply(workspace.journal.rows())
         view = fold.model().agent("alice")
         assert view is not None

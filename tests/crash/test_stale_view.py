@@ -114,11 +114,12 @@ def test_an_edit_over_what_a_dead_writer_left_is_kept(root: Path, workspace: Wor
 def test_a_version_that_the_disk_refused_is_laid_out_later(
     root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox, reopened: bool
 ) -> None:
-    """Without its scratch folder no file can be written, as on a full disk; the journal goes on."""
+    """Something in the place of its scratch folder keeps files from being written, as a full disk does."""
     ok(alice, "save_to_my_workspace", filename="notes.md", content="old")
     ok(alice, "collab_write", filepath="plan.md", content="old", message="m")
     scratch = root / ".watchroom/tmp"
     shutil.rmtree(scratch)
+    scratch.touch()
     ok(alice, "save_to_my_workspace", filename="notes.md", content="new")
     ok(alice, "save_to_my_workspace", filename="more.md", content="new")
     ok(alice, "collab_write", filepath="plan.md", content="new", message="m")
@@ -126,6 +127,7 @@ def test_a_version_that_the_disk_refused_is_laid_out_later(
     if not reopened:
         assert workspace.scan() == []
         ok(bob, "list_workspace_files", agent_id="alice")
+    scratch.unlink()
     with Workspace.open(root) as other:
         assert outside_rows(other) == []
         for filename in ("notes.md", "more.md"):

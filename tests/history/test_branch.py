@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 from calls import ok
-from cli.running import Captured, printed, printed_json, refusal
+from cli.running import Captured, printed, printed_json, refusal, run
 from history.repositories import check, git, needs_git
 from watchroom import Agent, Workspace
 from watchroom.zones.task_files import ChangeAuthor
@@ -125,3 +126,63 @@ def test_a_branch_of_a_task_begins_at_the_commit_that_was_imported(
     assert (done["commits"], done["base"]) == (1, git(project, "rev-parse", "main").strip())
     assert git(project, "diff", "--name-only", "main", "agent/alice").split() == ["readme.md"]
     assert git(project, "show", "agent/alice:readme.md") == "new\n"
+
+
+def test_files_beneath_a_submodule_do_not_replace_it(capsys: Captured, project: Path, root: Path) -> None:
+    library = project.parent / "library"
+    library.mkdir()
+    git(library, "init", "-q", "-b", "main")
+    (library / "f").write_text("1\n")
+    git(library, "add", "f")
+    git(library, "commit", "-qm", "1")
+    git(project, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), "vendor")
+    git(project, "commit", "-qm", "Add a submodule")
+    with Workspace.open(root) as workspace:
+        task = workspace.tasks.submit("human:dana", "Build.", project).id
+        workspace.register([Agent("alice", task=task)])
+        ok(workspace.tools("alice"), "write_file", path="vendor/f", content="2\n")
+        ok(workspace.tools("alice"), "write_file", path="vendor-notes.md", content="kept\n")
+    status, out, _ = run(capsys, "git", str(root), "--branch", "work", "--task", task, "--json")
+    assert status == 1
+    told = json.loads(out)
+    assert {(each["path"], each["reason"]) for each in told["left_out"]} == {
+        (f"{task}/vendor/f", "submodule")
+    }
+    assert git(project, "ls-tree", "work", "vendor").startswith("160000 ")
+    assert git(project, "show", "work:vendor-notes.md") == "kept\n"
+    check(project)
+
+
+def test_a_branch_whose_changes_are_all_left_out_says_so_once(
+    capsys: Captured, project: Path, root: Path
+) -> None:
+    with Workspace.open(root) as workspace:
+        task = workspace.tasks.submit("human:dana", "Build.", project).id
+        workspace.register([Agent("alice", task=task)])
+        (project / os.fsdecode(b"\xff.txt")).write_text("text\n")
+        workspace.task_files.record_changes("alice", ChangeAuthor("alice", "run_command"))
+        tree = git(project, "rev-parse", "main^{tree}")
+        asked = ("git", str(root), "--branch", "work", "--task", task, "--json")
+        status, out, _ = run(capsys, *asked)
+        assert (status, json.loads(out)["commits"]) == (1, 1)
+        assert git(project, "rev-parse", "work^{tree}") == tree
+        assert "udcff.txt: not_unicode" in git(project, "log", "-1", "--format=%B", "work")
+        assert printed_json(capsys, *asked)["commits"] == 0
+        ok(workspace.tools("alice"), "write_file", path="a.md", content="a\n")
+        assert printed_json(capsys, *asked)["commits"] == 1
+    assert git(project, "show", "work:a.md") == "a\n"
+
+
+def test_a_file_name_that_is_not_utf8_is_left_out_and_said(
+    capsys: Captured, project: Path, root: Path
+) -> None:
+    with Workspace.open(root) as workspace:
+        task = workspace.tasks.submit("human:dana", "Build.", project).id
+        workspace.register([Agent("alice", task=task)])
+        (project / os.fsdecode(b"\xff.txt")).write_text("text\n")
+        workspace.task_files.record_changes("alice", ChangeAuthor("alice", "run_command"))
+    status, out, _ = run(capsys, "git", str(root), "--branch", "work", "--task", task, "--json")
+    assert status == 1
+    told = json.loads(out)
+    assert [each["reason"] for each in told["left_out"]] == ["not_unicode"]
+    assert "udcff" not in git(project, "ls-tree", "-r", "--name-only", "work")

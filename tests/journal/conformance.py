@@ -41,8 +41,9 @@ PATHS: Final = ("a", "a/b", "a/b/c", "ab", "a b", "计划.md", "é", "z/y")
 PREFIXES: Final = ("", "a", "a/", "a/b", "计", "none")
 LARGE: Final = tuple(letter * (INLINE_BYTES + 1) for letter in "xy文")
 
+# The zones take no NUL, and a server refuses it.
 contents = st.one_of(
-    st.text(st.characters(codec="utf-8"), max_size=40),
+    st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=40),
     st.sampled_from(LARGE),
     st.just("x" * INLINE_BYTES),
 )

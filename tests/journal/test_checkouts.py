@@ -165,3 +165,19 @@ def test_the_address_of_the_database_is_for_its_owner_alone(here: Workspace, url
     file.write_text(json.dumps({"not": "an address"}))
     with pytest.raises(JournalError, match="no address"):
         find_journal(here.root)
+
+
+@pytest.mark.parametrize("left", ["", "\n"], ids=["empty", "blank"])
+def test_a_checkout_whose_id_a_crash_left_empty_gets_one(
+    here: Workspace, url: str, tmp_path: Path, left: str
+) -> None:
+    folder = tmp_path / "there"
+    with Workspace.open(url, create=False, checkout=folder):
+        pass
+    (folder / ".watchroom/checkout-id").write_text(left)
+    with Workspace.open(url, create=False, checkout=folder) as again:
+        assert again.host.id
+        assert (folder / ".watchroom/checkout-id").read_text() == again.host.id
+        assert again.move_host("human:dana").outcome == "ok"
+        assert again.host.is_here()
+    assert not here.host.is_here()

@@ -62,7 +62,7 @@ def test_an_agent_writes_what_is_its_own_and_nothing_else(alice: str) -> None:
             Write("alice", "t", "private", "bob/a.md", "x"),
             Write("alice", "t", "private", "alicia/a.md", "x"),
             Write("alice", "t", "handoff", "bob_to_alice/a.md", "x"),
-            Write("alice", "answer_request", "request", "1", "approve"),
+            Write("alice", "answer_request", "request", "bob/s/1", "{}"),
             Note("alice", "resolve_conflict", "collab", "plan.md"),
             Note("alice", "cancel_agent", "session", "bob/1"),
             Write("alice", "t", "config", "config.toml", "x"),
@@ -88,9 +88,10 @@ def test_an_agent_s_process_tells_what_it_has_to_in_the_system_s_name(alice: str
         Note("system", "budget_reached", "config", "alice"),
         Note("system", "pause_agent", "agent", "alice"),
         Write("system", "lease_expired", "lease", "global", None),
-        Write("system", "withdraw_request", "request", "alice/s/1", "{}"),
+        Write("alice", "ask_person", "request", "alice/s/1", "{}", expected=0),
+        Write("system", "withdraw_request", "request", "alice/s/1", "{}", expected=1),
         Note("outside", "outside_edit", "collab", "plan.md", "conflict", "outside_edit"),
-    ) == ["ok"] * 5 + ["conflict outside_edit"]
+    ) == ["ok"] * 6 + ["conflict outside_edit"]
     for draft in (
         Note("system", "pause_agent", "agent", "bob"),
         Write("system", "withdraw_request", "request", "bob/s/1", "{}"),
@@ -110,12 +111,12 @@ def test_a_refused_write_is_a_row_with_the_refused_text(alice: str) -> None:
 
 def test_a_supervisor_answers_and_a_viewer_looks(members: Members) -> None:
     dana, eve = members.add("dana", "supervisor"), members.add("eve", "viewer")
-    assert outcomes(dana, Write("human:dana", "answer_request", "request", "1", "approve")) == ["ok"]
+    assert outcomes(dana, Write("human:dana", "answer_request", "request", "bob/s/1", "{}")) == ["ok"]
     assert outcomes(dana, Write("human:dana", "t", "private", "alice/a.md", "x")) == [
         "denied permission_denied"
     ]
     with closing(open_journal(dana)) as journal, pytest.raises(JournalDenied):
-        journal.append([Write("human:eve", "answer_request", "request", "1", "approve")])
+        journal.append([Write("human:eve", "answer_request", "request", "bob/s/1", "{}")])
     with closing(open_journal(eve)) as journal:
         assert [row.actor for row in journal.rows()] == ["human:dana", "human:dana"]
         with pytest.raises(JournalDenied, match="only look"):

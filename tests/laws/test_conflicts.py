@@ -54,7 +54,7 @@ class ConflictsMachine(RuleBasedStateMachine):
         self.boxes: dict[str, Toolbox] = {agent: self.workspace.tools(agent) for agent in AGENTS}
         self.boxes["dana"] = self.workspace.tools_for_human("dana")
         self.done: list[Done] = []
-        self.fold = Fold(self.workspace.journal.content)
+        self.fold = Fold(self.workspace.journal.content, self.workspace.journal.row)
 
     def teardown(self) -> None:
         self.workspace.close()

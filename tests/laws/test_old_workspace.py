@@ -1,4 +1,4 @@
-"""A workspace that version 0.1.0 made, and was killed over: it opens, is whole, and goes on."""
+"""Workspaces of versions 0.1.0 and 0.2.0, whose processes were killed: they open, verify clean, and go on."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
+from typing import get_args
 
 import pytest
 from calls import ok
 from watchroom import Workspace
+from watchroom.model import Zone
 from watchroom_tui.cli import main
 
-FIXTURE = Path(__file__).parents[1] / "fixtures/workspace-0.1.0.tar.gz"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 ZONES = {
     *("private", "handoff", "collab", "board", "lease", "config", "request", "realtime", "task", "file"),
     *("command", "buffer", "token"),
@@ -26,10 +29,22 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "team"
 
 
+def unpack(version: str, root: Path) -> None:
+    root.mkdir()
+    subprocess.run(["tar", "-xf", FIXTURES / f"workspace-{version}.tar.gz", "-C", root], check=True)
+
+
 @pytest.fixture
 def old(root: Path) -> Iterator[Workspace]:
-    root.mkdir()
-    subprocess.run(["tar", "-xf", FIXTURE, "-C", root], check=True)
+    unpack("0.1.0", root)
+    with Workspace.open(root) as opened:
+        yield opened
+
+
+@pytest.fixture
+def sealed(root: Path) -> Iterator[Workspace]:
+    """The workspace of version 0.2.0: sealed, closed, with signed decisions, and tokens between the seals."""
+    unpack("0.2.0", root)
     with Workspace.open(root) as opened:
         yield opened
 
@@ -62,3 +77,27 @@ def test_it_is_shown(root: Path, old: Workspace, capsys: pytest.CaptureFixture[s
     assert old.root == str(root)
     assert main(["show", str(root), what, "--json"]) == 0
     assert capsys.readouterr().out
+
+
+def test_a_sealed_workspace_opens_and_verifies_clean(
+    root: Path, sealed: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = sealed.journal.rows(limit=10_000)
+    assert {row.zone for row in rows if row.version is not None} == set(get_args(Zone))
+    assert sealed.verify() == []
+    report = sealed.sealing.verify()
+    assert report.findings == ()
+    assert report.newest is not None
+    assert [each.kind for each in report.anchors] == ["decision"] * 2
+    assert main(["verify", str(root)]) == 0, capsys.readouterr()
+
+
+def test_a_sealed_workspace_goes_on(sealed: Workspace) -> None:
+    assert {each.name for each in sealed.people.current().persons} == {"dana", "eve"}
+    lead = sealed.tools("lead")
+    ok(lead, "collab_write", filepath="late.md", content="by the new version\n", message="m")
+    ok(lead, "realtime_set_field", doc_id="notes", field_name="title", value="New")
+    sealed.flush()
+    assert sealed.sealing.write_due(Event(), at_once=True) is not None
+    assert sealed.sealing.verify().findings == ()
+    assert sealed.verify() == []

@@ -15,7 +15,7 @@ from watchroom import Workspace
 from watchroom.errors import ConflictSettled
 from watchroom.model import DISMISS, MESSAGE, RELEASE_AGENTS, RESUME, Note, Write
 from watchroom.projections import Model, read_model
-from watchroom.rules.stops import STOPPED_PATH
+from watchroom.rules.effects import STOPPED_PATH
 
 
 def model(team: Team) -> Model:

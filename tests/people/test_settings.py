@@ -14,7 +14,8 @@ from watchroom.model import SET_BUDGET, SYSTEM, Write
 from watchroom.projections import Fold, read_model
 from watchroom.projections.model import Need
 from watchroom.rules.decision_errors import MayNotDecide, SignatureRequired
-from watchroom.rules.settings import PATH, SIGN_SETTINGS, ZONE
+from watchroom.rules.effects import SIGN_SETTINGS
+from watchroom.rules.settings import PATH, ZONE
 
 LAX = 'allowed_hosts = ["*.example.org"]\nunfenced_commands = "ask"\n'
 
@@ -84,7 +85,8 @@ def test_settings_that_nobody_signed_change_nothing_and_are_shown(team: Team, ac
     with Workspace.open(team.root, create=False) as again:
         assert hosts(again) == []
     (need,) = needs(team)
-    assert (need.kind, need.row.error) == ("forged", "decision_unsigned")
+    rule = "decision_unsigned" if actor == "human:dana" else "decision_form"
+    assert (need.kind, need.row.error) == ("forged", rule)
     sign(team)
     assert hosts(team.workspace) == []
 
@@ -157,9 +159,9 @@ def test_a_fork_has_the_settings_that_held(team: Team, tmp_path: Path) -> None:
 def test_a_model_that_was_kept_knows_what_holds(team: Team) -> None:
     sign(team)
     journal = team.workspace.journal
-    fold = Fold(journal.content)
+    fold = Fold(journal.content, journal.row)
     fold.apply(journal.rows(0))
     edit(team, LAX)
-    again = Fold.load(journal.content, json.loads(json.dumps(fold.dump())))
+    again = Fold.load(journal.content, journal.row, json.loads(json.dumps(fold.dump())))
     again.apply(journal.rows(again.seq))
     assert [need.row.error for need in again.model().needs] == ["settings_unsigned"]

@@ -14,7 +14,7 @@ PLAN = "plan.md"
 
 
 def folded(journal: Journal, until: int | None = None) -> Model:
-    fold = Fold(journal.content)
+    fold = Fold(journal.content, journal.row)
     fold.apply(row for row in all_rows(journal) if until is None or row.seq <= until)
     return fold.model()
 

@@ -163,7 +163,7 @@ def test_a_persons_plain_version_closes_all_of_its_file(
 def test_conflicts_that_no_row_touches_are_the_same_object(
     workspace: Workspace, alice: Toolbox, bob: Toolbox, conflict: int
 ) -> None:
-    fold = Fold(workspace.journal.content)
+    fold = Fold(workspace.journal.content, workspace.journal.row)
     fold.apply(workspace.journal.rows())
     before = fold.model()
     ok(bob, "save_to_my_workspace", filename="x", content="")

@@ -128,7 +128,7 @@ def test_a_file_counts_its_open_conflicts(
     stale_write(charlie, 1)
     write(alice, "three", 2)
     write(alice, "one", 0, "b.md")
-    fold = Fold(workspace.journal.content)
+    fold = Fold(workspace.journal.content, workspace.journal.row)
     fold.apply(workspace.journal.rows())
     before = fold.model().files
     assert [(file.path, file.head.version, file.conflicts) for file in before] == [
@@ -163,7 +163,7 @@ def test_parts_that_a_row_does_not_touch_are_the_same_objects(
     workspace: Workspace, alice: Toolbox, bob: Toolbox, conflict: int
 ) -> None:
     deliver(alice)
-    fold = Fold(workspace.journal.content)
+    fold = Fold(workspace.journal.content, workspace.journal.row)
 
     def taken_in() -> Model:
         workspace.flush()
@@ -196,7 +196,7 @@ def test_parts_that_a_row_does_not_touch_are_the_same_objects(
 def test_a_model_given_out_does_not_change_afterwards(
     workspace: Workspace, alice: Toolbox, conflict: int
 ) -> None:
-    fold = Fold(workspace.journal.content)
+    fold = Fold(workspace.journal.content, workspace.journal.row)
     fold.apply(all_rows(workspace.journal))
     model = fold.model()
     before = (model.seq, dict(model.outcomes), dict(model.activity), model.recent, model.agents)
@@ -269,7 +269,7 @@ class Past:
         return Fold(lambda seq: self._contents[seq])
 
     def reload(self, dumped: Json) -> Fold:
-        return Fold.load(lambda seq: self._contents[seq], dumped)
+        return Fold.load(lambda seq: self._contents[seq], lambda seq: None, dumped)
 
 
 @pytest.fixture(scope="module")

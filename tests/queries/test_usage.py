@@ -47,7 +47,7 @@ def test_it_adds_up(used: Workspace, by: UsageKey, parts: dict[str, UsageTotal])
 
 
 def test_the_model_of_the_dashboard_has_the_same_totals(used: Workspace) -> None:
-    fold = Fold(used.journal.content)
+    fold = Fold(used.journal.content, used.journal.row)
     fold.apply(used.journal.rows())
     usage = fold.model().usage
     assert usage.team == usage.since(0) == summarize_usage(used.journal, "day", day_of=str).total

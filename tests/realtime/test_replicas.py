@@ -412,7 +412,7 @@ def test_what_was_written_over_a_checkpoint_is_noted_once_and_needs_nobody(
         file.write_text("mine now")
         call(root, "bob", "realtime_get_field", doc_id="doc1", field_name="title")
         assert json.loads(file.read_text())["values"] == {"title": None}
-    fold = Fold(workspace.journal.content)
+    fold = Fold(workspace.journal.content, workspace.journal.row)
     fold.apply(workspace.journal.rows())
     assert fold.model().needs == ()
     assert sum(row.actor == "outside" for row in workspace.journal.rows()) == 1

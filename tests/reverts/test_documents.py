@@ -228,3 +228,132 @@ def test_reverts_in_any_order_end_where_they_would_have_ended_at_once(
         workspace.reverts.apply(ANN, RevertSelection(undo=outcome.id))
     assert get(bob, "body") == before
     assert workspace.verify() == []
+
+
+@pytest.mark.parametrize("both", [8, 14])
+def test_a_deletion_of_the_same_characters_by_another_stays(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, both: int
+) -> None:
+    """Bob deletes what alice had deleted when he had not read the text since: some of it, or nothing else."""
+    create(bob, body="rga")
+    edit(bob, "insert", position=0, text="one two three four")
+    since = workspace.journal.last_seq()
+    assert get(alice, "body") == get(bob, "body")
+    edit(alice, "delete", **{"from": 4, "to": 14})
+    assert edit(bob, "delete", **{"from": 4, "to": both})["deleted_count"] == both - 4
+    assert get(workspace.tools("charlie"), "body") == "one four"
+    first = revert(workspace, "alice", after=since)
+    assert get(bob, "body") == "one " + "one two three four"[both:]
+    second = revert(workspace, "bob", after=since)
+    assert get(bob, "body") == "one two three four"
+    workspace.reverts.apply(ANN, RevertSelection(undo=second.id))
+    assert get(bob, "body") == "one " + "one two three four"[both:]
+    workspace.reverts.apply(ANN, RevertSelection(undo=first.id))
+    assert get(bob, "body") == "one four"
+    assert workspace.verify() == []
+
+
+class Writers:
+    """Agents, some in a process of their own, who read a text now and then, and what each meant to do.
+
+    Each character is written once, so what becomes of it can be told by its text.
+    """
+
+    def __init__(self, toolboxes: dict[str, Toolbox], seed: int) -> None:
+        self.random = random.Random(seed)
+        self.toolboxes = toolboxes
+        self.known: dict[str, list[str]] = {}
+        self.bringer: dict[str, str] = {}
+        self.removers: dict[str, set[str]] = {}
+        self._next = 0x4E00
+
+    def fresh(self, count: int) -> str:
+        self._next += count
+        return "".join(map(chr, range(self._next - count, self._next)))
+
+    def read(self, name: str) -> None:
+        self.known[name] = [*get(self.toolboxes[name], "body")]
+
+    def write(self, name: str) -> None:
+        known = self.known[name]
+        start = self.random.randint(0, len(known))
+        stop = min(len(known), start + self.random.choice((0, 0, 1, 3, 8)))
+        text = self.fresh(self.random.choice((0, 1, 2)))
+        if self.random.random() < 0.05:
+            text = self.fresh(200)
+        edit(self.toolboxes[name], "replace", text=text, **{"from": start, "to": stop})
+        for character in known[start:stop]:
+            self.removers[character].add(name)
+        for character in text:
+            self.bringer[character], self.removers[character] = name, set()
+        known[start:stop] = text
+
+    def without(self, *names: str) -> set[str]:
+        """The characters that stand without what ``names`` did."""
+        return {
+            character
+            for character, bringer in self.bringer.items()
+            if bringer not in names and self.removers[character] <= {*names}
+        }
+
+
+@pytest.mark.parametrize("seed", range(rounds(8, 300)))
+def test_a_character_stands_if_its_writer_and_one_who_did_not_delete_it_stay(
+    root: Path, workspace: Workspace, seed: int
+) -> None:
+    """Law: without the edits of some agents a character stands exactly if none of them wrote it, and all who
+    deleted it are among them; whoever edits deletes the characters of the text as they know it."""
+    with Workspace.open(root) as other:
+        toolboxes = {name: workspace.tools(name) for name in ("alice", "bob")}
+        toolboxes["charlie"] = other.tools("charlie")
+        writers = Writers(toolboxes, seed)
+        names = [*toolboxes]
+        create(toolboxes["alice"], body="rga")
+        for name in names:
+            writers.read(name)
+        for _ in range(35):
+            name = writers.random.choice(names)
+            if writers.random.random() < 0.25:
+                writers.read(name)
+            writers.write(name)
+    bob = workspace.tools("bob")
+    whole = get(bob, "body")
+    assert {*whole} == writers.without()
+    chosen = writers.random.sample(names, writers.random.choice((1, 1, 2)))
+    done = revert(workspace, *chosen)
+    found = get(bob, "body")
+    assert {*found} == writers.without(*chosen)
+    assert len(found) == len({*found})
+    # Characters that stand both times are in the same order.
+    assert [each for each in found if each in whole] == [each for each in whole if each in found]
+    workspace.reverts.apply(ANN, RevertSelection(undo=done.id))
+    assert get(bob, "body") == whole
+    # One after the other, in any order, is as all at once.
+    outcomes = []
+    for number, name in enumerate(names):
+        outcomes.append(revert(workspace, name))
+        assert {*get(bob, "body")} == writers.without(*names[: number + 1])
+    for outcome in writers.random.sample(outcomes, len(outcomes)):
+        workspace.reverts.apply(ANN, RevertSelection(undo=outcome.id))
+    assert get(bob, "body") == whole
+    assert workspace.verify() == []
+
+
+def test_a_revert_that_changes_nothing_now_counts_once_others_are_reverted(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    create(bob, body="rga", title="lww_register")
+    put(bob, "title", "first")
+    since = workspace.journal.last_seq()
+    put(alice, "title", "alice's")
+    edit(alice, "insert", position=0, text="alice's")
+    put(bob, "title", "bob's")
+    get(bob, "body")
+    edit(bob, "delete", **{"from": 0, "to": 7})
+    one = revert(workspace, "alice", after=since)
+    assert (get(bob, "title"), get(bob, "body")) == ("bob's", "")
+    revert(workspace, "bob", after=since)
+    assert (get(bob, "title"), get(bob, "body")) == ("first", "")
+    workspace.reverts.apply(ANN, RevertSelection(undo=one.id))
+    assert (get(bob, "title"), get(bob, "body")) == ("alice's", "alice's")
+    assert workspace.verify() == []

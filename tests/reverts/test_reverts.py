@@ -38,7 +38,7 @@ def write_in_turn(alice: Toolbox, bob: Toolbox, path: str) -> None:
 
 
 def conflicts(workspace: Workspace) -> list[str]:
-    fold = Fold(workspace.journal.content)
+    fold = Fold(workspace.journal.content, workspace.journal.row)
     fold.apply(workspace.journal.rows(0, limit=100_000))
     return [each.row.path for each in fold.model().conflicts]
 

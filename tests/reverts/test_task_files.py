@@ -134,3 +134,14 @@ def test_reverting_everybody_gives_the_folder_back(team: Workspace, tmp_path: Pa
     team.reverts.apply(ANN, RevertSelection(undo=undone.id))
     assert files_in(folder) == before
     assert team.verify() == []
+
+
+def test_a_file_whose_name_is_not_utf8_is_said_not_to_be_reverted(team: Workspace, tmp_path: Path) -> None:
+    name = os.fsdecode(b"\xff.txt")
+    (tmp_path / "project" / name).write_text("alice's\n")
+    (tmp_path / "project" / "other.txt").write_text("alice's\n")
+    team.task_files.record_changes("alice", ALICE)
+    assert revert(team, "alice", after=0) == {"\\udcff.txt": "unsafe_name"}
+    assert (tmp_path / "project" / name).read_text() == "alice's\n"
+    assert not (tmp_path / "project" / "other.txt").exists()
+    assert team.verify() == []

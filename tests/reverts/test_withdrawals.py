@@ -22,7 +22,7 @@ def inbox(bob: Toolbox, *, everything: bool = False) -> list[str]:
 
 
 def model_of(workspace: Workspace) -> Model:
-    fold = Fold(workspace.journal.content)
+    fold = Fold(workspace.journal.content, workspace.journal.row)
     fold.apply(workspace.journal.rows(0, limit=100_000))
     return fold.model()
 
@@ -62,6 +62,44 @@ def test_an_unread_handoff_is_withdrawn_and_a_read_one_is_not(
     workspace.reverts.apply(ANN, RevertSelection(undo=outcome.id))
     assert "junk.md" in inbox(bob)
     assert ok(bob, "read_handoff", from_agent="alice", filename="spec.md")["content"] == "spoiled\n"
+    assert workspace.verify() == []
+
+
+def test_a_withdrawn_handoff_can_be_delivered_and_withdrawn_again_and_again(
+    root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    hand(alice, "spec.md", "first\n")
+    since = workspace.journal.last_seq()
+    hand(alice, "spec.md", "spoiled\n")
+    hand(alice, "junk.md", "junk\n")
+    done = revert(workspace, "alice", after=since)
+    for is_there in (True, False, True, False, True):
+        done = workspace.reverts.apply(ANN, RevertSelection(undo=done.id))
+        assert done.record.could_not == ()
+        assert inbox(bob).count("junk.md") == is_there
+        assert (root / "handoff/alice_to_bob/junk.md").exists() == is_there
+        spec = (root / "handoff/alice_to_bob/spec.md").read_text()
+        assert spec == ("spoiled\n" if is_there else "first\n")
+    # What came back is the agent's still: to revert it finds it.
+    again = revert(workspace, "alice", after=since)
+    assert len(again.record.items) == 2
+    assert inbox(bob) == ["spec.md"]
+    assert (root / "handoff/alice_to_bob/spec.md").read_text() == "first\n"
+    workspace.reverts.apply(ANN, RevertSelection(undo=again.id))
+    assert sorted(inbox(bob)) == ["junk.md", "spec.md"]
+    assert workspace.verify() == []
+
+
+def test_what_an_undo_delivered_and_its_receiver_read_is_not_withdrawn(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    hand(alice, "junk.md", "junk\n")
+    first = revert(workspace, "alice", after=0)
+    second = workspace.reverts.apply(ANN, RevertSelection(undo=first.id))
+    assert ok(bob, "read_handoff", from_agent="alice", filename="junk.md")["content"] == "junk\n"
+    third = workspace.reverts.apply(ANN, RevertSelection(undo=second.id))
+    assert third.record.could_not == (("handoff", "alice_to_bob/junk.md", "read_already"),)
+    assert "junk.md from alice already" in told(workspace, "bob")
     assert workspace.verify() == []
 
 

@@ -18,8 +18,8 @@ from watchroom.rules.config import (
     render_config,
     sort_top_down,
 )
+from watchroom.rules.effects import SIGN_SETTINGS
 from watchroom.rules.settings import (
-    SIGN_SETTINGS,
     apply_settings_row,
     dump_settings,
     find_unsigned,

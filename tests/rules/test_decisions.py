@@ -1,20 +1,17 @@
-"""Which rows are words of people, which count only with a signature where the workspace is closed."""
+"""What a row would do to protected state, whoever made it."""
 
 from __future__ import annotations
 
 from rules.rows import row
 from watchroom.model import MESSAGE, PAUSE
-from watchroom.rules.decisions import is_decision, is_word
+from watchroom.rules.effects import DECISION_TOOLS, effect_of
 
 
-def test_a_word_is_a_message_of_a_person_to_a_session() -> None:
-    word = row(tool=MESSAGE, zone="session", actor="human:dana", path="alice")
-    assert is_word(word)
-    for other in (
-        word._replace(zone="agent"),
-        word._replace(zone="task"),
-        word._replace(tool=PAUSE),
-        word._replace(actor="alice"),
-    ):
-        assert not is_word(other)
-    assert not is_decision(word)
+def test_a_message_of_a_person_to_a_session_is_signed_where_a_key_is_unlocked() -> None:
+    message = row(tool=MESSAGE, zone="session", actor="human:dana", path="alice")
+    assert effect_of(message) == effect_of(message._replace(zone="agent")) == "message"
+    assert effect_of(message._replace(zone="task")) is None
+    assert effect_of(message._replace(tool=PAUSE)) == "pause"
+    # What says that it comes from a person, and does not, has the same effect: it does not count.
+    assert effect_of(message._replace(actor="alice")) == "message"
+    assert MESSAGE not in DECISION_TOOLS

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from rules.rows import row
-from watchroom.model import PAUSE, RESUME
-from watchroom.rules.stops import STOPPED_PATH, stopped_after, stopped_by
+from watchroom.model import PAUSE, RELEASE_AGENTS, RESUME
+from watchroom.rules.effects import STOPPED_PATH
+from watchroom.rules.stops import stopped_after, stopped_by
 
 BEFORE = {"alice": 3, "bob": 4}
 NEWEST = row({"agents": {"carol": 9}}, zone="workspace", path=STOPPED_PATH, version=2)
 
 
-def test_the_newest_version_says_who_is_stopped() -> None:
-    assert stopped_after(BEFORE, NEWEST) == stopped_by(NEWEST) == {"carol": 9}
+def test_stopping_adds_agents_and_takes_none_away() -> None:
+    assert stopped_after(BEFORE, NEWEST) == {**BEFORE, "carol": 9}
+    assert stopped_by(NEWEST) == {"carol": 9}
+    assert stopped_after(BEFORE, NEWEST._replace(detail_json='{"agents": {}}')) == BEFORE
     assert stopped_by(row({"agents": ["carol"]})) == stopped_by(row()) == {}
     assert stopped_by(row({"agents": {"carol": "9", "dave": 8}})) == {"dave": 8}
+
+
+def test_releasing_leaves_the_agents_that_it_lists() -> None:
+    release = row({"agents": {"bob": 4, "mallory": 9}}, zone="workspace", path=STOPPED_PATH, version=3)
+    assert stopped_after(BEFORE, release._replace(tool=RELEASE_AGENTS)) == {"bob": 4}
 
 
 def test_no_other_row_of_the_workspace_says_so() -> None:
@@ -25,9 +33,7 @@ def test_whom_a_person_lets_go_on_is_not_stopped() -> None:
     resumed = row(zone="session", tool=RESUME, actor="human:dana", path="alice")
     assert stopped_after(BEFORE, resumed) == {"bob": 4}
     for other in (
-        resumed._replace(zone="agent"),
         resumed._replace(tool=PAUSE),
-        resumed._replace(actor="bob"),
         resumed._replace(path="carol"),
     ):
         assert stopped_after(BEFORE, other) is BEFORE

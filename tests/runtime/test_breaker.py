@@ -18,7 +18,7 @@ FOR_EVER = RuntimeConfig(limits=Limits(steps=None, errors=None))
 
 
 def needs(workspace: Workspace) -> list[tuple[str, str, str]]:
-    fold = Fold(workspace.journal.content)
+    fold = Fold(workspace.journal.content, workspace.journal.row)
     fold.apply(workspace.journal.rows(0, limit=10_000))
     return [(need.kind, need.agent, need.row.message) for need in fold.model().needs]
 

@@ -49,7 +49,7 @@ def warnings(workspace: Workspace) -> list[str]:
 
 
 def needs(workspace: Workspace) -> tuple[Need, ...]:
-    fold = Fold(workspace.journal.content)
+    fold = Fold(workspace.journal.content, workspace.journal.row)
     fold.apply(workspace.journal.rows(0, limit=10_000))
     return fold.model().needs
 

@@ -56,7 +56,7 @@ async def test_the_second_time_a_person_is_needed(workspace: Workspace, answer: 
         head = workspace.journal.head("session", session.path)
         assert head is not None
         assert head.detail["error"] == "incomplete_answer"
-        fold = Fold(workspace.journal.content)
+        fold = Fold(workspace.journal.content, workspace.journal.row)
         fold.apply(workspace.journal.rows(limit=1000))
         assert [need.kind for need in fold.model().needs] == ["failed"]
         async with at_work(session, stay=True):

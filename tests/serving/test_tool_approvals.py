@@ -176,23 +176,40 @@ async def test_an_approval_is_for_one_call_and_is_used_once(workspace: Workspace
     assert written(workspace) == 1
 
 
+def answer_to(state: str) -> dict[str, Any]:
+    """What a client sends with the call again once its person approved the request at ``state``."""
+    approved = types.ElicitResult(action="accept", content={"approved": True})
+    return {"request_state": state, "input_responses": {"approve": approved}, "allow_input_required": True}
+
+
 async def test_an_answer_that_comes_too_late_ends_the_call_at_once(
     workspace: Workspace, alice: Toolbox
 ) -> None:
-    call = PendingCall("call", "collab_write", json.dumps(WRITE))
-    workspace.requests.ask("alice", "alice/mcp/late", Request("approve", calls=(call,), expires=1))
     client_is = {"elicitation_callback": saying("cancel")}
     async with (
         asyncio.timeout(20),
-        within(workspace, alice, approval_tools=["collab_write"], client=client_is) as client,
+        within(workspace, alice, approval_tools=["collab_write"], client=client_is, seconds=0.01) as client,
     ):
-        said = await client.session.call_tool(
-            "collab_write",
-            WRITE,
-            request_state="alice/mcp/late",
-            input_responses={"approve": types.ElicitResult(action="accept", content={"approved": True})},
-        )
+        session = client.session
+        asked = await session.call_tool("collab_write", WRITE, allow_input_required=True)
+        assert isinstance(asked, types.InputRequiredResult)
+        (request,) = requests_of(workspace)
+        workspace.requests.expire(request.path)
+        said = await session.call_tool("collab_write", WRITE, **answer_to(request.path))
+    assert isinstance(said, types.CallToolResult)
     assert said.structured_content["error"] == "call_unanswered"
+    assert written(workspace) == 0
+
+
+async def test_an_answer_to_a_request_that_the_server_did_not_ask_approves_nothing(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    call = PendingCall("call", "collab_write", json.dumps(WRITE))
+    workspace.requests.ask("alice", "alice/mcp/planted", Request("approve", calls=(call,)))
+    client_is = {"elicitation_callback": saying("cancel")}
+    async with within(workspace, alice, approval_tools=["collab_write"], client=client_is) as client:
+        said = await client.session.call_tool("collab_write", WRITE, **answer_to("alice/mcp/planted"))
+    assert isinstance(said, types.InputRequiredResult)
     assert written(workspace) == 0
 
 

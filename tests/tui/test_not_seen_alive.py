@@ -21,7 +21,7 @@ import sys
 from watchroom.journal.sqlite import SqliteJournal
 
 journal = SqliteJournal(sys.argv[1])
-print(journal.present("watchroom task --resume"), flush=True)
+print(journal.present("watchroom demo team"), flush=True)
 sys.stdin.read()
 journal.close()
 """
@@ -75,15 +75,15 @@ async def test_an_agent_whose_process_was_killed_is_not_seen_and_says_what_resum
         await user.until(lambda: "● bob" in user.words_in("#agents"), "that it is at work")
         process.kill()
         since = f"not seen since {local_clock(workspace.journal.rows(0)[-1].time)}"
-        await user.sees(f"{since}; resume with: watchroom task --resume")
+        await user.sees(f"{since}; resume with: watchroom demo DIR")
         await user.until(lambda: "◌ bob bottom not seen since" in user.words_in("#agents"), "in the list")
         await user.until(lambda: f"◌ {since}" in str(user.text("session").border_title), "in the title")
         await user.press("p")
-        await user.is_told("No process runs bob: it goes on when resumed with: watchroom task --resume.")
+        await user.is_told("No process runs bob: it goes on when resumed with: watchroom demo DIR.")
         await user.press("m")
         await user.until(
             lambda: (
-                "bob is not seen alive: it reads this when resumed with: watchroom task --resume"
+                "bob is not seen alive: it reads this when resumed with: watchroom demo DIR"
                 in user.words_in("#hint")
             ),
             "who reads it",
@@ -97,9 +97,7 @@ async def test_many_agents_of_one_process_are_counted_where_names_would_cut_what
     process.runs_session(workspace, "bob")
     async with dashboard(workspace, size=MIDDLE) as user:
         process.kill()
-        await user.sees(
-            "◌ not seen 2 agents their process ended; resume: watchroom task --resume · alice, bob"
-        )
+        await user.sees("◌ not seen 2 agents their process ended; resume: watchroom demo DIR · alice, bob")
         await user.sees("next: not seen 2 agents")
         ended = Write(
             "alice", "end_session", "session", "alice/1", "{}", expected=1, detail={"status": "completed"}
@@ -120,7 +118,7 @@ async def test_a_task_and_a_command_whose_process_was_killed_are_not_seen(
         process.kill()
         await user.sees("◌ Build it.", "◌ root", "◌ not seen")
         title = user.list("members")
-        await user.until(lambda: "resume with: watchroom task --resume" in str(title.border_title), "how")
+        await user.until(lambda: "resume with: watchroom demo DIR" in str(title.border_title), "how")
         await user.until(lambda: "not seen since" in str(user.text("output").border_subtitle), "the output")
 
 

@@ -102,7 +102,7 @@ def leased(root: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A process that holds a lease, and the lease."""
     code = f"""
 from watchroom.journal.sqlite import SqliteJournal
-print(SqliteJournal({str(root / ".watchroom/journal.db")!r}).present("go on"), flush=True)
+print(SqliteJournal({str(root / ".watchroom/journal.db")!r}).present("watchroom demo here"), flush=True)
 input()
 """
     process = subprocess.Popen(
@@ -123,7 +123,9 @@ async def test_a_process_that_is_killed_is_missed_on_the_overview(workspace: Wor
         async with dashboard(workspace) as user:
             await user.sees("● bob", "✓ all well")
             process.kill()
-            await user.sees("◌ not seen", "its process ended; resume: go on", "◌ bob", "⚑ 1 needs you")
+            await user.sees(
+                "◌ not seen", "its process ended; resume: watchroom demo DIR", "◌ bob", "⚑ 1 needs you"
+            )
 
 
 def is_named(user: User, screen: str, text: str) -> bool:

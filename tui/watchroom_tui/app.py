@@ -46,6 +46,7 @@ from watchroom_tui.services.feed_messages import ModelChanged, OutageChanged
 from watchroom_tui.services.navigator import Navigator
 from watchroom_tui.services.replay import ReplayApp
 from watchroom_tui.services.start_up import load_screens, resume_collector
+from watchroom_tui.shown_place import own_folder
 from watchroom_tui.theme import DARK, LIGHT, THEMES
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_widget import assign_colours
@@ -132,6 +133,7 @@ class WatchroomApp(ReplayApp):
             lambda model, progress: self.post_message(ModelChanged(model, progress)),
             until=until,
             show_outage=lambda since: self.post_message(OutageChanged(since)),
+            folder=own_folder(journal, root),
         )
         self.outage: int | None = None
         """Since when the journal's server does not answer."""

@@ -7,7 +7,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Final
 
 from watchroom.checkout.cursor import Cursor
@@ -65,10 +65,14 @@ class DerivedFiles:
         refused: Callable[[Sequence[tuple[Row, OSError]]], None],
         platform: Platform,
     ) -> None:
-        self._folder = Folder(root, os.path.join(control, "tmp"), platform)
         self._journal = journal
-        self._cursor = Cursor(os.path.join(control, "behind.lock"), platform)
         self._refused = refused
+        with ExitStack() as stack:
+            self._cursor = stack.enter_context(
+                closing(Cursor(os.path.join(control, "behind.lock"), platform))
+            )
+            self._folder = stack.enter_context(closing(Folder(root, os.path.join(control, "tmp"), platform)))
+            self._closing = stack.pop_all()
 
     def begin(self, seq: int) -> None:
         """Say that all derived files up to row ``seq`` are there, where nobody has said anything yet."""
@@ -114,8 +118,7 @@ class DerivedFiles:
                 self._folder.write(history_place(path), history_text([history_line(row) for row in rows]))
 
     def close(self) -> None:
-        self._folder.close()
-        self._cursor.close()
+        self._closing.close()
 
     def _write(self, rows: list[Row]) -> bool:
         """Write the files of rows that follow on each other; of several of one path, the history once.
@@ -150,7 +153,6 @@ class DerivedFiles:
     def _contents(self, versions: Sequence[Row]) -> Mapping[int, bytes | None]:
         """Return the contents of ``versions``, all of one path, by the number of their row; None for one that
         the journal has lost. One query, unless something is broken. Raises `JournalError`."""
-        contents: dict[int, bytes | None] = {}
         first, last = versions[0], versions[-1]
         if first is not last:
             # What is broken must not take the others with it: they are asked for one by one then.
@@ -162,10 +164,11 @@ class DerivedFiles:
                     until=last.version,
                     limit=len(versions),
                 )
-                contents = {row.seq: verify_content(row, content) for row, content in found}
-        # Rows written past the tools can have their versions in any order.
-        missing = (row for row in versions if row.seq not in contents)
-        return contents | {row.seq: verified_content(self._journal, row) for row in missing}
+                known = {row.seq: verify_content(row, content) for row, content in found}
+                if all(row.seq in known for row in versions):
+                    return known
+        # Rows written past the tools can have any version: these are no range.
+        return {row.seq: verified_content(self._journal, row) for row in versions}
 
     def _write_version(self, row: Row, content: bytes | None) -> None:
         data = b"" if row.deleted else content

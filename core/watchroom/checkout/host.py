@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from watchroom.files import replace_durably
 from watchroom.journal import Journal
 from watchroom.model import CHECKOUT, MACHINE, OUTSIDE, Appended, Draft, Json, Row, Write
 
@@ -40,16 +41,25 @@ class CheckoutHost:
 
     @property
     def id(self) -> str:
-        """This checkout's own id, empty where the journal is that of one machine. Raises OSError."""
+        """This checkout's id, made on first use; empty where one machine has the journal. Raises OSError."""
         if not self._id and self._journal.is_shared:
-            try:
-                with open(self._path, "x", encoding="ascii") as file:
-                    file.write(uuid.uuid4().hex)
-            except FileExistsError:
-                pass
-            with open(self._path, encoding="ascii") as file:
-                self._id = file.read(64).strip()
+            self._id = self._read_id() or self._make_id()
         return self._id
+
+    def _read_id(self) -> str:
+        """The id in the file, empty if there is none. A process that died may have left an empty file."""
+        try:
+            with open(self._path, encoding="ascii", errors="replace") as file:
+                return file.read(64).strip()
+        except FileNotFoundError:
+            return ""
+
+    def _make_id(self) -> str:
+        """Write a new id, whole and durably, and return the id that is in the file then."""
+        with self._journal.exclusive(f"checkout-id {self._path}"):
+            if not self._read_id():
+                replace_durably(self._path, uuid.uuid4().hex.encode())
+        return self._read_id()
 
     @property
     def machine(self) -> str:

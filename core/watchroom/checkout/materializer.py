@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from itertools import chain, takewhile
 from threading import Lock
 from typing import Final, NamedTuple
@@ -91,17 +91,20 @@ class Materializer:
         platform: Platform,
     ) -> None:
         control = os.path.join(root, CONTROL)
-        self.folder = Folder(root, os.path.join(control, "tmp"), platform)
-        self.derived = DerivedFiles(root, journal, control, self._note_failures, platform)
         self._journal = journal
         self._append = append
         self._follower = follower
         self._host = host
-        self._cursor = Cursor(os.path.join(control, "lock"), platform)
         self._noting = Lock()
         self._is_held_up = False
         self._known = _Known(0, -1)
         self._pending: dict[int, _Committed] = {}
+        with ExitStack() as stack:
+            self._cursor = stack.enter_context(closing(Cursor(os.path.join(control, "lock"), platform)))
+            self.folder = stack.enter_context(closing(Folder(root, os.path.join(control, "tmp"), platform)))
+            derived = DerivedFiles(root, journal, control, self._note_failures, platform)
+            self.derived = stack.enter_context(closing(derived))
+            self._closing = stack.pop_all()
 
     def make_folders(self, agents: Iterable[str]) -> None:
         """Make the folders of all zones, and one for each of ``agents``. Raises OSError."""
@@ -227,17 +230,15 @@ class Materializer:
             self.derived.rewrite(zone, path, head)
 
     def close(self) -> None:
-        """Move the cursor past rows without files, unless another process holds it, and let go of the files:
-        the follower has ended."""
-        try:
-            with self._cursor.hold_if_free() as is_held:
-                if is_held:
-                    self._catch_up(self._journal.last_seq())
-        except (WatchroomError, OSError):
-            _log.exception("the cursor could not be moved")
-        self.derived.close()
-        self.folder.close()
-        self._cursor.close()
+        """Move the cursor past rows without files, unless another process holds it, and close the files. The
+        follower has ended."""
+        with self._closing:
+            try:
+                with self._cursor.hold_if_free() as is_held:
+                    if is_held:
+                        self._catch_up(self._journal.last_seq())
+            except (WatchroomError, OSError):
+                _log.exception("the cursor could not be moved")
 
     def _catch_up(self, until: int) -> None:
         """Lay out the rows from the cursor on, at least up to ``until``. The cursor is held.

@@ -16,7 +16,7 @@ from watchroom.call_context import with_call_context
 from watchroom.checkout.edits import EDIT_TOOL, OVERWRITTEN_TOOL, edit_note
 from watchroom.checkout.host import CheckoutHost
 from watchroom.checkout.layout import CONFIG_PATH, ROOTS, is_edited, path_at, place
-from watchroom.checkout.materializer import Materializer, was_not_laid_out
+from watchroom.checkout.materializer import Materializer
 from watchroom.disk import Parts
 from watchroom.errors import ConfigInvalid, DiskFailed, EditedAgain, NoOutsideEdit, NotText, WatchroomError
 from watchroom.files import NotAFile
@@ -24,7 +24,8 @@ from watchroom.journal import Journal
 from watchroom.journal.edits import edits, last_revert
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, ZONES, Appended, Draft, Note, Outcome, Row, Write, Zone
 from watchroom.rules.conflicts import checkout_of
-from watchroom.rules.row_files import MAX_VERSION, find_edit_flaw, find_row_flaw
+from watchroom.rules.damage import find_damage
+from watchroom.rules.row_files import find_edit_flaw, find_row_flaw
 
 _MOST_AT_ONCE: Final = 50
 """So many paths are compared before everyone else gets a turn."""
@@ -264,11 +265,8 @@ class Reconciler:
     def _record(self, zone: Zone, path: str, seq: int) -> Iterator[Row]:
         """Look again, now that the files are as row ``seq`` left them, and journal what is found."""
         head = self._journal.head(zone, path, as_of=seq) if validation.is_unicode(path) else None
-        if head is not None and (head.version or 0) > MAX_VERSION:
-            # No version can follow; `verify` names it.
-            return
-        if head is not None and was_not_laid_out(self._journal, head):
-            yield from self._lay_again(head)
+        if head is not None and find_damage(head) == "damage_version":
+            # No version can follow it: `verify` names the row.
             return
         draft = self._draft(zone, path, head)
         if draft is not None and not self._is_known(draft):

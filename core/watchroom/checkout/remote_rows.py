@@ -45,7 +45,7 @@ class RemoteRows:
                 return
             try:
                 self._checkout.catch_up()
-            except WatchroomError as error:
-                # The cursor stands where it stood: the next look goes on from there.
-                _log.warning("files are not laid out: %s", error.message())
+            except Exception as error:  # noqa: BLE001  # the cursor has not moved: the next attempt goes on
+                reason = error.message() if isinstance(error, WatchroomError) else repr(error)
+                _log.warning("files are not written: %s", reason)
                 self._closing.wait(_RETRY_SECONDS)

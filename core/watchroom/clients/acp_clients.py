@@ -17,15 +17,15 @@ class AcpClient(NamedTuple):
 class AcpOptions(NamedTuple):
     """How a client is run: in the folder ``cwd``, with the command ``server`` as its MCP server (none where
     it is empty). With ``own_tools`` its own tools are left to it; ``once``: it ends after its first turn.
-    ``resume`` is the id of the session that it goes on with, empty for a new one; ``hint`` the command that
-    does so if this process dies, with ``{session}`` in place of the id."""
+    ``resume`` is the id of the session that it goes on with, empty for a new one; ``continues``
+    the command that does so if this process dies, without the id at its end."""
 
     cwd: str
     server: tuple[str, ...] = ()
     own_tools: bool = True
     once: bool = False
     resume: str = ""
-    hint: str = ""
+    continues: tuple[str, ...] = ()
 
 
 ACP_CLIENTS: Final = {

@@ -30,6 +30,7 @@ from watchroom.clients.session import ClientSession
 from watchroom.clients.session_ids import session_id_of
 from watchroom.model import CANCEL, MESSAGE, PAUSE, RESUME, SYSTEM, Row
 from watchroom.rules.requests import DIFFERENCE, PendingCall, Request, parse_arguments
+from watchroom.rules.shown_commands import quote_command
 from watchroom.runtime.request_waiting import wait_for_outcome
 from watchroom.runtime.threads import call_soon_threadsafe, run_in_thread
 from watchroom.texts import catalogue
@@ -155,10 +156,10 @@ class _AcpRun:
             self._client.name, about.version if about else "", self._options.cwd, attachment="run"
         )
         own_id = session_id_of(self._session_id)
-        if self._options.hint:
-            # The lease of this process tells it to who finds that it has died.
-            hint = self._options.hint.replace("{session}", own_id)
-            await run_in_thread(self._workspace.journal.present, hint)
+        if self._options.continues:
+            # The lease keeps it for readers, in case this process dies.
+            command = quote_command([*self._options.continues, own_id])
+            await run_in_thread(self._workspace.journal.present, command)
         self._session = await run_in_thread(ClientSession, self._workspace, self._agent, own_id, info)
         self._listen()
         self._writer = asyncio.create_task(self._write())

@@ -71,6 +71,8 @@ _LOOKED_THROUGH: Final = 100
 """So many steps at most are looked through for the session's end."""
 _LONGEST_TEXT: Final = 1_000_000
 """Characters of one message, call or result that are kept."""
+_MAX_OPEN_CALLS: Final = 100
+"""Calls without a result that are remembered, so that the line of a result can name its call."""
 
 
 class ClientSession:
@@ -187,6 +189,8 @@ class ClientSession:
         if isinstance(event, CallStarted):
             call = _tool_call(event.id, event.tool, event.arguments)
             self._calls[call.id] = call
+            if len(self._calls) > _MAX_OPEN_CALLS:
+                del self._calls[next(iter(self._calls))]
             return self._write((), (AssistantMessage(tool_calls=(call,)),), "running", key=f"call {event.id}")
         if isinstance(event, CallFinished):
             return self._record_result(event)
@@ -227,7 +231,9 @@ class ClientSession:
         done = ToolResult(id=event.id, result=content)
         said = ToolMessage(tool_call_id=event.id, content=content)
         # Another call may wait meanwhile.
-        return self._write((done,), (said,), key=f"result {event.id}", calls=1)
+        row = self._write((done,), (said,), key=f"result {event.id}", calls=1)
+        self._calls.pop(event.id, None)
+        return row
 
     def _record_end(self, event: SessionEnded) -> Row:
         reason = validation.escape_unstorable(event.reason, 500)

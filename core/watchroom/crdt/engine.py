@@ -198,6 +198,10 @@ class Engine:
             self.edit(position, deleted, inserted, peer)
         return self._document.export(ExportMode.Updates(before))
 
+    def empty_update(self) -> bytes:
+        """Return an update without operations."""
+        return self._document.export(ExportMode.Updates(self._document.oplog_vv))
+
     def history(self) -> bytes:
         """All operations, as one update."""
         return self._document.export(ExportMode.Updates(VersionVector()))  # type: ignore[no-untyped-call]

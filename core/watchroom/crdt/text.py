@@ -137,6 +137,11 @@ class Text:
             self._observer([TextStep(position, count, len(text)) for position, count, text in steps])
         return {"ops": binascii.b2a_base64(update, newline=False).decode(), "by": replica}
 
+    def empty_delta(self, replica: str) -> Mapping[str, Json]:
+        """Return the delta of ``replica`` that changes nothing: its row says more than the text can."""
+        update = self._load_engine().empty_update()
+        return {"ops": binascii.b2a_base64(update, newline=False).decode(), "by": replica}
+
     def observe(self, observer: Callable[[Sequence[TextStep]], None]) -> None:
         """Have ``observer`` told what each edit and each merge from now on does to the text, one step after
         the other. A copy has no observer."""

@@ -7,7 +7,7 @@ bringer is not one of them and all that removed it are.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
@@ -16,6 +16,37 @@ from watchroom.model import Json
 
 Edit: TypeAlias = tuple[int, int, str]
 """At a position, so many characters are replaced by a text."""
+Operations: TypeAlias = tuple[int, int, int]
+"""The operations that wrote neighbouring characters: a peer, the number of its first one, and their count."""
+
+
+class KnownText:
+    """The characters of a text as one of its writers knows it, by the ``operations`` that wrote them."""
+
+    def __init__(self, operations: Iterable[Operations]) -> None:
+        self._operations = [*operations]
+
+    def replace(self, start: int, count: int, inserted: Iterable[Operations]) -> list[Operations]:
+        """Replace ``count`` characters from ``start`` on, clamped to the text, by those ``inserted``. Return
+        the characters that were replaced."""
+        first = self._split(start)
+        last = self._split(start + count)
+        replaced = self._operations[first:last]
+        self._operations[first:last] = inserted
+        return replaced
+
+    def _split(self, position: int) -> int:
+        """Return the index of the operations at ``position``; those that it is within are split."""
+        left = position
+        for index, (peer, number, count) in enumerate(self._operations):
+            if left <= 0:
+                return index
+            if left < count:
+                parts = [(peer, number, left), (peer, number + left, count - left)]
+                self._operations[index : index + 1] = parts
+                return index + 1
+            left -= count
+        return len(self._operations)
 
 
 class _Run(NamedTuple):
@@ -48,14 +79,29 @@ class TextWeave:
         self._text = text
         self._runs = list(self._runs_at(0, len(text), 0))
 
-    def add(self, version: int, delta: Json) -> None:
-        """Add what ``version`` wrote: ``delta``, the text's delta or another replica's state. Raises
-        `InvalidState`."""
+    def add(self, version: int, delta: Json) -> list[Operations]:
+        """Add what ``version`` wrote: ``delta``, the text's delta or another replica's state. Return the
+        operations that wrote its characters, in their order. Raises `InvalidState`."""
         done = self._text.merge_observed(delta)
         for (peer, start), count in done.deleted:
             self._remove(version, peer, start, start + count)
+        inserted: list[Operations] = []
         for position, count in done.inserted:
             self._insert(position, count, version)
+            inserted += [
+                (peer, start, length) for (peer, start), length in self._text.operations_at(position, count)
+            ]
+        return inserted
+
+    def known_text(self) -> KnownText:
+        """Return the text as whoever reads it now knows it."""
+        return KnownText((run.peer, run.start, len(run.text)) for run in self._runs if run.is_there)
+
+    def add_deletion(self, version: int, operations: Iterable[Operations]) -> None:
+        """Add that ``version`` also deleted the characters of ``operations``. Those that are still there are
+        left out: no delta has deleted them."""
+        for peer, start, count in operations:
+            self._remove(version, peer, start, start + count, only_gone=True)
 
     def add_revert(self, version: int, delta: Json, off: Collection[int]) -> None:
         """Add what the revert of ``version`` wrote, ``delta``, after which the versions ``off`` are: what it
@@ -101,11 +147,11 @@ class TextWeave:
             yield _Run(peer, start, value[position : position + length], version)
             position += length
 
-    def _remove(self, version: int, peer: int, start: int, stop: int) -> None:
+    def _remove(self, version: int, peer: int, start: int, stop: int, *, only_gone: bool = False) -> None:
         runs: list[_Run] = []
         for run in self._runs:
             end = run.start + len(run.text)
-            if run.peer != peer or run.start >= stop or end <= start:
+            if run.peer != peer or run.start >= stop or end <= start or (only_gone and run.is_there):
                 runs.append(run)
                 continue
             left, right = max(start, run.start) - run.start, min(stop, end) - run.start

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -30,8 +30,9 @@ from watchroom.git.stream import (
 from watchroom.journal import Journal
 from watchroom.model import Row
 from watchroom.rules.row_files import find_row_flaw
-from watchroom.rules.task_versions import blob_of, is_executable, is_text
+from watchroom.rules.task_versions import blob_of, is_escaped_path, is_executable, is_text
 from watchroom.sandbox.errors import TaskNotFound
+from watchroom.sandbox.ignored_files import ignored_among
 from watchroom.validation import escape_unstorable
 
 TASK: Final = "Watchroom-Task"
@@ -43,6 +44,8 @@ _MAX_NAME: Final = 500
 _MOST_LISTED: Final = 1000
 _MOST_ASKED: Final = 100
 _MOST_ROWS: Final = 500
+_MOST_LINES: Final = 40
+_SUBMODULE: Final = "160000"
 
 
 class Branched(NamedTuple):
@@ -85,7 +88,7 @@ def write_branch(journal: Journal, task: str, name: str, *, path: str = "", base
     if repository.head(_INCOMING):
         repository.update_refs([f"delete {_INCOMING}"])
     with FastImport(repository) as stream:
-        branch = _Branch(journal, stream, task, begin, _read_tree(repository, begin))
+        branch = _Branch(journal, stream, repository, task, begin)
         branch.run(after)
     new = repository.head(_INCOMING)
     if new:
@@ -136,25 +139,45 @@ def _read_tree(repository: Repository, commit: str) -> dict[str, tuple[str, str]
 
 
 class _Branch:
-    """Commits of what was done to the files of ``task``, upon ``begin``, which has the files of ``tree``."""
+    """Commits of what was done to the files of ``task``, on top of the commit ``begin`` of
+    ``repository``."""
 
     def __init__(
-        self, journal: Journal, stream: FastImport, task: str, begin: str, tree: dict[str, tuple[str, str]]
+        self, journal: Journal, stream: FastImport, repository: Repository, task: str, begin: str
     ) -> None:
         self._journal = journal
         self._stream = stream
+        self._repository = repository
+        self._ignored: dict[str, bool] = {}
+        """For each path that the tree does not have, whether git ignores it."""
         self._task = task
         self._parent = begin
-        self._tree = tree
+        self._tree = _read_tree(repository, begin)
         self._hash = "sha256" if len(begin) > 40 else "sha1"
         self.commits = 0
         self.skipped = 0
         self.left_out: list[LeftOut] = []
 
     def run(self, after: int) -> None:
-        """Make commits of what was done after row ``after``."""
+        """Make commits of what was done after row ``after``. If every version was left out, one commit
+        without files says so: a new branch exists, and the next run goes on from there."""
         for rows in self._runs(after):
             self._commit(rows)
+        if self.left_out and not self.commits:
+            self._commit_left_out()
+
+    def _commit_left_out(self) -> None:
+        last = self.left_out[-1].row
+        lines = [f"- {each.row.path.partition('/')[2]}: {each.reason}" for each in self.left_out]
+        if len(lines) > _MOST_LINES:
+            lines = [*lines[:_MOST_LINES], f"- … {self.skipped - _MOST_LINES}"]
+        trailers = [(TASK, self._task), (UNTIL, str(last.seq))]
+        text = CommitText(
+            last.actor, last.time, "No files: all changes are left out", "\n".join(lines), trailers
+        )
+        self._stream.write(render_commit(_INCOMING, text, (), parent=self._parent))
+        self._parent = ""
+        self.commits += 1
 
     def _runs(self, after: int) -> Iterator[list[Row]]:
         """The versions of the task's files, those together that follow each other of one session, or of one
@@ -175,6 +198,7 @@ class _Branch:
 
     def _commit(self, rows: Sequence[Row]) -> None:
         heads = {row.path.partition("/")[2]: row for row in rows}
+        self._ask_ignored(heads)
         changes = [change for path, row in heads.items() if (change := self._change(path, row)) is not None]
         if not changes:
             return
@@ -193,11 +217,15 @@ class _Branch:
 
     def _change(self, path: str, row: Row) -> FileChange | None:
         """What ``row`` changes in the tree, None if nothing."""
-        if find_row_flaw(row) is not None or not is_safe_path(path):
-            self._leave_out(row, "unsafe_path")
+        reason = self._reason_against(path) or ("unsafe_path" if find_row_flaw(row) is not None else None)
+        if reason is not None:
+            self._leave_out(row, reason)
             return None
         if row.deleted:
             return FileChange(path, None) if self._tree.pop(path, None) else None
+        if path not in self._tree and self._ignored.get(path):
+            self._leave_out(row, "ignored")
+            return None
         data = verified_content(self._journal, row) if is_text(row) else self._bytes_of(row)
         if data is None:
             self._leave_out(row, "damaged" if is_text(row) else "not_kept")
@@ -209,6 +237,29 @@ class _Branch:
             return None
         self._tree[path] = (mode, new)
         return FileChange(path, data, mode)
+
+    def _reason_against(self, path: str) -> Reason | None:
+        """Why the file at ``path`` cannot be in the branch, None if it can."""
+        if is_escaped_path(path):
+            return "not_unicode"
+        if not is_safe_path(path):
+            return "unsafe_path"
+        # The submodule's commit is not a file of this repository: files in its place would remove it.
+        parts = path.split("/")
+        above = ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+        if any(self._tree.get(each, ("",))[0] == _SUBMODULE for each in above):
+            return "submodule"
+        return None
+
+    def _ask_ignored(self, paths: Iterable[str]) -> None:
+        """Ask git which of ``paths`` it ignores: an earlier version of Watchroom recorded such files."""
+        asked = [
+            path
+            for path in paths
+            if path not in self._tree and path not in self._ignored and is_safe_path(path)
+        ]
+        ignored = ignored_among(self._repository.path, asked)
+        self._ignored |= {path: path in ignored for path in asked}
 
     def _bytes_of(self, row: Row) -> bytes | None:
         blob = blob_of(row)

@@ -32,14 +32,22 @@ from watchroom.git.stream import (
 )
 from watchroom.journal import Journal
 from watchroom.model import REVERT_WORK, Row
+from watchroom.rules.details import get_ints
 from watchroom.rules.row_files import find_row_flaw
 from watchroom.rules.task_versions import is_executable, is_text
 
 Grouping: TypeAlias = Literal["version", "session"]
 """What has a commit of its own."""
-Reason: TypeAlias = Literal["unsafe_path", "not_kept", "damaged"]
-"""Why a version is left out: its path cannot be in a tree; it is no text, and its bytes are not kept
-(in a history: not for ever); the journal has lost its content."""
+Reason: TypeAlias = Literal["unsafe_path", "not_kept", "damaged", "submodule", "not_unicode", "ignored"]
+"""Why a version is left out.
+
+- ``unsafe_path``: its path cannot be in a tree.
+- ``not_kept``: it is not text, and its bytes are not kept (in a history: not for ever).
+- ``damaged``: the journal has lost its content.
+- ``submodule``: its path is a submodule, or beneath one (branches only).
+- ``not_unicode``: its file name is not UTF-8 (branches only).
+- ``ignored``: git ignores it in the repository of the branch (branches only).
+"""
 Progress: TypeAlias = Callable[[int, int], None]
 """Told how many rows were read, of how many."""
 
@@ -301,11 +309,8 @@ class _Export:
         """Say at the commits of the versions that ``row`` reverts or brings back that it does."""
         said = {}
         for name, what in (("took", "Reverted"), ("gave", "Brought back")):
-            versions = row.detail.get(name)
-            for number in versions if isinstance(versions, list) else ():
-                version = (
-                    self._journal.version(row.zone, row.path, number) if isinstance(number, int) else None
-                )
+            for number in get_ints(row.detail, name):
+                version = self._journal.version(row.zone, row.path, number)
                 if version is not None and (commit := self._index.find(version.seq)):
                     said[commit] = f"{what} by {row.actor} in row {row.seq}: {row.zone}/{row.path}@{number}"
         if said:

@@ -13,12 +13,12 @@ from typing import IO, Final, Self, cast
 
 from watchroom.git.errors import GitError, GitMissing, InvalidRepository
 from watchroom.git.names import one_line
+from watchroom.sandbox.ignored_files import SAFE_SETTINGS
 
 SECONDS: Final = 60.0
 """So long a question may take, and so long git may take nothing of what it is given."""
 _END_SECONDS: Final = 600.0
 """So long git may take to write the last of it to disk."""
-_SETTINGS: Final = ("core.hooksPath=/dev/null", "protocol.allow=never", "core.fsmonitor=false")
 _BUFFER_BYTES: Final = 1 << 18
 _MAX_REASON: Final = 500
 
@@ -174,7 +174,7 @@ class FastImport:
 
 
 def _command(arguments: Sequence[str]) -> list[str]:
-    settings = [part for setting in _SETTINGS for part in ("-c", setting)]
+    settings = [part for setting in SAFE_SETTINGS for part in ("-c", setting)]
     return ["git", "--no-pager", *settings, *arguments]
 
 

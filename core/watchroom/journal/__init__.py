@@ -2,7 +2,7 @@
 
 from watchroom.journal.changed_paths import ChangedPath
 from watchroom.journal.changes import LocalChanges
-from watchroom.journal.opening import database_name, is_server_address, open_journal
+from watchroom.journal.opening import database_name, is_server_address, open_journal, without_password
 from watchroom.journal.protocol import (
     BACKSTOP_SECONDS,
     Changes,
@@ -31,4 +31,5 @@ __all__ = [
     "is_server_address",
     "open_journal",
     "open_to_read",
+    "without_password",
 ]

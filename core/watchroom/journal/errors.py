@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from watchroom.errors import JournalError
+from watchroom.errors import JournalBusy, JournalError
 
 
 class JournalUnreachable(JournalError):
@@ -18,11 +18,31 @@ class OutcomeUnknown(JournalError):
     code = "outcome_unknown"
 
 
+class JournalReplaced(JournalError):
+    """The journal's files were removed or replaced while they were open, and cannot be put back: nothing was
+    changed. Values: file (the names of these files), kept (the copy that has all rows of this process)."""
+
+    code = "journal_replaced"
+
+
 class JournalDenied(JournalError):
     """The server refuses who asks: the login is no member, may only look, or wrote in another's name. Values:
     reason."""
 
     code = "journal_denied"
+
+
+class JournalHeld(JournalBusy):
+    """Another session on the journal's server holds a lock, mostly that of the newest row. Values: seconds,
+    holder."""
+
+    texts = "journal_held"
+
+
+class DraftRefused(JournalError):
+    """The journal's server refuses a row that breaks its rules. Values: reason."""
+
+    code = "draft_refused"
 
 
 class JournalInUse(JournalError):

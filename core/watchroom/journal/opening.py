@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from typing import Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from watchroom.errors import JournalError
 from watchroom.journal.protocol import Journal
@@ -12,6 +12,7 @@ from watchroom.journal.sqlite import SqliteJournal
 from watchroom.platforms import Platform
 
 _SCHEMES: Final = ("postgresql", "postgres")
+_SECRETS: Final = ("password", "sslpassword", "passfile")
 
 
 def is_server_address(where: str | os.PathLike[str]) -> bool:
@@ -27,6 +28,17 @@ def database_name(address: str) -> str:
     host = url.hostname or dict(parse_qsl(url.query)).get("host", "")
     name = url.path.removeprefix("/") or "postgres"
     return f"{name}@{host}" if host else name
+
+
+def without_password(address: str) -> str:
+    """Return the ``address`` of a database as commands on the screen may have it: without a password."""
+    scheme, _, rest = address.partition("://")
+    where, _, query = rest.partition("?")
+    server, slash, database = where.partition("/")
+    login, at, hosts = server.rpartition("@")
+    kept = [(name, value) for name, value in parse_qsl(query) if name not in _SECRETS]
+    shown = f"{scheme}://{login.partition(':')[0]}{at}{hosts}{slash}{database}"
+    return f"{shown}?{urlencode(kept)}" if kept else shown
 
 
 def open_journal(where: str | os.PathLike[str], platform: Platform | None = None) -> Journal:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Self
 
 from watchroom.errors import JournalDamaged, JournalError
-from watchroom.model import END_TASK, IDENTIFY, SHARED, Json, Outcome, Row, Zone, is_step
+from watchroom.model import IDENTIFY, SHARED, Json, Outcome, Row, Zone, is_step
 from watchroom.projections.agents import AgentView
 from watchroom.projections.budgets import BudgetProjection
 from watchroom.projections.buffers import BufferProjection
@@ -34,9 +34,8 @@ from watchroom.projections.usage import UsageProjection
 from watchroom.rules.config import Agent, Config
 from watchroom.rules.conflicts import ConflictTracker, ConflictView
 from watchroom.rules.damage import DamageRule, find_damage
-from watchroom.rules.decisions import as_undecided
+from watchroom.rules.decisions import as_undecided, is_reported, takes_effect
 from watchroom.rules.handoffs import Delivery, delivers
-from watchroom.rules.people import ZONE as PERSONS
 from watchroom.rules.readings import is_reading
 from watchroom.rules.stops import stopped_after
 from watchroom.rules.usage import is_subagent_step
@@ -52,7 +51,7 @@ dumped before is folded anew."""
 _READ_BY_COLUMNS: Final[frozenset[Zone]] = frozenset({"collab", "board", "handoff", "realtime"})
 """Zones whose views need no detail of a row."""
 _OWN: Final = "fold"
-_NOT_KEPT: Final = frozenset({"_contents", "_handlers", "_model", "_changed"})
+_NOT_KEPT: Final = frozenset({"_contents", "_lookup", "_handlers", "_model", "_changed"})
 _MADE_ANEW: Final = ("deliveries", "files", "documents", "boards")
 _log = logging.getLogger("watchroom")
 
@@ -67,16 +66,22 @@ class Fold:
     defect: the projections that come before it have taken the row in. It is logged with its traceback and
     becomes the same need.
 
-    ``content`` fetches the content of a row by its number: only the config's rows are asked for. ::
+    ``content`` and ``lookup`` fetch the content and the row of a number: of the config, of requests and their
+    answers, and what signed decisions are about. Without ``lookup`` no signed decision counts. ::
 
-        fold = Fold(journal.content)
+        fold = Fold(journal.content, journal.row)
         while rows := journal.rows(fold.seq):
             fold.apply(rows)
         model = fold.model()
     """
 
-    def __init__(self, content: Callable[[int], str | None]) -> None:
+    def __init__(
+        self,
+        content: Callable[[int], str | None],
+        lookup: Callable[[int], Row | None] = lambda seq: None,
+    ) -> None:
         self._contents = _Contents(content)
+        self._lookup = lookup
         self._seq = 0
         self._time = 0
         self._agents: dict[str, AgentView] = {}
@@ -119,12 +124,14 @@ class Fold:
         }
 
     @classmethod
-    def load(cls, content: Callable[[int], str | None], dumped: Json) -> Self:
-        """The fold that was ``dumped``; ``content`` as of a new one. Raises ValueError where it was of
-        another `FORMAT`, or is no fold."""
+    def load(
+        cls, content: Callable[[int], str | None], lookup: Callable[[int], Row | None], dumped: Json
+    ) -> Self:
+        """Return the fold that was ``dumped``; ``content`` and ``lookup`` as of a new one. Raise ValueError
+        if it is of another `FORMAT`, or is no fold."""
         if not isinstance(dumped, Mapping) or dumped.get("format") != FORMAT:
             raise ValueError("a fold of another format")
-        fold, state = cls(content), load_state(dumped)
+        fold, state = cls(content, lookup), load_state(dumped)
         parts = fold._parts()
         if {part: {*names} for part, names in fold._state().items()} != {
             part: {*names} for part, names in state.items()
@@ -165,14 +172,9 @@ class Fold:
     def apply(self, rows: Iterable[Row]) -> None:
         """Take in ``rows``, the next ones in order."""
         for row in rows:
-            self._contents.load(self._contents_needed(row))
-            self._seq = row.seq
-            self._time = row.time
-            self._outcomes[row.outcome] = self._outcomes.get(row.outcome, 0) + 1
-            self._newest.append(row)
+            self._contents.load(self._config.contents_needed(row))
             damage = find_damage(row)
             try:
-                self._timeline.apply(row)
                 if damage:
                     self._set_aside(row, damage)
                 elif is_step(row):
@@ -184,17 +186,23 @@ class Fold:
                 if isinstance(error, JournalError) and not isinstance(error, JournalDamaged):
                     raise
                 _log.exception("row %d cannot be read", row.seq)
+                if self._seq != row.seq:
+                    self._begin(row)
                 self._needs.open_unreadable(row, "damage_fault")
 
-    def _contents_needed(self, row: Row) -> list[int]:
-        """Return the numbers of the rows whose contents projections read for ``row``."""
-        if row.zone in CONFIG_ZONES:
-            return [row.seq, *(each.seq for each in self._config.rows)]
-        return [row.seq] if row.zone == PERSONS or row.tool == IDENTIFY else []
+    def _begin(self, row: Row) -> None:
+        """Count ``row``, whatever it says. Nothing that comes after it asks the journal: an outage leaves no
+        row half applied, and the caller can apply the same row again."""
+        self._seq = row.seq
+        self._time = row.time
+        self._outcomes[row.outcome] = self._outcomes.get(row.outcome, 0) + 1
+        self._newest.append(row)
+        self._timeline.apply(row)
 
     def _set_aside(self, row: Row, damage: DamageRule) -> None:
         """Take in ``row``, which cannot be read because of ``damage``. It is shown, and decides nothing. What
         its columns say alone, that a path has a new version, holds."""
+        self._begin(row)
         self._needs.open_unreadable(row, damage)
         self._show(row)
         if row.zone in SHARED and row.version is not None:
@@ -206,6 +214,10 @@ class Fold:
             self._apply_to_config(row, "")
 
     def _apply_step(self, row: Row) -> None:
+        if row.tool == IDENTIFY:
+            # What people sign names the workspace by the id that Watchroom itself may have given it.
+            self._decisions.apply(row, self._contents.find, self._lookup)
+        self._begin(row)
         self._seal = seal_after(self._seal, row)
         self._tasks.apply_step(row)
         self._usage.apply_step(row)
@@ -216,22 +228,23 @@ class Fold:
             self._needs.apply_step(row)
 
     def _apply(self, row: Row) -> None:
+        flaw = self._decisions.apply(row, self._contents.find, self._lookup)
+        self._begin(row)
         self._show(row)
-        flaw = self._decisions.apply(row, self._contents.find, self._requests.asked)
-        # A decision that does not count settles and resumes nothing. The end of a task stops its agents
-        # all the same: what stops needs no key.
-        counting = as_undecided(row) if flaw and row.tool != END_TASK else row
-        if flaw:
+        counts = takes_effect(row, flaw)
+        # A row that does not count settles, resumes and ends nothing.
+        counting = row if counts else as_undecided(row)
+        if is_reported(row, flaw):
             self._needs.open_forged(row, flaw)
         if row.zone in SHARED:
             self._conflicts.apply(counting)
-        if row.zone in self._handlers and not (flaw and row.zone == "request"):
+        if row.zone in self._handlers and (counts or row.zone != "request"):
             self._handlers[row.zone](row)
-        if not flaw:
+        if counts:
             self._stopped = stopped_after(self._stopped, row)
         self._buffers.apply(row)
         self._processes.apply(counting)
-        self._needs.apply(counting)
+        self._needs.apply(row, counts=counts, is_known=is_reported(row, flaw))
         if row.zone in CONFIG_ZONES and row.version is not None:
             self._apply_to_config(row, flaw)
         for agent in self._tasks.apply(counting):

@@ -21,6 +21,7 @@ from watchroom.rules.handoffs import Delivery
 from watchroom.rules.needs import URGENCY, NeedAnswer, NeedKind, is_acknowledgeable, need_answers
 from watchroom.rules.people import People
 from watchroom.rules.requests import has_expired
+from watchroom.rules.shown_commands import ResumeCommand, find_resume_command
 
 BUCKET_SECONDS: Final = 5
 BUCKETS: Final = 24
@@ -46,6 +47,8 @@ class Need(NamedTuple):
     """Until when it can be dealt with, in nanoseconds since the epoch; None where that has no end."""
     work: OpenWork = OpenWork()
     """What a lost process had to go on with."""
+    folder: str = ""
+    """The workspace's folder as the reader opened it, empty if it is not known."""
 
     @property
     def identity(self) -> tuple[NeedKind, str, int]:
@@ -62,13 +65,17 @@ class Need(NamedTuple):
         return self.against if self.kind == "stalled" else self.row.actor
 
     @property
-    def hint(self) -> str:
-        """The command that goes on with what was lost, empty where none is known. Where its process named
-        none, the one that takes over the session of an agent, or a task, on any machine."""
+    def resume(self) -> ResumeCommand:
+        """The command that continues what was lost. Its process only chooses the form: each part is checked
+        and quoted. If the process chose none, the command takes over an agent's session, or a task."""
         if self.kind != "lost":
-            return ""
-        name = next(iter((*self.work.agents, *self.work.tasks)), "")
-        return self.row.message or (f"watchroom resume DIR {name}" if name else "")
+            return ResumeCommand()
+        return find_resume_command(self.row.message, self.work.agents, self.work.tasks, self.folder)
+
+    @property
+    def hint(self) -> str:
+        """The text of `resume`."""
+        return self.resume.text
 
     @property
     def answers(self) -> tuple[NeedAnswer, ...]:

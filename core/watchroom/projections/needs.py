@@ -59,10 +59,12 @@ class NeedProjection:
         """Take ``agents`` for those that are registered from now on: who is of a task is lost with it."""
         self._task_of = {agent.id: agent.task for agent in agents if agent.task}
 
-    def apply(self, row: Row) -> None:
-        """Take in ``row``, the next one that is no step."""
-        self._close_by(row)
-        kind = need_opened_by(row)
+    def apply(self, row: Row, *, counts: bool = True, is_known: bool = False) -> None:
+        """Take in ``row``, the next one that is no step. It closes needs only if it ``counts``; it opens no
+        other need if it ``is_known`` to be one as a forged decision."""
+        if counts:
+            self._close_by(row)
+        kind = need_opened_by(row) if not is_known else None
         if kind == "denied":
             self._count_refusal(row)
         elif kind == "unchecked":
@@ -194,7 +196,7 @@ class NeedProjection:
         is_human = row.kind == "human"
         if row.actor in self._refusals and not is_human:
             self._close_denied(row.actor)
-        if row.tool == SEEN:
+        if row.tool == SEEN and row.version is None:
             self._acknowledge(row)
         elif row.tool in (RESUME, CANCEL) and row.zone == "session":
             self._close("breaker", row.path.partition("/")[0])

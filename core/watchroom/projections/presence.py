@@ -17,18 +17,23 @@ PRESENCE_SECONDS: Final = 2.0
 """So often whoever shows a live model asks for leases, so that what died is shown within 5 seconds."""
 
 
-def with_presences(model: Model, presences: Callable[[], Sequence[Presence]]) -> Model:
-    """``model`` with what is not seen alive marked so: agents, tasks and commands, and a need for each
-    process that died; and agents and tasks whose process went away as it should as not present. The same
-    model where all are there. ``presences`` is asked where the model names any process, for leases as they
-    are now: after the model's rows were read."""
+def with_presences(model: Model, presences: Callable[[], Sequence[Presence]], folder: str = "") -> Model:
+    """Return ``model`` with agents, tasks and commands marked that are not seen alive, and a need for each
+    process that died. Agents and tasks whose process ended normally are marked as not present. Return the
+    same model if nothing is missing.
+
+    - ``presences``: returns the current leases. Called after the model's rows were read, if the model names
+      any process.
+    - ``folder``: the workspace's folder for the commands of these needs; empty for a placeholder.
+    """
     named = {*model.work, *(view.session.presence for view in model.agents if view.session)} - {""}
-    if not named:
+    leases = {each.id: each for each in presences()} if named else {}
+    if not all(lease in leases and leases[lease].is_alive for lease in named):
+        model = _Marking(model, leases).model()
+    if not folder or not any(need.kind == "lost" for need in model.needs):
         return model
-    leases = {each.id: each for each in presences()}
-    if all(lease in leases and leases[lease].is_alive for lease in named):
-        return model
-    return _Marking(model, leases).model()
+    needs = (need._replace(folder=folder) if need.kind == "lost" else need for need in model.needs)
+    return model._replace(needs=tuple(needs))
 
 
 def absent_work(model: Model) -> frozenset[tuple[str, str, bool]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
-from watchroom.model import END_TASK, LOST, SYSTEM, Row
+from watchroom.model import LOST, SYSTEM, Row
 from watchroom.rules.config import Agent
 from watchroom.rules.members import is_spawn, spawned_agent
 from watchroom.rules.presence import is_unfinished, presence_of, takes_over
@@ -90,7 +90,7 @@ class ProcessProjection:
                 self._commands.pop(row.path, None)
             self._changed = True
         elif row.zone == "task":
-            (self._open_tasks.discard if row.tool == END_TASK else self._open_tasks.add)(row.path)
+            (self._open_tasks.add if row.version == 1 else self._open_tasks.discard)(row.path)
             self._changed = True
         elif is_spawn(row):
             self._tasks[row.path] = spawned_agent(row).task

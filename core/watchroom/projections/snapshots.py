@@ -41,7 +41,7 @@ def open_fold(journal: Journal, until: int | None = None) -> Fold:
         if fold is not None:
             return fold
         until = kept.seq - 1
-    return Fold(journal.content)
+    return Fold(journal.content, journal.row)
 
 
 def newest_snapshot(journal: Journal) -> int:
@@ -77,7 +77,7 @@ def _load(journal: Journal, kept: Snapshot) -> Fold | None:
         text = unpacker.decompress(packed, _MOST_BYTES)
         if not unpacker.eof:
             raise ValueError("too large, or cut short")
-        fold = Fold.load(journal.content, cast("Json", json.loads(text)))
+        fold = Fold.load(journal.content, journal.row, cast("Json", json.loads(text)))
         if fold.newest_row is None or fold.newest_row != journal.row(kept.seq):
             raise ValueError("of another journal")
     except (ValueError, RecursionError, zlib.error) as error:

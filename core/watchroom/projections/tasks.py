@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar, Final, NamedTuple
 
-from watchroom.model import END_TASK, MESSAGE, PRINTED, SEEN, USER, Row
+from watchroom.model import MESSAGE, PRINTED, SEEN, USER, Row
 from watchroom.rules.config import Agent
-from watchroom.rules.details import get_count, get_int, get_text, task_outcome
+from watchroom.rules.details import get_count, get_int, get_text, task_end_status
 from watchroom.rules.members import Member, is_spawn, is_termination, list_members
 from watchroom.rules.presence import presence_of
 
@@ -42,7 +42,7 @@ class TaskView(NamedTuple):
     @property
     def status(self) -> str:
         """``open``, or as it ended: ``done``, ``failed``, ``cancelled``."""
-        return task_outcome(self.ended) if self.ended else "open"
+        return "open" if self.ended is None else task_end_status(self.ended)
 
 
 class MessageView(NamedTuple):
@@ -121,7 +121,7 @@ class TaskProjection:
             return self._apply_to_task(row)
         if row.zone == "command":
             self._apply_to_command(row)
-        elif row.tool == SEEN and row.detail.get("need") == "message":
+        elif row.tool == SEEN and row.version is None and row.detail.get("need") == "message":
             self._mark_read_by_people(get_text(row.detail, "actor"), row)
         elif row.tool == MESSAGE:
             self._apply_message(row)
@@ -184,7 +184,7 @@ class TaskProjection:
 
     def _apply_to_task(self, row: Row) -> tuple[str, ...]:
         self._tasks = None
-        if row.tool != END_TASK:
+        if row.version == 1:
             self._begun[row.path] = row
             return ()
         self._ended[row.path] = row

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
 from contextlib import suppress
-from operator import attrgetter
 
 from watchroom.checkout.layout import CONFIG_PATH
 from watchroom.errors import ConfigInvalid, JournalDamaged
 from watchroom.journal import Journal
 from watchroom.model import Row
-from watchroom.projections.decisions import DecisionProjection
-from watchroom.queries.rows import find_content
 from watchroom.rules.config import Config, parse_recorded_config
-from watchroom.rules.people import ID_PATH, ID_ZONE
-from watchroom.rules.people import ZONE as PERSONS
 from watchroom.rules.settings import PATH, ZONE, apply_settings_row, with_settings
 
 
@@ -35,15 +29,13 @@ def _read_written(journal: Journal, as_of: int) -> Config:
 def _read_settings(journal: Journal, as_of: int) -> Config | None:
     if journal.head(ZONE, PATH, as_of=as_of) is None:
         return None
-    persons = [(head.zone, head.path) for head in journal.heads(PERSONS)]
-    histories = [journal.history(*place) for place in [(ZONE, PATH), (ID_ZONE, ID_PATH), *persons]]
-    decisions, settings = DecisionProjection(), None
-    for row in heapq.merge(*histories, key=attrgetter("seq")):
-        if row.seq > as_of:
-            break
-        flaw = decisions.apply(row, lambda number: find_content(journal, number), lambda path: None)
-        if row.zone == ZONE and not flaw:
-            # One that is damaged does not count either.
+    # The zones are slow to load, and the first paint of the dashboard does without them.
+    from watchroom.zones.people import PeopleReader
+
+    people, settings = PeopleReader(journal), None
+    for row in journal.history(ZONE, PATH):
+        if row.seq <= as_of and not people.find_flaw(row):
+            # A damaged version does not count either.
             with suppress(ConfigInvalid, JournalDamaged):
                 settings = apply_settings_row(settings, row, journal.content(row.seq))
     return settings

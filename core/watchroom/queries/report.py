@@ -18,6 +18,8 @@ from watchroom.projections import Model, Need, RequestView, TaskView, read_model
 from watchroom.projections.model import order_needs
 from watchroom.queries.comparison import COMPARED, PathDifference, read_differences
 from watchroom.rules.usage import UsageTotal
+from watchroom.zones.people import PeopleReader
+from watchroom.zones.requests import find_request_end
 from watchroom.zones.revert_planning import RevertRecord, read_record
 
 MOST_PATHS: Final = 500
@@ -171,13 +173,14 @@ def _read_refused(journal: Journal, after: int, until: int) -> tuple[Row, ...]:
 def _read_decisions(
     journal: Journal, after: int, until: int, changed: Iterable[ChangedPath]
 ) -> tuple[Decision, ...]:
-    settled = [Decision(row) for row in journal.topic(SETTLED, after=after, until=until, limit=MOST_ROWS)]
+    people = PeopleReader(journal)
+    topic = journal.topic(SETTLED, after=after, until=until, limit=MOST_ROWS)
+    settled = [Decision(row) for row in topic if people.counts(row)]
     closed = sorted((each for each in changed if each.zone == "request" and each.last > 1), key=_newest_first)
     for each in closed[:MOST_ROWS]:
-        # Of a row written past the tools the versions before it can be missing.
-        versions = [row for row in journal.history("request", each.path) if (row.version or 0) <= each.last]
-        asked, ended = versions[0], versions[-1]
-        if ended.kind == "human":
+        asked = journal.version("request", each.path, 1)
+        ended = find_request_end(journal, people, each.path)
+        if asked is not None and ended is not None and ended.kind == "human" and after < ended.seq <= until:
             settled.append(Decision(ended, RequestView(asked, ended)))
     return tuple(sorted(settled, key=lambda each: -each.row.seq)[:MOST_ROWS])
 

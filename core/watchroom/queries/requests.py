@@ -7,10 +7,13 @@ from typing import NamedTuple
 
 from watchroom.journal import Journal
 from watchroom.merge import diff_lines
+from watchroom.model import ANSWER
 from watchroom.projections.proposals import Proposal, proposal
 from watchroom.projections.sessions import RequestView
 from watchroom.rules.requests import Answer, Request, parse_answer, parse_arguments, parse_request
 from watchroom.rules.reviews import Review
+from watchroom.zones.people import PeopleReader
+from watchroom.zones.requests import find_request_end
 
 
 class RequestDetails(NamedTuple):
@@ -31,7 +34,7 @@ def find_request(journal: Journal, number: int) -> RequestView | None:
     row = journal.row(number)
     if row is None or row.zone != "request" or row.version != 1:
         return None
-    return RequestView(row, journal.version("request", row.path, 2))
+    return RequestView(row, find_request_end(journal, PeopleReader(journal), row.path))
 
 
 def read_request(journal: Journal, asked: RequestView) -> RequestDetails:
@@ -41,8 +44,9 @@ def read_request(journal: Journal, asked: RequestView) -> RequestDetails:
     proposals = tuple(
         proposal(journal, asked.agent, call.name, parse_arguments(call.arguments)) for call in request.calls
     )
-    text = journal.content(asked.ended.seq) if asked.ended else None
-    outdated = frozenset() if text else frozenset(_outdated(journal, asked.agent, request))
+    is_answered = asked.ended is not None and asked.ended.tool == ANSWER
+    text = journal.content(asked.ended.seq) if asked.ended is not None and is_answered else None
+    outdated = frozenset() if asked.ended else frozenset(_outdated(journal, asked.agent, request))
     return RequestDetails(asked, request, proposals, parse_answer(text) if text else None, outdated)
 
 

@@ -24,7 +24,8 @@ def row_address(row: Row) -> str | None:
         if row.tool == MESSAGE or is_trip(row):
             return row.path
         if row.tool in (SPAWN, TERMINATE):
-            return task_address(str(row.detail["task"]))
+            task = row.detail.get("task")
+            return task_address(task) if isinstance(task, str) else None
     if row.zone == "task" and row.tool == END_TASK:
         return task_address(row.path)
     return None

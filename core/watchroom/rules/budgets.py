@@ -272,13 +272,30 @@ def budget_request(use: BudgetUse, path: str, texts: Catalogue) -> Request:
     prompt = f"{describe_use(use, texts)} {texts('budget.held')}"
     if use.unpriced and budget.measure == "cost":
         prompt += " " + texts("budget.unpriced", tokens=f"{use.unpriced:,}")
-    options = (
-        Option(texts("budget.raise", most=format_amount(texts, budget.measure, to)), "raise"),
+    options = _budget_options(budget.measure, to, texts)
+    asked = {**budget._asdict(), "to": to, "request": path}
+    return Request("select", prompt, options=options, metadata={BUDGET: asked})
+
+
+def _budget_options(measure: Measure, to: float, texts: Catalogue) -> tuple[Option, ...]:
+    return (
+        Option(texts("budget.raise", most=format_amount(texts, measure, to)), "raise"),
         Option(texts("budget.once"), "once"),
         Option(texts("budget.stop"), "stop"),
     )
-    asked = {**budget._asdict(), "to": to, "request": path}
-    return Request("select", prompt, options=options, metadata={BUDGET: asked})
+
+
+def is_about_budget(request: Request, key: str, path: str, texts: Catalogue) -> bool:
+    """Whether ``request``, at ``path``, asks about the budget with this ``key``, and its options, from
+    ``texts``, say what they do: whoever can write to the journal can name another request."""
+    asked = budget_asked(request)
+    if asked is None or request.kind != "select" or asked.get("request") != path:
+        return False
+    measure, to = asked.get("measure"), asked.get("to")
+    if measure not in MEASURES or isinstance(to, bool) or not isinstance(to, int | float):
+        return False
+    options = _budget_options(measure, to, texts)
+    return budget_key(asked) == key and request.options == options
 
 
 def budget_asked(request: Request) -> Mapping[str, Json] | None:

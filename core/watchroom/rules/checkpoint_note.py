@@ -31,8 +31,14 @@ class InvalidCheckpoint(DeniedError):
 
 
 class Checkpoint(NamedTuple):
-    """What the first ``size`` rows of ``workspace`` (its id, in hex) were at ``time`` (nanoseconds since the
-    epoch): the ``root`` over them, and the number ``seq`` of the last one."""
+    """A seal of the first ``size`` leaves of a journal.
+
+    - ``workspace``: the workspace's id, in hex.
+    - ``root``: the root of the tree over the leaves.
+    - ``seq``: the number of the row of the last leaf. Version 0.2.0 wrote the number of the last row, which
+      may be a token's, and tokens have no leaf.
+    - ``time``: nanoseconds since the epoch.
+    """
 
     workspace: str
     size: int

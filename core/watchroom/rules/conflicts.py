@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from watchroom.model import CHECKOUT, HUMAN_PREFIX, OUTSIDE, SETTLING_NOTES, SHARED, Row, Zone
+from watchroom.rules.details import get_int, get_ints
 
 ConflictKind: TypeAlias = Literal["write", "outside"]
 
@@ -70,9 +71,11 @@ def writer_of(row: Row) -> str:
 
 def named_conflicts(settlement: Row) -> list[int]:
     """The numbers of the conflicts that a person's row ``settlement`` resolves, dismisses or reverts."""
-    resolves = settlement.detail.get("resolves")
-    named = resolves if isinstance(resolves, list) else [settlement.detail.get("conflict")]
-    return [number for number in named if isinstance(number, int)]
+    detail = settlement.detail
+    if isinstance(detail.get("resolves"), list):
+        return get_ints(detail, "resolves")
+    number = get_int(detail, "conflict")
+    return [] if number is None else [number]
 
 
 def is_settled_by(conflict: Row, version: Row) -> bool:
@@ -80,9 +83,10 @@ def is_settled_by(conflict: Row, version: Row) -> bool:
     its own agent's next one does, and a person's. On a board only a text that replaces the whole board does,
     or the very section that was refused: an entry or another section leaves the conflict as it was, and so
     does what a person writes, who may not know of it."""
+    is_own = version.actor == conflict.actor and conflict.actor != OUTSIDE
     if version.zone != "board":
-        return version.actor == conflict.actor or version.actor.startswith(HUMAN_PREFIX)
-    if version.actor != conflict.actor or version.tool == "whiteboard_append":
+        return is_own or version.actor.startswith(HUMAN_PREFIX)
+    if not is_own or version.tool == "whiteboard_append":
         return False
     section = version.detail.get("section")
     return section is None or section == conflict.detail.get("section")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
-from watchroom.model import Json, Row, SessionStatus, parse_detail
+from watchroom.model import END_TASK, Json, Row, SessionStatus, parse_detail
 from watchroom.rules.requests import RequestKind
 
 CommandEnding: TypeAlias = Literal["running", "exited", "timed_out", "stopped", "interrupted", "failed"]
@@ -184,10 +184,11 @@ def request_outcome(row: Row) -> str:
     return outcome if outcome in REQUEST_OUTCOMES else ""
 
 
-def task_outcome(row: Row) -> TaskOutcome:
-    """Return how the task ended that ``row`` ends; ``done`` if the row names no known outcome."""
-    status = row.detail.get("status")
-    return status if status in TASK_OUTCOMES else "done"
+def task_end_status(row: Row) -> TaskOutcome:
+    """Return how the task ended that ``row`` ends: ``done``, ``failed`` or ``cancelled``."""
+    status = row.detail.get("status", "done")
+    # Whoever writes past the tools can end a task, and cannot say that its work is done.
+    return status if row.tool == END_TASK and status in ("done", "failed") else "cancelled"
 
 
 def task_of(row: Row) -> str:
@@ -260,6 +261,13 @@ def get_list(fields: Mapping[str, Json], name: str) -> Sequence[Json]:
     """Return the array ``name`` of ``fields``; an empty one if it is missing or of another type."""
     value = fields.get(name)
     return value if isinstance(value, list) else ()
+
+
+def get_ints(fields: Mapping[str, Json], name: str) -> list[int]:
+    """Return the integers in the array ``name`` of ``fields``, without values of another type or of more than
+    64 bits."""
+    found = (get_int({name: each}, name) for each in get_list(fields, name))
+    return [each for each in found if each is not None]
 
 
 def get_object(fields: Mapping[str, Json], name: str) -> Mapping[str, Json]:

@@ -11,6 +11,7 @@ from watchroom.model import (
     MESSAGE,
     OUTSIDE,
     PAUSE,
+    PEOPLE_LOST,
     SHARED,
     SYSTEM,
     UNCHECKED,
@@ -56,6 +57,7 @@ _OPENED_BY_SYSTEM: Final[Mapping[str, NeedKind]] = {
     LOST: "lost",
     BUDGET_WARNING: "budget",
     PAUSE: "breaker",
+    PEOPLE_LOST: "forged",
 }
 """By the tool of a row that Watchroom itself makes."""
 _ENDED_BY_TIME: Final = '"outcome": "expired"'

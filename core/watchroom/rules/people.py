@@ -18,10 +18,6 @@ from watchroom.validation import check_human_name
 
 ZONE: Final[Zone] = "person"
 ID_ZONE: Final[Zone] = "workspace"
-ID_PATH: Final = "id"
-"""Where the id of the workspace stands."""
-ADD_PERSON: Final = "add_person"
-REVOKE_PERSON: Final = "revoke_person"
 Role: TypeAlias = Literal["owner", "supervisor", "viewer"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 MOST_PEOPLE: Final = 1000
@@ -55,15 +51,22 @@ class Person(NamedTuple):
 
 
 class People(NamedTuple):
-    """Who is enrolled in the ``workspace`` with that id (empty where it has none)."""
+    """Who is enrolled in the ``workspace`` with that id (empty where it has none).
+
+    ``accepts_legacy``: nobody was enrolled or changed by a statement that names its position in the journal,
+    so decisions that were signed by 0.2.0 count. ``is_lost``: rows that enrolled people were deleted, so
+    nobody decides any more.
+    """
 
     workspace: str = ""
     persons: tuple[Person, ...] = ()
+    accepts_legacy: bool = True
+    is_lost: bool = False
 
     @property
     def is_closed(self) -> bool:
         """Whether only the decisions of those who are enrolled count."""
-        return bool(self.persons)
+        return bool(self.persons) or self.is_lost
 
     def find(self, actor: str) -> Person | None:
         """The person who acts as ``actor`` (``human:NAME``), None where nobody is enrolled so."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from watchroom.model import Json, Zone
+from watchroom.model import WRITE_FILE, Json, Zone
 from watchroom.rules.handoffs import handoff_path
 
 _FLUSH: Final = "_flush"
@@ -43,7 +43,7 @@ _WRITERS: Final[Mapping[str, _Writer]] = {
     "handoff_file": _Writer("handoff", ("to_agent", "filename")),
     "whiteboard_write": _Writer("board", ("board",)),
     "whiteboard_restore": _Writer("board", ("board",), has_content=False, version="version"),
-    "write_file": _Writer("file", ("path",)),
+    WRITE_FILE: _Writer("file", ("path",)),
 }
 
 

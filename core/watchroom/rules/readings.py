@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from watchroom.model import CONTROLS, SEEN, SETTLING_NOTES, Row, Zone
+from watchroom.model import CONTROLS, SEEN, SETTLING_NOTES, WRITE_FILE, Row, Zone
 from watchroom.rules.handoffs import ACKNOWLEDGE_TOOL
 
 _READ_ZONES: Final[frozenset[Zone]] = frozenset(
     {"private", "handoff", "collab", "board", "realtime", "file", "buffer"}
 )
-_ACTS: Final = frozenset({ACKNOWLEDGE_TOOL, SEEN, *SETTLING_NOTES, *CONTROLS})
+_ACTS: Final = frozenset({ACKNOWLEDGE_TOOL, SEEN, WRITE_FILE, *SETTLING_NOTES, *CONTROLS})
 
 
 def is_reading(row: Row) -> bool:

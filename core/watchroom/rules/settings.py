@@ -12,10 +12,10 @@ from typing import Final
 from watchroom.errors import ConfigInvalid
 from watchroom.model import SET_BUDGET, Row, Zone
 from watchroom.rules.config import Config, parse_config, render_settings
+from watchroom.rules.effects import SIGN_SETTINGS
 
 ZONE: Final[Zone] = "settings"
 PATH: Final = "settings.toml"
-SIGN_SETTINGS: Final = "sign_settings"
 SIGNED_FIELDS: Final = (
     "unfenced_commands",
     "allowed_hosts",

@@ -1,29 +1,33 @@
-"""Which agents were stopped together by a person, and not let go on since. Pure."""
+"""Which agents a person stopped together, and has not let go on since. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
-from watchroom.model import RESUME, Row
-
-STOPPED_PATH: Final = "stopped"
-"""In the zone ``workspace``: its newest version says who is stopped."""
+from watchroom.model import Row
+from watchroom.rules.effects import effect_of
 
 
 def stopped_by(version: Row) -> Mapping[str, int]:
-    """By agent, the row that told it to stop, as ``version`` of `STOPPED_PATH` says."""
+    """Return what ``version`` of the path of stopped agents lists: by agent, the row that paused it."""
     agents = version.detail.get("agents")
     if not isinstance(agents, Mapping):
         return {}
-    return {agent: row for agent, row in agents.items() if isinstance(row, int)}
+    return {agent: row for agent, row in agents.items() if type(row) is int}
 
 
 def stopped_after(stopped: Mapping[str, int], row: Row) -> Mapping[str, int]:
-    """Who is stopped after ``row``, the next one, where ``stopped`` were before: the same object where
-    nothing changes."""
-    if row.zone == "workspace" and row.path == STOPPED_PATH and row.version is not None:
-        return stopped_by(row)
-    if row.zone == "session" and row.tool == RESUME and row.kind == "human" and row.path in stopped:
+    """Return who is stopped after ``row``, which counts and is the next one, where ``stopped`` were before.
+
+    Stopping only adds agents: nobody is released by a row that says it stops others. The same object is
+    returned where nothing changes.
+    """
+    effect = effect_of(row)
+    if effect == "stop":
+        return {**stopped, **stopped_by(row)}
+    if effect == "release":
+        remaining = stopped_by(row)
+        return {agent: told for agent, told in stopped.items() if agent in remaining}
+    if effect == "resume" and row.path in stopped:
         return {agent: told for agent, told in stopped.items() if agent != row.path}
     return stopped

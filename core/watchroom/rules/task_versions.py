@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
 
 from watchroom.model import Json, Row
@@ -12,6 +13,15 @@ EXECUTABLE: Final = "executable"
 
 EXECUTABLE_BEFORE: Final = "executable_before"
 """The field by which the row of a revert says so of the version that it followed."""
+
+
+_ESCAPED_BYTE: Final = re.compile(r"\\udc[89a-f][0-9a-f]")
+"""How `validation.escape_unstorable` writes a byte of a file name that is not UTF-8."""
+
+
+IGNORED: Final = "ignored"
+"""The field of a row's detail that says that git ignores the file: the row has nothing of its content, and
+ends its versions if it is one."""
 
 
 class Blob(NamedTuple):
@@ -30,6 +40,18 @@ def is_text(row: Row) -> bool:
     """Whether the content of ``row``, a version of a task's file, is the file's, and not what stands for
     it."""
     return not {"sha256", "changed"} & row.detail.keys()
+
+
+def is_escaped_path(path: str) -> bool:
+    """Return whether ``path``, of a row, stands for a file name that is not UTF-8. Such a path names the
+    row only: the file cannot be found by it."""
+    return _ESCAPED_BYTE.search(path) is not None
+
+
+def is_ignored_version(row: Row) -> bool:
+    """Return whether ``row`` ends the versions of a file because git ignores it from then on. The file is
+    still on disk."""
+    return row.deleted and row.detail.get(IGNORED) is True
 
 
 def blob_of(row: Row) -> Blob | None:

@@ -358,9 +358,11 @@ class Session:
         return self._request_path().startswith(f"{self.path}/")
 
     async def _apply_answer(self) -> bool:
-        ended = await self._in_pool(self._requests.ended, self._request_path())
         asked = self._state.asked
-        if ended is None or asked is None:
+        if asked is None:
+            return False
+        ended = await self._in_pool(self._requests.ended, self._request_path(), asked)
+        if ended is None:
             return False
         budget = budget_asked(asked)
         if ended.answer is None:

@@ -29,6 +29,24 @@ class FilesSkipped(WatchroomError):
     code = "left_out"
 
 
+class IgnoredFilesUnknown(WatchroomError):
+    """Git cannot say which files of a task's folder it ignores, so none is recorded. Values: reason."""
+
+    code = "ignored_files_unknown"
+
+
+class FileIgnored(DeniedError):
+    """Git ignores the file, so it has no versions. Values: path."""
+
+    code = "file_ignored"
+
+
+class IgnoredFileChanged(DeniedError):
+    """An ignored file is not as the agent last saw it, and its present text would be lost. Values: path."""
+
+    code = "ignored_file_changed"
+
+
 class CommandError(WatchroomError):
     """About a command that may have been run. Values: exit_code and its output, if it was."""
 

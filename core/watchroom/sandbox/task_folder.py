@@ -42,14 +42,16 @@ class DiskUsage(NamedTuple):
 
 
 class FolderScan(NamedTuple):
-    """The regular files in a task's folder, by the parts of their paths, git's own left out.
+    """The regular files in a task's folder, by the parts of their paths, without git's own.
 
-    ``unreadable`` are folders that may not be read; ``unnameable`` is what no path can name, because it lies
-    too deep or its name is too long. ``is_complete``: whether all was looked at, and not only the most
-    wanted.
+    - ``repositories``: the folders that have a ``.git``.
+    - ``unreadable``: folders that cannot be read.
+    - ``unnameable``: files that no path can name, because they are too deep or their names are too long.
+    - ``is_complete``: whether everything was looked at.
     """
 
     files: list[tuple[Parts, Found]]
+    repositories: list[Parts]
     unreadable: list[Parts]
     unnameable: list[Parts]
     usage: DiskUsage
@@ -188,8 +190,11 @@ class TaskFolder:
         unreadable: list[Parts] = []
         unnameable: list[Parts] = []
         files: list[tuple[Parts, Found]] = []
+        repositories: list[Parts] = []
         count = allocated = 0
-        walked = self._walk(unreadable, unnameable, max_entries, validation.MAX_PATH_PARTS, histories=False)
+        walked = self._walk(
+            unreadable, unnameable, max_entries, validation.MAX_PATH_PARTS, repositories=repositories
+        )
         for parts, entry in islice(walked, max_entries):
             count += 1
             allocated += entry.allocated
@@ -197,7 +202,8 @@ class TaskFolder:
                 unnameable.append(parts)
             elif entry.kind == "file":
                 files.append((parts, entry))
-        return FolderScan(files, unreadable, unnameable, DiskUsage(count, allocated), count < max_entries)
+        usage = DiskUsage(count, allocated)
+        return FolderScan(files, repositories, unreadable, unnameable, usage, count < max_entries)
 
     def _walk(
         self,
@@ -206,11 +212,15 @@ class TaskFolder:
         max_entries: int,
         max_parts: int,
         *,
-        histories: bool = True,
+        repositories: list[Parts] | None = None,
     ) -> Iterator[tuple[Parts, Found]]:
-        """Everything but the control folder and, without ``histories``, git's own, the nearest to the top
-        first; of a single folder at most ``max_entries``. Folders that cannot be read are added to
-        ``unreadable``, those that are not because they are ``max_parts`` deep to ``deeper``."""
+        """Yield everything but the control folder, those nearest to the top first.
+
+        - ``unreadable``: gets the folders that cannot be read.
+        - ``deeper``: gets the folders that are not read because they are ``max_parts`` deep.
+        - ``max_entries``: of a single folder.
+        - ``repositories``: gets the folders that have a ``.git``, which is then left out.
+        """
         waiting = deque[Parts]([()])
         while waiting:
             above = waiting.popleft()
@@ -221,7 +231,10 @@ class TaskFolder:
                 continue
             for entry in entries:
                 parts = (*above, entry.name)
-                if parts == (CONTROL_FOLDER,) or (is_git_name(entry.name) and not histories):
+                if parts == (CONTROL_FOLDER,):
+                    continue
+                if repositories is not None and is_git_name(entry.name):
+                    repositories.append(above)
                     continue
                 yield parts, entry
                 if entry.kind == "folder":

@@ -36,6 +36,8 @@ APPROVAL_SECONDS: Final = 600.0
 _CALL_ID: Final = "call"
 _INPUT_KEY: Final = "approve"
 _FIELD: Final = "approved"
+_MAX_ASKED: Final = 1000
+"""How many requests are remembered; the answer to an older one is not taken from a client."""
 _MAX_CHARACTERS: Final = 2000
 """Of a call that is shown in a client; the dashboard shows all of it."""
 
@@ -64,6 +66,8 @@ class CallApprovals:
         self._dispatcher = workspace.dispatcher
         self._tools = frozenset(approval_tools)
         self._seconds = seconds
+        self._asked: dict[str, Request] = {}
+        """By path, the requests of this process: the state that a client sends back may name any other."""
 
     def are_required(self, toolbox: Toolbox, tool: str, arguments: Mapping[str, Json]) -> bool:
         """Whether a person has to approve of a call of ``tool`` with ``arguments`` by the agent of
@@ -99,7 +103,9 @@ class CallApprovals:
         (call,), expires = request.calls, request.expires or 0
         can_elicit = _can_elicit(context)
         if can_elicit and context.protocol_version in MODERN_PROTOCOL_VERSIONS:
-            response = None if is_outdated else (params.input_responses or {}).get(_INPUT_KEY)
+            # An answer is about the request that the client was given, and about no other one.
+            is_about_it = path == state
+            response = (params.input_responses or {}).get(_INPUT_KEY) if is_about_it else None
             if isinstance(response, types.ElicitResult):
                 await run_in_thread(self._record_answer, toolbox, path, response)
             elif await run_in_thread(self._requests.ended, path) is None:
@@ -115,7 +121,7 @@ class CallApprovals:
         return ApprovedCall(approved, path, checksum, _notice(toolbox.texts, call, decision, by))
 
     def _answered_by(self, path: str) -> str:
-        row = self._journal.version("request", path, 2)
+        row = self._requests.find_end(path)
         return row.actor if row is not None else ""
 
     def _open_request(
@@ -124,23 +130,29 @@ class CallApprovals:
         """The path of the request and what it asks: the one in the client's ``state``, if it is about this
         very call, else a new one."""
         arguments_json = json.dumps(arguments, ensure_ascii=False)
-        prefix = f"{toolbox.actor}/mcp/"
-        if state is not None and state.startswith(prefix):
-            row = self._journal.version("request", state, 1)
-            known = self._requests.read(row) if row is not None else None
-            if known and [(each.name, each.arguments) for each in known.calls] == [(tool, arguments_json)]:
-                return state, known
-        path = prefix + uuid.uuid4().hex[:12]
         checksum = toolbox.approval_checksum(tool, arguments)
+        call = PendingCall(_CALL_ID, tool, arguments_json, checksum, is_outdated)
+        known = (
+            self._asked.get(state) if state is not None and state.startswith(f"{toolbox.actor}/") else None
+        )
+        is_same = known is not None and [(each.name, each.arguments) for each in known.calls] == [
+            (tool, arguments_json)
+        ]
+        if state is not None and known is not None and is_same:
+            return state, known
+        path = f"{toolbox.actor}/mcp/{uuid.uuid4().hex[:12]}"
         decision = toolbox.decide_policy(tool, arguments)
         request = Request(
             "approve",
             toolbox.texts("request.changed_since", tools=tool) if is_outdated else "",
-            calls=(PendingCall(_CALL_ID, tool, arguments_json, checksum, is_outdated),),
+            calls=(call,),
             metadata={POLICY_RULE: decision.label} if decision.verdict == "ask" else {},
             expires=self._journal.now() + int(self._seconds * 1e9),
         )
         self._requests.ask(toolbox.actor, path, request)
+        self._asked[path] = request
+        if len(self._asked) > _MAX_ASKED:
+            del self._asked[next(iter(self._asked))]
         return path, request
 
     async def _wait_for_answer(

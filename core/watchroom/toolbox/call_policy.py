@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from watchroom.editing import parse_tool_name
 from watchroom.errors import PolicyApprovalRequired, PolicyDenied
-from watchroom.model import Json, Zone
+from watchroom.model import WRITE_FILE, Json, Zone
 from watchroom.rules.policy import PolicyDecision, stricter_decision
 from watchroom.rules.policy_subject import PolicySubject, policy_subject
 from watchroom.toolbox.context import ToolContext
@@ -16,7 +16,7 @@ WRITERS: Final[Mapping[Zone, str]] = {
     "private": "save_to_my_workspace",
     "collab": "collab_write",
     "board": "whiteboard_write",
-    "file": "write_file",
+    "file": WRITE_FILE,
 }
 """The tools that write where the flush of a buffer does, by the zone of its source."""
 

@@ -19,7 +19,7 @@ from watchroom.errors import (
     WatchroomError,
     WorkspaceLocked,
 )
-from watchroom.model import MAX_TEXT_BYTES, Json, Note
+from watchroom.model import MAX_TEXT_BYTES, WRITE_FILE, Json, Note
 from watchroom.rules.requests import POLICY_RULE
 from watchroom.toolbox.conflict_diff import conflict_diff
 from watchroom.toolbox.context import ToolContext
@@ -91,6 +91,10 @@ class Refusals:
             if isinstance(arguments.get(name), str)
         )
         content, size = _refused_content(tool, arguments), None
+        if tool is not None and tool.name == WRITE_FILE and isinstance(content, str):
+            files = self._context.zones.task_files
+            if not files.keeps_text(self._context.actor, path):
+                size, content = len(content), None
         if isinstance(content, str):
             size = len(content)
             try:

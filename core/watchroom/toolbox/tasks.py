@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from pydantic import Field
 
 from watchroom import validation
-from watchroom.model import Row, timestamp
+from watchroom.model import WRITE_FILE, Row, timestamp
 from watchroom.sandbox.errors import (
     CommandFailed,
     CommandStopped,
@@ -39,7 +39,10 @@ class ReadFileParams(ParamsModel):
 class ReadFileResult(ResultModel):
     path: str
     content: str
-    version: int
+    version: int | None = None
+    """None of a file that git ignores."""
+    notice: str | None = None
+    """Set for a file that git ignores."""
 
 
 @tool("read_file", path=("path",), reads_only=True)
@@ -47,6 +50,9 @@ def read_file(context: ToolContext, params: ReadFileParams) -> ReadFileResult:
     """Return the file in ``params`` of the task of the actor of ``context``. Raises `WorkspaceNotBound`,
     `PathTraversalBlocked`, `InvalidPath`, `NotFound`, `NotText`, `FolderDenied`."""
     content, row = context.zones.task_files.read(context.actor, params.path, tool="read_file")
+    if row is None:
+        notice = context.texts("task_files.not_versioned")
+        return ReadFileResult(content=content, path=params.path, notice=notice)
     return ReadFileResult(content=content, path=params.path, version=row.version or 0)
 
 
@@ -57,21 +63,34 @@ class WriteFileParams(ReadFileParams):
 class WriteFileResult(ResultModel):
     ok: Literal[True] = True
     path: str
-    version: int
+    version: int | None = None
+    """None of a file that git ignores."""
     size: int
+    recorded: bool | None = None
+    """False of a file that git ignores."""
+    notice: str | None = None
+    """The same as text."""
 
 
-@tool("write_file", path=("path",), destroys=True, idempotent=True)
+@tool(WRITE_FILE, path=("path",), destroys=True, idempotent=True)
 def write_file(context: ToolContext, params: WriteFileParams) -> WriteFileResult:
     """Write the file in ``params`` to the folder of the task of the actor of ``context``. Raises what
     `read_file` raises but `NotFound`, and `TooLarge`, `TaskQuotaExceeded`."""
-    row = context.zones.task_files.write(context.actor, params.path, params.content, tool="write_file")
+    row = context.zones.task_files.write(context.actor, params.path, params.content, tool=WRITE_FILE)
     return _write_result(context, params, row)
 
 
 @TOOLS.replay(write_file)
 def _write_result(context: ToolContext, params: WriteFileParams, row: Row) -> WriteFileResult:
-    return WriteFileResult(path=params.path, version=row.version or 0, size=row.size or 0)
+    if row.version is None:
+        size = row.detail.get("size")
+        return WriteFileResult(
+            path=params.path,
+            size=size if isinstance(size, int) else 0,
+            recorded=False,
+            notice=context.texts("task_files.not_recorded"),
+        )
+    return WriteFileResult(path=params.path, version=row.version, size=row.size or 0)
 
 
 class ListFilesParams(ParamsModel):

@@ -8,13 +8,14 @@ import logging
 import os
 from typing import Literal, NamedTuple, TypeAlias
 
+from watchroom.files import replace_durably
 from watchroom.rules.checkpoint_note import (
     MOST_CHARACTERS,
     InvalidCheckpoint,
     SignedCheckpoint,
     parse_signed,
 )
-from watchroom.transparency.state_folder import checkpoint_folder, replace_text
+from watchroom.transparency.state_folder import checkpoint_folder
 
 AnchorKind: TypeAlias = Literal["state", "place", "published", "git", "given", "decision"]
 """Kept in the state folder by the workspace's id, or by the place where it is; published in a folder, or on a
@@ -61,12 +62,12 @@ class Anchors:
         Raises OSError."""
         workspace = signed.checkpoint.workspace
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        replace_text(self._file(workspace), signed.text)
+        replace_durably(self._file(workspace), signed.text.encode("ascii"))
         known = _read(self._place)
         if known is None or known.checkpoint.workspace == workspace:
-            replace_text(self._place, signed.text)
+            replace_durably(self._place, signed.text.encode("ascii"))
         if self._published:
-            replace_text(self._published_file(workspace), signed.text)
+            replace_durably(self._published_file(workspace), signed.text.encode("ascii"))
 
     def find_replaced(self, workspace: str) -> SignedCheckpoint | None:
         """The checkpoint that another workspace than ``workspace`` left at this place, None where none
@@ -83,7 +84,7 @@ class Anchors:
         if mine is None:
             os.unlink(self._place)
         else:
-            replace_text(self._place, mine.text)
+            replace_durably(self._place, mine.text.encode("ascii"))
 
     def _published_file(self, workspace: str) -> str:
         return os.path.join(self._published, f"{workspace}.txt")

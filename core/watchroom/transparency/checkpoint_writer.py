@@ -162,7 +162,7 @@ class CheckpointWriter:
         self._waiting_seq = row.seq
 
     def _write(self, workspace: str, tree: JournalTree) -> Row:
-        checkpoint = Checkpoint(workspace, tree.size, tree.root(), tree.seq, self._journal.now())
+        checkpoint = Checkpoint(workspace, tree.size, tree.root(), tree.leaf_seq, self._journal.now())
         body = render_checkpoint(checkpoint)
         signed = SignedCheckpoint(checkpoint, body, self._sign(body))
         row = self._commit(draft_checkpoint(signed)).row

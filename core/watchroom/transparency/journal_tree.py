@@ -21,16 +21,21 @@ _log = logging.getLogger("watchroom")
 
 
 class JournalTree:
-    """The tree over the rows up to ``seq`` of a journal."""
+    """The tree over the rows up to ``seq`` of a journal, the last of which has a leaf."""
 
     def __init__(self, tree: GrowingTree | None = None, seq: int = 0) -> None:
         self._tree = tree or GrowingTree()
-        self._seq = seq
+        self._seq = self._leaf_seq = seq
 
     @property
     def seq(self) -> int:
         """The number of the last row that was read."""
         return self._seq
+
+    @property
+    def leaf_seq(self) -> int:
+        """The number of the last row that has a leaf."""
+        return self._leaf_seq
 
     @property
     def size(self) -> int:
@@ -42,21 +47,22 @@ class JournalTree:
         return self._tree.root()
 
     def add(self, row: Row) -> bool:
-        """Take in ``row``, the next one; whether it became a leaf."""
+        """Add ``row``, the next one. Return whether it became a leaf."""
         self._seq = row.seq
         if not has_leaf(row):
             return False
         self._tree.add(hash_row(row))
+        self._leaf_seq = row.seq
         return True
 
     def keep(self, journal: Journal) -> None:
-        """Keep this tree beside ``journal``. Raises `JournalError`."""
+        """Keep a snapshot of this tree at its last leaf. Raises `JournalError`."""
         size, roots = self._tree.frontier
-        row = journal.row(self._seq)
+        row = journal.row(self._leaf_seq)
         if row is None:
             return
         data = size.to_bytes(_NUMBER, "big") + hash_row(row) + b"".join(roots)
-        journal.keep_snapshot(FORM, self._seq, sha256(data).digest() + data)
+        journal.keep_snapshot(FORM, self._leaf_seq, sha256(data).digest() + data)
 
 
 def open_tree(journal: Journal, until: int | None = None) -> JournalTree:

@@ -10,7 +10,8 @@ import re
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from watchroom.transparency.state_folder import checkpoint_folder, replace_text
+from watchroom.files import replace_durably
+from watchroom.transparency.state_folder import checkpoint_folder
 
 FINGERPRINT: Final = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 _MOST_BYTES: Final = 64 * 1024
@@ -35,7 +36,8 @@ class KeyPins:
         """Pin ``fingerprints`` for ``workspace``, too. Raises OSError."""
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         known = self.read(workspace) or frozenset()
-        replace_text(self._file(workspace), "".join(f"{each}\n" for each in sorted(known | fingerprints)))
+        lines = "".join(f"{each}\n" for each in sorted(known | fingerprints))
+        replace_durably(self._file(workspace), lines.encode("ascii"))
 
     def _file(self, workspace: str) -> str:
         return os.path.join(self._folder, f"{workspace}.keys")

@@ -16,6 +16,7 @@ from watchroom.transparency.anchors import Anchor, Anchors
 from watchroom.transparency.checkpoint_rows import recorded_checkpoints
 from watchroom.transparency.checkpoint_writer import CheckpointWriter
 from watchroom.transparency.decision_anchors import read_decision_anchors
+from watchroom.transparency.enrolment_pin import EnrolmentPin
 from watchroom.transparency.key_pins import KeyPins
 from watchroom.transparency.machine_key import machine_signer
 from watchroom.transparency.publisher import CheckpointBranch, CheckpointTarget, Publisher
@@ -149,8 +150,15 @@ class Sealing:
         return self._anchors().find_replaced(find_workspace_id(self._journal))
 
     def forget_replaced(self) -> None:
-        """Let go of what another workspace left at this place. Raises `JournalError`, OSError."""
+        """Forget what another workspace left at this place, who was enrolled there too. Raise `JournalError`,
+        OSError."""
         self._anchors().forget_replaced(find_workspace_id(self._journal))
+        EnrolmentPin(self._state, self._place).forget()
+
+    def has_lost_people(self) -> bool:
+        """Whether the row is gone by which people closed the workspace at this place. Raise `JournalError`,
+        OSError."""
+        return EnrolmentPin(self._state, self._place).is_broken(self._journal)
 
     def _pin_machines(self, workspace: str) -> None:
         if self._pins.read(workspace) is None and (machines := self._find_machines()):

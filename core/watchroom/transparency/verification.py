@@ -117,13 +117,23 @@ class _Found:
     def __init__(self) -> None:
         self.size = 0
         self.states: dict[int, tuple[bytes, int]] = {0: (EMPTY_ROOT, 0)}
-        """By size, the root and the last row."""
+        """By size, the root and the number of the last leaf's row."""
+        self.next_leaves: dict[int, int] = {}
+        """By size, the number of the row of the leaf that follows, if there is one."""
         self.of_journal: list[int] = []
         """How many leaves were before each row that says something of the journal itself."""
 
     def agrees(self, checkpoint: Checkpoint, workspace: str) -> bool:
-        known = self.states.get(checkpoint.size)
-        return checkpoint.workspace == workspace and known == (checkpoint.root, checkpoint.seq)
+        """Whether the leaves are those that ``checkpoint`` sealed.
+
+        Version 0.2.0 wrote the number of the last row, which may be a token's. Tokens have no leaf, and
+        members of a server cannot read them. Therefore any number before the next leaf agrees.
+        """
+        root, last = self.states.get(checkpoint.size, (b"", 0))
+        if checkpoint.workspace != workspace or checkpoint.root != root or checkpoint.seq < last:
+            return False
+        following = self.next_leaves.get(checkpoint.size)
+        return following is None or checkpoint.seq < following
 
     def count_after(self, size: int) -> int:
         return self.size - size - (len(self.of_journal) - bisect_left(self.of_journal, size))
@@ -132,13 +142,18 @@ class _Found:
 def _read(journal: Journal, wanted: set[int], told: Callable[[int, int], None]) -> _Found:
     found, tree, last = _Found(), GrowingTree(), journal.last_seq()
     seq, add = 0, tree.add
+    sealed: int | None = 0 if 0 in wanted else None
     while rows := journal.rows(seq, until=last, limit=_BATCH):
         told(seq, last)
         for row in rows:
             if has_leaf(row):
                 add(hash_row(row))
+                if sealed is not None:
+                    found.next_leaves[sealed] = row.seq
+                    sealed = None
                 if tree.size in wanted:
-                    found.states[tree.size] = (tree.root(), row.seq)
+                    sealed = tree.size
+                    found.states[sealed] = (tree.root(), row.seq)
                 if row.zone == "workspace" and is_of_journal(row):
                     found.of_journal.append(tree.size - 1)
         seq = rows[-1].seq

@@ -10,7 +10,8 @@ from typing import Final
 from watchroom.journal import Journal
 from watchroom.model import IDENTIFY, SYSTEM, Appended, Draft, Write
 from watchroom.rules.checkpoint_note import ID_BYTES
-from watchroom.rules.people import ID_PATH, ID_ZONE
+from watchroom.rules.effects import ID_PATH
+from watchroom.rules.people import ID_ZONE
 from watchroom.zones.people import find_id
 
 _FORM: Final = re.compile(r"[0-9a-f]{32}")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from threading import Lock
 from typing import Final, cast
 
-from watchroom.errors import UnknownAgent
+from watchroom.errors import RequestNotFound, UnknownAgent
 from watchroom.model import BUDGET_REACHED, BUDGET_WARNING, SET_BUDGET, SYSTEM, Json, Note, Row, Zone
 from watchroom.rules.budgets import (
     Budget,
@@ -22,6 +22,7 @@ from watchroom.rules.budgets import (
     budget_request,
     check_budgets,
     describe_use,
+    is_about_budget,
     used_in,
 )
 from watchroom.rules.config import Config
@@ -145,15 +146,23 @@ class BudgetZone:
     def find_open_request(self, key: str) -> Request | None:
         """The request that asks people about the budget with this ``key``, None where none is open."""
         asked = self._find_asked(key)
-        if asked is None or self._store.journal.version("request", asked.path, 2) is not None:
+        if asked is None or self._requests.find_end(asked.path) is not None:
             return None
         return self._requests.read(asked)
 
     def _find_asked(self, key: str) -> Row | None:
-        """The row of the newest request about the budget with this ``key``."""
+        """Return the row of the newest request about the budget with this ``key``, None where no request that
+        Watchroom would make is named."""
         reached = self._store.journal.last_note(ZONE, key, SYSTEM, BUDGET_REACHED)
         number = reached.detail.get("request") if reached is not None else None
-        return self._store.journal.row(number) if isinstance(number, int) else None
+        try:
+            request = self._requests.find(number) if type(number) is int else None
+        except (RequestNotFound, ValueError, TypeError, KeyError):
+            return None
+        row = self._store.journal.row(number) if type(number) is int else None
+        texts = catalogue(self._store.registry.current().language)
+        is_about = request is not None and row is not None and is_about_budget(request, key, row.path, texts)
+        return row if is_about else None
 
     def find_stop(self, agent: str, session: str = "") -> str | None:
         """How much is used, in a sentence, of a budget that holds ``agent`` and its ``session`` (a path, or

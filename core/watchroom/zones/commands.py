@@ -8,6 +8,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from contextlib import ExitStack
 from threading import Event
 from types import MappingProxyType
 from typing import Final, NamedTuple, cast
@@ -161,8 +162,9 @@ class CommandZone:
 
     def close(self) -> None:
         """Stop what runs, and wait until each command has its last row."""
-        self._executor.close()
-        self._approvals.close()
+        with ExitStack() as stack:
+            stack.callback(self._approvals.close)
+            stack.callback(self._executor.close)
 
     def outcome(self, start: Row) -> CommandOutcome:
         """How the command ended whose first row is ``start``. Raises `CommandInterrupted` where it was cut

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from watchroom.errors import JournalDamaged
 from watchroom.journal import Journal
 from watchroom.model import REVERT_WORK, SYSTEM, UNCHECKED, Json, Row, Write, Zone
 from watchroom.rules.reverts import PathPlan, PlannedItem
+from watchroom.zones.realtime.field_history import AT, REMOVED, SEEN
 from watchroom.zones.revert_planning import TOO_MANY
 
 if TYPE_CHECKING:
     from watchroom.crdt import Document, Text
+    from watchroom.crdt.text_weave import KnownText, Operations, TextWeave
 
 MOST_VERSIONS: Final = 20_000
 """Of a document."""
@@ -93,14 +95,24 @@ class _DocumentPlan:
         self._current: Document = newest.document
         self._next = newest.version
         self._without = Document(self._current.schema)
-        self._begin = _first_needed(selected, self._reverts)
+        self._begin = _first_needed(selected, self._reverts, _seen_versions(row for row, _ in self._rows))
         self._first = DocumentReplica(name, journal, until=self._begin - 1).document
         switched = self._off ^ before
         changed = {field for row, delta in self._rows if row.version in switched for field in delta}
         self._fields = [field for field in self._current.schema if field in changed]
 
-    def items(self) -> Iterator[PlannedItem]:
-        """What becomes of each field that the versions changed."""
+    def items(self) -> list[PlannedItem]:
+        """Return what becomes of each field that the versions changed."""
+        planned = [*self._planned_fields()]
+        if planned and all(each.plan.kind == "nothing" for each in planned):
+            # It makes no difference now, but does once others who did the same are reverted, too.
+            first = planned[0]
+            shown = first.current or ""
+            field = self._fields[0]
+            planned[0] = self._item(first.path, field, shown, shown, [{}], merges=True)
+        return planned
+
+    def _planned_fields(self) -> Iterator[PlannedItem]:
         from watchroom.crdt import Text
 
         for row, delta in self._rows:
@@ -119,19 +131,23 @@ class _DocumentPlan:
 
         path = f"{self._name}/{field}"
         since = [
-            (row.version or 0, delta[field])
+            (row, delta[field])
             for row, delta in self._rows
             if (row.version or 0) >= self._begin and field in delta
         ]
         if len(since) > MOST_TEXT_VERSIONS:
             return PlannedItem("realtime", path, PathPlan("cannot", reason=TOO_MANY))
         weave = TextWeave(self._first.text(field))
-        for version, delta in since:
+        views = _Views(self._begin, [row for row, _ in since])
+        for row, delta in since:
+            version = row.version or 0
+            views.open(weave, version)
             if version in self._reverts:
                 earlier = {each: took for each, took in self._reverts.items() if each <= version}
                 weave.add_revert(version, delta, _versions_off(earlier))
             else:
-                weave.add(version, delta)
+                inserted = weave.add(version, delta)
+                weave.add_deletion(version, views.edit(row, inserted))
         edits = weave.edits(self._off)
         current = found.value
         if not edits:
@@ -140,7 +156,7 @@ class _DocumentPlan:
             return PlannedItem("realtime", path, PathPlan("cannot", reason=DAMAGED), current)
         edited = self._current.copy().text(field)
         written = edited.edit_all(edits, self._replica)
-        return self._item(path, field, current, edited.value, [written], merges=True)
+        return self._item(path, field, current, edited.value, [{field: written}], merges=True)
 
     def _planned_value(self, field: str) -> PlannedItem:
         path = f"{self._name}/{field}"
@@ -150,7 +166,7 @@ class _DocumentPlan:
         if _shown(current) == _shown(wanted):
             return PlannedItem("realtime", path, PathPlan("nothing"), _shown(current))
         edited = self._current.copy()
-        written = list(self._edits(edited, field, wanted))
+        written = [{field: delta} for delta in self._edits(edited, field, wanted)]
         return self._item(path, field, _shown(current), _shown(edited.field(field).value), written)
 
     def _edits(self, edited: Document, field: str, wanted: Json) -> Iterator[Mapping[str, Json]]:
@@ -187,7 +203,10 @@ class _DocumentPlan:
         *,
         merges: bool = False,
     ) -> PlannedItem:
-        """``merges``: what others write before it is committed stays; else it is planned anew then."""
+        """Return the item of ``field``, by one row for each delta of the document in ``written``.
+
+        - ``merges``: what others write before the commit stays; otherwise it is planned again then.
+        """
         from watchroom.checkout.document_replica import BY
 
         detail: dict[str, Json] = {
@@ -198,13 +217,59 @@ class _DocumentPlan:
         }
         drafts: list[Write] = []
         for delta in written:
-            text = json.dumps({field: delta}, ensure_ascii=False)
+            text = json.dumps(delta, ensure_ascii=False)
             expected = UNCHECKED if merges else self._next
             drafts.append(
                 Write(*(SYSTEM, REVERT_WORK, "realtime", self._name, text), expected=expected, detail=detail)
             )
             self._next += 1
         return PlannedItem("realtime", path, PathPlan("clean", then, then), current, tuple(drafts))
+
+
+class _Views:
+    """The text as its writers knew it when they deleted characters that others had deleted before: what the
+    deltas of ``rows``, in their order from version ``begin`` on, say nothing of."""
+
+    def __init__(self, begin: int, rows: Sequence[Row]) -> None:
+        self._waiting: dict[tuple[str, int], None] = {}
+        """Who saw which version, in the order of the versions."""
+        self._open: dict[tuple[str, int], KnownText] = {}
+        seen = {(row.actor, version) for row in rows if (version := _seen_version(row)) is not None}
+        self._waiting = dict.fromkeys(
+            sorted((each for each in seen if each[1] >= begin - 1), key=lambda each: each[1])
+        )
+
+    def open(self, weave: TextWeave, version: int) -> None:
+        """Take the text of ``weave`` for all who saw the versions before ``version``, the next one."""
+        while self._waiting and next(iter(self._waiting))[1] < version:
+            view = next(iter(self._waiting))
+            del self._waiting[view]
+            self._open[view] = weave.known_text()
+
+    def edit(self, row: Row, inserted: Sequence[Operations]) -> list[Operations]:
+        """Take in what ``row``, which ``inserted`` these characters, did to the text as its writer knew it.
+        Return the characters that its writer meant to delete, if its delta does not name them all."""
+        at, removed = row.detail.get(AT), row.detail.get(REMOVED)
+        if not (isinstance(at, int) and isinstance(removed, int)) or min(at, removed) < 0:
+            return []
+        seen = _seen_version(row)
+        replaced: list[Operations] = []
+        for (actor, version), known in self._open.items():
+            if actor == row.actor:
+                found = known.replace(at, removed, inserted)
+                replaced = found if version == seen else replaced
+        return replaced
+
+
+def _seen_version(row: Row) -> int | None:
+    """Return the version that the writer of ``row`` saw, if characters that it deleted were gone before."""
+    seen = row.detail.get(SEEN)
+    return seen if isinstance(seen, int) and 0 < seen < (row.version or 0) else None
+
+
+def _seen_versions(rows: Iterable[Row]) -> dict[int, int]:
+    """Return by version which earlier one its writer saw, where `_seen_version` says so."""
+    return {row.version or 0: seen for row in rows if (seen := _seen_version(row)) is not None}
 
 
 def _revert_of(row: Row) -> Json:
@@ -224,13 +289,21 @@ def _versions_off(reverts: Mapping[int, set[int]], selected: Collection[int] = (
     return off - reverts.keys()
 
 
-def _first_needed(selected: set[int], reverts: Mapping[int, set[int]]) -> int:
-    """The first version that has to be known to revert those ``selected``: what reverts took since, too."""
+def _first_needed(selected: set[int], reverts: Mapping[int, set[int]], seen: Mapping[int, int]) -> int:
+    """Return the first version that is needed to revert those ``selected``: ``reverts`` since need what they
+    took, and writers that ``seen`` names need the version after the one they saw. The latter are left out
+    where that would be too many versions."""
     first = min(selected)
-    for version in sorted(reverts, reverse=True):
-        if version >= first:
-            first = min(first, *reverts[version]) if reverts[version] else first
-    return max(first, _CREATED + 1)
+    newest = max([*selected, *seen])
+    while True:
+        before = first
+        for version in sorted(reverts, reverse=True):
+            if version >= first:
+                first = min(first, *reverts[version]) if reverts[version] else first
+        wanted = [saw + 1 for version, saw in seen.items() if version >= first]
+        first = min([first, *(each for each in wanted if newest - each < MOST_TEXT_VERSIONS // 2)])
+        if first == before:
+            return max(first, _CREATED + 1)
 
 
 def _took(row: Row) -> set[int]:

@@ -1,11 +1,12 @@
-"""What agents ask of people: each request is version 1 of its path, and what ended it is version 2.
+"""What agents ask of people. A request is version 1 of its path; the first later version that counts ends it.
 
-So exactly one answer counts, however many people answer at once: the journal takes one version 2.
+So one answer counts, however many people answer at once: of several versions 2 the journal takes one.
 """
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from watchroom import validation
@@ -14,9 +15,11 @@ from watchroom.errors import (
     RequestClosed,
     RequestExpired,
     RequestNotFound,
+    RequestTaken,
     RequestWithdrawn,
     WatchroomError,
 )
+from watchroom.journal import Journal
 from watchroom.journal.topics import messages_to
 from watchroom.model import ANSWER, ASK, CANCEL, SYSTEM, WITHDRAW, Json, Note, Row, Write
 from watchroom.rules.requests import (
@@ -33,7 +36,7 @@ from watchroom.rules.requests import (
     request_state,
     summarize_request,
 )
-from watchroom.zones.people import PeopleZone
+from watchroom.zones.people import PeopleReader, PeopleZone
 from watchroom.zones.store import Store
 
 ZONE: Final = "request"
@@ -63,16 +66,39 @@ class RequestZone:
         return self._store.journal.now()
 
     def ask(self, actor: str, path: str, request: Request) -> Row:
-        """Open ``request`` for ``actor`` at ``path`` (``agent/session/step``), or find it open already: an
-        agent that was ended right after it asked asks again. Returns the request's row. Raises
-        `JournalError`."""
+        """Open ``request`` for ``actor`` at ``path`` (``agent/session/step``), or find it there already: an
+        agent that died right after it asked asks again.
+
+        Return the request's row. Raise `RequestTaken` if another request is at the path, which the agent's
+        runtime did not make: an answer to that one approves nothing else. Raise `JournalError`.
+        """
+        known = self._store.journal.version(ZONE, path, 1)
+        if known is None:
+            known = self._store.write(self._draft(actor, path, request)).row
+            if known.version is None:
+                return self.ask(actor, path, request)
+        self.check_asked(known, request)
+        return known
+
+    def check_asked(self, asked: Row, request: Request) -> None:
+        """Raise `RequestTaken` unless the row ``asked`` asks exactly ``request``: whoever can write to the
+        journal can put another question where this one will be. Only the time to answer may differ."""
+        try:
+            found = self.read(asked)
+        except (ValueError, TypeError, KeyError, RecursionError):
+            found = None
+        is_same = found is not None and replace(found, expires=None) == replace(request, expires=None)
+        if not is_same or self._people.find_flaw(asked):
+            raise RequestTaken(path=asked.path, request=asked.seq)
+
+    def _draft(self, actor: str, path: str, request: Request) -> Write:
         detail: dict[str, Json] = {"kind": request.kind}
         if request.calls:
             detail["tools"] = [call.name for call in request.calls]
             detail["subjects"] = [call_subject(call) for call in request.calls]
         if request.expires is not None:
             detail["expires"] = request.expires
-        draft = Write(
+        return Write(
             actor,
             ASK,
             ZONE,
@@ -82,9 +108,6 @@ class RequestZone:
             expected=0,
             detail=detail,
         )
-        known = self._store.journal.version(ZONE, path, 1)
-        asked = known or self._store.write(draft).row
-        return asked if asked.version else self.ask(actor, path, request)
 
     def answer(self, actor: str, number: int, answer: Answer, message: str = "") -> Row:
         """Answer, as ``actor``, the request whose row is ``number`` with ``answer`` and a ``message``.
@@ -148,34 +171,39 @@ class RequestZone:
         session that asked. Returns and raises as `expire` does."""
         return self._end(path, None, "withdrawn", by)
 
-    def ended(self, path: str) -> RequestOutcome | None:
-        """How the request at ``path`` ended, None while it is open."""
-        row = self._end_of(path)
+    def ended(self, path: str, request: Request | None = None) -> RequestOutcome | None:
+        """Return how the request at ``path`` ended, None while it is open.
+
+        Whoever is about to do what was asked gives the ``request`` that it will carry out. Raise
+        `RequestTaken` if another one is at the path, `JournalError`.
+        """
+        row = self.find_end(path)
         if row is None:
             return None
-        content = self._store.content(row)
-        return RequestOutcome(parse_answer(content) if content else None, row)
+        asked = self._store.journal.version(ZONE, path, 1) if request is not None else None
+        if request is not None and asked is not None:
+            self.check_asked(asked, request)
+        if row.tool == ANSWER:
+            return RequestOutcome(parse_answer(self._store.content(row)), row)
+        # Whatever the row of a withdrawal carries, it approves nothing.
+        return RequestOutcome(Answer(expired=True) if request_state(row) == "expired" else None, row)
 
-    def _end_of(self, path: str) -> Row | None:
-        """The first version after the request itself that counts: an answer that nobody may give, or that
-        was changed, ends nothing."""
-        journal = self._store.journal
-        row = journal.version(ZONE, path, 2)
-        while row is not None and row.tool == ANSWER and self._people.find_flaw(row):
-            row = journal.version(ZONE, path, (row.version or 0) + 1)
-        return row
+    def find_end(self, path: str) -> Row | None:
+        """Return the first version after the request at ``path`` that counts, None where there is none. Raise
+        `JournalError`."""
+        return find_request_end(self._store.journal, self._people, path)
 
     def find(self, number: int) -> Request:
-        """The request whose row is ``number``. Raises `RequestNotFound`."""
+        """Return the request whose row is ``number``. Raise `RequestNotFound`."""
         return self.read(self._find_row(number))
 
     def read(self, asked: Row) -> Request:
-        """What was asked by the row ``asked``."""
+        """Return what the row ``asked`` asks."""
         return parse_request(self._store.content(asked))
 
     def _find_row(self, number: int) -> Row:
         row = self._store.journal.row(number)
-        if row is None or row.zone != ZONE or row.version != 1:
+        if row is None or row.zone != ZONE or row.version != 1 or self._people.find_flaw(row):
             raise RequestNotFound(request=number)
         return row
 
@@ -210,11 +238,20 @@ class RequestZone:
             row, head = self._store.write(draft)
             if row.outcome == "ok":
                 return row
-            end = self._end_of(asked.path)
+            end = self.find_end(asked.path)
             if end is not None or head is None:
                 raise _closing_error(asked.seq, end)
-            # What stands there does not count: it keeps nobody from answering.
+            # The version there does not count: it keeps nobody from answering.
             draft = draft._replace(expected=head.version or 1)
+
+
+def find_request_end(journal: Journal, people: PeopleReader, path: str) -> Row | None:
+    """Return the first version in ``journal`` after the request at ``path`` that counts, as ``people`` say;
+    None where there is none. Raise `JournalError`."""
+    row = journal.version(ZONE, path, 2)
+    while row is not None and not people.counts(row):
+        row = journal.version(ZONE, path, (row.version or 0) + 1)
+    return row
 
 
 def _has_terminal() -> bool:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
-from watchroom.errors import JournalDamaged
+from watchroom.errors import InvalidPath, JournalDamaged
 from watchroom.journal import Journal, RowFilter
 from watchroom.model import REVERT_WORK, ZONES, Json, Row, Zone, parse_object
 from watchroom.rules.details import get_int, get_list, get_object
@@ -26,6 +26,7 @@ from watchroom.rules.reverts import (
 )
 from watchroom.rules.row_files import find_row_flaw
 from watchroom.rules.task_versions import blob_of, is_executable, is_text
+from watchroom.sandbox.task_folder import normalize_task_path
 from watchroom.zones.revert_errors import RevertNotFound, RevertTooLarge
 from watchroom.zones.tasks import Tasks
 
@@ -43,6 +44,8 @@ TOO_MANY: Final = "too_many_versions"
 TASK_ELSEWHERE: Final = "task_elsewhere"
 INVALID_PATH: Final = "invalid_path"
 """Why a path cannot be reverted: its task has ended, or its folder is on another machine."""
+UNSAFE_NAME: Final = "unsafe_name"
+"""Why a task's file cannot be reverted: its name is not UTF-8, or no name that a task's file can be given."""
 _ENTRY_TOOL: Final = "whiteboard_append"
 _PAGE: Final = 1000
 
@@ -195,8 +198,11 @@ class RevertPlanner:
         current = versions[-1].content
         before = self._version(place, first - 1) if first > 1 else None
         plan = plan_path(selected, versions, before)
-        if zone == "file" and plan.kind in ("clean", "conflict") and not self._is_here(path):
-            plan = PathPlan("cannot", reason=TASK_ELSEWHERE)
+        if zone == "file" and plan.kind in ("clean", "conflict"):
+            if not self._is_here(path):
+                plan = PathPlan("cannot", reason=TASK_ELSEWHERE)
+            elif not _is_writable_name(path):
+                plan = PathPlan("cannot", reason=UNSAFE_NAME)
         return PlannedPath(zone, path, plan, head, current, first - 1)
 
     def _is_here(self, path: str) -> bool:
@@ -267,6 +273,14 @@ def _entries(fields: Mapping[str, Json], name: str, *more: type) -> Iterator[lis
         if entry[0] not in ZONES:
             raise JournalDamaged
         yield entry
+
+
+def _is_writable_name(path: str) -> bool:
+    """Return whether the task's file of the rows at ``path`` can be found and written by its name."""
+    try:
+        return normalize_task_path(path.partition("/")[2]) == path.partition("/")[2]
+    except InvalidPath:
+        return False
 
 
 def _decided(planned: PlannedPath) -> PlannedPath:

@@ -65,22 +65,36 @@ class HandoffWithdrawal:
 
     def _planned(self, path: str, selected: set[int]) -> PlannedItem | None:
         head = self._journal.head("handoff", path)
-        if head is None or head.deleted or head.version not in selected:
-            # Replaced or withdrawn since: nobody sees it any more.
+        if head is None or head.deleted:
             return None
-        delivery = self._delivery(head)
-        current = self._journal.content(head.seq)
-        if delivery.read:
-            told = self._texts()("revert.retracted_handoff", sender=delivery.sender, file=delivery.filename)
-            draft = _message(delivery.receiver, told)
-            return PlannedItem(
-                "handoff", path, PathPlan("cannot", reason=READ_ALREADY), current, drafts=(draft,)
-            )
-        earlier = [row for row in self._journal.history("handoff", path) if row.version not in selected]
+        rows = self._journal.history("handoff", path)
+        origins = _origins(rows)
+        origin = origins[head.version or 0]
+        if origin not in selected:
+            # Replaced since: nobody sees it any more.
+            return None
+        if self._delivery(head).read:
+            return self._retracted(head)
+        earlier = [
+            row for row in rows if (row.version or 0) < origin and origins[row.version or 0] not in selected
+        ]
         kept = earlier[-1] if earlier and not earlier[-1].deleted else None
+        return self._withdrawn(head, kept)
+
+    def _withdrawn(self, head: Row, kept: Row | None) -> PlannedItem:
+        """Withdraw the delivery ``head``; the earlier one ``kept``, if it is not None, is delivered again."""
         content = None if kept is None else self._journal.content(kept.seq)
         plan = PathPlan("clean", content, content, reason=WITHDRAWN)
-        return PlannedItem("handoff", path, plan, current, (_write(head, content),))
+        current = self._journal.content(head.seq)
+        return PlannedItem("handoff", head.path, plan, current, (_write(head, content),))
+
+    def _retracted(self, head: Row) -> PlannedItem:
+        """Tell the receiver of ``head``, who has read it, that it does not count."""
+        delivery = Delivery.from_row(head)
+        told = self._texts()("revert.retracted_handoff", sender=delivery.sender, file=delivery.filename)
+        plan = PathPlan("cannot", reason=READ_ALREADY)
+        draft = _message(delivery.receiver, told)
+        return PlannedItem("handoff", head.path, plan, self._journal.content(head.seq), drafts=(draft,))
 
     def _delivery(self, head: Row) -> Delivery:
         """How far the delivery got that is its path's ``head``."""
@@ -91,16 +105,21 @@ class HandoffWithdrawal:
         return delivery
 
     def plan_undo(self, revert: str, paths: Sequence[str]) -> Sequence[PlannedItem]:
-        """As `RevertPart.plan_undo`: what was withdrawn is delivered again."""
+        """As `RevertPart.plan_undo`: a handoff that was withdrawn is delivered again, and one that an undo
+        delivered again is withdrawn."""
         return [item for path in paths if (item := self._restored(revert, path)) is not None]
 
     def _restored(self, revert: str, path: str) -> PlannedItem | None:
         head = self._journal.head("handoff", path)
-        if head is None or head.detail.get("revert") != revert:
+        if head is None or not _is_revert(head) or head.detail.get("revert") != revert:
             return None
         before = self._journal.version("handoff", path, (head.version or 0) - 1)
-        if before is None or before.deleted:
+        if before is None:
             return None
+        if before.deleted:
+            if head.deleted:
+                return None
+            return self._retracted(head) if self._delivery(head).read else self._withdrawn(head, None)
         content = self._journal.content(before.seq)
         current = None if head.deleted else self._journal.content(head.seq)
         return PlannedItem(
@@ -214,6 +233,27 @@ def make_withdrawals(store: Store) -> Sequence[RevertPart]:
         BufferClosing(journal),
         MessageRetraction(texts),
     )
+
+
+def _is_revert(row: Row) -> bool:
+    """Return whether a revert made ``row``. Agents can put anything into the detail of a row."""
+    return row.tool == REVERT_WORK and row.kind in ("human", "system")
+
+
+def _origins(rows: Sequence[Row]) -> dict[int, int]:
+    """Return for each version of a handoff, ``rows`` in their order, the version that its sender delivered
+    with that content: its own number, or, where a revert delivered it again, that of the original. It is 0
+    where a revert withdrew it."""
+    origins: dict[int, int] = {}
+    delivered: dict[str | None, int] = {}
+    for row in rows:
+        version = row.version or 0
+        if not _is_revert(row):
+            delivered[row.sha256] = version
+            origins[version] = version
+        else:
+            origins[version] = 0 if row.deleted else delivered.get(row.sha256, version)
+    return origins
 
 
 def _write(head: Row, content: str | None) -> Write:

@@ -65,8 +65,10 @@ class RevertZone:
         self._parts = parts
 
     def plan(self, selection: RevertSelection) -> RevertPlan:
-        """What reverting ``selection`` would do now: nothing is changed. Raises `RevertNotFound`,
+        """Return what reverting ``selection`` would do now: nothing is changed. Raises `RevertNotFound`,
         `RevertTooLarge`, `JournalError`."""
+        # A reading becomes a row some 20 ms later, and decides whether a handoff can be withdrawn.
+        self._store.commits.flush()
         return self._planner().plan(selection)
 
     def apply(

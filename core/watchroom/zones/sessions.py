@@ -14,7 +14,8 @@ from watchroom import validation
 from watchroom.errors import SessionExists, SessionNotFound, SessionTaken, UnknownAgent
 from watchroom.journal.topics import messages_to, steps_of
 from watchroom.model import CONTINUE, PRESENCE, SPAWN, STREAM, Json, Note, Row, Write
-from watchroom.rules.decisions import is_word
+from watchroom.rules.decisions import WRONG_FORM, takes_effect
+from watchroom.rules.effects import effect_of
 from watchroom.rules.presence import presence_of
 from watchroom.texts import catalogue
 from watchroom.zones.people import PeopleZone
@@ -204,7 +205,8 @@ class SessionZone:
         return self._store.commits.commit(note).row
 
     def controls(self, path: str, after: int) -> list[SessionRecord]:
-        """What was said to the session at ``path`` after row ``after`` and counts, oldest first."""
+        """Return what was said to the session at ``path`` after row ``after`` and counts, oldest first. A
+        message that nobody signed is among it, marked as unverified."""
         agent, _ = split_session(path)
         journal = self._store.journal
         last = journal.last_seq()
@@ -213,9 +215,10 @@ class SessionZone:
         return [self.record(row) for row in sorted(rows, key=lambda row: row.seq) if self.counts(row)]
 
     def counts(self, row: Row) -> bool:
-        """Whether what ``row`` says to a session is to be obeyed: that somebody resumes it has to be signed
-        in a closed workspace."""
-        return self._people.counts(row)
+        """Whether what ``row`` says to a session reaches it: to resume one has to be signed in a closed
+        workspace; an unsigned message is read as unverified."""
+        flaw = self._people.find_flaw(row)
+        return takes_effect(row, flaw) or (effect_of(row) == "message" and flaw != WRONG_FORM)
 
     def records(self, numbers: Iterable[int]) -> list[SessionRecord]:
         """The rows with these ``numbers``, without those that there are not."""
@@ -224,9 +227,9 @@ class SessionZone:
         ]
 
     def record(self, row: Row) -> SessionRecord:
-        """``row`` with its content; a message of a person is marked as unverified where it does not count."""
+        """Return ``row`` with its content; a person's message that does not count is marked as unverified."""
         text = self._store.content(row)
-        if is_word(row) and self._people.find_flaw(row):
+        if effect_of(row) == "message" and self._people.find_flaw(row):
             texts = catalogue(self._store.registry.current().language)
             text = texts("session.unverified", actor=row.actor, text=text)
         return SessionRecord(row, text)

@@ -14,7 +14,8 @@ from watchroom.errors import ConfigInvalid, VersionConflict
 from watchroom.model import Json, Row, Write
 from watchroom.registry import CONFIG_HEAD, SETTINGS_HEAD
 from watchroom.rules.config import Config
-from watchroom.rules.settings import SIGN_SETTINGS, dump_settings, find_unsigned
+from watchroom.rules.effects import SIGN_SETTINGS
+from watchroom.rules.settings import dump_settings, find_unsigned
 from watchroom.zones.people import PeopleZone
 from watchroom.zones.store import Store
 

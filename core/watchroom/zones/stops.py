@@ -13,8 +13,9 @@ from typing import Final
 from watchroom.errors import InvalidAgentId, SessionNotFound, UnknownAgent, WatchroomError
 from watchroom.journal.topics import messages_to
 from watchroom.model import PAUSE, RELEASE_AGENTS, RESUME, STOP_AGENTS, Json, Row, Write, Zone
+from watchroom.rules.effects import STOPPED_PATH
 from watchroom.rules.presence import presence_of
-from watchroom.rules.stops import STOPPED_PATH, stopped_by
+from watchroom.rules.stops import stopped_after, stopped_by
 from watchroom.zones.sessions import SessionZone
 from watchroom.zones.store import Store
 
@@ -78,11 +79,10 @@ class StopZone:
     def stopped(self) -> Mapping[str, int]:
         """The agents that are stopped, each with the row that told it; without those that somebody resumed.
         Raises `JournalError`."""
-        head = self._find_stop()
         known = self._store.registry.current().agents
         return {
             agent: row
-            for agent, row in (stopped_by(head) if head is not None else {}).items()
+            for agent, row in self._remembered().items()
             if agent in known and not self._was_resumed(agent, row)
         }
 
@@ -94,22 +94,28 @@ class StopZone:
         said = self._store.journal.topic(messages_to("session", agent), after=row)
         return any(each.tool == RESUME and self._sessions.counts(each) for each in said)
 
-    def _find_stop(self) -> Row | None:
-        """The newest version of who is stopped, without those that do not count."""
+    def _remembered(self) -> Mapping[str, int]:
+        """The agents that were stopped and not released since, by the versions that count."""
         journal = self._store.journal
-        head = journal.head(ZONE, STOPPED_PATH)
-        while head is not None and head.version is not None and not self._sessions.counts(head):
-            head = journal.version(ZONE, STOPPED_PATH, head.version - 1) if head.version > 1 else None
-        return head
+        versions: list[Row] = []
+        row = journal.head(ZONE, STOPPED_PATH)
+        while row is not None and row.version is not None:
+            if self._sessions.counts(row):
+                versions.append(row)
+                if row.tool == RELEASE_AGENTS and not stopped_by(row):
+                    break
+            row = journal.version(ZONE, STOPPED_PATH, row.version - 1) if row.version > 1 else None
+        stopped: Mapping[str, int] = {}
+        for each in reversed(versions):
+            stopped = stopped_after(stopped, each)
+        return stopped
 
     def _write(self, actor: str, tool: str, told: Mapping[str, int], gone: Iterable[str]) -> Row:
         released = set(gone)
         while True:
             head = self._store.journal.head(ZONE, STOPPED_PATH)
-            counting = self._find_stop()
-            before = stopped_by(counting) if counting is not None else {}
             agents: dict[str, Json] = {
-                agent: row for agent, row in {**before, **told}.items() if agent not in released
+                agent: row for agent, row in {**self._remembered(), **told}.items() if agent not in released
             }
             version = (head.version or 0) if head is not None else 0
             draft = Write(

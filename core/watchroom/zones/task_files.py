@@ -6,17 +6,25 @@ and in no row yet becomes one: nothing that anyone wrote is lost, and a command'
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from threading import Lock
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from watchroom import validation
 from watchroom.disk import Found, Parts
-from watchroom.errors import DeniedError, NotFound, VersionConflict
-from watchroom.model import UNCHECKED, Json, Row, Write
-from watchroom.rules.task_versions import EXECUTABLE, is_executable
-from watchroom.sandbox.errors import InvalidWorkspace, TaskQuotaExceeded, WorkspaceNotBound
+from watchroom.errors import DeniedError, NotFound, VersionConflict, WatchroomError
+from watchroom.model import UNCHECKED, WRITE_FILE, Json, Note, Row, Write
+from watchroom.rules.task_versions import EXECUTABLE, IGNORED, is_executable
+from watchroom.sandbox.errors import (
+    FileIgnored,
+    IgnoredFileChanged,
+    IgnoredFilesUnknown,
+    InvalidWorkspace,
+    TaskQuotaExceeded,
+    WorkspaceNotBound,
+)
 from watchroom.sandbox.system_folders import is_system_folder
 from watchroom.sandbox.task_folder import DiskUsage, FolderSummary, TaskFolder, normalize_task_path
 from watchroom.zones.store import Store
@@ -24,6 +32,10 @@ from watchroom.zones.task_recording import OUTSIDERS, ZONE, ChangeAuthor, Record
 from watchroom.zones.tasks import Tasks
 
 __all__ = ["ChangeAuthor", "Quota", "RecordedChanges", "TaskFiles"]
+
+_log = logging.getLogger("watchroom")
+_IGNORED_TOOLS: Final = ("read_file", WRITE_FILE)
+"""The tools that show a file that git ignores to an agent."""
 
 
 class Quota(NamedTuple):
@@ -86,17 +98,23 @@ class TaskFiles:
         """The absolute path of the folder of ``task``, empty if it has none. Raises `TaskNotFound`."""
         return self._tasks.find(task).folder
 
-    def read(self, actor: str, path: str, *, tool: str) -> tuple[str, Row]:
-        """The text of the file at ``path`` as it is on disk, and the row of that version. The reading is
-        noted as one of ``actor`` by ``tool``. Raises `NotFound`, `NotText`, `TooLarge`, `FolderDenied`."""
+    def read(self, actor: str, path: str, *, tool: str) -> tuple[str, Row | None]:
+        """Return the text of the file at ``path`` as it is on disk, and the row of that version: None if git
+        ignores the file. The reading is noted as one of ``actor`` by ``tool``. Raises `NotFound`, `NotText`,
+        `TooLarge`, `FolderDenied`, `IgnoredFilesUnknown`."""
         recorder = self._recorder_of(actor)
         path = normalize_task_path(path)
+        parts = _parts(path)
         with self._exclusive(recorder):
-            row = self._record_file(actor, recorder, _parts(path))
+            row, is_ignored = self._record_file(actor, recorder, parts)
             content = recorder.folder.read(path)
-        if row is None:
+        if row is not None:
+            self._store.note_reading(actor, tool, ZONE, row.path, row.version)
+        elif is_ignored:
+            note = _ignored_note(actor, tool, recorder.path(parts), validation.encode_text(content))
+            self._store.commits.note(note._replace(durable=False))
+        else:
             raise NotFound(path=path, zone=recorder.folder.path)
-        self._store.note_reading(actor, tool, ZONE, row.path, row.version)
         return content, row
 
     def row_path(self, actor: str, path: str) -> str:
@@ -105,11 +123,14 @@ class TaskFiles:
 
     def current_row(self, actor: str, path: str) -> Row | None:
         """The row of the file at ``path`` in the folder of ``actor`` as it is on disk, None where there never
-        was one. No reading is noted. Raises `FolderDenied`."""
+        was one. No reading is noted. Raises `FolderDenied`, `FileIgnored`, `IgnoredFilesUnknown`."""
         recorder = self._recorder_of(actor)
         parts = _parts(normalize_task_path(path))
         with self._exclusive(recorder):
-            return self._record_file(actor, recorder, parts)
+            row, is_ignored = self._record_file(actor, recorder, parts)
+        if is_ignored:
+            raise FileIgnored(path=path)
+        return row
 
     def write(
         self,
@@ -122,10 +143,12 @@ class TaskFiles:
         expected: int = UNCHECKED,
     ) -> Row:
         """Create the file at ``path``, or replace it, by the text ``content``. Returns the row of its new
-        version, which has ``actor``, ``tool`` and ``message``.
+        version, which has ``actor``, ``tool`` and ``message``; if git ignores the file, a row that is not a
+        version and has the checksum of the text only.
 
         Raises as `read` does but `NotFound`; `VersionConflict` if the current version is not the one
-        ``expected``; `TaskQuotaExceeded` if the task has no room for it.
+        ``expected``; `TaskQuotaExceeded` if the task has no room for it; for an ignored file `FileIgnored` if
+        a version is ``expected``, `IgnoredFileChanged` if ``actor`` has not seen its present text.
         """
         recorder = self._recorder_of(actor)
         path = normalize_task_path(path)
@@ -133,7 +156,13 @@ class TaskFiles:
         data = validation.encode_text(content)
         added = self._check_quota(recorder, parts, len(data))
         with self._exclusive(recorder):
-            head = self._record_file(actor, recorder, parts)
+            head, is_ignored = self._record_file(actor, recorder, parts)
+            if is_ignored:
+                if expected != UNCHECKED:
+                    raise FileIgnored(path=path)
+                row = self._write_ignored(actor, recorder, path, data, tool)
+                self._add_usage(recorder.task, added)
+                return row
             rights: dict[str, Json] = {EXECUTABLE: True} if is_executable(head) else {}
             draft = Write(actor, tool, ZONE, recorder.path(parts), content, message, expected, rights or None)
             if expected not in (UNCHECKED, (head.version or 0) if head else 0):
@@ -143,10 +172,47 @@ class TaskFiles:
             self._store.check_conditions(draft)
             recorder.folder.write(path, data, executable=is_executable(head))
             row = self._store.write(draft).row
-        used = self._usage.get(recorder.task)
-        if used is not None:
-            self._usage[recorder.task] = _sum(used, added)
+        self._add_usage(recorder.task, added)
         return row
+
+    def _write_ignored(self, actor: str, recorder: TaskRecorder, path: str, data: bytes, tool: str) -> Row:
+        """Write ``data`` to the file at ``path``, which git ignores. No version of its present text is kept,
+        so ``actor`` must have read or written that text last."""
+        parts = _parts(path)
+        note = _ignored_note(actor, tool, recorder.path(parts), data)
+        present = recorder.folder.inspect(parts)
+        if present is not None and present.data != data:
+            found = None if present.data is None else validation.sha256(present.data)
+            if found is None or found != self._last_seen_checksum(actor, note.path):
+                raise IgnoredFileChanged(path=path)
+        self._store.check_conditions(Write(actor, tool, ZONE, note.path, None, detail=note.detail))
+        executable = present is not None and present.executable
+        recorder.folder.write(path, data, executable=executable)
+        return self._store.commits.commit(note).row
+
+    def _last_seen_checksum(self, actor: str, path: str) -> Json:
+        """Return the checksum of the ignored file with rows at ``path`` when ``actor`` last read or wrote it,
+        None if it never did."""
+        self._store.commits.flush()
+        notes = self._store.journal.last_notes([(ZONE, path, actor, tool) for tool in _IGNORED_TOOLS])
+        seen = [note for note in notes if note is not None and note.detail.get(IGNORED) is True]
+        return max(seen, key=lambda note: note.seq).detail.get("sha256") if seen else None
+
+    def keeps_text(self, actor: str, path: str) -> bool:
+        """Return whether rows may have the text of the file at ``path`` in the folder of ``actor``: not if
+        git ignores it, or cannot say so."""
+        try:
+            return not self._recorder_of(actor).is_ignored(_parts(normalize_task_path(path)))
+        except IgnoredFilesUnknown:
+            return False
+        except WatchroomError:
+            # There is no such file.
+            return True
+
+    def _add_usage(self, task: str, added: DiskUsage) -> None:
+        used = self._usage.get(task)
+        if used is not None:
+            self._usage[task] = _sum(used, added)
 
     def _check_quota(self, recorder: TaskRecorder, parts: Parts, size: int) -> DiskUsage:
         """What a file of ``size`` bytes adds to its task's folder. Raises `TaskQuotaExceeded`."""
@@ -226,21 +292,29 @@ class TaskFiles:
         """Make rows of all that changed outside of Watchroom in the folders of tasks. Returns those rows."""
         rows: list[Row] = []
         for task in self._idle_tasks():
-            rows += self._record(self._recorder(task), OUTSIDERS, None).rows
+            try:
+                rows += self._record(self._recorder(task), OUTSIDERS, None).rows
+            except IgnoredFilesUnknown as error:
+                # `find_differences` names the task; the others are recorded all the same.
+                _log.warning("the files of task %s were not recorded: %s", task, error)
         return rows
 
     def find_differences(self) -> list[str]:
-        """The paths (``TASK/PATH``) of files that are not as their newest rows say."""
+        """Return the paths (``TASK/PATH``) of files that are not as their newest rows say; ``TASK`` where git
+        does not say which files it ignores."""
         found: list[str] = []
         for task in self._idle_tasks():
-            found += self._recorder(task).differing(self.quota.max_counted)
+            try:
+                found += self._recorder(task).differing(self.quota.max_counted)
+            except IgnoredFilesUnknown:
+                found.append(task)
         return found
 
     def close(self) -> None:
         """Close all folders."""
-        with self._lock:
+        with self._lock, ExitStack() as stack:
             for recorder in self._recorders.values():
-                recorder.close()
+                stack.callback(recorder.close)
             self._recorders.clear()
 
     def _idle_tasks(self) -> Iterator[str]:
@@ -260,14 +334,18 @@ class TaskFiles:
         self._usage[recorder.task] = recorded.usage
         return recorded
 
-    def _record_file(self, actor: str, recorder: TaskRecorder, parts: Parts) -> Row | None:
-        """The row of a file as it is on disk, written if there is none yet; None where there never was one.
-        To be called within `_exclusive`."""
+    def _record_file(self, actor: str, recorder: TaskRecorder, parts: Parts) -> tuple[Row | None, bool]:
+        """Return the row of a file as it is on disk, written if there is none yet, and whether git ignores
+        the file. The row is None if there never was one, or the file is ignored. Call it within
+        `_exclusive`."""
         path = recorder.path(parts)
         task, head = self._store.journal.heads_of([("task", recorder.task), (ZONE, path)])
         if task is None or task.version != 1:
             raise WorkspaceNotBound(agent=actor)
-        return recorder.record_file(parts, OUTSIDERS, head)
+        if recorder.is_ignored(parts):
+            recorder.forget_ignored(parts, OUTSIDERS, head)
+            return None, True
+        return recorder.record_file(parts, OUTSIDERS, head), False
 
     def _exclusive(self, recorder: TaskRecorder) -> AbstractContextManager[None]:
         """Holds off all others who compare a task's folder with its rows."""
@@ -303,6 +381,12 @@ class TaskFiles:
                 folder = TaskFolder(self._tasks.folder_here(task))
                 found = self._recorders[task] = TaskRecorder(self._store, task, folder)
         return found
+
+
+def _ignored_note(actor: str, tool: str, path: str, data: bytes) -> Note:
+    """Return the row of an ignored file that ``actor`` read or wrote as ``data``."""
+    detail: dict[str, Json] = {IGNORED: True, "sha256": validation.sha256(data), "size": len(data)}
+    return Note(actor, tool, ZONE, path, detail=detail)
 
 
 def _parts(path: str) -> Parts:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from watchroom import validation
@@ -20,13 +21,17 @@ from watchroom.rules.row_files import find_row_flaw
 from watchroom.rules.task_versions import (
     EXECUTABLE,
     EXECUTABLE_BEFORE,
+    IGNORED,
     Blob,
     blob_of,
     file_checksum,
     is_executable,
+    is_ignored_version,
 )
 from watchroom.sandbox.errors import FilesSkipped, FolderDenied
+from watchroom.sandbox.ignored_files import is_ignored, list_ignored
 from watchroom.sandbox.task_folder import DiskUsage, FolderScan, TaskFolder
+from watchroom.texts import catalogue
 from watchroom.zones.store import Store
 
 ZONE: Final = "file"
@@ -76,8 +81,11 @@ class RecordedChanges(NamedTuple):
 
 
 def changed_paths(rows: Sequence[Row]) -> list[str]:
-    """Where in their task's folder the files are of which these rows are versions."""
-    return [row.path.partition("/")[2] for row in rows if row.version is not None]
+    """Return the paths in their task's folder of the files of which these rows are versions. Files that are
+    not recorded any more did not change."""
+    return [
+        row.path.partition("/")[2] for row in rows if row.version is not None and not is_ignored_version(row)
+    ]
 
 
 class _Content(NamedTuple):
@@ -110,11 +118,13 @@ class _Suspect(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """What is to become a row; ``content`` is None of what is gone."""
+    """A change that is to become a row; ``content`` is None where the file is gone, or ``is_ignored`` from
+    now on."""
 
     suspect: _Suspect
     content: _Content | None
     author: ChangeAuthor
+    is_ignored: bool = False
 
 
 class _Known(NamedTuple):
@@ -151,8 +161,12 @@ class TaskRecorder:
         scan = self.folder.scan(most)
         closed = list(scan.unreadable)
         left: list[_Suspect] = []
-        changes = self._changes(self._suspects(scan), author, _Budget(until), closed, left)
+        suspects, ignored = self._suspects(scan)
         rows: list[Row] = []
+        changes = chain(
+            (_Change(each, None, self._ignored_by(author), is_ignored=True) for each in ignored),
+            self._changes(suspects, author, _Budget(until), closed, left),
+        )
         stale = 0
         for batch in _batches(changes):
             made = self._commit(batch)
@@ -185,6 +199,25 @@ class TaskRecorder:
         change = _Change(suspect, content, self._author_of(suspect, author))
         self._keep_blobs([change])
         return self._store.commits.commit(_draft(change)).row
+
+    def is_ignored(self, parts: Parts) -> bool:
+        """Return whether git ignores the file at ``parts``. Raises `IgnoredFilesUnknown`."""
+        return is_ignored(self.folder.path, parts)
+
+    def forget_ignored(self, parts: Parts, author: ChangeAuthor, head: Row | None) -> None:
+        """End the versions of the file at ``parts``, which git ignores, by ``author``, if its newest row
+        ``head`` says that it has any. Call it with `lock_key` held."""
+        if head is not None and not head.deleted:
+            suspect = _Suspect(self.path(parts), parts, None, head)
+            change = _Change(suspect, None, self._ignored_by(author), is_ignored=True)
+            self._store.commits.commit(_draft(change))
+
+    def _ignored_by(self, author: ChangeAuthor) -> ChangeAuthor:
+        """Return ``author`` with the message and the detail of a version that ends an ignored file's."""
+        texts = catalogue(self._store.registry.current().language)
+        return author._replace(
+            message=texts("task_files.ignored"), detail={**(author.detail or {}), IGNORED: True}
+        )
 
     def materialize(self, parts: Parts) -> None:
         """Put the newest version of the file at ``parts`` on disk if a revert made it and the file is as it
@@ -221,20 +254,28 @@ class TaskRecorder:
 
     def differing(self, most: int) -> list[str]:
         """The paths (``TASK/PATH``) of files that are not as their newest rows say."""
-        suspects = self._suspects(self.folder.scan(most))
+        suspects, _ = self._suspects(self.folder.scan(most))
         return [each.suspect.path for each in self._changes(suspects, OUTSIDERS, _Budget(None), [], [])]
 
     def close(self) -> None:
         self.folder.close()
 
-    def _suspects(self, scan: FolderScan) -> list[_Suspect]:
-        """What may not be as its newest row says. What is gone comes first: where a folder took a file's
-        place, the file has to go before."""
+    def _suspects(self, scan: FolderScan) -> tuple[list[_Suspect], list[_Suspect]]:
+        """Return the files that may not be as their newest rows say, and those that have versions although
+        git ignores them. Deleted files come first: where a folder took a file's place, the file has to go
+        before. Raises `IgnoredFilesUnknown`."""
+        # After the scan: what git lists then knows every file that was found.
+        ignored = list_ignored(self.folder.path, scan.repositories)
         heads = {head.path: head for head in self._store.journal.heads(ZONE, f"{self.task}/")}
         there: dict[str, _Suspect] = {}
+        forgotten: list[_Suspect] = []
         for parts, entry in scan.files:
             path = self.path(parts)
-            if path in there:
+            if ignored.covers(parts):
+                head = heads.pop(path, None)
+                if head is not None and not head.deleted:
+                    forgotten.append(_Suspect(path, parts, None, head))
+            elif path in there:
                 # A name that is not Unicode, and one that looks as its row would.
                 scan.unnameable.append(parts)
             else:
@@ -247,7 +288,7 @@ class TaskRecorder:
         ]
         waiting = [each for each in there.values() if not self._is_known(each)]
         # What was just looked into comes last, so that each call goes on where there was no time.
-        return [*gone, *sorted(waiting, key=self._was_seen)]
+        return [*gone, *sorted(waiting, key=self._was_seen)], forgotten
 
     def _is_known(self, suspect: _Suspect) -> bool:
         """Whether the file is known, without reading it, to be as its newest row says."""
@@ -325,6 +366,8 @@ class TaskRecorder:
         head = self._store.journal.head(ZONE, suspect.path)
         if (head and head.seq) != (suspect.head and suspect.head.seq):
             return False
+        if change.is_ignored:
+            return True
         try:
             return self.folder.stamp(suspect.parts) == (change.content and change.content.stamp)
         except FolderDenied:
@@ -423,7 +466,7 @@ def _is_of_stamp(head: Row, stamp: FileStamp) -> bool:
 
 
 def _draft(change: _Change) -> Write:
-    suspect, content, author = change
+    suspect, content, author, _ = change
     version = (suspect.head.version or 0) if suspect.head else 0
     text = None if content is None else content.text
     detail = {**(author.detail or {}), **(content.detail if content is not None else {})}

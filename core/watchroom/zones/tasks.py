@@ -13,11 +13,12 @@ from watchroom import validation
 from watchroom.checkout.location import is_workspace
 from watchroom.errors import JournalDamaged
 from watchroom.model import END_TASK, Json, Row, Write, parse_object
-from watchroom.rules.details import TASK_OUTCOMES, get_int, get_object, get_text, task_outcome
+from watchroom.rules.details import get_int, get_object, get_text, task_end_status
 from watchroom.rules.row_files import find_row_flaw
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
 from watchroom.sandbox.repositories import is_git_folder
 from watchroom.sandbox.system_folders import is_system_folder
+from watchroom.zones.people import PeopleReader
 from watchroom.zones.store import Store
 from watchroom.zones.task_errors import OtherMachine, TaskInUse
 
@@ -57,10 +58,11 @@ class Task(NamedTuple):
 
 
 class Tasks:
-    """The tasks of the workspace at ``root``, in ``store``."""
+    """The tasks of the workspace at ``root``, in ``store``; ``people`` says who may say that one is done."""
 
-    def __init__(self, store: Store, root: str) -> None:
+    def __init__(self, store: Store, root: str, people: PeopleReader) -> None:
         self._store = store
+        self._people = people
         self._root = os.path.realpath(root)
         self._known: dict[str, Task] = {}
 
@@ -187,8 +189,9 @@ class Tasks:
         if known is None:
             known = self._read_first(head)
         if head.version != 1 and known.status == "open":
-            status = self._store.content(head)
-            known = known._replace(status=status if status in TASK_OUTCOMES else task_outcome(head))
+            end = self._store.journal.version(ZONE, head.path, 2) or head
+            status = task_end_status(end) if self._people.counts(end) else "cancelled"
+            known = known._replace(status=status)
         self._known[head.path] = known
         return known
 

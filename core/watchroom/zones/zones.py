@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -80,7 +81,7 @@ class Zones:
         self.budgets = BudgetZone(store, self.requests, self.settings)
         self.session_zone = SessionZone(store, self.policy, self.people)
         self.stops = StopZone(store, self.session_zone)
-        self.tasks = Tasks(store, root)
+        self.tasks = Tasks(store, root, self.people)
         self.members = Members(store, self.tasks, register)
         self.task_files = TaskFiles(store, self.tasks)
         self.reverts = RevertZone(
@@ -149,10 +150,14 @@ class Zones:
         return Notifications(self._store, self.conflicts)
 
     def close(self) -> None:
-        """Stop commands, write the checkpoints that are behind, lock keys, and let go of all folders."""
-        self.signing.close()
-        if self._commands is not None:
-            self._commands.close()
-        if self._realtime is not None:
-            self._realtime.close()
-        self.task_files.close()
+        """Stop commands, write overdue document checkpoints, lock keys, and close folders.
+
+        If a part fails to close, the others are closed all the same.
+        """
+        with ExitStack() as stack:
+            stack.callback(self.task_files.close)
+            if self._realtime is not None:
+                stack.callback(self._realtime.close)
+            if self._commands is not None:
+                stack.callback(self._commands.close)
+            stack.callback(self.signing.close)

@@ -12,6 +12,7 @@ from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.person import suggest_closing
+from watchroom_tui.shown_place import place_word
 from watchroom_tui.usage import WrongUsage
 
 
@@ -35,7 +36,7 @@ def run_init(args: Namespace, texts: Catalogue) -> int:
     root, checkout = (args.database, args.dir) if args.database else (args.dir, None)
     with Workspace.open(root, agents, language=args.language, checkout=checkout) as workspace:
         if not workspace.config.agents:
-            print(texts("cli.init.empty", root=args.dir))
+            print(texts("cli.init.empty", root=place_word(args.dir)))
         for agent in workspace.config.agents.values():
             print(f"{agent.id}\t{agent.layer}\t{agent.supervisor or '-'}")
         suggest_closing(workspace, args.dir, texts)

@@ -32,6 +32,7 @@ from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
+from watchroom_tui.shown_place import place_word
 from watchroom_tui.usage import WrongUsage
 
 _LOOK_SECONDS: Final = 0.5
@@ -111,7 +112,7 @@ def run_attach(args: Namespace, texts: Catalogue) -> int:
     if args.write:
         print(texts(f"cli.attach.next_{args.client}"))
         if not is_closed:
-            print(texts("cli.attach.closing", root=args.dir))
+            print(texts("cli.attach.closing", root=place_word(args.dir)))
     return 0
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from watchroom.checkout.layout import CONTROL
 from watchroom.journal import Journal, database_name, is_server_address
 from watchroom.projections import open_fold
+from watchroom.rules.shown_commands import quote_command
 from watchroom.texts import LANGUAGES, Catalogue
 
 from watchroom_tui.alerts.policy import MODES
@@ -26,6 +26,7 @@ from watchroom_tui.commands.person import name_of_this_person
 from watchroom_tui.commands.time_argument import moment, open_journal
 from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.localization import load_texts, readable_language
+from watchroom_tui.shown_place import place_word
 from watchroom_tui.terminal import TerminalWatch, require_terminal
 from watchroom_tui.usage import WrongUsage
 
@@ -67,7 +68,8 @@ def run_open(args: Namespace, texts: Catalogue) -> int:
         raise WrongUsage(texts("cli.open.checkout_of_database"))
     with ExitStack() as stack:
         journal = stack.enter_context(closing(open_journal(args.dir)))
-        require_terminal(texts, f"watchroom watch {args.dir}, watchroom show {args.dir} needs")
+        place = place_word(args.dir)
+        require_terminal(texts, f"watchroom watch {place}, watchroom show {place} needs")
         until = moment(journal, args.at, texts) if args.at else None
 
         def opened() -> Workspace:
@@ -128,7 +130,7 @@ def run_demo(args: Namespace, texts: Catalogue) -> int:
         workspace = stack.enter_context(
             Workspace.open(address, agents, language=args.language, checkout=root)
         )
-        workspace.journal.present(resume=shlex.join(["watchroom", "demo", root]))
+        workspace.journal.present(resume=quote_command(["watchroom", "demo", root]))
         simulation = Simulation(
             workspace,
             agents,
@@ -147,7 +149,7 @@ def run_demo(args: Namespace, texts: Catalogue) -> int:
                 else:
                     status = run_dashboard(workspace.journal, root, args, lambda: workspace)
             if args.dir:
-                print(texts("cli.demo.kept", root=root))
+                print(texts("cli.demo.kept", root=place_word(root)))
             return status
         with simulation:
             Event().wait(HEADLESS_SECONDS if args.seconds is None else args.seconds)

@@ -47,6 +47,7 @@ def declare_git(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_git(args: Namespace, texts: Catalogue) -> int:
+    """Return the exit status: 1 where a branch does not have all versions of the task's files."""
     if args.source is not None:
         return _import(args, texts)
     return _export(args, texts) if args.export is not None else _branch(args, texts)
@@ -72,14 +73,15 @@ def _branch(args: Namespace, texts: Catalogue) -> int:
         raise WrongUsage(texts("cli.git.task"))
     with closing(open_journal(args.dir)) as journal:
         done = write_branch(journal, args.task, args.branch, path=args.repository, base=args.base)
+    status = 1 if done.skipped else 0
     if args.json:
         left_out = [_as_json(each) for each in done.left_out]
         print_json({**done._asdict(), "left_out": left_out}, indent=2)
-        return 0
+        return status
     where = {"name": sanitize(args.branch), "path": sanitize(done.repository)}
     print(texts("cli.git.branched", commits=done.commits, **where))
     _print_left_out(done.left_out, done.skipped, texts)
-    return 0
+    return status
 
 
 def _import(args: Namespace, texts: Catalogue) -> int:

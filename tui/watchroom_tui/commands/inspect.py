@@ -27,6 +27,7 @@ from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.columns import fit, fit_path
 from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.shown_place import own_folder
 from watchroom_tui.terminal import is_hung_up
 from watchroom_tui.usage import WrongUsage
 
@@ -140,7 +141,8 @@ def run_show(args: Namespace, texts: Catalogue) -> int:
         model = read_model(journal, moment(journal, args.at, texts))
         if args.at is None:
             # As of now, as the dashboard shows it: things become urgent without a row.
-            model = with_presences(model, journal.presences)._replace(time=time_ns())
+            model = with_presences(model, journal.presences, own_folder(journal, args.dir))
+            model = model._replace(time=time_ns())
     finally:
         journal.close()
     if args.view != "needs" and any(need.row.error == ConfigInvalid.code for need in model.needs):

@@ -76,6 +76,7 @@ def run_person(args: Namespace, texts: Catalogue) -> int:
         if not people.is_closed:
             # Else whoever edits config.toml would decide what agents may do.
             workspace.settings.sign(HUMAN_PREFIX + actor)
+            workspace.pin_enrolments()
     _print_added(person, not people.is_closed, texts)
     return 0
 
@@ -136,6 +137,8 @@ def _print_people(people: People, args: Namespace, texts: Catalogue) -> None:
         return
     if not people.is_closed:
         print(texts("cli.person.open"))
+    elif people.accepts_legacy:
+        print(texts("cli.person.legacy"))
     for each in sorted(people.persons):
         limits = [*each.tools, *each.agents]
         if each.expires is not None:

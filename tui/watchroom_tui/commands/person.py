@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from watchroom.model import Json
+from watchroom.rules.shown_commands import quote_word
 
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.shown_place import place_word
 
 if TYPE_CHECKING:
     from watchroom.rules.people import People
@@ -35,7 +36,8 @@ def suggest_closing(workspace: Workspace, root: str, texts: Catalogue) -> None:
 
     name = name_of_this_person()
     if os.path.exists(key_path(name)) and not workspace.people.current().is_closed:
-        print(texts("cli.person.suggestion", root=sanitize(root), name=sanitize(name)), file=sys.stderr)
+        own, place = quote_word(name, "NAME"), place_word(root)
+        print(texts("cli.person.suggestion", root=place, name=own), file=sys.stderr)
 
 
 def unlock_key(workspace: Workspace, people: People, name: str, texts: Catalogue, key: str = "") -> None:

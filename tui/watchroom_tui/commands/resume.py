@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from watchroom.clients.errors import AgentCannotAnswer
 from watchroom.clients.parent_agent import find_parent_agent
 from watchroom.journal import is_server_address
+from watchroom.rules.shown_commands import quote_word
 from watchroom.texts import Catalogue
 
 from watchroom_tui.commands.publication import publish_later
@@ -53,7 +54,7 @@ def run_resume(args: Namespace, texts: Catalogue) -> int:
         task = find_task(workspace, args.session)
         if task is not None:
             if task.model and args.model is None:
-                raise WrongUsage(texts("cli.resume.no_model", model=sanitize(task.model)))
+                raise WrongUsage(texts("cli.resume.no_model", model=quote_word(task.model, "NAME")))
             return _resume_task(workspace, task.id, args, texts)
         session = find_session(workspace, args.session)
         client = client_of(workspace, session)

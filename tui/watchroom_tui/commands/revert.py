@@ -17,6 +17,7 @@ from watchroom.workspace import Workspace
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.person import act_as_person, name_of_this_person
 from watchroom_tui.commands.time_argument import moment
+from watchroom_tui.formatters import labels
 from watchroom_tui.sanitize import sanitize, sanitize_lines
 from watchroom_tui.services.person_calls import PersonCall
 from watchroom_tui.usage import WrongUsage
@@ -44,7 +45,7 @@ def declare_revert(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_revert(args: Namespace, texts: Catalogue) -> int:
-    """Status 1 where nothing could be reverted."""
+    """Return the exit status: 1 where nothing, or not everything, could be reverted."""
     if bool(args.agent) + bool(args.task) + args.all + bool(args.undo) != 1:
         raise WrongUsage(texts("cli.revert.which"))
     if bool(args.undo) == bool(args.since):
@@ -88,7 +89,7 @@ def _apply(workspace: Workspace, selection: RevertSelection, args: Namespace, te
     else:
         for line in _result_lines(dict(result), texts):
             print(line)
-    return 0 if result["success"] else 1
+    return 0 if result["success"] and not result["could_not"] else 1
 
 
 def _result_lines(result: Mapping[str, Any], texts: Catalogue) -> Iterator[str]:
@@ -128,7 +129,7 @@ def _print_plan(plan: RevertPlan, args: Namespace, texts: Catalogue) -> None:
 
 def _line(kind: str, zone: str, path: str, reason: str, texts: Catalogue) -> str:
     told = texts(f"revert.reason.{reason}") if reason else ""
-    place = sanitize(f"{texts(f'zone.{zone}')} {path}")
+    place = sanitize(f"{labels.zone_name(zone, texts)} {path}")
     return "\t".join(part for part in (texts(f"revert.kind.{kind}"), place, told) if part)
 
 
@@ -164,5 +165,7 @@ def _item_as_json(planned: PlannedItem, *, with_texts: bool) -> dict[str, Json]:
 
 def _list_not_reverted(counts: Mapping[str, int], texts: Catalogue) -> Iterator[str]:
     if counts:
-        listed = ", ".join(f"{count} × {texts(f'zone.{zone}')}" for zone, count in sorted(counts.items()))
+        listed = ", ".join(
+            f"{count} × {labels.zone_name(zone, texts)}" for zone, count in sorted(counts.items())
+        )
         yield texts("revert.not_reverted", listed=listed)

@@ -62,14 +62,13 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
     own = (program,) if program else (sys.executable, "-m", "watchroom_tui.cli")
     root = os.path.abspath(args.dir)
     server = (*own, "mcp", root, "--agent", args.agent)
-    again = ["watchroom", "run", args.client, root, "--agent", args.agent, "--resume", "{session}"]
     options = AcpOptions(
         os.getcwd(),
         server,
         own_tools=args.tools == "both",
         once=args.once,
         resume=args.resume,
-        hint=shlex.join(again).replace("'{session}'", "{session}"),
+        continues=("watchroom", "run", args.client, root, "--agent", args.agent, "--resume"),
     )
     with Workspace.open(root, create=False, scan=False) as workspace:
         publish_later(workspace, texts)

@@ -7,7 +7,8 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from watchroom.model import HUMAN_PREFIX
-from watchroom.rules.settings import SIGN_SETTINGS, dump_settings
+from watchroom.rules.effects import SIGN_SETTINGS
+from watchroom.rules.settings import dump_settings
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
@@ -15,6 +16,7 @@ from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.person import act_as_person, name_of_this_person
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.services.person_calls import PersonCall
+from watchroom_tui.shown_place import place_word
 
 
 def declare_settings(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -74,7 +76,7 @@ def _show(workspace: Workspace, args: Namespace, texts: Catalogue) -> None:
         print(sanitize(line))
     if state.unsigned:
         print()
-        print(texts("cli.settings.unsigned", root=sanitize(args.dir)))
+        print(texts("cli.settings.unsigned", root=place_word(args.dir)))
         _print_difference(workspace)
 
 

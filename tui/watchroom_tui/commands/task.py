@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from watchroom import validation
 from watchroom.model import END_TASK, ENDED, HUMAN_PREFIX, MESSAGE, SPAWN, TERMINATE, USER, Row
+from watchroom.rules.shown_commands import quote_command
 from watchroom.texts import LANGUAGES, Catalogue, Language
 
 from watchroom_tui.alerts.policy import MODES
@@ -21,6 +21,7 @@ from watchroom_tui.commands.dashboard import is_foreign, run_dashboard
 from watchroom_tui.commands.person import name_of_this_person
 from watchroom_tui.commands.publication import publish_later
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.shown_place import place_word
 from watchroom_tui.terminal import require_terminal
 from watchroom_tui.usage import WrongUsage
 
@@ -73,10 +74,12 @@ def run_task(args: Namespace, texts: Catalogue) -> int:
     with Workspace.open(root, language=args.language, create=text is not None) as workspace:
         publish_later(workspace, texts)
         language = workspace.config.language
-        options = [] if args.model is None else ["--model", args.model, "--base-url", args.base_url]
+        options = [] if args.model is None else ["--model", args.model]
+        if options and args.base_url != BASE_URL:
+            options += ["--base-url", args.base_url]
         if not workspace.journal.is_shared:
             # On another machine the folder is another one: what resumes it there says the need.
-            workspace.journal.present(resume=shlex.join(["watchroom", "task", "--team", root, *options]))
+            workspace.journal.present(resume=quote_command(["watchroom", "task", "--team", root, *options]))
 
         def society(models: Models) -> Society:
             return Society(workspace, models, language=language, asks=not args.headless)
@@ -95,7 +98,7 @@ def run_task(args: Namespace, texts: Catalogue) -> int:
                 )
             background.result()
             if any(workspace.tasks.is_open(each.id) for each in tasks):
-                print(texts("cli.task.later", root=root))
+                print(texts("cli.task.later", root=place_word(root)))
             return status
         if args.background:
             _tell_ids(tasks)
@@ -216,7 +219,7 @@ def follow_tasks(
                     seq = rows[-1].seq
                     _tell(rows, texts)
     except KeyboardInterrupt:
-        print(texts("cli.task.later", root=root), file=sys.stderr)
+        print(texts("cli.task.later", root=place_word(root)), file=sys.stderr)
         raise
     finally:
         forget()
@@ -230,7 +233,7 @@ def _summarize(workspace: Workspace, ended: Sequence[Task], root: str, texts: Ca
     for task in ended:
         print_json(_summary(workspace, task, len(problems)))
         if task.status == "open":
-            print(texts("cli.task.waits", root=root), file=sys.stderr)
+            print(texts("cli.task.waits", root=place_word(root)), file=sys.stderr)
     return 0 if not problems and all(each.status == "done" for each in ended) else 1
 
 

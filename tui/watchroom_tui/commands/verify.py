@@ -32,6 +32,7 @@ from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.local_time import local_time
 from watchroom_tui.formatters.seals import seal_as_json, seal_lines
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.shown_place import place_word
 from watchroom_tui.usage import WrongUsage
 
 if TYPE_CHECKING:
@@ -86,10 +87,10 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
                 report = _verify_checkpoints(workspace, given, against, console, texts)
             except JournalError as error:
                 unread = error
-            with console.status(Text(texts("cli.verify.comparing", root=sanitize(args.dir)))):
+            with console.status(Text(texts("cli.verify.comparing", root=place_word(args.dir)))):
                 problems = comparing.result()
         if args.repair:
-            with console.status(Text(texts("cli.verify.comparing", root=sanitize(args.dir)))):
+            with console.status(Text(texts("cli.verify.comparing", root=place_word(args.dir)))):
                 remaining = workspace.repair()
                 repair = _repair(workspace.journal, before, problems, remaining)
                 problems = remaining
@@ -132,13 +133,15 @@ def _forget_replaced(workspace: Workspace, args: Namespace, texts: Catalogue) ->
     """Let go of what another workspace left at this place, once somebody at the terminal says so. Raises
     `WrongUsage`."""
     found = workspace.sealing.find_replaced()
-    if found is None:
-        raise WrongUsage(texts("cli.seal.nothing_replaced", root=sanitize(args.dir)))
+    if found is None and not workspace.sealing.has_lost_people():
+        raise WrongUsage(texts("cli.seal.nothing_replaced", root=place_word(args.dir)))
     if not args.yes:
         if not sys.stdin.isatty():
             raise WrongUsage(texts("cli.seal.forget_unasked"))
-        time = local_time(found.checkpoint.time)
-        question = texts("cli.seal.forget_question", sealed=found.checkpoint.size, time=time)
+        question = texts("cli.seal.forget_people_question")
+        if found is not None:
+            time = local_time(found.checkpoint.time)
+            question = texts("cli.seal.forget_question", sealed=found.checkpoint.size, time=time)
         if input(f"{question} ").strip().lower() not in ("y", "yes", "是"):
             raise WrongUsage(texts("cli.seal.not_forgotten"))
     workspace.sealing.forget_replaced()
@@ -229,7 +232,7 @@ def _print_problems(problems: list[Problem], rows: int, args: Namespace, texts: 
     of_files = len(problems) - of_journal - of_decisions - of_paths
     if of_files:
         closing_text = "cli.verify.remains" if args.repair else "cli.verify.found"
-        print(texts(closing_text, count=of_files, root=args.dir), file=sys.stderr)
+        print(texts(closing_text, count=of_files, root=place_word(args.dir)), file=sys.stderr)
     if of_journal:
         print(texts("cli.verify.journal", count=of_journal), file=sys.stderr)
     if of_decisions:

@@ -23,6 +23,7 @@ from watchroom_tui.commands.time_argument import open_journal
 from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.localization import load_texts
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.shown_place import own_folder
 from watchroom_tui.usage import WrongUsage
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ def watch_plainly(
 
     options = WatchOptions(
         os.path.basename(os.path.abspath(root)),
+        own_folder(journal, root),
         args.language,
         all_rows=getattr(args, "all_rows", False),
         seconds=getattr(args, "seconds", None),

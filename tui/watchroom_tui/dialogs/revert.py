@@ -25,6 +25,7 @@ from watchroom.texts import Catalogue
 from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog
+from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.local_time import local_time
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.sanitize import sanitize, sanitize_lines
@@ -223,7 +224,7 @@ def plan_lines(plan: RevertPlan, texts: Catalogue) -> list[Line]:
         lines.append([Span(f"   {texts('revert.more', count=len(planned) - len(paths))}", "dim")])
     if plan.not_reverted:
         listed = ", ".join(
-            f"{count} × {texts(f'zone.{zone}')}" for zone, count in sorted(plan.not_reverted.items())
+            f"{count} × {labels.zone_name(zone, texts)}" for zone, count in sorted(plan.not_reverted.items())
         )
         lines += [[], [Span(f" {texts('revert.not_reverted', listed=listed)}", "dim")]]
     for each in paths:
@@ -236,7 +237,7 @@ def _path_line(planned: PlannedPath | PlannedItem, texts: Catalogue) -> Line:
     mark, style = _MARKS[planned.plan.kind]
     reason = planned.plan.reason
     said = texts(f"revert.reason.{reason}") if reason else texts(f"revert.kind.{planned.plan.kind}")
-    place = sanitize(f"{texts(f'zone.{planned.zone}')} {planned.path}")
+    place = sanitize(f"{labels.zone_name(planned.zone, texts)} {planned.path}")
     return [Span(f" {mark} ", style), Span(place), Span(f"  {said}", "dim")]
 
 

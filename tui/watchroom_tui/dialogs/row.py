@@ -71,7 +71,7 @@ class RowDialog(Dialog):
             "actor": row.actor,
             "message": row.message,
             "tool": f"{labels.tool_label(row, texts)} · {row.tool}",
-            "path": f"{texts(f'zone.{row.zone}')} · {row.path}",
+            "path": f"{labels.zone_name(row.zone, texts)} · {row.path}",
             "version": _versions(row),
             "outcome": f"{outcome} · {row.error}" if row.error else outcome,
             "size": f"{size(row.size)} · sha-256 {row.sha256}" if row.size is not None else "",

@@ -56,7 +56,7 @@ class HitList(LineList[Hit]):
         texts = texts_of(self)
         place = f"{labels.shown_path(row, texts)}{_version(item)}"
         if row.zone not in _OF_PATHS:
-            place = f"{texts(f'zone.{row.zone}')} {place}"
+            place = f"{labels.zone_name(row.zone, texts)} {place}"
         actor_width, place_width = (16, 36) if width >= _WIDE else (10, 24)
         return [
             Span(f"{self.age_of(row):>5} ", "dim"),
@@ -189,7 +189,7 @@ class SearchDialog(ModalDialog[Hit | None]):
             return
         row, texts = hit.row, self.dashboard.texts
         parts = [
-            f"{texts(f'zone.{row.zone}')} {labels.shown_path(row, texts)}{_version(hit)}",
+            f"{labels.zone_name(row.zone, texts)} {labels.shown_path(row, texts)}{_version(hit)}",
             texts("search.line", line=hit.line) if hit.line else "",
             sanitize(row.actor),
             local_time(row.time),

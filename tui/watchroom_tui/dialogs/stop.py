@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from textual.app import ComposeResult
+from watchroom.rules.shown_commands import quote_word
 from watchroom.texts import Catalogue
 
 from watchroom_tui.dialogs.base import Dialog
@@ -14,6 +14,7 @@ from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.styled_text import Line, Span, align_cells, width_of
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.shown_place import place_word
 from watchroom_tui.widgets.line_view import LineView
 
 _COLUMNS: Final = (Column(), Column(most=30), Column())
@@ -92,7 +93,8 @@ def stop_lines(progress: StopProgress, texts: Catalogue) -> list[Line]:
         said = Span(texts("stop.so_far", proven=count - len(unproven), count=count), "dim")
     lines.append([Span(" "), said])
     if unproven and progress.is_over:
-        command = shlex.join(["watchroom", "stop", progress.root, *unproven, "--end"])
+        agents = [quote_word(each, "AGENT") for each in unproven]
+        command = " ".join(["watchroom stop", place_word(progress.root), *agents, "--end"])
         lines += [
             [],
             [Span(" "), Span(texts("stop.end_them"), "dim")],

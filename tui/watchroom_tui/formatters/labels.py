@@ -10,6 +10,7 @@ from watchroom.model import (
     END_TASK,
     MACHINE,
     MESSAGE,
+    PEOPLE_LOST,
     REVERT_WORK,
     SEEN,
     SETTLING_NOTES,
@@ -85,6 +86,10 @@ _FLAWS: Final[dict[str, str]] = {
     "decision_limits": "not_theirs",
     "decision_expired": "not_theirs",
     "decision_key": "not_theirs",
+    "decision_form": "wrong_form",
+    "decision_repeated": "repeated",
+    "decision_elsewhere": "elsewhere",
+    "decision_legacy": "legacy",
 }
 """What people are told of why a decision does not count, by the rule; of any other: it differs."""
 
@@ -223,6 +228,12 @@ def row_message(row: Row) -> str:
     return sanitize(f"{name} = {edit.value}" if edit.value is not None else name)
 
 
+def zone_name(zone: str, texts: Catalogue) -> str:
+    """Return what people call ``zone``. A zone that is not known keeps its own name, made safe."""
+    key = f"zone.{zone}"
+    return texts(key) if key in texts else sanitize(zone)
+
+
 def need_subject(need: Need, texts: Catalogue) -> str:
     """What a need is about: of a handoff, the file; of a request, what is asked."""
     if need.kind == "request":
@@ -234,6 +245,11 @@ def need_subject(need: Need, texts: Catalogue) -> str:
     if need.kind == "message":
         return sanitize(need.row.message)
     return need.row.path.partition("/")[2] if need.row.zone == "handoff" else path_of(need.row)
+
+
+def omitted_text(need: Need, texts: Catalogue) -> str:
+    """Which parts the command of ``need`` leaves out because they are not valid; empty for none."""
+    return "".join(texts(f"need.omitted_{part}") for part in need.resume.omitted)
 
 
 def need_kind(need: Need, texts: Catalogue) -> str:
@@ -252,12 +268,14 @@ def need_text(need: Need, texts: Catalogue) -> str:
     if need.kind == "outside" and need.row.sha256 is None:
         return with_machine(texts("need.deleted"), need, texts)
     if need.kind == "lost" and need.hint:
-        return texts("need.lost_resumable", against=sanitize(need.against), resume=sanitize(need.hint))
+        said = texts("need.lost_resumable", against=sanitize(need.against), resume=sanitize(need.hint))
+        return said + omitted_text(need, texts)
+    if need.kind == "lost":
+        return texts("need.lost", against=sanitize(need.against)) + omitted_text(need, texts)
     if need.kind in ("failed", "breaker", "budget"):
         return sanitize(need.row.message)
     if need.kind == "forged":
-        why = texts(f"need.flaw.{_FLAWS.get(need.row.error, 'differs')}")
-        return texts("need.forged", who=sanitize(need.row.actor), what=sanitize(need.row.tool), why=why)
+        return _forged_text(need.row, texts)
     if need.kind == "unreadable":
         why = texts(f"need.damage.{need.row.error}")
         key = "need.unreadable" if need.times > 1 else "need.unreadable_one"
@@ -272,6 +290,13 @@ def need_text(need: Need, texts: Catalogue) -> str:
     text = texts(f"need.{need.kind}", who=who, against=sanitize(need.against), count=need.times)
     text = with_machine(text, need, texts)
     return f"{text} ×{need.times}" if need.times > 1 and need.kind not in ("denied", "expired") else text
+
+
+def _forged_text(row: Row, texts: Catalogue) -> str:
+    if row.tool == PEOPLE_LOST:
+        return texts("need.people_lost")
+    why = texts(f"need.flaw.{_FLAWS.get(row.error, 'differs')}")
+    return texts("need.forged", who=sanitize(row.actor), what=sanitize(row.tool), why=why)
 
 
 def with_machine(text: str, need: Need, texts: Catalogue) -> str:
@@ -321,7 +346,7 @@ def _of_a_command(row: Row, texts: Catalogue) -> Span:
 def _of_a_society(row: Row, texts: Catalogue) -> Span:
     """That a task or an agent begins, or how it ended."""
     if row.tool == END_TASK:
-        status = details.task_outcome(row)
+        status = details.task_end_status(row)
         return Span(task_status(status, texts), TASK_MARKS[status].style)
     return Span(texts("row.begun"), "ok") if row.version == 1 else Span(texts("row.ended"), "dim")
 

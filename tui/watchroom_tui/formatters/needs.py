@@ -38,6 +38,7 @@ def need_matter(need: Need, texts: Catalogue) -> str:
         return times + labels.need_subject(need, texts)
     if need.kind == "lost":
         resume = texts("needs.resume", command=sanitize(need.hint)) if need.hint else ""
+        resume += labels.omitted_text(need, texts)
         if len(need.work.agents) > 1:
             return f"{texts('needs.processes_ended')}{resume} · {sanitize(need.against)}"
         return texts("needs.process_ended") + resume

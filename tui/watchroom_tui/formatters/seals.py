@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from watchroom.model import Json, timestamp
+from watchroom.rules.shown_commands import quote_word
 from watchroom.texts import Catalogue
 from watchroom.transparency import Anchor, Finding, SealReport
 
 from watchroom_tui.formatters.local_time import local_time
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.shown_place import place_word
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +98,11 @@ def _format_finding(finding: Finding, root: str, texts: Catalogue) -> str:
     if finding.kind == "replaced":
         is_place = finding.anchor is not None and finding.anchor.kind == "place"
         name = "cli.seal.replaced" if is_place else "cli.seal.other"
-        return texts(name, sealed=finding.sealed, where=where, root=root)
+        return texts(name, sealed=finding.sealed, where=where, root=place_word(root))
     if finding.kind in ("signer", "machine"):
         name = "cli.seal.signer" if finding.kind == "signer" else "cli.seal.machine"
-        return texts(
-            name, until=finding.until, fingerprint=finding.key, person=sanitize(finding.person), root=root
-        )
+        key, person = quote_word(finding.key, "FINGERPRINT"), sanitize(finding.person)
+        return texts(name, until=finding.until, fingerprint=key, person=person, root=place_word(root))
     return texts("cli.seal.signature", until=finding.until)
 
 

@@ -43,7 +43,7 @@ def need_sentence(need: Need, texts: Catalogue) -> str:
         resume=shorten(need.hint),
         message=shorten(need.row.message),
     )
-    return labels.with_machine(sentence, need, texts)
+    return labels.with_machine(sentence + labels.omitted_text(need, texts), need, texts)
 
 
 def _need_name(need: Need) -> str:

@@ -57,10 +57,17 @@ Act = Callable[[PersonCall], Mapping[str, Json]]
 
 
 class WatchOptions(NamedTuple):
-    """``place`` is what the workspace is called; agents are told in ``language`` what was said of hunks; with
-    ``all_rows`` every operation is a line; after ``seconds`` it ends, None: it does not."""
+    """How to watch.
+
+    - ``place``: the workspace's name.
+    - ``folder``: its folder, for commands that are shown; empty for a placeholder.
+    - ``language``: the language of what agents are told about hunks.
+    - ``all_rows``: print a line for every operation.
+    - ``seconds``: end after this time; None for never.
+    """
 
     place: str
+    folder: str = ""
     language: Language = "en"
     all_rows: bool = False
     seconds: float | None = None
@@ -111,7 +118,7 @@ class Watcher:
         self._act = act
         self._alerts = alerts
         self._is_stopped = False
-        self._fold = Fold(journal.content)
+        self._fold = Fold(journal.content, journal.row)
         self._news = News(texts)
         self._model = Model()
         self._untold: list[Row] = []
@@ -172,7 +179,7 @@ class Watcher:
         self._read_rows()
         self._untold.clear()
         now = time.time_ns()
-        self._model = with_presences(self._fold.model(), self._journal.presences)
+        self._model = with_presences(self._fold.model(), self._journal.presences, self._options.folder)
         self._date = local_date(now)
         self._say(self._texts("watch.begin", place=sanitize(self._options.place), time=zoned_time(now)))
         for line in state_lines(self._model, now, self._texts):
@@ -186,7 +193,7 @@ class Watcher:
         self._read_rows()
         rows, self._untold = self._untold, []
         now = time.time_ns()
-        self._model = with_presences(self._fold.model(), self._journal.presences)
+        self._model = with_presences(self._fold.model(), self._journal.presences, self._options.folder)
         if self._options.all_rows:
             self._announce([self._row_line(row) for row in rows if not is_step(row)])
         self._announce(self._news.advance(self._model, now))

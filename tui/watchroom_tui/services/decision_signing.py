@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from watchroom.errors import WatchroomError
 from watchroom.model import Json
 from watchroom.rules.decision_errors import KeysNotTyped
-from watchroom.rules.decisions import DECISION_TOOLS
+from watchroom.rules.effects import DECISION_TOOLS
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.sanitize import sanitize

@@ -6,6 +6,7 @@ it looks the same.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from threading import Event, Thread
@@ -26,7 +27,8 @@ _CHUNK: Final = 200
 _LIVE_CHUNK: Final = 2000
 _PROGRESS_ROWS: Final = 10_000
 _RETRY_SECONDS: Final = 1.0
-"""How long to wait before a server that did not answer is asked again."""
+"""Seconds before the journal is read again after an error."""
+_log = logging.getLogger("watchroom")
 
 
 class Feed:
@@ -34,6 +36,7 @@ class Feed:
 
     ``until`` makes it a source as of that row of ``journal``. ``show_outage`` is called with the time since
     when the journal's server does not answer (nanoseconds since the epoch), and with None once it does.
+    ``folder`` is the workspace's, for commands that people are shown.
     """
 
     def __init__(
@@ -43,13 +46,15 @@ class Feed:
         *,
         until: int | None = None,
         show_outage: Callable[[int | None], object] = lambda _: None,
+        folder: str = "",
     ) -> None:
         self._journal = journal
+        self._folder = folder
         self._show = show
         self._until = until
         self._show_outage = show_outage
         self._is_out = False
-        self._fold = Fold(journal.content)
+        self._fold = Fold(journal.content, journal.row)
         self._absent: frozenset[tuple[str, str, bool]] = frozenset()
         self._changes: Changes = LocalChanges()
         self._stopping = Event()
@@ -62,7 +67,7 @@ class Feed:
     def read_initial_model(self) -> tuple[Model, float]:
         """The newest rows and who is registered, read at once; and the share of the journal that is."""
         last = self._journal.last_seq() if self._until is None else self._until
-        look = Fold(self._journal.content)
+        look = Fold(self._journal.content, self._journal.row)
         rows = self._journal.rows_before(last + 1, limit=PREVIEW_ROWS)
         if rows:
             registry = read_registration(self._journal, as_of=last)
@@ -93,6 +98,9 @@ class Feed:
                 # What was read so far stays on the screen; it goes on from there.
                 self._note_outage(True)
                 self._stopping.wait(_RETRY_SECONDS)
+            except Exception:  # noqa: BLE001  # the fold goes on after the row at which it failed
+                _log.exception("the journal could not be followed at row %d", self._fold.seq)
+                self._stopping.wait(_RETRY_SECONDS)
 
     def _note_outage(self, is_out: bool) -> None:
         if is_out != self._is_out:
@@ -118,7 +126,7 @@ class Feed:
         self._note_outage(False)
         model = self._fold.model()
         if self.is_live:
-            model = with_presences(model, self._journal.presences)
+            model = with_presences(model, self._journal.presences, self._folder)
             self._absent = absent_work(model)
         self._show(model, 1.0)
 

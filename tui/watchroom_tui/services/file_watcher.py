@@ -63,9 +63,9 @@ class FileWatcher:
                         # Later on, the queue of hints may have overflowed without a word.
                         self._workspace.scan()
                         next_scan = time.monotonic() + _SCAN_SECONDS
-                except WatchroomError as error:
-                    # The journal is out of reach: what was touched is looked at with the next hint.
-                    _log.warning("edits made by hand are not looked for: %s", error.message())
+                except Exception as error:  # noqa: BLE001  # the next hint looks at what was touched
+                    reason = error.message() if isinstance(error, WatchroomError) else repr(error)
+                    _log.warning("external edits are not looked for: %s", reason)
             if pending and self._stopping.wait(_PAUSE):
                 return
 

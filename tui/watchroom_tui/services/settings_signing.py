@@ -6,7 +6,8 @@ import asyncio
 import difflib
 from typing import Final
 
-from watchroom.rules.settings import SIGN_SETTINGS, dump_settings
+from watchroom.rules.effects import SIGN_SETTINGS
+from watchroom.rules.settings import dump_settings
 from watchroom.workspace import Workspace
 
 from watchroom_tui.context import Dashboard

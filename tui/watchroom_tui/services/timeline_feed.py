@@ -6,6 +6,7 @@ A jump begins at the snapshot before its row; where another one is asked for mea
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from threading import Condition, Thread
@@ -22,6 +23,7 @@ FRAME_SECONDS: Final = 0.05
 _RETRY_SECONDS: Final = 1.0
 _CHUNK: Final = 400
 _GAP: Final = int(GAP_SECONDS * 1e9)
+_log = logging.getLogger("watchroom")
 
 Wish: TypeAlias = Callable[[int], "int | None"]
 """Given the number of the row that is shown, that of the one to go to; None: stay."""
@@ -131,6 +133,10 @@ class TimelineFeed:
                     # The dashboard says that the server does not answer; what was wished holds.
                     self._wishes[:0] = wishes if visit == self._visit else []
                     self._changed.wait_for(lambda: self._is_stopping, _RETRY_SECONDS)
+            except Exception:  # noqa: BLE001  # the next jump is answered
+                _log.exception("row %d could not be shown", seq)
+                with self._changed:
+                    self._speed = None
 
     def _follow(self, wishes: Sequence[Wish], seq: int, visit: int, is_dragging: bool) -> None:
         for wish in wishes:

@@ -16,8 +16,8 @@ from psycopg import Connection, Cursor
 from psycopg import errors as sqlstates
 from psycopg.abc import PQGen
 
-from watchroom.errors import JournalBusy, JournalError
-from watchroom.journal.errors import JournalDenied, JournalUnreachable
+from watchroom.errors import JournalError
+from watchroom.journal.errors import DraftRefused, JournalDenied, JournalHeld, JournalUnreachable
 
 CONNECT_SECONDS: Final = 3
 """How long one attempt to connect may take."""
@@ -49,6 +49,19 @@ SET tcp_keepalives_count = 3;
 SET tcp_user_timeout = 15000;
 """
 """Gives who serves the connection first."""
+_LOST: Final = (
+    psycopg.InterfaceError,
+    sqlstates.ReadOnlySqlTransaction,
+    sqlstates.IdleInTransactionSessionTimeout,
+)
+_OF_DRAFTS: Final = (
+    sqlstates.CheckViolation,
+    sqlstates.CharacterNotInRepertoire,
+    sqlstates.UntranslatableCharacter,
+    sqlstates.InvalidTextRepresentation,
+    sqlstates.StatementTooComplex,
+)
+"""Errors of a row that the server does not take."""
 _counted: Final = local()
 _Answer = TypeVar("_Answer")
 
@@ -56,7 +69,7 @@ _Answer = TypeVar("_Answer")
 def is_lost(error: psycopg.Error) -> bool:
     """Whether ``error`` says that the connection, or the server behind it, is not there any more, so that
     the same can be asked again of another connection."""
-    if isinstance(error, (psycopg.InterfaceError, sqlstates.ReadOnlySqlTransaction)):
+    if isinstance(error, _LOST):
         return True
     if isinstance(error, sqlstates.QueryCanceled):
         return False
@@ -69,9 +82,11 @@ def translated(error: psycopg.Error) -> JournalError:
     if is_lost(error):
         return JournalUnreachable(reason=_first_line(error))
     if isinstance(error, sqlstates.LockNotAvailable):
-        return JournalBusy(seconds=LOCK_SECONDS)
+        return JournalHeld(seconds=LOCK_SECONDS, holder=error.diag.message_detail or "-")
     if isinstance(error, sqlstates.InsufficientPrivilege):
         return JournalDenied(reason=_first_line(error))
+    if isinstance(error, _OF_DRAFTS):
+        return DraftRefused(reason=_first_line(error))
     return JournalError(reason=_first_line(error))
 
 

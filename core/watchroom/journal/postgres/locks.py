@@ -29,6 +29,7 @@ _IS_HELD: Final = (
     " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
     " AND (classid::bigint << 32 | objid::bigint) = %s)"
 )
+_HOLDER: Final = "SELECT watchroom.section_holder(%s)"
 _log = logging.getLogger("watchroom")
 
 
@@ -79,7 +80,12 @@ class ExclusiveSections:
             )
         except psycopg.errors.LockNotAvailable:
             connection.execute("ROLLBACK")
-            raise WorkspaceLocked(seconds=LOCK_SECONDS, holder="-") from None
+            raise WorkspaceLocked(seconds=LOCK_SECONDS, holder=self._holder(connection, key)) from None
+
+    def _holder(self, connection: Connection, key: str) -> str:
+        """Return the actor whose session holds the lock of ``key``, ``-`` if it was released meanwhile."""
+        asked = connection.execute(_HOLDER, (_number("exclusive", key),)).fetchone()
+        return str(asked[0]) if asked and asked[0] else "-"
 
     def _unlock(self, connection: Connection, key: str) -> None:
         try:

@@ -1,6 +1,7 @@
-"""The tables and functions of the server's journal, made and brought up to date in numbered steps.
+"""The tables and functions of the server's journal, created and migrated in numbered steps.
 
-Each step is a file of SQL in ``migrations``. One that has shipped is never edited.
+Each step is a file of SQL in ``migrations``. A step that has shipped is never edited. The owner migrates a
+database when it opens it; a member of a newer version is refused until then.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ def migrate(connection: Connection) -> None:
     found = version_of(connection)
     while found < len(wanted):
         with connection.transaction():
+            # A member's open transaction may hold what a step changes.
+            connection.execute("SET LOCAL lock_timeout = '10s'")
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             found = version_of(connection)
             if found >= len(wanted):

@@ -126,11 +126,8 @@ def _described(draft: Draft) -> dict[str, Json]:
         "key": draft.key,
     }
     if isinstance(draft, Write):
-        is_blockable = rules.is_blockable(draft)
         return described | {
             "base": draft.expected,
-            "blockable": is_blockable,
-            "above": [*rules.folders_above(draft.path)] if is_blockable else [],
             "conditions": [[each.zone, each.path, each.seq, each.error] for each in draft.conditions] or None,
         }
     return described | {

@@ -13,7 +13,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Final
@@ -70,6 +70,8 @@ class SqliteJournal:
     Raises `JournalTooNew` if a newer Watchroom wrote the file, `JournalError` if it is no journal.
     """
 
+    _is_writable = True
+
     def __init__(self, path: str | os.PathLike[str], platform: Platform | None = None) -> None:
         self._platform = platform or detect_platform()
         self._path = os.fspath(path)
@@ -81,11 +83,20 @@ class SqliteJournal:
         self._derived = DerivedDatabase(folder)
         self._blobs = BlobDatabase(folder)
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
+        self._era = 0
+        """Counts how often the journal was opened. Readers of an earlier era are not used again."""
         self._waiting: WeakSet[FileWatch] = WeakSet()
         self._waiting_lock = Lock()
         self._text_factory: Callable[[bytes], str] = str
         with _TRANSLATED:
-            self._writer = Writer(self._prepared(), self._lock_path, self._platform)
+            self._writer = Writer(
+                self._prepared,
+                self._path,
+                self._lock_path,
+                self._platform,
+                self._forget_readers,
+                is_guarded=self._is_writable,
+            )
 
     def _prepared(self) -> sqlite3.Connection:
         """A connection to write with, to a journal of the newest schema."""
@@ -367,13 +378,18 @@ class SqliteJournal:
         self._text_factory = decode_damaged
 
     def close(self) -> None:
-        self._presence.close()
-        self._writer.close()
-        while True:
-            try:
-                self._readers.get_nowait().close()
-            except Empty:
-                return
+        with ExitStack() as stack:
+            stack.callback(self._close_readers)
+            stack.callback(self._writer.close)
+            stack.callback(self._presence.close)
+
+    def _close_readers(self) -> None:
+        with ExitStack() as stack:
+            while True:
+                try:
+                    stack.callback(self._readers.get_nowait().close)
+                except Empty:
+                    return
 
     @despite_damage
     def _newest(
@@ -392,8 +408,11 @@ class SqliteJournal:
 
     @contextmanager
     def _reader(self, *, is_brief: bool = False) -> Iterator[sqlite3.Cursor]:
-        """What asks questions. One that ``is_brief`` may hold off a commit for so long."""
+        """A cursor to read with. One that ``is_brief`` may hold off a commit for so long."""
+        with _TRANSLATED:
+            self._writer.check_files()
         borrowed = self._writer.borrow() if is_brief else None
+        era = self._era
         connection = borrowed or self._idle_reader()
         connection.text_factory = self._text_factory
         cursor = connection.cursor()
@@ -403,10 +422,17 @@ class SqliteJournal:
         finally:
             # An answer that was not read to its end would keep the connection at what was there then.
             cursor.close()
-            if borrowed is None:
+            if borrowed is not None:
+                self._writer.give_back()
+            elif era == self._era:
                 self._readers.put(connection)
             else:
-                self._writer.give_back()
+                connection.close()
+
+    def _forget_readers(self) -> None:
+        """Close the idle readers of a journal that was opened again; the others are closed after use."""
+        self._era += 1
+        self._close_readers()
 
     def _idle_reader(self) -> sqlite3.Connection:
         try:

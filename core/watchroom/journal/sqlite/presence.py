@@ -92,14 +92,12 @@ class PresenceFolder:
             return None
 
     def _is_held(self, path: str) -> bool:
-        lock = ProcessLock(path, self._platform)
+        # Not by a lock of its own, which would make the file again if it has just gone.
+        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         try:
-            is_free = lock.try_acquire()
-            if is_free:
-                lock.release()
-            return not is_free
+            return not self._platform.try_lock(file)
         finally:
-            lock.close()
+            os.close(file)
 
     def forget(self, identity: str) -> None:
         """Take the lease away of a process that died; nothing where it is held, or gone."""

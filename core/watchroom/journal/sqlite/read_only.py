@@ -29,6 +29,8 @@ class ReadOnlyJournal(SqliteJournal):
     newer Watchroom wrote the file, `JournalError` if it cannot be read.
     """
 
+    _is_writable = False
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._mode = "mode=ro"
         super().__init__(path)

@@ -8,13 +8,14 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from threading import Lock
 from typing import Final
 
-from watchroom.errors import JournalError
-from watchroom.journal.errors import OutcomeUnknown
+from watchroom.errors import JournalError, WatchroomError
+from watchroom.journal.errors import JournalReplaced, OutcomeUnknown
+from watchroom.journal.sqlite.journal_files import JournalFiles, abandon, is_retired, restore_journal
 from watchroom.journal.sqlite.queries import INSERT, LAST, LOOK_UP, find_head, find_heads, look_up_few
 from watchroom.model import Appended, Draft, Row, Write, Zone
 from watchroom.platforms import Platform
@@ -27,6 +28,8 @@ _FEW: Final = 6
 """Up to so many paths are asked for by parameters of their own: SQLite keeps a statement for each number."""
 MOST_HEADS: Final = 256
 """How many heads are read at a time."""
+_CHECK_SECONDS: Final = 0.25
+"""Seconds between two looks of those who only read."""
 _OF_SYNC: Final = frozenset({sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC})
 """Errors after which a commit may be recovered from the write-ahead log, or not."""
 _OF_DISK: Final = _OF_SYNC | {sqlite3.SQLITE_IOERR_WRITE}
@@ -35,23 +38,46 @@ _log = logging.getLogger("watchroom")
 
 
 class Writer:
-    """Appends to ``connection``, under the file lock ``path``. May be used from any thread.
+    """Appends to the journal at ``path``. May be used from any thread.
 
-    Of the processes that write, the lock lets one at a time have its turn, in the order in which they came:
-    SQLite's own lock is polled, so that whoever asks most often would be next. The lock's file is written to
-    after each commit, which wakes those who wait for rows.
+    The file lock ``lock_path`` lets one process at a time append, in the order in which they came. SQLite's
+    own lock is polled, so whoever asks most often would be next. The lock's file is written to after each
+    commit, which wakes those who wait for rows.
+
+    - ``connect``: returns a connection to write with, to a journal of the newest schema.
+    - ``on_reopened``: called after the journal was opened again because its files had been displaced.
+    - ``is_guarded``: whether to look before each commit whether the files are still in place.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: str, platform: Platform) -> None:
-        self._connection = connection
-        self._path = path
+    def __init__(
+        self,
+        connect: Callable[[], sqlite3.Connection],
+        path: str,
+        lock_path: str,
+        platform: Platform,
+        on_reopened: Callable[[], None],
+        *,
+        is_guarded: bool,
+    ) -> None:
+        self._connect = connect
+        self._journal_path = path
+        self._path = lock_path
         self._platform = platform
+        self._on_reopened = on_reopened
         self._turn = Lock()
         self._lock: ProcessLock | None = None
-        self._synchronous = ""
         self._is_closed = False
+        self._is_guarded = is_guarded
+        self._checked = 0.0
+        self._replaced: JournalReplaced | None = None
+        self._open()
+
+    def _open(self) -> None:
+        self._connection = self._connect()
+        self._synchronous = ""
         # On macOS a sync returns before the drive has written; elsewhere this says nothing.
-        connection.execute("PRAGMA fullfsync=1")
+        self._connection.execute("PRAGMA fullfsync=1")
+        self._files = JournalFiles(self._journal_path) if self._is_guarded else None
 
     def append(
         self, drafts: Sequence[Draft], text_factory: Callable[[bytes], str], all_or_nothing: bool
@@ -96,28 +122,83 @@ class Writer:
         """Let others have the connection that `borrow` gave."""
         self._turn.release()
 
+    def check_files(self) -> None:
+        """Put the journal back if its files were displaced. Looks at most every `_CHECK_SECONDS`.
+
+        Raises `JournalReplaced`, `WorkspaceLocked`, `JournalError`.
+        """
+        now = time.monotonic()
+        if self._files is None or now < self._checked + _CHECK_SECONDS:
+            return
+        self._checked = now
+        if not self._files.are_in_place():
+            with self._locked():
+                pass
+
     def close(self) -> None:
-        with self._turn:
+        """Close the journal and the lock. A journal whose files were displaced is put back before."""
+        with ExitStack() as stack:
+            is_displaced = self._files is not None and not self._files.are_in_place()
+            if is_displaced and os.path.isdir(os.path.dirname(self._journal_path)):
+                try:
+                    with self._locked():
+                        pass
+                except (WatchroomError, sqlite3.Error, OSError):
+                    _log.exception("the journal could not be put back")
+            stack.enter_context(self._turn)
             self._is_closed = True
-            self._connection.close()
             if self._lock is not None:
-                self._lock.close()
+                stack.callback(self._lock.close)
                 self._lock = None
+            if self._files is None or self._files.are_in_place():
+                self._connection.close()
+            else:
+                abandon(self._connection)
 
     @contextmanager
     def _locked(self) -> Iterator[ProcessLock]:
-        """Alone among the threads of this process, then among processes."""
+        """Hold the lock among the threads of this process, then among processes; the journal's files are in
+        place."""
         with self._turn:
             if self._lock is None:
                 try:
                     self._lock = ProcessLock(self._path, self._platform)
                 except OSError as error:
-                    raise JournalError(reason=f"{os.path.basename(self._path)}: {error.strerror}") from error
-            self._lock.acquire()
+                    raise self._lock_error(error) from error
             try:
+                self._lock.acquire()
+            except FileNotFoundError as error:
+                # The folder is gone, and the lock with it.
+                if self._files is not None and not self._files.are_in_place():
+                    self._restore(self._files)
+                raise self._lock_error(error) from error
+            try:
+                if self._files is not None and not self._files.are_in_place():
+                    self._restore(self._files)
                 yield self._lock
             finally:
                 self._lock.release()
+
+    def _lock_error(self, error: OSError) -> JournalError:
+        return JournalError(reason=f"{os.path.basename(self._path)}: {error.strerror}")
+
+    def _restore(self, files: JournalFiles) -> None:
+        if self._replaced is not None:
+            raise self._replaced
+        if self._is_closed or is_retired(self._connection):
+            # Of a journal that was moved SQLite says so with the next row.
+            return
+        try:
+            restore_journal(self._connection, self._journal_path, files)
+        except JournalReplaced as error:
+            self._replaced = error
+            raise
+        except OSError as error:
+            name = os.path.basename(self._journal_path)
+            raise JournalError(reason=f"{name} could not be put back: {error}") from error
+        abandon(self._connection)
+        self._open()
+        self._on_reopened()
 
     def _append(self, drafts: Sequence[Draft], all_or_nothing: bool) -> tuple[list[Appended], Row | None]:
         """What became of the drafts, and the newest row among that which is new."""

@@ -100,7 +100,7 @@ class FileSource:
     def __init__(
         self,
         current: Callable[[], Row | None],
-        read: Callable[[], tuple[str, Row]],
+        read: Callable[[], tuple[str, Row | None]],
         write: Callable[[str, int, str], Row],
         edits: OutsideEditOverlay | None = None,
     ) -> None:

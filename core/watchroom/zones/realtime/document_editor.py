@@ -15,6 +15,7 @@ from watchroom.zones.realtime.field_history import (
     ADDED,
     AT,
     REMOVED,
+    SEEN,
     restore_seen_field,
     restore_text_view,
 )
@@ -77,11 +78,13 @@ class DocumentEditor:
         text = self.document.text(field)
         mine = self._known_text(field)
         was_behind = mine.is_behind or self._live.has_unmerged_writes(field, self._replica)
-        done = mine.edit(text, start, stop, inserted, self._replica)
+        done, gone = mine.edit(text, start, stop, inserted, self._replica)
         # Not after the commit: what other processes wrote meanwhile is then in a text that is the live one.
         length = len(mine)
         row = None
         detail: dict[str, Json] = {"op": op, AT: done.position, ADDED: done.inserted, REMOVED: done.deleted}
+        if gone:
+            detail[SEEN] = mine.version
         if done.delta is None:
             self._store.commits.commit(
                 Note(self._view.actor, self._tool, ZONE, f"{self._live.name}/{field}", detail=detail)

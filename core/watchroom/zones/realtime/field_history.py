@@ -29,6 +29,9 @@ AT: Final = "at"
 ADDED: Final = "added"
 REMOVED: Final = "removed"
 """In the detail of a text's row: where its writer edited the text as it knew it, and how many characters."""
+SEEN: Final = "seen"
+"""In the detail of a text's row that deleted characters which others had deleted before: the version that its
+writer saw, and has edited since. A revert finds by it which characters those are."""
 _CHUNK: Final = 1000
 _RECENT: Final = 8
 """So many of an agent's newest readings by each tool are looked at."""
@@ -84,7 +87,7 @@ def restore_text_view(journal: Journal, live: LiveReplica, actor: str, field: st
             document.merge(delta)
             alignment.record_merged_edit(*edit.clamp(alignment.known_length), steps)
             steps.clear()
-    return view.begin_at(alignment)
+    return view.begin_at(alignment, seen.version)
 
 
 class _Seen(NamedTuple):

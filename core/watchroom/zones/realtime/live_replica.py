@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from threading import RLock
-from typing import Final
+from typing import Final, NamedTuple
 
 from watchroom.checkout.document_replica import BY, ZONE, DocumentReplica
 from watchroom.crdt import Text, TextEdit
@@ -52,7 +52,7 @@ class LiveReplica(DocumentReplica):
         """The text ``field`` as whoever is shown it now knows it. Raises `FieldNotFound`,
         `WrongFieldType`."""
         text = self.document.text(field)
-        return TextView(self._logs[field], TextAlignment(len(text)))
+        return TextView(self._logs[field], TextAlignment(len(text)), self.version)
 
     def is_current(self, field: str, view: TextView) -> bool:
         """Whether ``view``, a result of `view_text` of ``field``, can be brought up to the text as it is: it
@@ -89,12 +89,22 @@ class StepLog:
         return map(self._steps.__getitem__, range(number - self._dropped, len(self._steps)))
 
 
-class TextView:
-    """A text as an agent knows it, ``alignment``, which has taken in the steps of ``log`` up to ``seen``."""
+class ViewEdit(NamedTuple):
+    """The result of an edit of a text as an agent knows it. ``gone``: how many of the characters that it
+    deleted others had deleted before; its delta says nothing of them."""
 
-    def __init__(self, log: StepLog, alignment: TextAlignment) -> None:
+    edit: TextEdit
+    gone: int
+
+
+class TextView:
+    """A text as an agent knows it: that of ``version`` of the document, with the agent's own edits since.
+    Its ``alignment`` with the present text has taken in the steps of ``log`` up to ``seen``."""
+
+    def __init__(self, log: StepLog, alignment: TextAlignment, version: int) -> None:
         self.log = log
         self.seen = log.end
+        self.version = version
         self._alignment = alignment
 
     @property
@@ -105,9 +115,10 @@ class TextView:
     def __len__(self) -> int:
         return self._alignment.known_length
 
-    def begin_at(self, alignment: TextAlignment) -> TextView:
-        """A view of the same text, as whoever knows it as ``alignment`` says."""
-        return TextView(self.log, alignment)
+    def begin_at(self, alignment: TextAlignment, version: int) -> TextView:
+        """Return a view of the same text for an agent who saw ``version`` of the document and knows the text
+        as ``alignment`` says."""
+        return TextView(self.log, alignment, version)
 
     def catch_up(self) -> None:
         """Take in what others have done."""
@@ -115,16 +126,20 @@ class TextView:
             self._alignment.apply(step)
         self.seen = self.log.end
 
-    def edit(self, text: Text, start: int, stop: int, inserted: str, replica: str) -> TextEdit:
+    def edit(self, text: Text, start: int, stop: int, inserted: str, replica: str) -> ViewEdit:
         """Replace the characters from ``start`` up to ``stop`` (excluded) of the text as it is known, clamped
         to it, by ``inserted``: in ``text``, as ``replica``. Catch up before. Raises `NotText`, `TooLarge`."""
         length = len(self)
         start = min(max(start, 0), length)
         stop = min(max(stop, start), length)
-        delta = text.edit_at(self._alignment.place(start, stop), inserted, replica)
+        place = self._alignment.place(start, stop)
+        gone = stop - start - sum(count for _, count in place.spans)
+        delta = text.edit_at(place, inserted, replica)
+        if delta is None and gone:
+            delta = text.empty_delta(replica)
         self._alignment.record_edit(start, stop, len(inserted))
         self.seen = self.log.end
-        return TextEdit(start, stop - start, len(inserted), delta)
+        return ViewEdit(TextEdit(start, stop - start, len(inserted), delta), gone)
 
 
 def changed_fields(row: Row) -> Iterator[str]:

@@ -1,0 +1,205 @@
+"""Which rows may change protected state, and who may make them. Pure.
+
+Protected state is what only people decide: answers to requests, settings, who is enrolled, tokens, settled
+conflicts, agents that go on, budgets, ends of tasks, and what somebody has seen. What a row would change is
+known by its zone, path, version and detail: never by the tool or actor that it names, which whoever writes to
+the journal is free to choose. Every reader of protected state asks `find_flaw` of `watchroom.rules.decisions`
+first, which stands on this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from watchroom.model import (
+    ANSWER,
+    ASK,
+    CANCEL,
+    DISMISS,
+    END_TASK,
+    IDENTIFY,
+    MESSAGE,
+    PAUSE,
+    RELEASE_AGENTS,
+    RESOLVE,
+    RESUME,
+    REVERT,
+    REVERT_WORK,
+    SEEN,
+    SET_BUDGET,
+    SETTLING_NOTES,
+    SHARED,
+    STOP_AGENTS,
+    WITHDRAW,
+    ActorKind,
+    Row,
+    Zone,
+)
+
+Effect: TypeAlias = Literal[
+    "ask",
+    "answer",
+    "withdraw",
+    "person",
+    "settings",
+    "budget",
+    "token",
+    "settle",
+    "edit",
+    "revert",
+    "resume",
+    "pause",
+    "message",
+    "stop",
+    "release",
+    "end_task",
+    "seen",
+    "identify",
+]
+"""What a row does to protected state. ``edit``: a person's version of a shared file or board, which also
+settles the conflicts of that path. ``message``: what a person says to an agent."""
+
+ADD_PERSON: Final = "add_person"
+REVOKE_PERSON: Final = "revoke_person"
+SIGN_SETTINGS: Final = "sign_settings"
+MAKE_TOKEN: Final = "make_token"  # noqa: S105
+REVOKE_TOKEN: Final = "revoke_token"  # noqa: S105
+STOPPED_PATH: Final = "stopped"
+"""In the zone ``workspace``: its versions say which agents are stopped."""
+ID_PATH: Final = "id"
+"""In the zone ``workspace``: its first version has the id of the workspace."""
+_STEERED: Final[tuple[Zone, ...]] = ("session", "agent")
+"""The zones in which agents are spoken to."""
+
+
+class EffectRule(NamedTuple):
+    """Who may cause an effect.
+
+    ``tools`` and ``actors`` are the only ones that may. Where ``is_signed``, a row of a person counts in a
+    closed workspace only with the signature of somebody with the ``role`` of an owner or a supervisor. Where
+    ``is_restricting``, the effect only stops or ends something: it happens without a signature too.
+    ``is_reported``: a row without a valid signature is a need.
+    """
+
+    tools: frozenset[str]
+    actors: frozenset[ActorKind]
+    is_signed: bool = False
+    role: Literal["owner", "supervisor"] = "supervisor"
+    is_restricting: bool = False
+    is_reported: bool = True
+
+
+_PEOPLE: Final = frozenset[ActorKind]({"human"})
+_ANYONE: Final = frozenset[ActorKind]({"human", "agent", "system", "outside"})
+
+
+def _decision(*tools: str) -> EffectRule:
+    return EffectRule(frozenset(tools), _PEOPLE, is_signed=True)
+
+
+def _owner_decision(*tools: str) -> EffectRule:
+    return EffectRule(frozenset(tools), _PEOPLE, is_signed=True, role="owner")
+
+
+EFFECT_RULES: Final[Mapping[Effect, EffectRule]] = {
+    "ask": EffectRule(frozenset({ASK}), frozenset({"agent"})),
+    "answer": _decision(ANSWER),
+    "withdraw": EffectRule(frozenset({WITHDRAW}), frozenset({"system", "human"}), is_restricting=True),
+    "person": _owner_decision(ADD_PERSON, REVOKE_PERSON),
+    "settings": _owner_decision(SIGN_SETTINGS),
+    "budget": _decision(SET_BUDGET),
+    "token": _owner_decision(MAKE_TOKEN),
+    "settle": _decision(RESOLVE, DISMISS, REVERT),
+    "edit": EffectRule(frozenset(), _PEOPLE, is_signed=True, is_reported=False),
+    "revert": _decision(REVERT_WORK),
+    "resume": _decision(RESUME),
+    "pause": EffectRule(frozenset({PAUSE, CANCEL}), frozenset({"human", "system"}), is_restricting=True),
+    "message": EffectRule(frozenset({MESSAGE}), _PEOPLE, is_signed=True, is_reported=False),
+    "stop": EffectRule(frozenset({STOP_AGENTS}), _PEOPLE, is_restricting=True),
+    "release": _decision(RELEASE_AGENTS),
+    # Any second version of a task ends it: this is about how.
+    "end_task": EffectRule(frozenset({END_TASK}), frozenset({"human", "agent", "system"}), is_signed=True),
+    "seen": _decision(SEEN),
+    "identify": EffectRule(frozenset({IDENTIFY}), _ANYONE),
+}
+"""By effect, who may cause it. No tools: any will do."""
+DECISION_TOOLS: Final = frozenset(
+    tool for rule in EFFECT_RULES.values() if rule.is_signed and rule.is_reported for tool in rule.tools
+) | {REVOKE_TOKEN}
+"""The tools of people that need a key where the workspace is closed. Pausing, stopping and cancelling agents
+never wait for a key."""
+
+
+def effect_of(row: Row) -> Effect | None:
+    """Return what ``row`` would do to protected state, whoever made it by whatever tool; None for nothing.
+    A row that was refused changes nothing."""
+    if row.outcome != "ok":
+        return None
+    if row.version is None:
+        return _effect_of_note(row)
+    return _effect_of_version(row, row.version)
+
+
+def has_right_form(row: Row, effect: Effect) -> bool:
+    """Whether ``row`` was made by a tool and a kind of actor that may cause ``effect``."""
+    rule = EFFECT_RULES[effect]
+    if rule.tools and row.tool not in rule.tools:
+        return False
+    if row.kind not in rule.actors:
+        return False
+    if effect == "ask":
+        return row.path.partition("/")[0] == row.actor
+    if effect == "person":
+        return row.deleted == (row.tool == REVOKE_PERSON)
+    if effect == "resume":
+        return row.zone == "session"
+    if effect == "seen":
+        need, seen, actor = (row.detail.get(name) for name in ("need", "row", "actor"))
+        return isinstance(need, str) and type(seen) is int and isinstance(actor, str)
+    return effect != "identify" or row.version == 1
+
+
+def _effect_of_note(row: Row) -> Effect | None:
+    if row.tool == SEEN:
+        return "seen"
+    if row.zone in _STEERED:
+        if row.tool == RESUME:
+            return "resume"
+        if row.tool in (PAUSE, CANCEL):
+            return "pause"
+        # Agents of a task and Watchroom itself write to agents in the zone ``agent``.
+        if row.tool == MESSAGE and (row.zone == "session" or row.kind == "human"):
+            return "message"
+    return "settle" if row.zone in SHARED and row.tool in SETTLING_NOTES else None
+
+
+def _effect_of_version(row: Row, version: int) -> Effect | None:
+    if row.zone == "request":
+        if version == 1:
+            return "ask"
+        return "answer" if row.tool == ANSWER else "withdraw"
+    if row.zone == "person":
+        return "person"
+    if row.zone == "settings":
+        return "budget" if row.tool == SET_BUDGET else "settings"
+    if row.zone == "token":
+        # Whoever revokes a token only takes something away.
+        return None if row.deleted else "token"
+    if row.zone == "workspace" and row.path in _EFFECTS_OF_PATHS:
+        return "release" if row.tool == RELEASE_AGENTS else _EFFECTS_OF_PATHS[row.path]
+    if row.zone == "task":
+        return "end_task" if version > 1 else None
+    if row.zone == "revert":
+        # The second version only says that it is finished.
+        return "revert" if version == 1 else None
+    if row.tool == REVERT_WORK and row.kind == "human":
+        return "revert"
+    if row.zone not in SHARED:
+        return None
+    if '"resolves"' in row.detail_json and "resolves" in row.detail:
+        return "settle"
+    return "edit" if row.kind == "human" else None
+
+
+_EFFECTS_OF_PATHS: Final[Mapping[str, Effect]] = {STOPPED_PATH: "stop", ID_PATH: "identify"}
