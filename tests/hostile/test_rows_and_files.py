@@ -16,10 +16,10 @@ from watchroom import Workspace
 from watchroom.checkout.location import find_journal
 from watchroom.journal import open_journal
 
-pytestmark = pytest.mark.slow(30)
+pytestmark = [pytest.mark.slow(30), pytest.mark.timeout(rounds(300, 7200))]
 
-BATCHES: Final = {"sqlite": rounds(1, 50), "postgres": rounds(1, 10)}
-ROWS: Final = {"sqlite": rounds(400, 2000), "postgres": rounds(200, 1000)}
+BATCHES: Final = {"sqlite": rounds(1, 5), "postgres": rounds(1, 5)}
+ROWS: Final = {"sqlite": rounds(400, 20_000), "postgres": rounds(200, 2000)}
 """Rows of a batch: 10^5 on SQLite and 10^4 on a server where faults are hunted."""
 
 

@@ -151,8 +151,8 @@ class DerivedFiles:
             failed[row.zone, row.path] = row, error
 
     def _contents(self, versions: Sequence[Row]) -> Mapping[int, bytes | None]:
-        """By row, the contents of ``versions``, all of one path between the first and the last: one question,
-        unless something is broken. None where the journal has lost one. Raises `JournalError`."""
+        """Return the contents of ``versions``, all of one path, by the number of their row; None for one that
+        the journal has lost. One query, unless something is broken. Raises `JournalError`."""
         first, last = versions[0], versions[-1]
         if first is not last:
             # What is broken must not take the others with it: they are asked for one by one then.

@@ -32,6 +32,7 @@ from watchroom.git.stream import (
 )
 from watchroom.journal import Journal
 from watchroom.model import REVERT_WORK, Row
+from watchroom.rules.details import get_ints
 from watchroom.rules.row_files import find_row_flaw
 from watchroom.rules.task_versions import is_executable, is_text
 
@@ -308,11 +309,8 @@ class _Export:
         """Say at the commits of the versions that ``row`` reverts or brings back that it does."""
         said = {}
         for name, what in (("took", "Reverted"), ("gave", "Brought back")):
-            versions = row.detail.get(name)
-            for number in versions if isinstance(versions, list) else ():
-                version = (
-                    self._journal.version(row.zone, row.path, number) if isinstance(number, int) else None
-                )
+            for number in get_ints(row.detail, name):
+                version = self._journal.version(row.zone, row.path, number)
                 if version is not None and (commit := self._index.find(version.seq)):
                     said[commit] = f"{what} by {row.actor} in row {row.seq}: {row.zone}/{row.path}@{number}"
         if said:

@@ -10,6 +10,8 @@ from watchroom.journal.topics import outside_edits_of
 from watchroom.model import REVERT, Row, Zone
 
 _PAGE = 20
+_END = 2**63
+"""No row has this number or a larger one."""
 _MOST_REVERTS = 100
 """So many of the newest reverts of a path, made of edits anywhere, are looked through."""
 
@@ -35,4 +37,6 @@ def last_revert(journal: Journal, zone: Zone, path: str, is_own: Callable[[Row],
 def reverted_edit(journal: Journal, revert: Row) -> Row | None:
     """The row of the edit that the row ``revert`` took back, by ``journal``."""
     number = revert.detail.get("conflict")
-    return journal.row(number) if isinstance(number, int) else None
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 < number < _END:
+        return None
+    return journal.row(number)

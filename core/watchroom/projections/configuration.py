@@ -68,10 +68,14 @@ class ConfigProjection:
         unsigned = find_unsigned(written, settings)
         return (self._written, unsigned) if unsigned and self._written is not None else None
 
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """The rows whose contents the config that holds is made of."""
-        return tuple(row for row in (self._written, self._signed, self._budgets) if row is not None)
+    def contents_needed(self, row: Row) -> list[int]:
+        """Return the numbers of the rows whose contents `apply` reads for ``row``."""
+        if row.zone not in CONFIG_ZONES:
+            return []
+        # What a version of the settings changes is read with those that it changes.
+        settings = (self._signed, self._budgets) if row.zone == ZONE or not self._is_read else ()
+        known = (self._written if self._config is None else None, *settings)
+        return [row.seq, *(each.seq for each in known if each is not None)]
 
     @property
     def is_valid(self) -> bool:

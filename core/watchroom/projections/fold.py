@@ -172,8 +172,7 @@ class Fold:
     def apply(self, rows: Iterable[Row]) -> None:
         """Take in ``rows``, the next ones in order."""
         for row in rows:
-            is_of_config = row.zone in CONFIG_ZONES
-            self._contents.load([row.seq, *(each.seq for each in self._config.rows)] if is_of_config else ())
+            self._contents.load(self._config.contents_needed(row))
             damage = find_damage(row)
             try:
                 if damage:

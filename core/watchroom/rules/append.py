@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from watchroom import validation
-from watchroom.errors import HeadsMoved
+from watchroom.errors import HeadsMoved, JournalDamaged
 from watchroom.model import (
     UNCHECKED,
     ZONES,
@@ -25,7 +25,7 @@ from watchroom.model import (
     Write,
     Zone,
 )
-from watchroom.rules.row_files import check_draft
+from watchroom.rules.row_files import MAX_VERSION, check_draft
 
 KEY: Final = "idempotency_key"
 """The name of a draft's key in its row's detail."""
@@ -104,7 +104,8 @@ def append(
     ``heads`` answers for the journal as it is before; ``last`` is its newest row's number, and ``time`` that
     of the rows (nanoseconds since the epoch). Rows that are new have a number above ``last``; a draft whose
     key was used before gives the earlier row. Raises `InvalidPath` if a draft would make a version at a path
-    that breaks the rules of its zone: then there is no row.
+    that breaks the rules of its zone, `JournalDamaged` if no version can follow the current one: then there
+    is no row.
     """
     for draft in drafts:
         check_draft(draft)
@@ -151,6 +152,9 @@ class _Batch:
 
     def _add_write(self, draft: Write) -> Appended:
         head = self._head(draft.zone, draft.path)
+        if head is not None and (head.version or 0) >= MAX_VERSION:
+            # A row written past the tools: no number can follow it.
+            raise JournalDamaged
         is_new = head is None or head.deleted
         blocker = self._blocker(draft.zone, draft.path) if is_new and is_blockable(draft) else None
         broken = next((each for each in draft.conditions if not self._holds(each)), None)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from watchroom.model import CHECKOUT, HUMAN_PREFIX, OUTSIDE, SETTLING_NOTES, SHARED, Row, Zone
+from watchroom.rules.details import get_int, get_ints
 
 ConflictKind: TypeAlias = Literal["write", "outside"]
 
@@ -70,9 +71,11 @@ def writer_of(row: Row) -> str:
 
 def named_conflicts(settlement: Row) -> list[int]:
     """The numbers of the conflicts that a person's row ``settlement`` resolves, dismisses or reverts."""
-    resolves = settlement.detail.get("resolves")
-    named = resolves if isinstance(resolves, list) else [settlement.detail.get("conflict")]
-    return [number for number in named if isinstance(number, int)]
+    detail = settlement.detail
+    if isinstance(detail.get("resolves"), list):
+        return get_ints(detail, "resolves")
+    number = get_int(detail, "conflict")
+    return [] if number is None else [number]
 
 
 def is_settled_by(conflict: Row, version: Row) -> bool:

@@ -7,7 +7,7 @@ A row without the form that readers need is set aside: it is shown and reported,
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from watchroom.model import ANSWER, OUTCOMES, SEEN, TERMINATE, WITHDRAW, ZONES, Json, Row, parse_object
 from watchroom.rules.details import (
@@ -19,15 +19,13 @@ from watchroom.rules.details import (
 )
 from watchroom.rules.members import is_spawn
 from watchroom.rules.needs import URGENCY
+from watchroom.rules.row_files import MAX_VERSION
 
 DamageRule: TypeAlias = Literal[
     "damage_zone", "damage_outcome", "damage_version", "damage_detail", "damage_fields", "damage_fault"
 ]
 """Why a row cannot be read: its zone or outcome is not known; its version leaves none to follow; its detail
 is not a JSON object; a field of its detail is missing or has another form; a projection failed on it."""
-
-MAX_VERSION: Final = 2**53
-"""Largest version of a path: more than a journal can get to by counting."""
 
 
 def find_damage(row: Row) -> DamageRule | None:

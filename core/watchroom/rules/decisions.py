@@ -16,6 +16,7 @@ from typing import Final, Protocol
 from watchroom.errors import InvalidAnswer, JournalDamaged
 from watchroom.model import OUTSIDE, Draft, Json, Row, Write
 from watchroom.rules.append import KEY
+from watchroom.rules.details import get_int
 from watchroom.rules.effects import ADD_PERSON, EFFECT_RULES, Effect, EffectRule, effect_of, has_right_form
 from watchroom.rules.globs import matches_text
 from watchroom.rules.people import People, Person, parse_person
@@ -195,8 +196,8 @@ def apply_person_row(people: People, row: Row, evidence: Evidence) -> People:
 
 def _answers_its_request(row: Row, evidence: Evidence) -> bool:
     """Whether the answer ``row`` fits the request at its path."""
-    number = row.detail.get("request")
-    asked = evidence.row(number) if type(number) is int and number < row.seq else None
+    number = get_int(row.detail, "request")
+    asked = evidence.row(number) if number is not None and number < row.seq else None
     if asked is None or (asked.zone, asked.path, asked.version) != (row.zone, row.path, 1):
         return False
     try:

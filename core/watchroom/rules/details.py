@@ -256,6 +256,13 @@ def get_list(fields: Mapping[str, Json], name: str) -> Sequence[Json]:
     return value if isinstance(value, list) else ()
 
 
+def get_ints(fields: Mapping[str, Json], name: str) -> list[int]:
+    """Return the integers in the array ``name`` of ``fields``, without values of another type or of more than
+    64 bits."""
+    found = (get_int({name: each}, name) for each in get_list(fields, name))
+    return [each for each in found if each is not None]
+
+
 def get_object(fields: Mapping[str, Json], name: str) -> Mapping[str, Json]:
     """Return the object ``name`` of ``fields``; an empty one if it is missing or of another type."""
     value = fields.get(name)

@@ -25,6 +25,8 @@ ZONES_WITH_FILES: Final[tuple[Zone, ...]] = (
 )
 """The zones whose rows become files, or folders of files."""
 CONFIG_PATH: Final = "config.toml"
+MAX_VERSION: Final = 2**53
+"""Largest version of a path: more than a journal can get to by counting."""
 MAX_STORED_BYTES: Final = 4096
 """Bytes of a path in a task's folder, whose names are the disk's."""
 _SHOWN: Final = 120
@@ -56,6 +58,8 @@ def find_flaw(zone: str, path: str) -> str | None:
 
 def find_row_flaw(row: Row) -> str | None:
     """Return the rule that ``row`` breaks, so that it must not become a file; None if it may."""
+    if row.version is not None and not 0 < row.version <= MAX_VERSION:
+        return "damage_version"
     flaw = find_flaw(row.zone, row.path)
     if flaw is None and row.zone in ("private", "handoff") and actor_kind(row.actor) == "agent":
         owner = row.path.partition("/")[0].partition("_to_")[0]
