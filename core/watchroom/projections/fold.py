@@ -202,11 +202,15 @@ class Fold:
     def _set_aside(self, row: Row, damage: DamageRule) -> None:
         """Take in ``row``, which cannot be read because of ``damage``. It is shown, and decides nothing. What
         its columns say alone, that a path has a new version, holds."""
+        flaw = ""
+        if row.zone in SHARED:
+            flaw = self._decisions.apply(row, self._contents.find, self._lookup)
         self._begin(row)
         self._needs.open_unreadable(row, damage)
         self._show(row)
-        if row.zone in SHARED and row.version is not None:
-            self._conflicts.apply(as_undecided(row))
+        if row.zone in SHARED:
+            # As the zones decide it, which read no more of the row than this does.
+            self._conflicts.apply(row if takes_effect(row, flaw) else as_undecided(row))
         if row.zone in _READ_BY_COLUMNS:
             self._handlers[row.zone](row)
         self._buffers.apply(row)

@@ -45,7 +45,7 @@ def find_damage(row: Row) -> DamageRule | None:
 
 def _has_needed_fields(row: Row, detail: Mapping[str, Json]) -> bool:
     """Whether ``detail``, that of ``row``, has what projections need of such a row, in the form they need."""
-    if row.tool == SEEN:
+    if row.tool == SEEN and row.version is None:
         has_texts = isinstance(detail.get("actor"), str) and _is_one_of(detail.get("need"), URGENCY)
         return has_texts and _is_int(detail.get("row"))
     if row.version is None:
