@@ -103,15 +103,28 @@ def restore_journal(connection: sqlite3.Connection, path: str, files: JournalFil
     if not os.path.isdir(os.path.dirname(path)):
         raise JournalReplaced(file=names, kept=_copy(connection, _copy_elsewhere(path)))
     kept = _copy(connection, f"{path}.kept-{time.time_ns():x}")
-    is_whole = connection.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)]
-    relation = _compare(kept, path, files) if is_whole else "different"
-    if relation == "different":
-        raise JournalReplaced(file=names, kept=kept)
-    _log.warning("%s was removed or replaced, and is put back (%s)", names, relation or "nothing was there")
-    if relation == "longer" and files.is_other_database:
-        os.unlink(kept)
-        return
-    if relation == "damaged":
+    try:
+        is_whole = connection.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)]
+        relation = _compare(kept, path, files) if is_whole else "different"
+        if relation == "different":
+            raise JournalReplaced(file=names, kept=kept)
+        _log.warning("%s was removed or replaced, and is put back (%s)", names, relation)
+        if relation == "longer" and files.is_other_database:
+            os.unlink(kept)
+        else:
+            _put_back(kept, path, is_damaged=relation == "damaged")
+    except JournalReplaced:
+        raise
+    except BaseException:
+        # It is tried again, with another copy.
+        with suppress(FileNotFoundError):
+            os.unlink(kept)
+        raise
+
+
+def _put_back(kept: str, path: str, *, is_damaged: bool) -> None:
+    """Move ``kept`` to ``path``. What ``is_damaged`` there is kept under another name."""
+    if is_damaged:
         for suffix in ("", "-wal"):
             with suppress(FileNotFoundError):
                 os.rename(path + suffix, f"{path}.replaced{kept.removeprefix(f'{path}.kept')}{suffix}")
@@ -164,9 +177,13 @@ def _compare(kept: str, path: str, files: JournalFiles) -> Relation | None:
 def _copy(connection: sqlite3.Connection, target: str) -> str:
     """Copy all that ``connection`` sees to the file ``target``, durably; return ``target``."""
     os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    with closing(sqlite3.connect(target)) as copy:
-        connection.backup(copy)
-    _sync_folder(os.path.dirname(target))
+    try:
+        with closing(sqlite3.connect(target)) as copy:
+            connection.backup(copy)
+        _sync_folder(os.path.dirname(target))
+    except BaseException:
+        os.unlink(target)
+        raise
     return target
 
 
