@@ -23,8 +23,10 @@ Relation: TypeAlias = Literal["same", "longer", "shorter", "different", "damaged
 each holds rows that the other has not; or it cannot be read."""
 _SUFFIXES: Final = ("", "-wal", "-shm")
 _RETIRED: Final = "SELECT 1 FROM sqlite_master WHERE type='trigger' AND name='rows_were_moved'"
-_TICK_NS: Final = 3_000_000_000
-"""Nanoseconds; FAT has the coarsest times, of two seconds."""
+_TICK_NS: Final = 100_000_000
+"""Nanoseconds; Linux counts the times of files in steps of up to 10 ms."""
+_COARSE_TICK_NS: Final = 3_000_000_000
+"""Of file systems that count in seconds, such as FAT: two of them."""
 _Identity: TypeAlias = "tuple[int, int] | None"
 _log = logging.getLogger("watchroom")
 
@@ -58,7 +60,8 @@ class JournalFiles:
             return True
         are_known = self._identify() == self._known
         # A second change within one tick of the file system's clock leaves the same time.
-        is_settled = abs(time.time_ns() - folder.st_mtime_ns) > _TICK_NS
+        tick = _TICK_NS if folder.st_mtime_ns % 1_000_000_000 else _COARSE_TICK_NS
+        is_settled = abs(time.time_ns() - folder.st_mtime_ns) > tick
         self._stamp = stamp if are_known and is_settled else None
         return are_known
 
