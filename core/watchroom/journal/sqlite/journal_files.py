@@ -23,8 +23,10 @@ Relation: TypeAlias = Literal["same", "longer", "shorter", "different", "damaged
 each holds rows that the other has not; or it cannot be read."""
 _SUFFIXES: Final = ("", "-wal", "-shm")
 _RETIRED: Final = "SELECT 1 FROM sqlite_master WHERE type='trigger' AND name='rows_were_moved'"
-_TICK_NS: Final = 3_000_000_000
-"""Nanoseconds; FAT has the coarsest times, of two seconds."""
+_TICK_NS: Final = 100_000_000
+"""Nanoseconds; Linux counts the times of files in steps of up to 10 ms."""
+_COARSE_TICK_NS: Final = 3_000_000_000
+"""Of file systems that count in seconds, such as FAT: two of them."""
 _Identity: TypeAlias = "tuple[int, int] | None"
 _log = logging.getLogger("watchroom")
 
@@ -58,7 +60,8 @@ class JournalFiles:
             return True
         are_known = self._identify() == self._known
         # A second change within one tick of the file system's clock leaves the same time.
-        is_settled = abs(time.time_ns() - folder.st_mtime_ns) > _TICK_NS
+        tick = _TICK_NS if folder.st_mtime_ns % 1_000_000_000 else _COARSE_TICK_NS
+        is_settled = abs(time.time_ns() - folder.st_mtime_ns) > tick
         self._stamp = stamp if are_known and is_settled else None
         return are_known
 
@@ -103,15 +106,28 @@ def restore_journal(connection: sqlite3.Connection, path: str, files: JournalFil
     if not os.path.isdir(os.path.dirname(path)):
         raise JournalReplaced(file=names, kept=_copy(connection, _copy_elsewhere(path)))
     kept = _copy(connection, f"{path}.kept-{time.time_ns():x}")
-    is_whole = connection.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)]
-    relation = _compare(kept, path, files) if is_whole else "different"
-    if relation == "different":
-        raise JournalReplaced(file=names, kept=kept)
-    _log.warning("%s was removed or replaced, and is put back (%s)", names, relation or "nothing was there")
-    if relation == "longer" and files.is_other_database:
-        os.unlink(kept)
-        return
-    if relation == "damaged":
+    try:
+        is_whole = connection.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)]
+        relation = _compare(kept, path, files) if is_whole else "different"
+        if relation == "different":
+            raise JournalReplaced(file=names, kept=kept)
+        _log.warning("%s was removed or replaced, and is put back (%s)", names, relation)
+        if relation == "longer" and files.is_other_database:
+            os.unlink(kept)
+        else:
+            _put_back(kept, path, is_damaged=relation == "damaged")
+    except JournalReplaced:
+        raise
+    except BaseException:
+        # It is tried again, with another copy.
+        with suppress(FileNotFoundError):
+            os.unlink(kept)
+        raise
+
+
+def _put_back(kept: str, path: str, *, is_damaged: bool) -> None:
+    """Move ``kept`` to ``path``. What ``is_damaged`` there is kept under another name."""
+    if is_damaged:
         for suffix in ("", "-wal"):
             with suppress(FileNotFoundError):
                 os.rename(path + suffix, f"{path}.replaced{kept.removeprefix(f'{path}.kept')}{suffix}")
@@ -164,9 +180,13 @@ def _compare(kept: str, path: str, files: JournalFiles) -> Relation | None:
 def _copy(connection: sqlite3.Connection, target: str) -> str:
     """Copy all that ``connection`` sees to the file ``target``, durably; return ``target``."""
     os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    with closing(sqlite3.connect(target)) as copy:
-        connection.backup(copy)
-    _sync_folder(os.path.dirname(target))
+    try:
+        with closing(sqlite3.connect(target)) as copy:
+            connection.backup(copy)
+        _sync_folder(os.path.dirname(target))
+    except BaseException:
+        os.unlink(target)
+        raise
     return target
 
 

@@ -153,6 +153,7 @@ class Writer:
             if self._files is None or self._files.are_in_place():
                 self._connection.close()
             else:
+                _log.warning("%s was removed or replaced while it was in use", self._journal_path)
                 abandon(self._connection)
 
     @contextmanager

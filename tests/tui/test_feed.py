@@ -1,0 +1,80 @@
+"""The threads that bring the journal to the screen go on after errors and rows of an unexpected form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from queue import Queue
+from threading import Event
+
+import pytest
+from watchroom.errors import JournalBusy
+from watchroom.journal import SqliteJournal
+from watchroom.model import Note, Row
+from watchroom_tui.services import feed
+from watchroom_tui.services.feed import Feed
+from watchroom_tui.services.timeline_feed import Moment, TimelineFeed
+
+PATIENCE = 20
+
+
+class BusyOnce(SqliteJournal):
+    """A journal that cannot be read when asked for rows after the first, once."""
+
+    failures = 0
+
+    def rows(self, after: int = 0, *, until: int | None = None, limit: int = 1000) -> list[Row]:
+        if after == 1 and not self.failures:
+            self.failures += 1
+            raise JournalBusy(seconds=10)
+        return super().rows(after, until=until, limit=limit)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[BusyOnce]:
+    with closing(BusyOnce(tmp_path / "journal.db")) as opened:
+        opened.append([note(1)])
+        yield opened
+
+
+def note(number: int) -> Note:
+    return Note("alice", "look", "collab", f"{number}.md")
+
+
+def test_the_dashboard_is_fed_after_a_journal_was_busy(
+    journal: BusyOnce, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "_RETRY_SECONDS", 0.01)
+    shown: Queue[int] = Queue()
+    following = Feed(journal, lambda model, _: shown.put(model.seq))
+    following.start()
+    try:
+        assert shown.get(timeout=PATIENCE) == 1
+        journal.append([note(2)])
+        while shown.get(timeout=PATIENCE) != 2:
+            pass
+    finally:
+        following.stop()
+    assert journal.failures == 1
+
+
+def test_the_timeline_goes_to_the_next_moment_after_one_failed(journal: BusyOnce) -> None:
+    journal.append([note(number) for number in range(2, 6)])
+    moments: Queue[Moment] = Queue()
+    timeline = TimelineFeed(journal, moments.put)
+
+    failed = Event()
+
+    def fail(_: int) -> int:
+        failed.set()
+        raise ValueError("an unexpected row")
+
+    try:
+        timeline.go(fail)
+        assert failed.wait(PATIENCE)
+        timeline.go(lambda _: 4)
+        while moments.get(timeout=PATIENCE).seq != 4:
+            pass
+    finally:
+        timeline.stop()
