@@ -357,3 +357,26 @@ def test_a_revert_that_changes_nothing_now_counts_once_others_are_reverted(
     workspace.reverts.apply(ANN, RevertSelection(undo=one.id))
     assert (get(bob, "title"), get(bob, "body")) == ("alice's", "alice's")
     assert workspace.verify() == []
+
+
+def test_a_deletion_of_what_a_revert_had_brought_back_meanwhile_stays(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    create(bob, body="rga")
+    edit(bob, "insert", position=0, text="one two three")
+    since = workspace.journal.last_seq()
+    assert get(alice, "body") == get(bob, "body")
+    edit(alice, "delete", **{"from": 4, "to": 8})
+    first = revert(workspace, "alice", after=since)
+    assert get(workspace.tools("charlie"), "body") == "one two three"
+    workspace.reverts.apply(ANN, RevertSelection(undo=first.id))
+    # Bob knows the characters that alice deleted, not those that the revert wrote again.
+    edit(bob, "delete", **{"from": 3, "to": 7})
+    assert get(alice, "body") == "onethree"
+    second = revert(workspace, "alice", after=since)
+    assert get(bob, "body") == "one three"
+    revert(workspace, "bob", after=since)
+    assert get(bob, "body") == "one two three"
+    workspace.reverts.apply(ANN, RevertSelection(undo=second.id))
+    assert get(bob, "body") == "one three"
+    assert workspace.verify() == []

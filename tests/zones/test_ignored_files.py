@@ -86,8 +86,7 @@ def listed_by_git(folder: Path) -> set[str]:
         check=True,
     )
     names = {os.fsdecode(name) for name in done.stdout.split(b"\0") if name}
-    # Half-written files are Watchroom's own.
-    return {name for name in names if (folder / name).is_file() and not name.startswith(".watchroom/")}
+    return {name for name in names if (folder / name).is_file()}
 
 
 def test_what_git_ignores_is_not_recorded_or_committed(
@@ -244,6 +243,16 @@ def test_what_was_recorded_before_is_not_committed(workspace: Workspace, project
     assert git(project, "ls-tree", "-r", "--name-only", "work").split() == [
         ".gitignore", "a.py", "tracked.log",
     ]  # fmt: skip
+
+
+def test_a_repeated_write_of_an_ignored_file_has_the_same_result(workspace: Workspace, project: Path) -> None:
+    begin(workspace, project)
+    alice = workspace.tools("alice")
+    given = {"path": ".env", "content": "secret\n"}
+    done = alice.dispatch_tool_call("write_file", given, call="call-1")
+    (project / ".env").unlink()
+    assert alice.dispatch_tool_call("write_file", given, call="call-1", again=True) == done
+    assert not (project / ".env").exists()
 
 
 def test_a_scan_starts_one_process_for_each_repository(

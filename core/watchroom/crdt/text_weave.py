@@ -50,10 +50,15 @@ class KnownText:
 
 
 class _Run(NamedTuple):
-    """Characters that one peer wrote one after the other, its operations from ``start`` on. ``bringer`` is
-    the version that brought them, 0 for what was there before; ``removers`` are those that removed them.
-    ``is_there``: they stand in the text. A revert removes them, or brings them back as other operations, and
-    is neither."""
+    """Characters that one peer wrote one after the other, its operations from ``start`` on.
+
+    - ``bringer``: the version that brought them, 0 for what was there before.
+    - ``removers``: the versions that removed them.
+    - ``is_there``: whether they are in the text.
+    - ``former``: the operations (peer and first number) that wrote them before reverts brought them back.
+
+    A revert removes characters, or brings them back as other operations, and is neither bringer nor remover.
+    """
 
     peer: int
     start: int
@@ -61,6 +66,28 @@ class _Run(NamedTuple):
     bringer: int
     removers: frozenset[int] = frozenset()
     is_there: bool = True
+    former: tuple[tuple[int, int], ...] = ()
+
+    def part(self, begin: int, end: int) -> _Run:
+        """Return the characters from ``begin`` up to ``end`` (excluded) of this run."""
+        former = tuple((peer, start + begin) for peer, start in self.former)
+        return self._replace(start=self.start + begin, text=self.text[begin:end], former=former)
+
+    def find(self, peer: int, start: int, stop: int, *, only_gone: bool) -> tuple[int, int] | None:
+        """Return from where to where operations of ``peer`` from ``start`` up to ``stop`` (excluded) wrote
+        characters of this run; None if they wrote none. Former operations count if the characters are gone,
+        and others are left out unless they are gone where ``only_gone`` says so."""
+        written = [] if only_gone and self.is_there else [(self.peer, self.start)]
+        for writer, first in (*written, *(() if self.is_there else self.former)):
+            begin, end = max(start - first, 0), min(stop - first, len(self.text))
+            if writer == peer and begin < end:
+                return begin, end
+        return None
+
+    @property
+    def operations(self) -> Operations:
+        """The operations that wrote its characters."""
+        return self.peer, self.start, len(self.text)
 
     def stands_without(self, off: Collection[int]) -> bool:
         return self.bringer not in off and all(version in off for version in self.removers)
@@ -85,17 +112,12 @@ class TextWeave:
         done = self._text.merge_observed(delta)
         for (peer, start), count in done.deleted:
             self._remove(version, peer, start, start + count)
-        inserted: list[Operations] = []
-        for position, count in done.inserted:
-            self._insert(position, count, version)
-            inserted += [
-                (peer, start, length) for (peer, start), length in self._text.operations_at(position, count)
-            ]
-        return inserted
+        runs = [run for position, count in done.inserted for run in self._insert(position, count, version)]
+        return [run.operations for run in runs]
 
     def known_text(self) -> KnownText:
         """Return the text as whoever reads it now knows it."""
-        return KnownText((run.peer, run.start, len(run.text)) for run in self._runs if run.is_there)
+        return KnownText(run.operations for run in self._runs if run.is_there)
 
     def add_deletion(self, version: int, operations: Iterable[Operations]) -> None:
         """Add that ``version`` also deleted the characters of ``operations``. Those that are still there are
@@ -134,12 +156,16 @@ class TextWeave:
                     left.insert(0, new._replace(text=new.text[:cut]))
                     new = new._replace(start=new.start + cut, text=new.text[cut:])
                 missing -= len(new.text)
-                parts.insert(0, run._replace(peer=new.peer, start=new.start, text=new.text, is_there=True))
+                part = run.part(missing, missing + len(new.text))
+                former = (*part.former, (part.peer, part.start))
+                parts.insert(0, part._replace(peer=new.peer, start=new.start, is_there=True, former=former))
             self._runs[index : index + 1] = parts
 
-    def _insert(self, position: int, count: int, version: int) -> None:
+    def _insert(self, position: int, count: int, version: int) -> list[_Run]:
         at = self._index_of(position)
-        self._runs[at:at] = self._runs_at(position, count, version)
+        runs = [*self._runs_at(position, count, version)]
+        self._runs[at:at] = runs
+        return runs
 
     def _runs_at(self, position: int, count: int, version: int) -> Iterator[_Run]:
         value = self._text.value
@@ -150,15 +176,15 @@ class TextWeave:
     def _remove(self, version: int, peer: int, start: int, stop: int, *, only_gone: bool = False) -> None:
         runs: list[_Run] = []
         for run in self._runs:
-            end = run.start + len(run.text)
-            if run.peer != peer or run.start >= stop or end <= start or (only_gone and run.is_there):
+            found = run.find(peer, start, stop, only_gone=only_gone)
+            if found is None:
                 runs.append(run)
                 continue
-            left, right = max(start, run.start) - run.start, min(stop, end) - run.start
+            left, right = found
             parts = ((0, left, False), (left, right, True), (right, len(run.text), False))
             for begin, finish, is_removed in parts:
                 if begin < finish:
-                    part = run._replace(start=run.start + begin, text=run.text[begin:finish])
+                    part = run.part(begin, finish)
                     runs.append(part.remove(version) if is_removed else part)
         self._runs = runs
 
@@ -172,11 +198,7 @@ class TextWeave:
             if not run.is_there:
                 continue
             if left < len(run.text):
-                first, second = run.text[:left], run.text[left:]
-                self._runs[index : index + 1] = [
-                    run._replace(text=first),
-                    run._replace(start=run.start + left, text=second),
-                ]
+                self._runs[index : index + 1] = [run.part(0, left), run.part(left, len(run.text))]
                 return index + 1
             left -= len(run.text)
         return len(self._runs)

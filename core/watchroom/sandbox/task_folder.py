@@ -19,6 +19,7 @@ from watchroom.model import MAX_TEXT_BYTES
 from watchroom.sandbox.errors import FolderDenied, PathTraversalBlocked
 from watchroom.sandbox.repositories import CONTROL_FOLDER, is_git_name
 
+_IGNORE_FILE: Final = ".gitignore"
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 
 
@@ -86,6 +87,10 @@ class TaskFolder:
     def close(self) -> None:
         """Close the folder, and remove the scratch folder in it."""
         self._folder.close()
+        ignore = os.path.join(self._folder.scratch, _IGNORE_FILE)
+        with contextlib.suppress(OSError):
+            if os.listdir(self._folder.scratch) == [_IGNORE_FILE]:
+                os.unlink(ignore)
         for own in (self._folder.scratch, os.path.dirname(self._folder.scratch)):
             # Another process may have its half-written files there.
             with contextlib.suppress(OSError):
@@ -267,7 +272,22 @@ def _open(path: str) -> Folder:
     for own in (os.path.dirname(scratch), scratch):
         if os.path.lexists(own) and (os.path.islink(own) or not os.path.isdir(own)):
             os.rename(own, f"{own}-{os.urandom(4).hex()}")
-    return Folder(path, scratch)
+    folder = Folder(path, scratch)
+    _ignore_all(scratch)
+    return folder
+
+
+def _ignore_all(scratch: str) -> None:
+    """Have git ignore the folder ``scratch``: a person's ``git add -A`` would commit half-written files."""
+    opened = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        file = os.open(_IGNORE_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=opened)
+    except FileExistsError:
+        return
+    finally:
+        os.close(opened)
+    with os.fdopen(file, "w") as ignore:
+        ignore.write("*\n")
 
 
 def _parts(path: str) -> Parts:

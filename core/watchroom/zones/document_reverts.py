@@ -227,24 +227,23 @@ class _DocumentPlan:
 
 
 class _Views:
-    """The text as its writers knew it when they deleted characters that others had deleted before: what the
-    deltas of ``rows``, in their order from version ``begin`` on, say nothing of."""
+    """A text as its writers knew it when they deleted characters that others had deleted before: the deltas
+    of ``rows``, in their order from version ``begin`` on, say nothing of those characters."""
 
     def __init__(self, begin: int, rows: Sequence[Row]) -> None:
-        self._waiting: dict[tuple[str, int], None] = {}
-        """Who saw which version, in the order of the versions."""
+        self._last: dict[tuple[str, int], int] = {}
+        """The last version that needs a view, by who saw which version."""
+        for row in rows:
+            seen = _seen_version(row)
+            if seen is not None and seen >= begin - 1:
+                self._last[row.actor, seen] = row.version or 0
+        self._waiting = sorted(self._last, key=lambda view: view[1], reverse=True)
         self._open: dict[tuple[str, int], KnownText] = {}
-        seen = {(row.actor, version) for row in rows if (version := _seen_version(row)) is not None}
-        self._waiting = dict.fromkeys(
-            sorted((each for each in seen if each[1] >= begin - 1), key=lambda each: each[1])
-        )
 
     def open(self, weave: TextWeave, version: int) -> None:
-        """Take the text of ``weave`` for all who saw the versions before ``version``, the next one."""
-        while self._waiting and next(iter(self._waiting))[1] < version:
-            view = next(iter(self._waiting))
-            del self._waiting[view]
-            self._open[view] = weave.known_text()
+        """Take the text of ``weave`` for all who saw a version before ``version``, the next one."""
+        while self._waiting and self._waiting[-1][1] < version:
+            self._open[self._waiting.pop()] = weave.known_text()
 
     def edit(self, row: Row, inserted: Sequence[Operations]) -> list[Operations]:
         """Take in what ``row``, which ``inserted`` these characters, did to the text as its writer knew it.
@@ -252,12 +251,13 @@ class _Views:
         at, removed = row.detail.get(AT), row.detail.get(REMOVED)
         if not (isinstance(at, int) and isinstance(removed, int)) or min(at, removed) < 0:
             return []
-        seen = _seen_version(row)
         replaced: list[Operations] = []
-        for (actor, version), known in self._open.items():
-            if actor == row.actor:
-                found = known.replace(at, removed, inserted)
-                replaced = found if version == seen else replaced
+        for view in [each for each in self._open if each[0] == row.actor]:
+            found = self._open[view].replace(at, removed, inserted)
+            if view[1] == _seen_version(row):
+                replaced = found
+            if self._last[view] <= (row.version or 0):
+                del self._open[view]
         return replaced
 
 

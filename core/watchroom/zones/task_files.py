@@ -27,6 +27,7 @@ from watchroom.sandbox.errors import (
 )
 from watchroom.sandbox.system_folders import is_system_folder
 from watchroom.sandbox.task_folder import DiskUsage, FolderSummary, TaskFolder, normalize_task_path
+from watchroom.texts import catalogue
 from watchroom.zones.store import Store
 from watchroom.zones.task_recording import OUTSIDERS, ZONE, ChangeAuthor, RecordedChanges, TaskRecorder
 from watchroom.zones.tasks import Tasks
@@ -188,7 +189,8 @@ class TaskFiles:
         self._store.check_conditions(Write(actor, tool, ZONE, note.path, None, detail=note.detail))
         executable = present is not None and present.executable
         recorder.folder.write(path, data, executable=executable)
-        return self._store.commits.commit(note).row
+        texts = catalogue(self._store.registry.current().language)
+        return self._store.commits.commit(note._replace(message=texts("task_files.not_recorded"))).row
 
     def _last_seen_checksum(self, actor: str, path: str) -> Json:
         """Return the checksum of the ignored file with rows at ``path`` when ``actor`` last read or wrote it,

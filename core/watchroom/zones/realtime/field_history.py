@@ -72,7 +72,7 @@ def restore_text_view(journal: Journal, live: LiveReplica, actor: str, field: st
     alignment, steps = TextAlignment(len(text)), list[TextStep]()
     text.observe(steps.extend)
     written = _iterate_deltas(journal, live, field, seen.version, live.version)
-    # Where others had deleted all that the actor did, there is no version of that, but a note.
+    # In 0.2.0 and earlier an edit that deleted only what others had deleted was a note, not a version.
     notes = journal.notes(ZONE, f"{live.name}/{field}", actor, EDIT_TEXT, after=seen.seq)
     rows = heapq.merge(written, ((row, {}) for row in reversed(notes)), key=lambda each: each[0].seq)
     for edit, group in groupby(rows, key=lambda each: _find_text_edit(each[0], actor)):
