@@ -30,7 +30,7 @@ from watchroom.rules.damage import find_damage
 from watchroom.rules.decisions import is_reported
 from watchroom.rules.effects import effect_of
 from watchroom.rules.row_files import ZONES_WITH_FILES, find_row_flaw
-from watchroom.texts import catalogue
+from watchroom.texts import Catalogue, catalogue
 from watchroom.zones import Store, TaskFiles
 from watchroom.zones.people import PeopleZone
 
@@ -85,16 +85,14 @@ def verify(
 ) -> list[Problem]:
     """Every disagreement between the journal and the files of ``store``, the edits that ``reconciler`` finds,
     what lies in the folders of ``tasks``, decisions of ``people`` that do not count, and the checkpoints of
-    ``documents``. Reads everything; changes
-    nothing. Raises `JournalError`."""
+    ``documents``. Reads everything; changes nothing. Raises `JournalError`."""
     store.flush()
     found = [_of_journal(store, each) for each in store.journal.problems()]
-    found.extend(_problems_of_rows(store.journal, [each.what for each in found]))
+    found.extend(_problems_of_rows(store.journal, people, [each.what for each in found]))
     invalid = store.registry.find_invalid()
     if invalid is not None:
         what = f"v{invalid} is not valid or is damaged: the last valid version holds"
         found.append(Problem("registry", "config", CONFIG_PATH, what, invalid))
-    found.extend(_problems_of_decisions(store.journal, people))
     found.extend(_path_problems(store))
     found.extend(_role_problems(store.registry.current()))
     found.extend(Problem("file", zone, path, "differs") for zone, path in reconciler.differing())
@@ -164,24 +162,10 @@ def versions_broken(store: Store, rows: Iterable[Row]) -> list[BrokenVersion]:
     return [*contents_broken(store.journal, given), *files]
 
 
-def _problems_of_rows(journal: Journal, known: Sequence[str]) -> Iterator[Problem]:
-    """Yield the rows that readers set aside, without those that a problem in ``known`` names already."""
+def _problems_of_rows(journal: Journal, people: PeopleZone, known: Sequence[str]) -> Iterator[Problem]:
+    """Yield the rows that readers set aside, without those that a problem in ``known`` names already; those
+    that may not change protected state; and the decisions that are disputed."""
     named = {what.partition(":")[0] for what in known}
-    rules = catalogue("en")
-    after = 0
-    while rows := journal.rows(after, limit=_PAGE):
-        after = rows[-1].seq
-        for row in rows:
-            name = f"row {row.seq}"
-            damage = find_damage(row)
-            if damage and name not in named:
-                yield Problem(
-                    "journal", row.zone, row.path, f"{name}: {rules(f'rule.{damage}')}", row.version
-                )
-
-
-def _problems_of_decisions(journal: Journal, people: PeopleZone) -> Iterator[Problem]:
-    """Yield the rows that may not change protected state, and the decisions that are disputed."""
     rules = catalogue("en")
     if people.current().is_lost:
         yield Problem("decision", "person", "", rules("rule.people_lost"))
@@ -189,17 +173,22 @@ def _problems_of_decisions(journal: Journal, people: PeopleZone) -> Iterator[Pro
     while rows := journal.rows(after, limit=_PAGE):
         after = rows[-1].seq
         for row in rows:
-            if effect_of(row) is None:
-                continue
-            said = f"row {row.seq}: {row.tool} by {row.actor}"
-            flaw = people.find_flaw(row)
-            if is_reported(row, flaw):
-                what = f"{said} does not count: {rules(f'rule.{flaw}')}"
-            elif dispute := people.find_dispute(row):
-                what = f"{said} is disputed by {dispute.actor} in row {dispute.seq}"
-            else:
-                continue
-            yield Problem("decision", row.zone, row.path, what, row.version)
+            name, damage = f"row {row.seq}", find_damage(row)
+            if damage and name not in named:
+                what = f"{name}: {rules(f'rule.{damage}')}"
+                yield Problem("journal", row.zone, row.path, what, row.version)
+            if effect_of(row) is not None and (said := _find_wrong_decision(row, people, rules)):
+                what = f"{name}: {row.tool} by {row.actor} {said}"
+                yield Problem("decision", row.zone, row.path, what, row.version)
+
+
+def _find_wrong_decision(row: Row, people: PeopleZone, rules: Catalogue) -> str:
+    """Return why ``row`` does not count, or is disputed; empty where neither is so."""
+    flaw = people.find_flaw(row)
+    if is_reported(row, flaw):
+        return f"does not count: {rules(f'rule.{flaw}')}"
+    dispute = people.find_dispute(row)
+    return f"is disputed by {dispute.actor} in row {dispute.seq}" if dispute is not None else ""
 
 
 def _path_problems(store: Store) -> Iterator[Problem]:

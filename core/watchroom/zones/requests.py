@@ -73,12 +73,11 @@ class RequestZone:
         runtime did not make: an answer to that one approves nothing else. Raise `JournalError`.
         """
         known = self._store.journal.version(ZONE, path, 1)
-        if known is None:
-            known = self._store.write(self._draft(actor, path, request)).row
-            if known.version is None:
-                return self.ask(actor, path, request)
-        self.check_asked(known, request)
-        return known
+        if known is not None:
+            self.check_asked(known, request)
+            return known
+        made = self._store.write(self._draft(actor, path, request)).row
+        return made if made.version else self.ask(actor, path, request)
 
     def check_asked(self, asked: Row, request: Request) -> None:
         """Raise `RequestTaken` unless the row ``asked`` asks exactly ``request``: whoever can write to the
