@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from contextlib import closing
 
 from watchroom.model import Json
 from watchroom.queries.usage import USAGE_KEYS, summarize_usage
+from watchroom.registry import Registry
 from watchroom.rules.usage import UsageTotal
 from watchroom.texts import Catalogue
-from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import add_utc_argument, print_json
 from watchroom_tui.commands.table import format_table
+from watchroom_tui.commands.time_argument import open_journal
 from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.formatters.labels import cost_text
 from watchroom_tui.formatters.local_time import local_date
@@ -27,10 +29,10 @@ def declare_usage(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_usage(args: Namespace, texts: Catalogue) -> int:
-    with Workspace.open(args.dir, create=False, scan=False) as workspace:
-        agents = workspace.config.agents
+    with closing(open_journal(args.dir)) as journal:
+        agents = Registry(journal).current().agents
         found = summarize_usage(
-            workspace.journal,
+            journal,
             args.by,
             day_of=local_date,
             task_of=lambda agent: agents[agent].task if agent in agents else "",
