@@ -16,7 +16,7 @@ from watchroom import Workspace
 from watchroom.checkout.location import find_journal
 from watchroom.journal import open_journal
 
-pytestmark = [pytest.mark.slow(30), pytest.mark.timeout(rounds(300, 7200))]
+pytestmark = pytest.mark.slow(30)
 
 BATCHES: Final = {"sqlite": rounds(1, 5), "postgres": rounds(1, 5)}
 ROWS: Final = {"sqlite": rounds(400, 20_000), "postgres": rounds(200, 2000)}

@@ -272,7 +272,11 @@ class Reconciler:
         if draft is not None and not self._is_known(draft):
             yield self._append(draft)
         if isinstance(draft, Note) and draft.error == OTHER_HOST:
-            self._checkout.rematerialize(zone, path)
+            try:
+                self._checkout.rematerialize(zone, path)
+            except OSError as error:
+                # Two rows written past the tools can name a file and a folder of one name.
+                _log.warning("%s %s could not be written again: %s", zone, path, error)
 
     def _lay_again(self, head: Row) -> Iterator[Row]:
         try:
