@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
@@ -15,7 +14,7 @@ import pytest
 from effort import IS_HUNTING
 from forkserver import forked_commands
 from hypothesis import HealthCheck, settings
-from memory_folder import choose_base
+from memory_folder import choose_base, remove_tree
 from platforms.choice import PLATFORM_NAMES, choose_platform
 from tasking import machine_sandbox
 from watchroom import Json, Toolbox, Workspace
@@ -56,7 +55,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """What failed can be looked at until the next run."""
     base = session.config.stash.get(MEMORY_BASE, None)
     if base is not None and exitstatus == pytest.ExitCode.OK:
-        shutil.rmtree(base, ignore_errors=True)
+        remove_tree(base)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
+import subprocess
 from pathlib import Path
 from typing import Final
 
@@ -30,5 +30,10 @@ def choose_base() -> Path | None:
         return None
     for left in memory.glob(f"{_PREFIX}*"):
         if not Path("/proc", left.name.removeprefix(_PREFIX)).exists():
-            shutil.rmtree(left, ignore_errors=True)
+            remove_tree(left)
     return memory / f"{_PREFIX}{os.getpid()}"
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove ``folder`` with all in it, however deep: `shutil.rmtree` ends with a RecursionError at 1,000 levels."""
+    subprocess.run(["rm", "-rf", folder], check=False)
