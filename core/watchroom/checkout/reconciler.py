@@ -16,7 +16,7 @@ from watchroom.call_context import with_call_context
 from watchroom.checkout.edits import EDIT_TOOL, OVERWRITTEN_TOOL, edit_note
 from watchroom.checkout.host import CheckoutHost
 from watchroom.checkout.layout import CONFIG_PATH, ROOTS, is_edited, path_at, place
-from watchroom.checkout.materializer import Materializer
+from watchroom.checkout.materializer import Materializer, was_not_laid_out
 from watchroom.disk import Parts
 from watchroom.errors import ConfigInvalid, DiskFailed, EditedAgain, NoOutsideEdit, NotText, WatchroomError
 from watchroom.files import NotAFile
@@ -267,6 +267,9 @@ class Reconciler:
         head = self._journal.head(zone, path, as_of=seq) if validation.is_unicode(path) else None
         if head is not None and find_damage(head) == "damage_version":
             # No version can follow it: `verify` names the row.
+            return
+        if head is not None and was_not_laid_out(self._journal, head):
+            yield from self._lay_again(head)
             return
         draft = self._draft(zone, path, head)
         if draft is not None and not self._is_known(draft):
