@@ -134,7 +134,7 @@ def test_a_secret_is_not_indexed(journal: Journal, index: SearchIndex) -> None:
 def test_agent_zone_and_time_filter(journal: Journal, index: SearchIndex) -> None:
     for actor in ("alice", "bob", "human:bob"):
         journal.append([write(f"shared by {actor}\n", actor, f"{actor[-3:]}.md")])
-    journal.append([Write("bob", "whiteboard_write", "board", "task", "shared on a board")])
+    journal.append([Write("bob", "whiteboard_write", "board", "top-layer", "shared on a board")])
     update(index, journal)
     assert found(index, journal, "shared") == [4, 3, 2, 1]
     assert found(index, journal, "shared", agent="bob") == [4, 2]

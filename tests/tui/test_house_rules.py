@@ -25,7 +25,6 @@ TUI: Final = Path(watchroom_tui.__file__ or "").parent
 CORE: Final = Path(watchroom.__file__ or "").parent
 BOARDS: Final = Path(watchroom_whiteboards.__file__ or "").parent
 HOUSE: Final = Path(__file__).parents[2]
-LONGEST_FILE: Final = 450
 PACKAGES: Final = {
     "watchroom.texts": CORE,
     "watchroom_whiteboards.texts": BOARDS,
@@ -330,17 +329,7 @@ def test_the_page_of_keys_is_what_the_registry_says() -> None:
     assert page.read_text(encoding="utf-8").strip() == keys_page(load_texts("en")).strip(), f"outdated; {how}"
 
 
-# -- size, and the event loop
-
-
-def test_no_file_is_too_long_to_be_read() -> None:
-    lengths = {
-        str(path): len(path.read_text(encoding="utf-8").splitlines())
-        for folder in (CORE, BOARDS, TUI)
-        for path in folder.rglob("*")
-        if path.suffix in {".py", ".tcss"}
-    }
-    assert {path: length for path, length in lengths.items() if length > LONGEST_FILE} == {}
+# -- the event loop
 
 
 JOURNAL_METHODS: Final = {

@@ -100,7 +100,7 @@ async def test_many_agents_of_one_process_are_counted_where_names_would_cut_what
         await user.sees("◌ not seen 2 agents their process ended; resume: watchroom demo DIR · alice, bob")
         await user.sees("next: not seen 2 agents")
         ended = Write(
-            "alice", "end_session", "session", "alice/1", "{}", expected=1, detail={"status": "completed"}
+            "alice", "end_session", "session", "alice/1", "{}", expected=1, detail={"status": "done"}
         )
         workspace.journal.append([ended])
         await user.sees("next: not seen bob", "◌ not seen bob", "its process ended; resume")

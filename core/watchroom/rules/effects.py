@@ -3,8 +3,8 @@
 Protected state is what only people decide: answers to requests, settings, who is enrolled, tokens, settled
 conflicts, agents that go on, budgets, ends of tasks, and what somebody has seen. A row's effect is known by
 its zone, path, version and detail. The tool and actor that it names do not count, because anyone who can
-write to the journal can choose them. Every reader of protected state asks `find_flaw` of `watchroom.rules.decisions`
-first, which uses this module.
+write to the journal can choose them. Every reader of protected state first asks
+`watchroom.rules.decisions.find_flaw`, which uses this module.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ ENDED_MARK: Final = Span("–", "dim")
 """Before an agent that works no more."""
 NEED_MARKS: Final[dict[str, Span]] = {
     "forged": Span("✗", "error"),
-    "unreadable": Span("?", "error"),
+    "unreadable": Span("☐", "error"),
     "conflict": Span("⚔", "error"),
     "request": Span("◐", "accent"),
     "lost": Span("◌", "error"),
