@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from watchroom.projections import Need
 from watchroom.queries.report import ActorReport, Decision, Report
+from watchroom.rules.decisions import is_legacy
 from watchroom.rules.usage import UsageTotal
 from watchroom.texts import Catalogue
 
@@ -108,7 +109,8 @@ def _decision_table(report: Report, texts: Catalogue) -> PageTable:
 
 def _decision_cells(each: Decision, texts: Catalogue) -> tuple[Cell, ...]:
     row, asked = each.row, each.request
-    began = (zoned_time(row.time), _quoted(row.actor))
+    by = texts("report.legacy", actor=row.actor) if is_legacy(row) else row.actor
+    began = (zoned_time(row.time), _quoted(by))
     if asked is None:
         return (
             *began,

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from watchroom.model import ANSWER, Json
 from watchroom.projections.proposals import Proposal
 from watchroom.queries.requests import RequestDetails
-from watchroom.rules.decisions import signing_key
+from watchroom.rules.decisions import is_legacy, signing_key
 from watchroom.rules.requests import DIFFERENCE, POLICY_RULE, PendingCall, parse_arguments
 from watchroom.rules.reviews import LineKey, Review, can_write_part
 from watchroom.texts import Catalogue
@@ -250,7 +250,8 @@ def _answer_lines(details: RequestDetails, texts: Catalogue) -> list[Line]:
     ]
     signed = signing_key(ended)
     if ended.tool == ANSWER:
-        by = texts("request.signed", fingerprint=sanitize(signed)) if signed else texts("request.unsigned")
+        key = "request.signed_as_before" if is_legacy(ended) else "request.signed"
+        by = texts(key, fingerprint=sanitize(signed)) if signed else texts("request.unsigned")
         lines.append([Span(f"   {by}", "dim")])
     answer = details.answer
     if answer is not None:
