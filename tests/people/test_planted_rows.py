@@ -48,7 +48,7 @@ def conflict_of_bob(team: Team) -> int:
 
 def test_an_agent_settles_no_conflict_of_another_by_an_escaped_name(team: Team) -> None:
     number = conflict_of_bob(team)
-    detail = '{"\\u0072esolves": [%d]}' % number
+    detail = f'{{"\\u0072esolves": [{number}]}}'
     plant(team.root, "alice", "collab_write", "collab", "a", content="3\n", detail=detail, version=2, base=1)
     assert [each.id for each in model(team).conflicts] == [number]
     team.sign_as(EVE)
@@ -201,13 +201,13 @@ def test_no_planted_id_keeps_a_workspace_from_being_closed(tmp_path: Path, plant
 
 
 def test_a_budget_that_nobody_set_takes_no_need_away(team: Team) -> None:
-    from watchroom.model import BUDGET_REACHED, SYSTEM, Note
+    from watchroom.model import BUDGET_WARNING, SYSTEM, Note
     from watchroom.rules.budgets import Budget
 
     key = Budget("agent", "alice", "tokens", 10).key
     detail: dict[str, Json] = {"scope": "agent", "name": "alice", "measure": "tokens"}
-    team.workspace.journal.append([Note(SYSTEM, BUDGET_REACHED, "workspace", key, detail=detail)])
-    before = [need.kind for need in model(team).needs]
+    team.workspace.journal.append([Note(SYSTEM, BUDGET_WARNING, "workspace", key, detail=detail)])
+    assert [need.kind for need in model(team).needs] == ["budget"]
     head = team.workspace.journal.head("config", "config.toml")
     assert head is not None
     plant(
@@ -217,7 +217,7 @@ def test_a_budget_that_nobody_set_takes_no_need_away(team: Team) -> None:
         version=(head.version or 0) + 1,
         base=head.version,
     )
-    assert [need.kind for need in model(team).needs] == before == ["budget"]
+    assert [need.kind for need in model(team).needs] == ["budget"]
 
 
 @pytest.mark.parametrize("seq", [0, -5])
