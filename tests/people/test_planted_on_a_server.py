@@ -184,3 +184,38 @@ def test_what_an_agents_login_gets_accepted_has_no_effect(server: Server) -> Non
         ("identify", "id"),
         ("pause", "alice"),
     }
+
+
+def test_an_agents_login_takes_no_edit_of_a_persons_back(server: Server) -> None:
+    """The file is dana's, on her disk; alice writes a row of a task's file by a person's tool."""
+    workspace = server.team.workspace
+    ok(
+        workspace.tools("alice"),
+        "collab_write",
+        filepath="a",
+        content="1\n",
+        message="m",
+        expected_version=0,
+    )
+    (file,) = [each for each in Path(workspace.root).rglob("a") if each.is_file()]
+    file.write_text("mine\n")
+    workspace.scan()
+    edit = next(row for row in workspace.journal.rows(0) if row.actor == "outside" and row.path == "a")
+    workspace.scan()
+    assert file.read_text() == "mine\n"
+    said = append(
+        *(server.alice, "x"),
+        w=True,
+        actor="outside",
+        tool="revert_outside_edit",
+        zone="file",
+        path="t-1/x",
+        base=0,
+        detail=json.dumps({"conflict": edit.seq}),
+    )
+    workspace.scan()
+    assert (said, file.read_text()) in {("denied", "mine\n"), ("ok", "mine\n")}
+    from watchroom.queries.report import read_report
+
+    report = read_report(workspace.journal, 0, workspace.journal.last_seq())
+    assert report.decisions == ()

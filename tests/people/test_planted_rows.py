@@ -55,8 +55,8 @@ def test_an_agent_settles_no_conflict_of_another_by_an_escaped_name(team: Team) 
     team.workspace.conflicts.dismiss("human:eve", number, "no")
 
 
-def test_numbers_beyond_64_bits_keep_nobody_from_answering(team: Team) -> None:
-    number = team.ask()
+def plant_huge_numbers(team: Team, number: int) -> None:
+    """Plant an answer of eve's to the request ``number`` that is about a row of more than 64 bits."""
     journal, people = team.workspace.journal, team.workspace.people
     newest = journal.row(journal.last_seq())
     content = dump_answer(decide_all(REQUEST, True))
@@ -76,6 +76,11 @@ def test_numbers_beyond_64_bits_keep_nobody_from_answering(team: Team) -> None:
     statement = describe_decision(draft, people.current(), EVE.key, 1, Nothing(), newest)
     signed = {**detail, "signed": statement, "signature": "none"}
     plant(team.root, "human:eve", ANSWER, "request", PATH, content=content, detail=signed, version=2, base=1)
+
+
+def test_numbers_beyond_64_bits_keep_nobody_from_answering(team: Team) -> None:
+    number = team.ask()
+    plant_huge_numbers(team, number)
     team.sign_as(EVE)
     approve(team, number)
     ended = team.workspace.requests.ended(PATH, REQUEST)
