@@ -72,3 +72,18 @@ def test_a_question_about_a_budget_says_which_one(team: Team) -> None:
     team.sign_as(EVE)
     team.workspace.requests.answer("human:eve", number, Answer(values=("raise",)))
     assert team.workspace.budgets.hold_call("alice", "alice/1") is not None
+
+
+def test_another_language_in_the_file_takes_no_answer_back(team: Team) -> None:
+    """The language is a setting that nobody signs."""
+    set_budget(team, 10)
+    use(team, 12)
+    asked = team.workspace.budgets.hold_call("alice", "alice/1")
+    assert asked is not None
+    answer(team, asked, "stop")
+    assert team.workspace.budgets.find_stop("alice", "alice/1")
+    file = team.root / ".watchroom/config.toml"
+    file.write_text(file.read_text().replace('"en"', '"zh"'))
+    team.workspace.scan()
+    assert team.workspace.config.language == "zh"
+    assert team.workspace.budgets.find_stop("alice", "alice/1")

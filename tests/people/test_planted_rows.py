@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from calls import ok
 from people.conftest import DANA, EVE, STRANGER, Team, close, person
 from people.effects import REQUEST
-from people.planted import change, plant
+from people.planted import change, plant, plant_many
 from watchroom import Agent, Workspace
 from watchroom.model import ANSWER, ASK, RESUME, STOP_AGENTS, Json, Row, Write
 from watchroom.projections import Model, read_model
@@ -335,3 +336,44 @@ def test_damaging_the_enrolments_does_not_open_the_workspace(team: Team) -> None
     change(team.root, "UPDATE rows SET content = '{}' WHERE seq = ?", enrolled.seq)
     with Workspace.open(team.root, create=False) as other:
         assert other.people.current().is_closed
+
+
+def test_a_request_that_has_expired_already_is_not_taken(team: Team) -> None:
+    """People could not answer it, and alice would wait for ever."""
+    from watchroom.errors import RequestTaken
+
+    number = planted_request(team, content=dump_request(replace(REQUEST, expires=1)))
+    try:
+        assert team.workspace.requests.ask("alice", PATH, REQUEST).seq == number
+    except RequestTaken:
+        return
+    team.sign_as(EVE)
+    approve(team, number)
+
+
+def test_a_long_message_keeps_nobody_from_deciding(team: Team) -> None:
+    number = team.ask()
+    team.sign_as(EVE)
+    text = "x" * 45_000
+    team.workspace.requests.answer("human:eve", number, decide_all(REQUEST, True), text)
+
+
+def test_forged_rows_do_not_bury_what_needs_a_person(team: Team) -> None:
+    team.ask()
+    plant_many(
+        team.root,
+        [
+            {
+                "actor": "bob",
+                "tool": ANSWER,
+                "zone": "request",
+                "path": f"alice/1/x{number}",
+                "version": 1,
+                "content": "{}",
+            }
+            for number in range(2_000)
+        ],
+    )
+    kinds = [need.kind for need in model(team).needs]
+    assert "forged" in kinds
+    assert kinds.index("request") < 100
