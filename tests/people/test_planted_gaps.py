@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from calls import ok
 from people.conftest import DANA, EVE, Team
 from people.effects import REQUEST, TASK
@@ -73,3 +76,32 @@ def test_persons_after_a_gap_are_who_was_signed(team: Team) -> None:
     team.sign_as(DANA)
     team.workspace.people.revoke("human:dana", "eve")
     assert team.workspace.people.current().find("human:eve") is None
+
+
+@pytest.mark.parametrize("version", [2**53 - 1, 2**63 - 1])
+def test_the_last_possible_version_keeps_nobody_from_deciding(team: Team, version: int) -> None:
+    number = team.ask()
+    plant(team.root, "bob", "withdraw_request", "request", PATH, content="", version=version, base=2)
+    head = team.workspace.journal.head("settings", "settings.toml")
+    plant(
+        *(team.root, "bob", "sign_settings", "settings", "settings.toml"),
+        content="",
+        version=version,
+        base=0,
+    )
+    team.sign_as(DANA)
+    team.workspace.settings.sign("human:dana")
+    assert team.workspace.journal.head("settings", "settings.toml") != head
+    team.workspace.requests.answer("human:dana", number, decide_all(REQUEST, True))
+    assert team.workspace.requests.ended(PATH, REQUEST) is not None
+
+
+def test_a_row_from_the_future_lets_no_question_expire(team: Team) -> None:
+    expires = team.workspace.journal.now() + 600 * 10**9
+    request = replace(REQUEST, expires=expires)
+    number = team.workspace.requests.ask("alice", PATH, request).seq
+    plant(team.root, "bob", "collab_list", "collab", "", time=2**62)
+    team.sign_as(EVE)
+    team.workspace.requests.answer("human:eve", number, decide_all(REQUEST, True))
+    ended = team.workspace.requests.ended(PATH, request)
+    assert ended is not None
