@@ -82,6 +82,7 @@ def plant_many(root: Path, rows: list[dict[str, object]]) -> int:
                 "sha256": None if data is None else hashlib.sha256(data).hexdigest(),
                 "size": None if data is None else len(data),
                 "detail": "",
+                "content": None,
                 **row,
             }
             made.append([fields[name] for name in _COLUMNS])

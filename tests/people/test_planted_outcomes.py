@@ -112,3 +112,17 @@ def test_a_config_before_a_gap_holds(team: Team) -> None:
         assert other.config.agents
         plant(team.root, "bob", "register", "config", "config.toml", content="[", version=9, base=8)
         assert other.config.agents
+
+
+def test_a_token_without_a_checksum_lets_nobody_in(team: Team) -> None:
+    """Its row says that there is no content, and has one."""
+    secret = "s" * 40
+    plant(
+        *(team.root, "bob", "x", "token", "alice/ffffffffffff"),
+        content=f'{{"sha256": "{sha256(secret.encode())}", "expires": null}}',
+        version=1,
+        base=0,
+        sha256=None,
+        size=None,
+    )
+    assert team.workspace.access.authenticate(f"wr1.alice.ffffffffffff.{secret}") is None
