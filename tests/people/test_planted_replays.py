@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
-from people.conftest import DANA, Team
-from people.effects import LAX
-from people.planted import plant, plant_many
-from watchroom.model import Write
+from people.conftest import CALL, DANA, EVE, Team
+from people.effects import LAX, REQUEST
+from people.planted import change, plant, plant_many
+from watchroom.errors import WatchroomError
+from watchroom.model import ASK, Write
 from watchroom.projections import read_model
+from watchroom.rules.requests import decide_all, dump_request
 from watchroom.rules.settings import PATH, ZONE
 
 
@@ -37,3 +40,25 @@ def test_settings_that_lost_a_race_do_not_hold_later(team: Team) -> None:
     assert list(team.workspace.config.allowed_hosts) == []
     model = read_model(team.workspace.journal, number)
     assert [need.row.error for need in model.needs if need.row.seq == number] == ["decision_repeated"]
+
+
+def test_an_approval_is_of_the_very_row_that_asked(team: Team) -> None:
+    """Another row of the same path and version, which asks for less, is what people see."""
+    number = team.ask()
+    harmless = replace(REQUEST, calls=(replace(CALL, arguments='{"command": "ls"}'),))
+    change(team.root, "DROP INDEX rows_version")
+    shown = plant(
+        *(team.root, "alice", ASK, "request", "alice/1/1"),
+        content=dump_request(harmless),
+        detail={"kind": "approve", "tools": ["run_command"], "subjects": ["ls"]},
+        version=1,
+        base=0,
+    )
+    assert number != shown
+    team.sign_as(EVE)
+    try:
+        team.workspace.requests.answer("human:eve", shown, decide_all(harmless, True))
+    except WatchroomError:
+        pass
+    ended = team.workspace.requests.ended("alice/1/1", REQUEST)
+    assert ended is None or ended.answer is None
