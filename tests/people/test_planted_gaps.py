@@ -105,3 +105,18 @@ def test_a_row_from_the_future_lets_no_question_expire(team: Team) -> None:
     team.workspace.requests.answer("human:eve", number, decide_all(REQUEST, True))
     ended = team.workspace.requests.ended(PATH, request)
     assert ended is not None
+
+
+@pytest.mark.parametrize("by", ["", "human:eve"])
+def test_a_withdrawn_request_can_expire(team: Team, by: str) -> None:
+    """Whoever waits for it goes on, whatever ended it."""
+    number = team.ask()
+    detail = {"request": number, "outcome": "withdrawn", **({"by": by} if by else {})}
+    plant(
+        *(team.root, "system", "withdraw_request", "request", PATH),
+        content="",
+        detail=detail,
+        version=2,
+        base=1,
+    )
+    assert team.workspace.requests.expire(PATH).answer is None

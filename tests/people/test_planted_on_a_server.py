@@ -219,3 +219,30 @@ def test_an_agents_login_takes_no_edit_of_a_persons_back(server: Server) -> None
 
     report = read_report(workspace.journal, 0, workspace.journal.last_seq())
     assert report.decisions == ()
+
+
+def test_an_agents_login_buries_no_need_under_forged_ones(server: Server) -> None:
+    server.team.ask()
+    drafts = [
+        {
+            "w": False,
+            "actor": "alice",
+            "tool": "pause_agent",
+            "zone": "agent",
+            "path": f"x{number}",
+            "message": "",
+            "base": None,
+            "outcome": "ok",
+            "error": "",
+            "detail": "",
+            "key": "",
+        }
+        for number in range(300)
+    ]
+    with psycopg.connect(server.alice, autocommit=True) as connection:
+        connection.execute(
+            "SELECT row_outcome FROM watchroom.append(%s, %s::jsonb, %s::bytea[])",
+            (uuid.uuid4(), json.dumps(drafts), [None] * len(drafts)),
+        )
+    kinds = [need.kind for need in server.model().needs]
+    assert kinds.index("request") < 100
