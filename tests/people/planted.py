@@ -88,7 +88,7 @@ def plant_many(root: Path, rows: list[dict[str, object]]) -> int:
             made.append([fields[name] for name in _COLUMNS])
         marks = ", ".join("?" * len(_COLUMNS))
         database.executemany(f"INSERT INTO rows ({', '.join(_COLUMNS)}) VALUES ({marks})", made)
-    return seq
+    return int(seq)
 
 
 def change(root: Path, statement: str, *values: object) -> None:

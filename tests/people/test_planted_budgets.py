@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from people.conftest import DANA, EVE, Team
 from people.planted import plant
-from watchroom.model import BUDGET_REACHED, Write
+from watchroom.model import BUDGET_REACHED, Json, Write
 from watchroom.rules.budgets import Budget
 from watchroom.rules.requests import Answer, Request
 
@@ -18,7 +18,7 @@ def set_budget(team: Team, most: float) -> None:
 
 
 def use(team: Team, tokens: int) -> None:
-    detail = {"status": "running", "tokens": [tokens, 0], "step": 1}
+    detail: dict[str, Json] = {"status": "running", "tokens": [tokens, 0], "step": 1}
     team.workspace.journal.append([Write("alice", "agent", "session", "alice/1", "{}", detail=detail)])
 
 

@@ -9,7 +9,7 @@ from calls import ok
 from people.conftest import DANA, EVE, Team
 from people.effects import REQUEST, TASK
 from people.planted import plant
-from watchroom.model import Write
+from watchroom.model import Json, Write
 from watchroom.projections import read_model
 from watchroom.rules.effects import STOPPED_PATH
 from watchroom.rules.requests import decide_all
@@ -111,7 +111,7 @@ def test_a_row_from_the_future_lets_no_question_expire(team: Team) -> None:
 def test_a_withdrawn_request_can_expire(team: Team, by: str) -> None:
     """Whoever waits for it goes on, whatever ended it."""
     number = team.ask()
-    detail = {"request": number, "outcome": "withdrawn", **({"by": by} if by else {})}
+    detail: dict[str, Json] = {"request": number, "outcome": "withdrawn", **({"by": by} if by else {})}
     plant(
         *(team.root, "system", "withdraw_request", "request", PATH),
         content="",

@@ -26,7 +26,14 @@ def test_settings_that_lost_a_race_do_not_hold_later(team: Team) -> None:
     store.write(Write("human:dana", "sign_settings", ZONE, PATH, "", expected=1))
     team.sign_as(None)
     detail = json.dumps({name: refused.detail[name] for name in ("signed", "signature")})
-    noise = {"actor": "bob", "tool": "x", "zone": ZONE, "path": PATH, "version": None, "outcome": "denied"}
+    noise: dict[str, object] = {
+        "actor": "bob",
+        "tool": "x",
+        "zone": ZONE,
+        "path": PATH,
+        "version": None,
+        "outcome": "denied",
+    }
     plant_many(team.root, [noise] * 1_001)
     number = plant(
         *(team.root, "human:dana", "sign_settings", ZONE, PATH),

@@ -315,7 +315,7 @@ def test_a_forged_resume_as_watchroom_is_a_need(team: Team) -> None:
 
 
 def test_a_forged_ending_keeps_no_request_from_being_reverted(team: Team) -> None:
-    from watchroom.zones.revert_planning import RevertSelection
+    from watchroom.rules.reverts import RevertSelection
 
     number = team.ask()
     plant(
