@@ -11,6 +11,7 @@ from watchroom.rules.buffers import CLOSE
 from watchroom.rules.reverts import PlannedItem
 from watchroom.texts import Catalogue, catalogue
 from watchroom.zones.leases import HOLD, RELEASE
+from watchroom.zones.people import PeopleReader
 from watchroom.zones.revert_withdrawals import (
     BufferClosing,
     HandoffWithdrawal,
@@ -116,7 +117,7 @@ def test_what_an_older_delivery_replaced_is_delivered_again(journal: MemoryJourn
 def test_a_request_is_withdrawn_once_and_not_where_somebody_answered(journal: MemoryJournal) -> None:
     ask = Write("alice", ASK, "request", "alice/s1/1", "{}", message="Which?")
     (asked,) = made(journal, ask)
-    part = RequestWithdrawal(journal)
+    part = RequestWithdrawal(journal, PeopleReader(journal))
     (item,) = part.plan([asked])
     assert (item.plan.kind, item.plan.reason) == ("clean", "withdrawn")
     (draft,) = item.drafts
