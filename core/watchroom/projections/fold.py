@@ -178,7 +178,7 @@ class Fold:
             try:
                 if damage:
                     self._set_aside(row, damage)
-                elif is_step(row) and effect_of(row) is None:
+                elif is_step(row) and effect_of(row) in (None, "identify"):
                     self._apply_step(row)
                 else:
                     self._apply(row)
