@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from watchroom.journal.memory import MemoryJournal
-from watchroom.model import ASK, Draft, Note, Row, Write, Zone
+from watchroom.model import ASK, Draft, Json, Note, Row, Write, Zone
 from watchroom.rules.buffers import CLOSE
 from watchroom.rules.requests import Answer, Request, dump_answer, dump_request
 from watchroom.rules.reverts import PlannedItem
@@ -129,7 +129,8 @@ def test_a_request_is_withdrawn_once_and_not_where_somebody_answered(journal: Me
         1,
         {"request": asked.seq, "outcome": "withdrawn"},
     )
-    answer, detail = dump_answer(Answer(text="This.")), {"request": asked.seq, "outcome": "replied"}
+    answer = dump_answer(Answer(text="This."))
+    detail: dict[str, Json] = {"request": asked.seq, "outcome": "replied"}
     made(journal, Write("human:dana", "answer_request", "request", "alice/s1/1", answer, detail=detail))
     (answered,) = part.plan([asked])
     assert told([answered]) == [("alice/s1/1", "cannot", "answered")]
