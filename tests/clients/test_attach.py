@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import tomllib
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from cli.running import Captured, misuse, printed, refusal
 from clients.attached import told
 from watchroom import Workspace
-from watchroom.clients.configuration import HookProgram, build_configuration
+from watchroom.clients.configuration import AttachedAs, HookProgram, build_configuration
 from watchroom.texts import Language, catalogue
 from watchroom.transparency.state_folder import state_folder
 
@@ -118,9 +119,24 @@ def test_a_file_that_cannot_be_merged_is_left_with_all_others(
     assert [each for each in project.rglob("*") if each.is_file()] == [path]
 
 
-def taken(capsys: Captured, client: str, team: str, project: Path, agent: str = "bob") -> str:
-    """What is said to who attaches another agent."""
-    return misuse(capsys, "attach", client, team, "--agent", agent, "--project", str(project), "--write")
+def add(capsys: Captured, client: str, team: str, project: Path, agent: str = "bob", *more: str) -> str:
+    """Attach one more agent."""
+    where = ("--project", str(project), "--write")
+    return printed(capsys, "attach", client, team, "--agent", agent, *where, *more)
+
+
+def attached_agents(project: Path, client: str) -> list[str]:
+    """The agents that the server and all hooks of the client name alike."""
+    name = ".claude/settings.local.json" if client == "claude" else ".codex/hooks.json"
+    hooks = read(project / name)["hooks"]
+    lines = [command for event in hooks for command in commands_of(read(project / name), event)]
+    if client == "claude":
+        words = read(project / ".mcp.json")["mcpServers"]["watchroom"]["args"]
+    else:
+        words = read(project / ".codex/config.toml")["mcp_servers"]["watchroom"]["args"]
+    agents = [words[at + 1] for at, word in enumerate(words) if word == "--agent"]
+    assert all(re.findall(r"--agent (\w+)", line.partition("; fi;")[0]) == agents for line in lines)
+    return agents
 
 
 def contents(folder: Path) -> dict[str, bytes | None]:
@@ -132,31 +148,66 @@ def contents(folder: Path) -> dict[str, bytes | None]:
 
 
 @pytest.mark.parametrize("client", ["claude", "codex"])
-def test_another_agent_does_not_take_the_place_of_the_first(
-    capsys: Captured, team: str, project: Path, client: str
-) -> None:
+def test_another_agent_is_added_to_the_first(capsys: Captured, team: str, project: Path, client: str) -> None:
     attach(capsys, client, team, project, "--write")
+    assert "alice, bob" in add(capsys, client, team, project)
+    assert attached_agents(project, client) == ["alice", "bob"]
     there = contents(project)
-    said = taken(capsys, client, team, project)
-    assert "alice" in said
-    assert f"watchroom detach {client}" in said
+    for agent in ("alice", "bob"):
+        add(capsys, client, team, project, agent)
     assert contents(project) == there
-    printed(capsys, "detach", client, "--project", str(project))
-    printed(capsys, "attach", client, team, "--agent", "bob", "--project", str(project), "--write")
+
+
+@pytest.mark.parametrize("client", ["claude", "codex"])
+def test_one_agent_of_several_is_detached(capsys: Captured, team: str, project: Path, client: str) -> None:
+    attach(capsys, client, team, project, "--write")
+    alone = contents(project)
+    add(capsys, client, team, project)
+    where = ("--project", str(project))
+    assert "alice" in printed(capsys, "detach", client, "--agent", "bob", *where)
+    assert contents(project) == alone
+    assert "bob" in printed(capsys, "detach", client, "--agent", "bob", *where)
+    assert contents(project) == alone
+    printed(capsys, "detach", client, "--agent", "alice", *where)
+    assert contents(project) == {}
+
+
+def test_an_agent_that_is_added_is_as_strict_as_the_others(
+    capsys: Captured, team: str, project: Path
+) -> None:
+    attach(capsys, "claude", team, project, "--write", "--strict")
+    add(capsys, "claude", team, project)
+    assert read(project / ".mcp.json")["mcpServers"]["watchroom"]["args"][-1] == "--strict"
+    add(capsys, "claude", team, project)
+    assert "--strict" not in read(project / ".mcp.json")["mcpServers"]["watchroom"]["args"]
+
+
+def test_what_would_be_written_for_a_second_agent_is_printed(
+    capsys: Captured, team: str, project: Path
+) -> None:
+    attach(capsys, "claude", team, project, "--write")
+    said = printed(capsys, "attach", "claude", team, "--agent", "bob", "--project", str(project))
+    assert "--agent alice --agent bob" in said
 
 
 def test_the_agent_of_a_server_alone_is_noticed(capsys: Captured, team: str, project: Path) -> None:
     attach(capsys, "claude", team, project, "--write")
     (project / ".claude/settings.local.json").unlink()
-    assert "alice" in taken(capsys, "claude", team, project)
+    add(capsys, "claude", team, project)
+    assert attached_agents(project, "claude") == ["alice", "bob"]
 
 
 def test_another_workspace_does_not_take_the_place_of_the_first(
     capsys: Captured, team: str, project: Path, tmp_path: Path
 ) -> None:
     attach(capsys, "claude", team, project, "--write")
-    Workspace.open(tmp_path / "other", agents=["alice"]).close()
-    assert team in taken(capsys, "claude", str(tmp_path / "other"), project, "alice")
+    other = str(tmp_path / "other")
+    Workspace.open(other, agents=["alice"]).close()
+    there = contents(project)
+    said = misuse(capsys, "attach", "claude", other, "--agent", "alice", "--project", str(project), "--write")
+    assert team in said
+    assert "watchroom detach claude" in said
+    assert contents(project) == there
 
 
 def test_the_same_agent_can_be_attached_strictly(capsys: Captured, team: str, project: Path) -> None:
@@ -211,7 +262,8 @@ def test_an_agent_of_an_earlier_version_is_noticed(capsys: Captured, team: str, 
     shared = project / ".claude/settings.json"
     shared.parent.mkdir()
     shared.write_text(json.dumps(earlier_settings(team)))
-    assert "alice" in taken(capsys, "claude", team, project)
+    add(capsys, "claude", team, project)
+    assert attached_agents(project, "claude") == ["alice", "bob"]
 
 
 THERE = {
@@ -228,18 +280,18 @@ THERE = {
 
 
 @pytest.mark.parametrize("there", THERE.values(), ids=THERE.keys())
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("agents", [["alice"], ["alice", "alice"], ["bob", "alice"]], ids=", ".join)
 def test_detach_leaves_the_folder_as_it_was(
-    capsys: Captured, team: str, project: Path, there: dict[str, str], times: int
+    capsys: Captured, team: str, project: Path, there: dict[str, str], agents: list[str]
 ) -> None:
     for name, text in there.items():
         path = project / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(text.encode())
     before = contents(project)
-    for _ in range(times):
+    for agent in agents:
         for client in ("claude", "codex"):
-            attach(capsys, client, team, project, "--write")
+            add(capsys, client, team, project, agent)
     assert contents(project) != before
     for client in ("codex", "claude"):
         assert "no longer attached" in printed(capsys, "detach", client, "--project", str(project))
@@ -256,6 +308,7 @@ def test_detach_leaves_what_others_wrote_since(
     config.write_text('# mine\nmodel = "own"\n')
     for client in ("claude", "codex"):
         attach(capsys, client, team, project, "--write")
+        add(capsys, client, team, project)
     local = project / ".claude/settings.local.json"
     settings = read(local)
     settings["enabledMcpjsonServers"] = ["watchroom"]
@@ -328,7 +381,7 @@ def test_a_program_that_is_gone_is_reported(
 ) -> None:
     missing = catalogue(language)("hook.missing", program="/gone/it's", root=str(root), client="claude")
     hook = HookProgram(["/gone/it's"], files=["/gone/it's"], missing=missing)
-    wanted = build_configuration("claude", hook, str(root), "alice", is_strict=is_strict)
+    wanted = build_configuration("claude", hook, AttachedAs(str(root), ("alice",), is_strict))
     (command,) = commands_of(wanted.json[".claude/settings.local.json"], event)
     ended = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
     assert ended.returncode == status

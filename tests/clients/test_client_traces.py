@@ -164,6 +164,7 @@ def test_the_end_of_a_session_whose_client_is_gone_is_believed(
 ENVIRONMENTS: Final = {
     "inherited": {**os.environ, **PLACE},
     "marked": {"PATH": os.environ["PATH"], "WATCHROOM_AGENT": "alice", **PLACE},
+    "marked as one of two": {"PATH": os.environ["PATH"], "WATCHROOM_AGENT": "alice,bob", **PLACE},
     "stripped": {**PLACE},
 }
 
@@ -192,7 +193,7 @@ def test_a_child_that_leaves_its_client_is_reported(
     assert check_paused(workspace, "alice").is_proven
 
 
-@pytest.mark.parametrize("own", [{"WATCHROOM_AGENT": "bob", **PLACE}, {"TMUX_PANE": "of another"}])
+@pytest.mark.parametrize("own", [{"WATCHROOM_AGENT": "bob,carol", **PLACE}, {"TMUX_PANE": "of another"}])
 def test_a_process_of_another_agent_or_terminal_is_not_its(
     capsys: Captured, client: FakeClient, workspace: Workspace, own: dict[str, str]
 ) -> None:

@@ -22,7 +22,7 @@ def test_the_commands_can_be_typed(capsys: Captured, tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     done = [command for command in COMMANDS if command[0] not in SERVES]
     assert [command[0] for command in done] == [
-        *("init", "attach", "attach", "detach", "attach", "token", "call")
+        *("init", "attach", "attach", "attach", "detach", "detach", "attach", "token", "call")
     ]
     for command in done[:-1]:
         assert printed_with_notice(capsys, *command)

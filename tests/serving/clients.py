@@ -19,7 +19,7 @@ from watchroom import Toolbox, Workspace
 from watchroom.serving.approvals import APPROVAL_SECONDS, CallApprovals
 from watchroom.serving.http import PATH, http_app, http_server
 from watchroom.serving.resources import WorkspaceResources
-from watchroom.serving.server import make_server
+from watchroom.serving.server import Context, make_server
 
 
 def within(
@@ -34,7 +34,11 @@ def within(
     """A client in this process, of a server for one agent."""
     resources = WorkspaceResources(workspace.journal, toolbox.language)
     approvals = CallApprovals(workspace, approval_tools, seconds)
-    return Client(make_server(lambda context: toolbox, resources, approvals, **given), **(client or {}))
+
+    async def toolbox_of(context: Context) -> Toolbox:
+        return toolbox
+
+    return Client(make_server(toolbox_of, resources, approvals, **given), **(client or {}))
 
 
 def over_stdio(root: Path, agent: str, *more: str, client: Mapping[str, Any] | None = None) -> Client:

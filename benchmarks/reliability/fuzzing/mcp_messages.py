@@ -17,8 +17,9 @@ from watchroom.serving.approvals import CallApprovals
 from watchroom.serving.http import LOOPBACK, PATH, http_app
 from watchroom.serving.malformed_messages import MalformedMessageFilter
 from watchroom.serving.resources import WorkspaceResources
-from watchroom.serving.server import make_server
+from watchroom.serving.server import Context, make_server
 from watchroom.serving.tool_list_changes import ToolListNotifier
+from watchroom.toolbox import Toolbox
 
 from reliability.fuzzing.async_target import AsyncTarget
 from reliability.fuzzing.mutation import (
@@ -146,8 +147,12 @@ class McpLines(_McpTarget):
 
     async def _serve(self) -> None:
         toolbox = self.workspace.tools("alice")
+
+        async def toolbox_of(context: Context) -> Toolbox:
+            return toolbox
+
         server = make_server(
-            lambda context: toolbox,
+            toolbox_of,
             WorkspaceResources(self.workspace.journal, "en"),
             CallApprovals(self.workspace, ()),
             notifier=ToolListNotifier(),

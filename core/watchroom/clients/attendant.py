@@ -13,17 +13,19 @@ import json
 import os
 import stat
 import tempfile
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Final, NamedTuple
 
 from watchroom.checkout.layout import CONTROL
+from watchroom.clients.agent_claims import AgentClaims, refuse_client
 from watchroom.clients.attachment import Attachment, Event
 from watchroom.clients.client_traces import ClientTrace, SeenDescendants, record_gone
 from watchroom.clients.configuration import Client
+from watchroom.clients.errors import AgentNotFree
 from watchroom.clients.events import ClientInfo, SessionEnded
-from watchroom.clients.hook_answer import NOTHING, PROMPT, HookAnswer, warn
+from watchroom.clients.hook_answer import NOTHING, PROMPT, START, HookAnswer, add_context, warn
 from watchroom.clients.hook_client import BEAT_SECONDS, MAX_EVENT_BYTES
 from watchroom.clients.json_fields import text_of
 from watchroom.clients.processes import ClientProcess
@@ -61,11 +63,12 @@ _MOST_LINE_BYTES: Final = 1_000_000
 
 class _Head(NamedTuple):
     """What a hook says of itself before its event: whether it may wait beside an idle client, how many
-    seconds ago it began, and whether it understands empty lines while it waits."""
+    seconds ago it began, whether it understands empty lines while it waits, and the agents that it is for."""
 
     may_wait: bool = False
     age: float = 0.0
     has_beats: bool = False
+    agents: Sequence[Json] = ()
 
 
 class TranscriptFile:
@@ -95,13 +98,17 @@ class TranscriptFile:
 
 
 class Attendant:
-    """Serves the hooks of the ``client`` of ``agent``, whose ``process`` has started this one, in
-    ``workspace``; ``is_strict`` as for `Attachment`. Runs on an event loop, within `serve`."""
+    """Serves the hooks of the ``client`` whose ``process`` has started this one, in ``workspace``.
+
+    The client works as one of ``agents``: of several, it is given one that no other client has, when it
+    begins to work. ``is_strict`` as for `Attachment`. Runs on an event loop, within `serve`. Raises
+    `UnknownAgent`.
+    """
 
     def __init__(
         self,
         workspace: Workspace,
-        agent: str,
+        agents: Sequence[str],
         client: Client,
         process: ClientProcess,
         *,
@@ -111,11 +118,15 @@ class Attendant:
         self._workspace = workspace
         self._process = process
         self._client: Client = client
-        self._attachment = Attachment(
-            workspace, agent, client, process=process, is_owner=True, is_strict=is_strict
-        )
-        self._agent = self._attachment.agent
-        self._path = os.path.join(workspace.root, CONTROL, FOLDER, f"{self._agent}-{process.pid}.sock")
+        self._agents = tuple(workspace.registry.agent(each).id for each in agents)
+        self._claims = AgentClaims(workspace, self._agents, client, process)
+        self._is_strict = is_strict
+        sole = self._agents[0] if len(self._agents) == 1 else ""
+        self._attachment = self._attach(sole) if sole else None
+        self._told_agent = ""
+        """The agent that the model was told it is, empty if it was told none."""
+        self._path = os.path.join(workspace.root, CONTROL, FOLDER, f"{sole}-{process.pid}.sock")
+        self._unsubscribe: Callable[[], None] | None = None
         self._transcripts: dict[str, TranscriptFile] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._heard = asyncio.get_running_loop().time()
@@ -124,7 +135,6 @@ class Attendant:
         self._trace = ClientTrace(process.pid, process.started)
         self._reading = asyncio.Lock()
         self._ending = asyncio.Lock()
-        self._is_strict = is_strict
         self._gone = asyncio.Event()
         self._unhooked: ClientSession | None = None
         self._stops: list[asyncio.Task[None]] = []
@@ -140,16 +150,15 @@ class Attendant:
         with _short_path(folder) as short:
             server = await asyncio.start_unix_server(self._serve_hook, os.path.join(short, name))
         os.chmod(path, 0o600)
-        loop = asyncio.get_running_loop()
         self._workspace.dispatcher.interval = _ROWS_SECONDS
-        end = self._workspace.dispatcher.subscribe(
-            (self._agent,), lambda row: call_soon_threadsafe(loop, partial(self._heed, row))
-        )
+        if self._attachment is not None:
+            self._subscribe(self._attachment.agent)
         self._begin(self._follow())
         try:
             yield
         finally:
-            end()
+            if self._unsubscribe is not None:
+                self._unsubscribe()
             server.close()
             with suppress(FileNotFoundError):
                 os.unlink(path)
@@ -157,6 +166,54 @@ class Attendant:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
             await self.end()
+
+    def _attach(self, agent: str) -> Attachment:
+        return Attachment(
+            self._workspace,
+            agent,
+            self._client,
+            process=self._process,
+            is_owner=True,
+            is_strict=self._is_strict,
+        )
+
+    def _subscribe(self, agent: str) -> None:
+        loop = asyncio.get_running_loop()
+        self._unsubscribe = self._workspace.dispatcher.subscribe(
+            (agent,), lambda row: call_soon_threadsafe(loop, partial(self._heed, row))
+        )
+
+    @property
+    def _sessions(self) -> Mapping[str, ClientSession]:
+        return {} if self._attachment is None else {**self._attachment.sessions}
+
+    async def reserve_agent(self) -> str:
+        """Return the agent that the client is given, unless the first session that it goes on with is another
+        agent's. Raises as `AgentClaims.claim`."""
+        reserved = ""
+        if self._attachment is None:
+            reserved = await run_in_thread(partial(self._claims.claim, is_used=False))
+        self._told_agent = reserved if self._attachment is None else self._attachment.agent
+        return self._told_agent
+
+    async def claim_agent(self) -> str:
+        """Return the agent that the client works as from now on. Raises as `AgentClaims.claim`."""
+        return (await self._claim()).agent
+
+    async def _claim(self, given: str = "") -> Attachment:
+        """Return the attachment of the agent that the client works as, now that it goes on with the session
+        ``given``. Raises as `AgentClaims.claim`."""
+        bound = self._attachment
+        is_known = not given or session_id_of(given) in self._sessions
+        if bound is not None and (is_known or len(self._agents) == 1):
+            return bound
+        agent = await run_in_thread(self._claims.claim, given)
+        if self._attachment is None:
+            self._attachment = self._attach(agent)
+            self._subscribe(agent)
+        if self._attachment.agent != agent:
+            raise AgentNotFree(agent=agent, client=self._client)
+        return self._attachment
 
     async def wait_gone(self) -> None:
         """Wait until the client is gone, and its sessions have ended."""
@@ -190,8 +247,10 @@ class Attendant:
                     )
                 if answering.done():
                     answer = answering.result()
-                    told = {"said": answer.dump(), "error": answer.error, "status": answer.status}
-                    writer.write(json.dumps(told).encode() + b"\n")
+                    said = None
+                    if answer is not None:
+                        said = {"said": answer.dump(), "error": answer.error, "status": answer.status}
+                    writer.write(json.dumps(said).encode() + b"\n")
                     await writer.drain()
         finally:
             for each in (answering, closing):
@@ -210,6 +269,7 @@ class Attendant:
                     fields.get("may_wait") is True,
                     age if 0 <= age <= _MAX_AGE else 0.0,
                     fields.get("beats") is True,
+                    agents if isinstance(agents := fields.get("agents"), list) else (),
                 )
                 if not 0 <= size <= MAX_EVENT_BYTES:
                     return f"{size} bytes", head
@@ -223,23 +283,47 @@ class Attendant:
             return str(error), head
         return event if isinstance(event, dict) else type(event).__name__, head
 
-    async def _answer(self, event: Event | str, head: _Head) -> HookAnswer:
+    async def _answer(self, event: Event | str, head: _Head) -> HookAnswer | None:
+        """Answer the hook of ``event``; None if it is for other agents than this server."""
         texts = catalogue(self._workspace.config.language)
         if isinstance(event, str):
             # As ``watchroom hook`` does: status 2 keeps a call that nobody could read from being made.
             return HookAnswer(error=texts("hook.no_attendant", reason=event), status=2)
+        if not self._serves(head.agents):
+            return None
         self._heard = asyncio.get_running_loop().time()
         await run_in_thread(self._seen.look)
+        name = text_of(event, "hook_event_name")
+        try:
+            attachment = await self._claim(text_of(event, "session_id"))
+        except (WatchroomError, OSError) as error:
+            return refuse_client(name, error, self._workspace.config.language)
+        if not self._serves(head.agents):
+            return None
+        answer = await self._answer_as(attachment, event, head)
+        if name not in (START, PROMPT) or self._told_agent in ("", attachment.agent):
+            return answer
+        self._told_agent = attachment.agent
+        return add_context(answer, name, texts("hook.agent", agent=attachment.agent))
+
+    def _serves(self, agents: Sequence[Json]) -> bool:
+        """Return whether this client works as one of ``agents``, for which a hook is, or may come to."""
+        own = self._agents if self._attachment is None else (self._attachment.agent,)
+        return not agents or any(each in agents for each in own)
+
+    async def _answer_as(self, attachment: Attachment, event: Event, head: _Head) -> HookAnswer:
+        """Answer the hook of ``event`` as the agent of ``attachment``."""
+        texts = catalogue(self._workspace.config.language)
         failed: WatchroomError | None = None
         try:
             await self._note_supervision()
-            await self._watch(event)
+            await self._watch(attachment, event)
             await self._read_transcripts()
         except WatchroomError as error:
             # The checks of a call do not depend on what was said before it.
             failed = error
         try:
-            answer = await self._attachment.answer(event, may_wait=head.may_wait, age=head.age)
+            answer = await attachment.answer(event, may_wait=head.may_wait, age=head.age)
         except WatchroomError as error:
             # Status 2 keeps a prompt from being sent.
             is_kept = self._is_strict and text_of(event, "hook_event_name") == PROMPT
@@ -249,22 +333,22 @@ class Attendant:
         return answer
 
     async def _note_supervision(self) -> None:
-        for session in [*self._attachment.sessions.values()]:
+        for session in self._sessions.values():
             session.is_supervised = True
         if self._unhooked is not None:
             ended, self._unhooked = self._unhooked, None
             await run_in_thread(ended.record, SessionEnded())
 
-    async def _watch(self, event: Event) -> None:
+    async def _watch(self, attachment: Attachment, event: Event) -> None:
         """Read the transcripts that ``event`` names from now on."""
-        session = await run_in_thread(self._attachment.find_session, event)
+        session = await run_in_thread(attachment.find_session, event)
         path = text_of(event, "agent_transcript_path") or text_of(event, "transcript_path")
         subagent = text_of(event, "agent_id")
         if subagent and not text_of(event, "agent_transcript_path") and path.endswith(".jsonl"):
             path = os.path.join(path.removesuffix(".jsonl"), "subagents", f"agent-{subagent}.jsonl")
         if session is None or not path or session.path in self._transcripts:
             return
-        remembered = {each.path for each in [*self._attachment.sessions.values()]}
+        remembered = {each.path for each in self._sessions.values()}
         for forgotten in self._transcripts.keys() - remembered:
             del self._transcripts[forgotten]
         self._transcripts[session.path] = TranscriptFile(path, session)
@@ -276,18 +360,23 @@ class Attendant:
         while self._process.is_alive:
             # What is beneath the client now may have no parent when the client is gone.
             await run_in_thread(self._seen.look)
-            if not self._attachment.sessions:
-                looked = await self._adopt_sessions(looked)
+            if self._attachment is None and await run_in_thread(self._claims.find) != "":
+                # Hooks began to work before there was this server.
+                await self._claim()
+            if self._attachment is not None and not self._attachment.sessions:
+                looked = await self._adopt_sessions(self._attachment, looked)
             if await self._read_transcripts():
                 self.notice_activity()
             await asyncio.sleep(_LOOK_SECONDS)
         await self.end()
         self._gone.set()
 
-    async def _adopt_sessions(self, after: int) -> int:
+    async def _adopt_sessions(self, attachment: Attachment, after: int) -> int:
         """Go on with what hooks of this client began before there was a server to answer them, by the steps
         after row ``after``. Returns the row of the newest one."""
-        steps = partial(self._workspace.journal.topic, steps_of(self._agent), after=after, limit=_MOST_STEPS)
+        steps = partial(
+            self._workspace.journal.topic, steps_of(attachment.agent), after=after, limit=_MOST_STEPS
+        )
         found = await run_in_thread(steps)
         newest = {step.path: step for step in reversed(found)}
         for step in newest.values():
@@ -296,27 +385,30 @@ class Attendant:
             process = await run_in_thread(find_process, self._workspace, step.path)
             if process is not None and process[:2] == self._process[:2]:
                 own: Event = {"session_id": step.path.partition("/")[2]}
-                await run_in_thread(self._attachment.find_session, own)
+                await run_in_thread(attachment.find_session, own)
         return found[0].seq if found else after
 
     async def _read_transcripts(self) -> bool:
         """Make rows of what has come. Returns whether the agent did something there."""
-        did = False
+        did, attachment = False, self._attachment
+        if attachment is None:
+            return False
         async with self._reading:
             for transcript in [*self._transcripts.values()]:
                 for line in await run_in_thread(transcript.read):
-                    did = await self._attachment.record_line(transcript.session, line) or did
+                    did = await attachment.record_line(transcript.session, line) or did
         return did
 
     async def _check_supervision(self, heard: float) -> None:
         await asyncio.sleep(_GRACE_SECONDS)
-        if self._heard != heard:
+        if self._heard != heard or self._attachment is None:
             return
-        sessions = [each for each in self._attachment.sessions.values() if each.status not in ENDED]
+        agent = self._attachment.agent
+        sessions = [each for each in self._sessions.values() if each.status not in ENDED]
         if not sessions:
             info = ClientInfo(self._client, pid=self._process.pid, started=self._process.started)
             own = session_id_of(f"unhooked-{self._process.pid}-{int(self._process.started)}")
-            self._unhooked = await run_in_thread(ClientSession, self._workspace, self._agent, own, info)
+            self._unhooked = await run_in_thread(ClientSession, self._workspace, agent, own, info)
             sessions = [self._unhooked]
         for session in sessions:
             await run_in_thread(session.record_unsupervised)
@@ -324,7 +416,7 @@ class Attendant:
     def _heed(self, row: Row) -> None:
         """End the client that a person has stopped, which no hook may do in time."""
         if row.tool == CANCEL:
-            for session in [*self._attachment.sessions.values()]:
+            for session in self._sessions.values():
                 if not session.parent:
                     self._stops.append(asyncio.ensure_future(self._stop(session, row)))
 
@@ -336,7 +428,7 @@ class Attendant:
         """As `end`, before this process ends: a file in place of the socket tells hooks that come later which
         sessions have ended."""
         await self.end()
-        ended = "\n".join(self._attachment.sessions)
+        ended = "\n".join(self._sessions)
         await run_in_thread(_replace_socket, self._path, ended)
 
     async def end(self) -> None:
@@ -352,11 +444,12 @@ class Attendant:
         async with self._ending:
             if not self._process.is_alive:
                 left = await run_in_thread(self._seen.left)
-                for session in [*self._attachment.sessions.values()]:
+                for session in self._sessions.values():
                     if not session.parent:
                         await run_in_thread(record_gone, self._workspace, session.path, self._trace, left)
-            for session in [*self._attachment.sessions.values(), *unhooked]:
-                await self._attachment.calls.withdraw_all(session)
+            for session in [*self._sessions.values(), *unhooked]:
+                if self._attachment is not None:
+                    await self._attachment.calls.withdraw_all(session)
                 await run_in_thread(_end_session, session, texts("hook.gone"))
 
 

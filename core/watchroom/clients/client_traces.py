@@ -20,7 +20,7 @@ from platform import node
 from typing import Final, NamedTuple
 
 from watchroom import validation
-from watchroom.clients.configuration import AGENT_VARIABLE
+from watchroom.clients.configuration import AGENT_VARIABLE, parse_mark
 from watchroom.clients.processes import ClientProcess
 from watchroom.model import CONTINUE, Json, Row
 from watchroom.platforms import Platform, ProcessInfo
@@ -242,7 +242,9 @@ class ProcessView:
             return False
         mark = marked.get(AGENT_VARIABLE)
         if mark is not None:
-            return mark == agent
+            named = parse_mark(mark)
+            # Of several agents the mark does not say which: what has a parent is found beneath its client.
+            return agent in named and (len(named) == 1 or is_orphan)
         is_within = until == 0 or process.started <= until
         return is_orphan and is_within and process.owner == os.getuid() and self._is_of_group(process, trace)
 

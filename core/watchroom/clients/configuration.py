@@ -18,6 +18,8 @@ SERVERS: Final = "mcp_servers"
 """The name of Codex's table of servers."""
 AGENT_VARIABLE: Final = "WATCHROOM_AGENT"
 """The environment variable of a client's commands that names its agent."""
+_AGENT: Final = "--agent"
+_STRICT: Final = "--strict"
 _PROGRAM: Final = re.compile(r"(?:watchroom|watchroom_tui\.cli)")
 """What the program of a hook or a server is called."""
 HOOK_SECONDS: Final = 3600
@@ -71,10 +73,12 @@ class ClientConfiguration(NamedTuple):
 
 
 class AttachedAs(NamedTuple):
-    """What an entry of ours is for: the ``agent`` of the workspace at ``root``."""
+    """What an entry of ours is for: one of ``agents`` of the workspace at ``root`` for each client.
+    ``is_strict``: a call that nobody could look at is not made."""
 
     root: str
-    agent: str
+    agents: tuple[str, ...]
+    is_strict: bool = False
 
 
 class HookProgram(NamedTuple):
@@ -92,27 +96,36 @@ class HookProgram(NamedTuple):
     missing: str = ""
 
 
-def build_configuration(
-    client: Client, hook: HookProgram, root: str, agent: str, *, is_strict: bool = False
-) -> ClientConfiguration:
-    """Return what ``client`` needs so that ``agent`` works in the workspace at ``root``: the server, and the
-    hooks. ``is_strict``: a call that nobody could look at is not made."""
-    more = ["--client", client, *(["--strict"] if is_strict else [])]
+def build_configuration(client: Client, hook: HookProgram, attached: AttachedAs) -> ClientConfiguration:
+    """Return what ``client`` needs to work as ``attached`` says: the server, and the hooks."""
+    root, agents, is_strict = attached
+    named = [word for agent in agents for word in (_AGENT, agent)]
+    more = [*named, "--client", client, *([_STRICT] if is_strict else [])]
     command, *words = hook.program
-    server: dict[str, Json] = {"command": command, "args": [*words, "mcp", root, "--agent", agent, *more]}
-    called = shlex.join([*hook.before, *hook.program, "hook", root, "--agent", agent, *more])
+    server: dict[str, Json] = {"command": command, "args": [*words, "mcp", root, *more]}
+    called = shlex.join([*hook.before, *hook.program, "hook", root, *more])
     events = _CLAUDE_EVENTS if client == "claude" else _CODEX_EVENTS
     own: dict[str, Json] = {}
     for event, seconds in events.items():
         line = _hook_line(hook, called, event, is_strict)
         own[event] = [{"hooks": [_hook(line, seconds, event, client, is_strict)]}]
     hooks: dict[str, Json] = {"hooks": own}
-    mark: dict[str, Json] = {AGENT_VARIABLE: agent}
+    mark: dict[str, Json] = {AGENT_VARIABLE: format_mark(agents)}
     if client == "claude":
         servers: dict[str, Json] = {"mcpServers": {SERVER: server}}
         return ClientConfiguration({".mcp.json": servers, CLAUDE_SETTINGS: {"env": mark, **hooks}}, {})
     tables: dict[str, Json] = {SERVERS: {SERVER: server}, "shell_environment_policy": {"set": mark}}
     return ClientConfiguration({".codex/hooks.json": hooks}, {".codex/config.toml": tables})
+
+
+def format_mark(agents: Sequence[str]) -> str:
+    """Return the value of `AGENT_VARIABLE` for the commands of a client that works as one of ``agents``."""
+    return ",".join(agents)
+
+
+def parse_mark(mark: str) -> list[str]:
+    """Return the agents of which one has started a process with ``mark``."""
+    return mark.split(",")
 
 
 def client_files(client: Client) -> tuple[str, ...]:
@@ -155,8 +168,12 @@ def find_attached(entry: Json) -> AttachedAs | None:
             return None
     for at, word in enumerate(words[:-4]):
         is_program = _PROGRAM.fullmatch(word.rpartition("/")[2]) is not None
-        if is_program and words[at + 1] == verb and words[at + 3] == "--agent":
-            return AttachedAs(words[at + 2], words[at + 4])
+        if is_program and words[at + 1] == verb and words[at + 3] == _AGENT:
+            options = words[at + 3 :]
+            agents = [
+                agent for name, agent in zip(options[::2], options[1::2], strict=False) if name == _AGENT
+            ]
+            return AttachedAs(words[at + 2], tuple(agents), _STRICT in options)
     return None
 
 
@@ -198,7 +215,7 @@ def remove_entries(existing: Json) -> dict[str, Json]:
     lists that become empty. Raises ValueError if it is not what a client reads."""
     if not isinstance(existing, Mapping):
         raise ValueError("no object")
-    agents = {each.agent for each in find_entries(existing)}
+    marks = {format_mark(each.agents) for each in find_entries(existing)}
     result = dict(existing)
     for name, value in existing.items():
         left: Json = value
@@ -208,7 +225,7 @@ def remove_entries(existing: Json) -> dict[str, Json]:
         elif name in ("mcpServers", SERVERS) and isinstance(value, Mapping):
             left = {own: each for own, each in value.items() if own != SERVER or find_attached(each) is None}
         elif name == "env" and isinstance(value, Mapping):
-            left = {own: each for own, each in value.items() if own != AGENT_VARIABLE or each not in agents}
+            left = {own: each for own, each in value.items() if own != AGENT_VARIABLE or each not in marks}
         if left or not value:
             result[name] = left
         else:
@@ -241,7 +258,7 @@ def remove_tables(text: str) -> str:
         return text
     left = _cut_table(text, f"[{SERVERS}.{SERVER}]")
     header = "[shell_environment_policy.set]\n"
-    mark = f'{header}{AGENT_VARIABLE} = "{attached.agent}"\n'
+    mark = f'{header}{AGENT_VARIABLE} = "{format_mark(attached.agents)}"\n'
     at = left.find(mark)
     if at < 0:
         return left

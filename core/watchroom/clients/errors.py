@@ -11,6 +11,18 @@ class AgentCannotAnswer(DeniedError):
     code = "agent_cannot_answer"
 
 
+class NoAgentLeft(DeniedError):
+    """Other clients work as all agents that are attached in a folder. Values: agents, client."""
+
+    code = "no_agent_left"
+
+
+class AgentNotFree(DeniedError):
+    """A session or a client has an agent that this client cannot work as. Values: agent, client."""
+
+    code = "agent_not_free"
+
+
 class ClientNotStarted(WatchroomError):
     """A client could not be started, or does not speak the protocol. Values: command, reason."""
 

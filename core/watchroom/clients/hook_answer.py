@@ -73,6 +73,25 @@ def tell(event: str, text: str) -> HookAnswer:
     return _specific(event, {"additionalContext": text}) if text else NOTHING
 
 
+def refuse(event: str, reason: str) -> HookAnswer:
+    """The client may not work, for ``reason``: neither a call nor a prompt goes on."""
+    if event in (BEFORE, PERMISSION):
+        return deny(event, reason)
+    if event == PROMPT:
+        return block_prompt(reason)
+    return warn(reason) if event == START else NOTHING
+
+
+def add_context(answer: HookAnswer, event: str, text: str) -> HookAnswer:
+    """Return ``answer`` with ``text`` before what else the model reads beside ``event``. An answer of another
+    kind stays as it is."""
+    if answer == NOTHING:
+        return tell(event, text)
+    own = answer.said.get("hookSpecificOutput") if answer.said is not None else None
+    known = own.get("additionalContext") if isinstance(own, Mapping) else None
+    return tell(event, f"{text}\n{known}") if isinstance(known, str) else answer
+
+
 def warn(text: str) -> HookAnswer:
     """The person at the client reads ``text``; the client decides."""
     return HookAnswer({"systemMessage": text})

@@ -48,18 +48,19 @@ def main(command: list[str]) -> int:
     if is_holding:
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _refuse)
-    root, agent = (command[command.index(each) + 1] for each in ("hook", "--agent"))
+    root = command[command.index("hook") + 1]
+    agents = [command[at + 1] for at, each in enumerate(command[:-1]) if each == "--agent"]
     ancestors = _ancestors(parent)
-    names = _names(root, agent, ancestors)
+    names = _names(root, agents, ancestors)
     # A client may be idle before its server has started, and waits for no such hook.
     is_stop = fields.get("hook_event_name") == "Stop"
     until = time.monotonic() + (_START_SECONDS if _may_wait() and is_stop else 0)
     while not names and time.monotonic() < until:
         time.sleep(_APART)
-        names = _names(root, agent, ancestors)
+        names = _names(root, agents, ancestors)
     for name in names:
         try:
-            answer = _ask(root, name, event)
+            answer = _ask(root, name, agents, event)
         except TimeoutError:
             return _become([*command, UNANSWERED], event)
         if answer is not None:
@@ -138,13 +139,14 @@ def _refuse(*_: object) -> None:
     os._exit(2)
 
 
-def _names(root: str, agent: str, ancestors: list[int]) -> list[str]:
-    """The attendants of the agent that may be this client's."""
+def _names(root: str, agents: list[str], ancestors: list[int]) -> list[str]:
+    """Return the attendants that may be this client's: of one of the agents, or of a client that is given an
+    agent of several."""
     try:
         names = os.listdir(os.path.join(root, FOLDER))
     except OSError:
         return []
-    own = [f"{agent}-{pid}.sock" for pid in ancestors]
+    own = [f"{agent}-{pid}.sock" for pid in ancestors for agent in ("", *agents)]
     return [each for each in own if each in names]
 
 
@@ -177,8 +179,9 @@ def _is_there(pid: int) -> bool:
         return True
 
 
-def _ask(root: str, name: str, event: bytes) -> dict[str, str] | None:
-    """Return what the attendant answers, None if it is gone. Raises TimeoutError if it is silent."""
+def _ask(root: str, name: str, agents: list[str], event: bytes) -> dict[str, str] | None:
+    """Return what the attendant answers, None if it is gone, or is not of one of ``agents``. Raises
+    TimeoutError if it is silent."""
     connection = socket.socket(socket.AF_UNIX)
     try:
         # A path from the root may be too long for a socket.
@@ -186,7 +189,7 @@ def _ask(root: str, name: str, event: bytes) -> dict[str, str] | None:
         connection.settimeout(_CONNECT_SECONDS)
         connection.connect(name)
         connection.settimeout(_SILENCE_SECONDS)
-        head = {"bytes": len(event), "may_wait": _may_wait(), "age": age(), "beats": True}
+        head = {"bytes": len(event), "may_wait": _may_wait(), "age": age(), "beats": True, "agents": agents}
         connection.sendall(json.dumps(head).encode() + b"\n" + event)
         with connection.makefile("rb") as file:
             line = b"\n"

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
-from watchroom.clients.configuration import AGENT_VARIABLE
+from watchroom.clients.configuration import AGENT_VARIABLE, format_mark
 from watchroom.platforms import Platform, ProcessInfo, detect_platform
 
 _SERVE: Final = "mcp"
@@ -21,8 +21,9 @@ _PROGRAMS: Final = ("watchroom", "watchroom_tui.cli")
 def find_parent_agent(
     root: str, environment: Mapping[str, str], platform: Platform | None = None
 ) -> str | None:
-    """The id of the agent beneath whose client this process runs, None where there is none. ``platform`` is
-    the operating system (default: this machine's).
+    """Return the id of the agent beneath whose client this process runs, None if there is none. If the client
+    works as one of several agents, all are named. ``platform``: the operating system (default: this
+    machine's).
 
     Either a variable of ``environment`` names it, which the client sets, or an ancestor of this process has
     also started a server of that agent for the workspace at ``root``.
@@ -45,7 +46,8 @@ def _agent_of_ancestor(root: str, processes: Mapping[int, ProcessInfo], process:
 
 
 def _served_agent(process: ProcessInfo, root: str) -> str | None:
-    """The agent that a process serves for the workspace at ``root``; None if it is no such server."""
+    """Return the agents of which a process serves one for the workspace at ``root``, as their mark names
+    them; None if it is no such server."""
     arguments = process.arguments
     starts = [
         position + 1
@@ -56,4 +58,5 @@ def _served_agent(process: ProcessInfo, root: str) -> str | None:
         return None
     paths = (os.path.join(process.folder, each) for each in arguments[starts[0] + 1 :])
     is_here = any(os.path.realpath(each) == root for each in paths)
-    return arguments[arguments.index(_AGENT) + 1] if is_here else None
+    named = [arguments[at + 1] for at, each in enumerate(arguments[:-1]) if each == _AGENT]
+    return format_mark(named) if is_here else None

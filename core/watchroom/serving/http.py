@@ -89,7 +89,7 @@ def http_app(
     of ``toolsets`` (default: all); people approve of the calls of ``approval_tools``."""
     toolboxes: dict[str, Toolbox] = {}
 
-    def toolbox_of(context: Context) -> Toolbox:
+    async def toolbox_of(context: Context) -> Toolbox:
         request = context.request
         user = request.user if isinstance(request, Request) else None
         if not isinstance(user, AuthenticatedUser):

@@ -6,7 +6,7 @@ Who calls is known by the transport (``--agent`` on stdio, a token on HTTP), nev
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from importlib.metadata import version
 from typing import Any, Final, TypeAlias
@@ -31,7 +31,7 @@ from watchroom.toolbox.toolbox import ToolResult
 NAME: Final = "watchroom"
 Context: TypeAlias = ServerRequestContext[Any, Any]
 Paging: TypeAlias = types.PaginatedRequestParams | None
-ToolboxOf: TypeAlias = Callable[[Context], Toolbox]
+ToolboxOf: TypeAlias = Callable[[Context], Awaitable[Toolbox]]
 """Returns the toolbox of the agent that a request comes from."""
 
 
@@ -50,7 +50,7 @@ def make_server(
     of tools has changed, where there is a single client that can be told."""
 
     async def list_tools(context: Context, params: Paging) -> types.ListToolsResult:
-        toolbox = toolbox_of(context)
+        toolbox = await toolbox_of(context)
         definitions = await run_in_thread(toolbox.get_tool_definitions, "mcp", toolsets=toolsets)
         if notifier is not None:
             notifier.record_listed([str(each["name"]) for each in definitions])
@@ -59,7 +59,7 @@ def make_server(
     async def call_tool(
         context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        toolbox = toolbox_of(context)
+        toolbox = await toolbox_of(context)
         result = await _call_tool(context, toolbox, approvals, params)
         if notifier is not None:
             names = await run_in_thread(toolbox.registry.available_names, toolsets)
@@ -76,7 +76,8 @@ def make_server(
     async def read_resource(
         context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        return await run_in_thread(resources.read, toolbox_of(context), params.uri, approvals.are_required)
+        toolbox = await toolbox_of(context)
+        return await run_in_thread(resources.read, toolbox, params.uri, approvals.are_required)
 
     return Server(
         NAME,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 
 from mcp.server.lowlevel import NotificationOptions
 from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_REQUEST
 
+from watchroom.errors import WatchroomError
 from watchroom.serving.approvals import CallApprovals
 from watchroom.serving.malformed_messages import MalformedMessageFilter
 from watchroom.serving.resources import WorkspaceResources
@@ -23,15 +26,25 @@ async def serve_stdio(
     toolsets: Collection[str] | None = None,
     approval_tools: Collection[str] = (),
     on_request: Callable[[], None] = lambda: None,
+    agent_of_call: Callable[[], Awaitable[str]] | None = None,
 ) -> None:
     """Serve ``agent`` in ``workspace`` until the client closes its end, with the tools of ``toolsets``
     (default: all); people approve of the calls of ``approval_tools``. ``on_request`` is called with each
-    request that concerns tools. Raises `UnknownAgent`."""
+    request that concerns tools. ``agent_of_call`` returns the agent as which a tool is called (default:
+    ``agent``). Raises `UnknownAgent`."""
     toolbox = workspace.tools(agent)
+    toolboxes = {toolbox.actor: toolbox}
 
-    def toolbox_of(context: Context) -> Toolbox:
+    async def toolbox_of(context: Context) -> Toolbox:
         on_request()
-        return toolbox
+        if agent_of_call is None or context.method == "tools/list":
+            return toolbox
+        try:
+            caller = await agent_of_call()
+            return toolboxes.get(caller) or toolboxes.setdefault(caller, workspace.tools(caller))
+        except WatchroomError as error:
+            said = f"{error.message(toolbox.language)} {error.suggestion(toolbox.language)}"
+            raise MCPError(INVALID_REQUEST, said) from error
 
     server = make_server(
         toolbox_of,

@@ -46,6 +46,7 @@ from watchroom.clients.configuration import (
 )
 from watchroom.clients.hook_answer import HookAnswer, deny
 from watchroom.clients.processes import ClientProcess
+from watchroom.errors import WatchroomError
 from watchroom.model import Json
 from watchroom.texts import Catalogue
 from watchroom.texts import catalogue as core_texts
@@ -67,7 +68,9 @@ _OPEN_SECONDS: Final = 30.0
 
 def declare_hook(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("dir", help=texts("cli.argument.dir"))
-    parser.add_argument("--agent", metavar="ID", required=True, help=texts("cli.argument.hook_agent"))
+    parser.add_argument(
+        "--agent", metavar="ID", action="append", required=True, help=texts("cli.argument.hook_agent")
+    )
     parser.add_argument("--client", choices=CLIENTS, default="claude", help=texts("cli.argument.hook_client"))
     parser.add_argument("--strict", action="store_true", help=texts("cli.argument.hook_strict"))
     parser.add_argument(hook_client.UNANSWERED, action="store_true", help=SUPPRESS)
@@ -90,13 +93,20 @@ def run_hook(args: Namespace, texts: Catalogue) -> int:
     give_up.daemon = True
     give_up.start()
     # The models of sessions are slow to load, and who attaches a client needs none.
+    from watchroom.clients.agent_claims import AgentClaims, refuse_client
     from watchroom.clients.attachment import Attachment
     from watchroom.clients.processes import client_of_hook
 
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
         # By the time it is gone nobody can tell any more which it was.
         process = client_of_hook(workspace.platform)
-        attachment = Attachment(workspace, args.agent, args.client, process=process, is_strict=args.strict)
+        try:
+            agent = AgentClaims(workspace, args.agent, args.client, process).claim(
+                str(event.get("session_id") or "")
+            )
+        except (WatchroomError, OSError) as error:
+            return _print_answer(refuse_client(name, error, workspace.config.language))
+        attachment = Attachment(workspace, agent, args.client, process=process, is_strict=args.strict)
         give_up.cancel()
         answer = asyncio.run(_answer_while_asked(attachment, event, process))
     return _print_answer(answer)
@@ -149,16 +159,21 @@ def run_attach(args: Namespace, texts: Catalogue) -> int:
         agent = workspace.registry.agent(args.agent).id
         root, language = workspace.root, workspace.config.language
         is_closed = workspace.people.current().is_closed
+    files = ClientFiles(Path(args.project), args.client, texts)
+    there = files.find_attached(root)
+    agents = there.agents if agent in there.agents else (*there.agents, agent)
+    # One agent more does not weaken what was set for the others.
+    is_strict = args.strict or (there.is_strict and agents != there.agents)
     hook = _hook_program(root, args.client, core_texts(language))
-    wanted = build_configuration(args.client, hook, root, agent, is_strict=args.strict)
+    wanted = build_configuration(args.client, hook, AttachedAs(root, agents, is_strict))
     if not args.write:
         for name, text in _new_files(wanted).items():
             print(f"# {name}\n{text}")
         return 0
-    files = ClientFiles(Path(args.project), args.client, texts)
-    files.check_agent(AttachedAs(root, agent))
     for path in files.attach(wanted):
         print(texts("cli.attach.written", path=str(path)))
+    if len(agents) > 1:
+        print(texts("cli.attach.agents", agents=", ".join(agents)))
     print(texts(f"cli.attach.next_{args.client}"))
     if not is_closed:
         print(texts("cli.attach.closing", root=place_word(args.dir)))
@@ -167,11 +182,24 @@ def run_attach(args: Namespace, texts: Catalogue) -> int:
 
 def declare_detach(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("client", choices=CLIENTS)
+    parser.add_argument("--agent", metavar="ID", help=texts("cli.argument.detach_agent"))
     parser.add_argument("--project", metavar="DIR", default=".", help=texts("cli.argument.attach_project"))
 
 
 def run_detach(args: Namespace, texts: Catalogue) -> int:
-    written = ClientFiles(Path(args.project), args.client, texts).detach()
+    files = ClientFiles(Path(args.project), args.client, texts)
+    there = files.find_attached()
+    left = tuple(each for each in there.agents if args.agent not in (None, each))
+    if args.agent is not None and left == there.agents:
+        print(texts("cli.detach.other", client=args.client, agent=args.agent, agents=", ".join(left) or "-"))
+        return 0
+    if left:
+        hook = _hook_program(there.root, args.client, core_texts(args.language))
+        for path in files.attach(build_configuration(args.client, hook, there._replace(agents=left))):
+            print(texts("cli.attach.written", path=str(path)))
+        print(texts("cli.detach.left", client=args.client, agent=args.agent, agents=", ".join(left)))
+        return 0
+    written = files.detach()
     for path in written:
         print(texts("cli.detach.written", path=str(path)))
     print(texts("cli.detach.done" if written else "cli.detach.nothing", client=args.client))
@@ -207,22 +235,28 @@ class ClientFiles:
         self._record = read_record(self._record_path)
         self._there = {name: self._read(name) for name in self._names}
 
-    def check_agent(self, wanted: AttachedAs) -> None:
-        """Raise `WrongUsage` if entries of another agent are there: all sessions in a folder read the same
-        files, and the client of one agent would become that of another."""
+    def find_attached(self, root: str = "") -> AttachedAs:
+        """Return who is attached here, in the workspace at ``root`` (default: in whichever it is). Raises
+        `WrongUsage` for another workspace: all clients in a folder read the same files."""
+        agents: dict[str, None] = {}
+        is_strict = False
         for name, text in self._there.items():
             for known in find_entries(self._parse(name, text or "")):
-                if known != wanted:
+                if root not in ("", known.root):
                     raise WrongUsage(
                         self._texts(
                             *("cli.attach.taken",),
                             path=str(self._project / name),
-                            agent=known.agent,
+                            agents=", ".join(known.agents),
                             root=known.root,
                             client=self._client,
                             project=shlex.quote(str(self._project)),
                         )
                     )
+                root = known.root
+                agents |= dict.fromkeys(known.agents)
+                is_strict = is_strict or known.is_strict
+        return AttachedAs(root, tuple(agents), is_strict)
 
     def attach(self, wanted: ClientConfiguration) -> list[Path]:
         """Write what is ``wanted`` beside what is there, in place of entries of ours. Returns the files."""

@@ -32,7 +32,7 @@ DAY = 86_400.0
 def declare_mcp(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("dir", help=texts("cli.argument.dir"))
     who = parser.add_mutually_exclusive_group(required=True)
-    who.add_argument("--agent", metavar="ID", help=texts("cli.argument.mcp_agent"))
+    who.add_argument("--agent", metavar="ID", action="append", help=texts("cli.argument.mcp_agent"))
     who.add_argument("--http", metavar="PORT", type=int, help=texts("cli.argument.mcp_http"))
     parser.add_argument("--client", choices=CLIENTS, help=texts("cli.argument.mcp_client"))
     parser.add_argument("--strict", action="store_true", help=texts("cli.argument.hook_strict"))
@@ -58,7 +58,10 @@ def run_mcp(args: Namespace, texts: Catalogue) -> int:
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
         publish_later(workspace, texts)
         if args.http is None:
-            workspace.tools(args.agent)
+            if args.client is None and len(args.agent) > 1:
+                raise WrongUsage(texts("cli.mcp.one_agent"))
+            for agent in args.agent:
+                workspace.registry.agent(agent)
             asyncio.run(_serve_client(workspace, args, toolsets))
         else:
             with collector_paused():
@@ -76,7 +79,7 @@ async def _serve_client(workspace: Workspace, args: Namespace, toolsets: Sequenc
     """Serve the client that has started this process, and its hooks."""
     if args.client is None:
         serve_stdio = _load_server()
-        await serve_stdio(workspace, args.agent, toolsets=toolsets, approval_tools=args.ask)
+        await serve_stdio(workspace, args.agent[0], toolsets=toolsets, approval_tools=args.ask)
         return
     # The models of sessions are slow to load, and only a client with hooks has sessions.
     with collector_paused():
@@ -109,10 +112,11 @@ async def _serve_client(workspace: Workspace, args: Namespace, toolsets: Sequenc
             serve_stdio = await asyncio.to_thread(_load_server)
             await serve_stdio(
                 workspace,
-                args.agent,
+                await attendant.reserve_agent(),
                 toolsets=toolsets,
                 approval_tools=args.ask,
                 on_request=attendant.notice_activity,
+                agent_of_call=attendant.claim_agent,
             )
         finally:
             gone.cancel()
