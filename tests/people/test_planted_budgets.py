@@ -87,3 +87,52 @@ def test_another_language_in_the_file_takes_no_answer_back(team: Team) -> None:
     team.workspace.scan()
     assert team.workspace.config.language == "zh"
     assert team.workspace.budgets.find_stop("alice", "alice/1")
+
+
+def test_an_open_question_in_the_same_words_takes_no_answer_back(team: Team) -> None:
+    from watchroom.rules.budgets import BudgetUse, budget_request
+    from watchroom.texts import catalogue
+
+    set_budget(team, 10)
+    use(team, 12)
+    asked = team.workspace.budgets.hold_call("alice", "alice/1")
+    assert asked is not None
+    answer(team, asked, "stop")
+    said = BudgetUse(Budget("agent", "alice", "tokens", 10), 12)
+    again = budget_request(said, "alice/calls/budget-9", catalogue("zh"))
+    number = team.workspace.requests.ask("alice", "alice/calls/budget-9", again).seq
+    plant(team.root, "system", BUDGET_REACHED, "workspace", KEY, detail={"request": number})
+    assert team.workspace.budgets.find_open_request(KEY) == again
+    assert team.workspace.budgets.find_stop("alice", "alice/1")
+
+
+def test_only_signed_settings_take_an_answer_back(team: Team) -> None:
+    from watchroom.model import SET_BUDGET
+    from watchroom.rules.config import Config
+    from watchroom.rules.settings import PATH, dump_settings
+
+    team.sign_as(DANA)
+    team.workspace.settings.sign("human:dana")
+    team.sign_as(None)
+    set_budget(team, 10)
+    use(team, 12)
+    asked = team.workspace.budgets.hold_call("alice", "alice/1")
+    assert asked is not None
+    answer(team, asked, "stop")
+    head = team.workspace.journal.head("settings", PATH)
+    assert head is not None
+    assert head.version is not None
+    detail: dict[str, Json] = {"scope": "agent", "name": "alice", "measure": "tokens", "most": None}
+    for number, actor in enumerate(("human:dana", "alice"), head.version):
+        plant(
+            *(team.root, actor, SET_BUDGET, "settings", PATH),
+            content=dump_settings(Config()),
+            detail=detail,
+            version=number + 1,
+            base=number,
+        )
+    assert team.workspace.budgets.find_stop("alice", "alice/1")
+    set_budget(team, 5)
+    set_budget(team, 10)
+    assert team.workspace.budgets.find_stop("alice", "alice/1") is None
+    assert team.workspace.budgets.hold_call("alice", "alice/1") is not None

@@ -225,7 +225,13 @@ def test_a_request_about_a_budget_says_how_much_is_used_and_what_has_no_price() 
     assert "1,200" in request.prompt
     assert [option.value for option in request.options] == ["raise", "once", "stop"]
     asked = budget_asked(request)
-    assert asked == {**ALICE._asdict(), "to": 4.5, "request": "alice/s1/budget-1"}
+    assert asked == {
+        **ALICE._asdict(),
+        "used": 2.5,
+        "unpriced": 1200,
+        "to": 4.5,
+        "request": "alice/s1/budget-1",
+    }
     assert budget_key(asked) == ALICE.key == "agent alice cost"
     assert Budget("team", "", "cost", 1).key == "team cost"
     assert "1,200" not in budget_request(use._replace(unpriced=0), "p", TEXTS).prompt

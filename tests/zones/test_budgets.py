@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from calls import ok
+from calls import ok, refused
 from watchroom import Agent, Toolbox, Workspace
 from watchroom.errors import UnknownAgent
 from watchroom.model import Row, Write
-from watchroom.rules.budgets import Budget, BudgetUse, Measure
-from watchroom.rules.requests import Answer, Request
+from watchroom.rules.budgets import Budget, BudgetUse, Measure, budget_request, find_budget_use
+from watchroom.rules.requests import Answer, Request, dump_request, parse_request
+from watchroom.texts import LANGUAGES, catalogue
 
 
 @pytest.fixture
@@ -182,3 +185,74 @@ def test_only_a_budget_that_is_reached_holds_and_not_one_that_is_near(workspace:
     assert asked is not None
     assert workspace.budgets.find_open_request("team steps") is None
     assert len(told(workspace, "budget_warning")) == 2
+
+
+def test_a_stop_holds_until_this_budget_is_changed(workspace: Workspace) -> None:
+    """Other budgets, and other settings, may change meanwhile."""
+    reached(workspace, "stop")
+    workspace.budgets.set_budget("human:dana", "agent", "bob", "steps", 5)
+    workspace.budgets.set_budget("human:dana", "team", "", "tokens", 500)
+    assert workspace.budgets.find_stop("alice", "alice/s1") is not None
+    workspace.budgets.set_budget("human:dana", "agent", "alice", "steps", 30)
+    workspace.budgets.set_budget("human:dana", "agent", "alice", "steps", 10)
+    assert workspace.budgets.find_stop("alice", "alice/s1") is None
+
+
+def test_the_newest_answer_about_a_budget_counts(workspace: Workspace) -> None:
+    reached(workspace, "stop")
+    asked = workspace.budgets.hold_call("alice", "alice/s1")
+    assert asked is not None
+    assert workspace.budgets.find_stop("alice", "alice/s1") is not None
+    rows = [row for row in workspace.journal.rows(limit=10_000) if row.zone == "request" and row.version == 1]
+    workspace.requests.answer("human:dana", rows[-1].seq, Answer(values=("once",)))
+    assert workspace.budgets.find_stop("alice", "alice/s1") is None
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"used": 9},
+        {"used": "10"},
+        {"used": 11, "to": 21},
+        {"used": float("nan")},
+        {"most": 0},
+        {"most": 10**400},
+        {"unpriced": -1},
+        {"scope": "all"},
+        {"measure": "hours"},
+        {"name": 5},
+        {"to": 21},
+        {"more": 1},
+        None,
+    ],
+)
+def test_a_person_raises_no_budget_by_a_request_that_is_not_true(
+    workspace: Workspace, dana: Toolbox, changed: dict[str, object] | None
+) -> None:
+    """An agent asks in Watchroom's words, but for one of them."""
+    workspace.budgets.set_budget("human:dana", "agent", "alice", "steps", 10)
+    use(workspace, "alice/s1", step=10)
+    path = "alice/s1/budget-1"
+    texts = catalogue("en")
+    use_said = BudgetUse(Budget("agent", "alice", "steps", 10), 10)
+    if changed is not None and changed.get("used") == 11:
+        # All of it fits together, but less is used.
+        use_said = use_said._replace(used=11)
+    request = budget_request(use_said, path, texts)
+    about = {**request.metadata["budget"], **(changed or {})}  # type: ignore[dict-item]
+    planted = replace(request, metadata={"budget": about})
+    if changed is None:
+        planted = replace(planted, prompt="Agent alice has used 10 steps of its budget of 500 steps.")
+    number = workspace.requests.ask("alice", path, planted).seq
+    error = refused(dana, "answer_request", request=number, values=["raise"])
+    assert error["error"] == "invalid_answer"
+    assert workspace.config.budgets.of("agent", "alice") == [Budget("agent", "alice", "steps", 10)]
+    assert workspace.requests.ended(path) is None
+
+
+def test_a_request_about_a_budget_is_known_in_each_language(workspace: Workspace) -> None:
+    use_said = BudgetUse(Budget("session", "alice/s1", "cost", 0.5), 0.75, 1200)
+    for language in LANGUAGES:
+        request = budget_request(use_said, "alice/s1/budget-1", catalogue(language))
+        assert find_budget_use(parse_request(dump_request(request)), "alice/s1/budget-1") == use_said
+        assert find_budget_use(request, "alice/s1/budget-2") is None

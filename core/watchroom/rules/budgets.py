@@ -12,7 +12,7 @@ from watchroom.errors import ConfigInvalid, InvalidName
 from watchroom.model import Json, Row
 from watchroom.rules.details import StepDetail
 from watchroom.rules.requests import Option, Request
-from watchroom.texts import Catalogue
+from watchroom.texts import LANGUAGES, Catalogue, catalogue
 
 BudgetScope: TypeAlias = Literal["session", "agent", "task", "team"]
 SCOPES: Final[tuple[BudgetScope, ...]] = get_args(BudgetScope)
@@ -267,35 +267,48 @@ def describe_use(use: BudgetUse, texts: Catalogue) -> str:
 
 
 def budget_request(use: BudgetUse, path: str, texts: Catalogue) -> Request:
-    """The request that people are asked at ``path`` when the budget of ``use`` is reached, from ``texts``."""
+    """Return the request that people are asked at ``path`` when the budget of ``use`` is reached, from
+    ``texts``. Its metadata has all that its texts are made of."""
     budget, to = use.budget, raised_amount(use)
     prompt = f"{describe_use(use, texts)} {texts('budget.held')}"
     if use.unpriced and budget.measure == "cost":
         prompt += " " + texts("budget.unpriced", tokens=f"{use.unpriced:,}")
-    options = _budget_options(budget.measure, to, texts)
-    asked = {**budget._asdict(), "to": to, "request": path}
-    return Request("select", prompt, options=options, metadata={BUDGET: asked})
-
-
-def _budget_options(measure: Measure, to: float, texts: Catalogue) -> tuple[Option, ...]:
-    return (
-        Option(texts("budget.raise", most=format_amount(texts, measure, to)), "raise"),
+    options = (
+        Option(texts("budget.raise", most=format_amount(texts, budget.measure, to)), "raise"),
         Option(texts("budget.once"), "once"),
         Option(texts("budget.stop"), "stop"),
     )
+    asked = {**budget._asdict(), "used": use.used, "unpriced": use.unpriced, "to": to, "request": path}
+    return Request("select", prompt, options=options, metadata={BUDGET: asked})
 
 
-def is_about_budget(request: Request, key: str, path: str, texts: Catalogue) -> bool:
-    """Whether ``request``, at ``path``, asks about the budget with this ``key``, and its options, from
-    ``texts``, say what they do. Anyone who can write to the journal can name another request."""
-    asked = budget_asked(request)
-    if asked is None or request.kind != "select" or asked.get("request") != path:
-        return False
-    measure, to = asked.get("measure"), asked.get("to")
-    if measure not in MEASURES or isinstance(to, bool) or not isinstance(to, int | float):
-        return False
-    options = _budget_options(measure, to, texts)
-    return budget_key(asked) == key and request.options == options
+def find_budget_use(request: Request, path: str) -> BudgetUse | None:
+    """Return the reached budget that ``request``, which is at ``path``, asks people about.
+
+    None unless it is exactly what `budget_request` makes, in any language. Anyone who can write to the
+    journal can write another request, with a prompt that says something else than its options do.
+    """
+    use = _parse_use(budget_asked(request) or {})
+    if use is None or not use.is_reached:
+        return None
+    asked = (budget_request(use, path, catalogue(language)) for language in LANGUAGES)
+    return use if any(request == each for each in asked) else None
+
+
+def _parse_use(asked: Mapping[str, Json]) -> BudgetUse | None:
+    """Return the use of a budget that the metadata ``asked`` of a request says, None if it says none."""
+    scope, name, measure, unpriced = (asked.get(each) for each in ("scope", "name", "measure", "unpriced"))
+    if scope not in SCOPES or measure not in MEASURES or not isinstance(name, str):
+        return None
+    most, used = _parse_amount(asked.get("most")), _parse_amount(asked.get("used"))
+    if not most or used is None or type(unpriced) is not int or not 0 <= unpriced <= _MOST:
+        return None
+    return BudgetUse(Budget(scope, name, measure, most), used, unpriced)
+
+
+def _parse_amount(value: Json) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return cast("float", value) if is_number and 0 <= cast("float", value) <= _MOST * 1_000 else None
 
 
 def budget_asked(request: Request) -> Mapping[str, Json] | None:

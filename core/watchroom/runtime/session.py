@@ -8,19 +8,31 @@ from __future__ import annotations
 import asyncio
 from bisect import insort
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, ParamSpec, TypeVar
 
-from watchroom.model import ANSWER, CANCEL, ENDED, MESSAGE, PAUSE, RESUME, Json, Row, timestamp
-from watchroom.rules.budgets import budget_asked
+from watchroom.model import (
+    ANSWER,
+    CANCEL,
+    CONTINUE,
+    ENDED,
+    MESSAGE,
+    PAUSE,
+    RESUME,
+    WITHDRAW,
+    Json,
+    Row,
+    timestamp,
+)
 from watchroom.rules.policy import PolicyDecision
 from watchroom.rules.requests import Request, parse_arguments
 from watchroom.rules.usage import USED, usage_detail
 from watchroom.runtime import transitions
 from watchroom.runtime.agent import AgentProgram, AgentTool, RuntimeConfig, Tool
+from watchroom.runtime.approvals import Approvals, has_approvals, request_path
 from watchroom.runtime.events import LlmStream
 from watchroom.runtime.messages import AssistantMessage, ToolCall
 from watchroom.runtime.runtime import AgentRuntime
@@ -80,6 +92,7 @@ class Session:
         )
         self._runtime = AgentRuntime(agent, own)
         self._state = state
+        self._approvals = Approvals(requests, self.path, config.language)
         self._version = last.version or 0
         self._resumed_at = 0
         self._started_calls: set[str] = set()
@@ -142,6 +155,7 @@ class Session:
     async def step(self) -> StepResult:
         """Take one step and commit it as a row; returns its result. What people send is left to `run`. Raises
         `SessionTaken`."""
+        await self._drop_unconfirmed()
         try:
             result = await self._runtime.step(self._state)
         finally:
@@ -182,6 +196,23 @@ class Session:
         self._started_calls.update(begun)
         self._uncertain_calls = frozenset(call_key(self._state, call) for call in self._state.open_calls)
         self._messages.extend(waiting)
+
+    async def load_approvals(self, records: Sequence[SessionRecord]) -> int | None:
+        """Take approvals only from answers that count, as `Approvals.load` does with all ``records`` of the
+        session. Return the row of the answer, None if nothing is approved. Raise `SessionTaken`."""
+        if not has_approvals(self._state):
+            return None
+        since = await self._in_pool(self._approvals.load, records)
+        await self._drop_unconfirmed()
+        return since
+
+    async def _drop_unconfirmed(self) -> None:
+        """Drop the approvals in the state that no person gave, and commit that as a step."""
+        if not has_approvals(self._state):
+            return
+        kept = await self._in_pool(self._approvals.keep_confirmed, self._state)
+        if kept != self._state:
+            await self._commit_transition(StepResult(events=(), new_state=kept, instruction=CONTINUE))
 
     async def pause(self, row: Row) -> None:
         """Pause it before it runs, by the ``row`` with which a person paused its agent earlier. Raises
@@ -243,6 +274,7 @@ class Session:
 
     async def _run_step(self) -> None:
         self._in_tool = False
+        await self._drop_unconfirmed()
         step = asyncio.create_task(self._runtime.step(self._state))
         try:
             while not step.done() and not self._must_interrupt():
@@ -302,7 +334,7 @@ class Session:
                 await self._commit_transition(transitions.resume(self._state, row.actor), row)
             elif row.tool == CANCEL and self._state.status != "cancelled":
                 await self._cancel(row, control.text)
-            elif row.tool == ANSWER and self._state.asked is not None:
+            elif row.tool in (ANSWER, WITHDRAW) and self._state.asked is not None:
                 await self._apply_answer()
         if self._end_row is not None and (self._is_ended_by_others() or self._exceeds_final_answer()):
             await self._cancel(self._end_row, self._end_row.message)
@@ -350,30 +382,27 @@ class Session:
         return self._request_path()
 
     def _request_path(self) -> str:
-        budget = budget_asked(self._state.asked) if self._state.asked is not None else None
-        return f"{self.path}/{self._state.step_count}" if budget is None else str(budget["request"])
+        return request_path(self.path, self._state)
 
     def _is_own_request(self) -> bool:
         """Whether it asked itself: of a budget that many share, one asks for all."""
         return self._request_path().startswith(f"{self.path}/")
 
     async def _apply_answer(self) -> bool:
+        """Go on after the request of the state has ended. Return False while it is open."""
         asked = self._state.asked
         if asked is None:
             return False
         ended = await self._in_pool(self._requests.ended, self._request_path(), asked)
         if ended is None:
             return False
-        budget = budget_asked(asked)
-        if ended.answer is None:
-            if budget is None:
-                return False
-            await self._commit_transition(transitions.release(self._state, ended.row.actor))
-            return True
         language = self._runtime.config.language
-        if ended.answer.expired:
+        if ended.answer is None:
+            result = transitions.apply_withdrawal(self._state, ended.row.actor, language)
+        elif ended.answer.expired:
             result = transitions.apply_expiry(self._state, language)
         else:
+            self._approvals.remember(self._state)
             result = transitions.apply_answer(self._state, ended.answer, ended.row.actor, language)
         await self._commit_transition(result)
         return True

@@ -18,10 +18,11 @@ from watchroom.model import ENDED, Row, SessionStatus
 from watchroom.row_dispatcher import RowDispatcher
 from watchroom.rules.requests import ends_request
 from watchroom.runtime.agent import AgentProgram, RuntimeConfig
+from watchroom.runtime.approvals import replay
 from watchroom.runtime.messages import AssistantMessage, Message
 from watchroom.runtime.session import Session
 from watchroom.runtime.state import AgentState, create_initial_state
-from watchroom.runtime.step_encoding import apply_encoded_step, decode_initial_state, encode_initial_state
+from watchroom.runtime.step_encoding import encode_initial_state
 from watchroom.runtime.step_summary import parse_processed_rows, step_detail
 from watchroom.runtime.threads import INLINE, call_soon_threadsafe, run_to_completion
 from watchroom.zones.budgets import BudgetZone
@@ -115,6 +116,8 @@ class Sessions:
             elif (taken := await session.take_over(last)) is not last:
                 # What the process that had it begins later is refused.
                 until = taken.seq
+            answered = await session.load_approvals(rows)
+            since = since if answered is None else min(since, answered)
             calls = await run_to_completion(threads, self._zone.started_calls, path, since, until)
             waiting = await run_to_completion(threads, self._zone.records, parse_processed_rows(last)[1])
             session.restore(calls, waiting)
@@ -215,9 +218,10 @@ def _path(agent_id: str, session_id: str) -> str:
 
 def _replay(rows: Sequence[SessionRecord]) -> tuple[AgentState, int]:
     """The state after these rows, and the row that brought the newest answer of a model."""
-    state, since = decode_initial_state(rows[0].text), rows[0].row.seq
-    for recorded in rows[1:]:
-        after = apply_encoded_step(state, recorded.text)
+    steps = replay(rows)
+    first, state = next(steps)
+    since = first.row.seq
+    for recorded, after in steps:
         new = after.messages[len(state.messages) :]
         if any(isinstance(message, AssistantMessage) for message in new):
             since = recorded.row.seq

@@ -70,12 +70,28 @@ def _without_request(state: AgentState) -> AgentState:
 
 
 def apply_expiry(state: AgentState, language: Language = "en") -> StepResult:
-    """The step in which the request of ``state`` expires; texts for the model are in ``language``. Raises
-    `NotWaiting`."""
-    reason = catalogue(language)("request.nobody_answered")
+    """Return the step in which the request of ``state`` expires; texts for the model are in ``language``.
+    Raise `NotWaiting`."""
+    return _apply_no_answer(state, SYSTEM, "request.nobody_answered", language)
+
+
+def apply_withdrawal(state: AgentState, by: str, language: Language = "en") -> StepResult:
+    """Return the step in which the request of ``state`` is withdrawn by ``by``.
+
+    Withdrawn calls are not approved, and the model is told in ``language``. A call that a budget held is
+    checked again. Raise `NotWaiting`.
+    """
+    if state.asked is not None and budget_asked(state.asked) is not None:
+        return release(state, by)
+    return _apply_no_answer(state, by, "request.withdrawn", language)
+
+
+def _apply_no_answer(state: AgentState, by: str, text: str, language: Language) -> StepResult:
+    """Return the step in which the request of ``state`` ends without an answer, as ``text`` says."""
+    reason = catalogue(language)(text)
     is_approval = state.asked is not None and state.asked.kind == "approve"
     decisions = decide_all(state.asked, False, reason).decisions if state.asked and is_approval else ()
-    return apply_answer(state, Answer(decisions=decisions, expired=True), SYSTEM, language)
+    return apply_answer(state, Answer(decisions=decisions, text=reason, expired=True), by, language)
 
 
 def add_message(state: AgentState, text: str, by: str) -> StepResult:
@@ -144,15 +160,17 @@ def _apply_decisions(state: AgentState, answer: Answer, by: str, language: Langu
     approvals: list[PendingCall] = []
     refusals: list[Message] = []
     for decision in answer.decisions:
-        call = calls[decision.call_id]
+        call, shown = calls.get(decision.call_id), asked[decision.call_id]
+        if call is None or (call.function.name, call.function.arguments) != (shown.name, shown.arguments):
+            # Nobody was shown that call: its policy decides.
+            continue
         if decision.approved:
             approved.append(_replace_arguments(call, decision))
-            if call.id in asked:
-                approvals.append(_with_notice(asked[call.id], decision, by, language))
+            approvals.append(_with_notice(shown, decision, by, language))
         else:
-            earlier = asked[call.id].notice if call.id in asked else ""
+            earlier = shown.notice
             told_why = (
-                _no_answer_result(language)
+                _no_answer_result(answer, language)
                 if answer.expired
                 else _rejection_result(decision, by, language, earlier)
             )
@@ -197,8 +215,13 @@ def _format_reason(reason: str, language: Language) -> str:
     return catalogue(language)("request.because", reason=reason) if reason else ""
 
 
-def _no_answer_result(language: Language) -> Json:
-    return {"success": False, "error": "no_answer", "message": catalogue(language)("request.nobody_answered")}
+def _no_answer_result(answer: Answer, language: Language) -> Json:
+    return {"success": False, "error": "no_answer", "message": _no_answer_text(answer, language)}
+
+
+def _no_answer_text(answer: Answer, language: Language) -> str:
+    """What the model reads where ``answer`` is none: why, or else that nobody answered in time."""
+    return answer.text or catalogue(language)("request.nobody_answered")
 
 
 def _answer_message(
@@ -207,14 +230,13 @@ def _answer_message(
     """The answer as the model reads it: the result of the open call that asked, or a message of its own."""
     named = asked.metadata.get("tool_call_id")
     call = next((each.id for each in state.open_calls if each.id == named), None)
-    texts = catalogue(language)
     if call is not None:
         if answer.expired:
-            return ToolMessage(tool_call_id=call, content=_to_json(_no_answer_result(language)))
+            return ToolMessage(tool_call_id=call, content=_to_json(_no_answer_result(answer, language)))
         given: Json = list(answer.values) if asked.kind == "select" else answer.text
         return ToolMessage(tool_call_id=call, content=_to_json({"success": True, "answer": given, "by": by}))
     if answer.expired:
-        return SystemMessage(content=texts("request.nobody_answered"))
+        return SystemMessage(content=_no_answer_text(answer, language))
     text = answer.text if asked.kind == "prompt" else "\n".join(_labels(asked.options, answer.values))
     return UserMessage(content=text, author=by)
 

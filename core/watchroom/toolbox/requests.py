@@ -43,12 +43,15 @@ class AnswerRequestResult(ResultModel):
 @tool("answer_request")
 def answer_request(context: ToolContext, params: AnswerRequestParams) -> AnswerRequestResult:
     """Answer the request in ``params`` for the person of ``context``. Raises `RequestNotFound`,
-    `InvalidAnswer`, `NotText`, `RequestExpired`, `RequestClosed`. Where a budget is to be raised the settings
-    say so at once: only who answers may have a key."""
+    `InvalidAnswer`, `NotText`, `RequestExpired`, `RequestClosed`. A raised budget is written to the settings
+    at once, because the person who answers may be the only one with a key."""
     request = context.zones.requests.find(params.request)
     answer = _answer(request, params)
+    raises_budget = budget_asked(request) is not None and "raise" in answer.values
+    if raises_budget:
+        context.zones.budgets.check_raise(request)
     row = context.zones.requests.answer(context.actor, params.request, answer, params.reason or "")
-    if budget_asked(request) is not None and "raise" in answer.values:
+    if raises_budget:
         context.zones.budgets.raise_budget(context.actor, request)
     return AnswerRequestResult(request=params.request, outcome=str(row.detail["outcome"]))
 

@@ -78,7 +78,7 @@ class Zones:
         self.signing = DecisionSigning(store, self.people)
         self.requests = RequestZone(store, self.people)
         self.settings = SettingsZone(store, self.people)
-        self.budgets = BudgetZone(store, self.requests, self.settings)
+        self.budgets = BudgetZone(store, self.requests, self.settings, self.people)
         self.session_zone = SessionZone(store, self.policy, self.people)
         self.stops = StopZone(store, self.session_zone)
         self.tasks = Tasks(store, root, self.people)
