@@ -107,8 +107,8 @@ def test_an_agent_s_process_tells_what_it_has_to_in_the_system_s_name(alice: str
 
 def test_an_agent_reports_a_process_as_lost_only_when_its_lease_has_run_out(url: str, alice: str) -> None:
     def report(lease: str) -> Note:
-        refused = ("failed", "not_seen_alive")
-        return Note("system", "process_lost", "workspace", lease, *refused, key=f"lost/{lease}")
+        key = f"lost/{lease}"
+        return Note("system", "process_lost", "workspace", lease, "failed", "not_seen_alive", key=key)
 
     with closing(open_journal(url)) as journal, closing(open_journal(alice)) as hers:
         live = journal.present()

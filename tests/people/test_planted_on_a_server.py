@@ -17,6 +17,7 @@ from watchroom import Agent, Workspace
 from watchroom.journal.postgres.members import Members
 from watchroom.model import REVERT, ZONES, Draft, Json, Note, Write, Zone
 from watchroom.projections import Model, read_model
+from watchroom.rules.budgets import BudgetScope
 from watchroom.rules.effects import DECISION_TOOLS, effect_of
 
 pytestmark = pytest.mark.postgres
@@ -342,6 +343,27 @@ def test_an_agents_login_reports_as_watchroom_only_what_is_its_own(server: Serve
         detail=detail,
     )
     assert said == ("ok" if case in REPORTS else "refused")
+
+
+def test_an_agents_login_is_held_by_its_budgets(server: Server, tmp_path: Path) -> None:
+    team, task = server.team, Agent("alice", task="t-1")
+    spawned: dict[str, Json] = {"task": "t-1"}
+    team.workspace.journal.append([Write("human:eve", "spawn_agent", "agent", "alice", "", detail=spawned)])
+    team.workspace.register([task])
+    team.sign_as(EVE)
+    budgets: list[tuple[BudgetScope, str]] = [("agent", "alice"), ("session", "alice/1"), ("task", "t-1")]
+    for scope, name in (*budgets, ("team", "")):
+        team.workspace.budgets.set_budget("human:eve", scope, name, "tokens", 10)
+    team.sign_as(None)
+    detail: dict[str, Json] = {"status": "running", "tokens": [12, 0], "step": 1}
+    team.workspace.journal.append([Write("alice", "agent", "session", "alice/1", "{}", detail=detail)])
+    with Workspace.open(server.alice, create=False, checkout=tmp_path / "hers") as workspace:
+        asked = workspace.budgets.hold_call("alice", "alice/1")
+        assert asked is not None
+        said = [row for row in workspace.journal.rows(0) if row.tool.startswith("budget_")]
+        assert [row.outcome for row in said] == ["ok"] * 5
+        key = str(said[-1].path)
+        assert workspace.budgets.find_open_request(key) == asked
 
 
 @pytest.mark.parametrize("outcome", ["failed", "denied", "conflict"])
