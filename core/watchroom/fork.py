@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -25,10 +24,9 @@ from watchroom.checkout.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME
 from watchroom.disk import Folder
 from watchroom.journal import Journal, open_journal
 from watchroom.journal.moving import copy_blobs, open_move_side
-from watchroom.model import IDENTIFY, SYSTEM, Draft, Json, Note, Row, Write, Zone, is_of_journal, parse_object
+from watchroom.model import SYSTEM, Draft, Json, Note, Row, Write, Zone, is_of_journal, parse_object
 from watchroom.queries.config import read_config
 from watchroom.queries.rows import find_content
-from watchroom.rules.checkpoint_note import ID_BYTES
 from watchroom.rules.config import render_config
 from watchroom.rules.damage import find_damage
 from watchroom.rules.effects import ID_PATH
@@ -41,7 +39,7 @@ from watchroom.validation import encode_text, sha256
 from watchroom.workspace import Workspace
 from watchroom.zones.commands import END
 from watchroom.zones.leases import EXPIRED
-from watchroom.zones.people import find_id
+from watchroom.zones.people import find_id, id_draft
 
 FORK: Final = "fork_workspace"
 """The tool of the rows by which a fork begins."""
@@ -101,7 +99,7 @@ def fork_workspace(
             copy_blobs(journal, fork)
             fork.append(
                 [
-                    _identity_row(journal, until),
+                    id_draft(fork, SYSTEM, {"parent": find_id(journal), "row": until}),
                     *_settings(journal, until),
                     *_endings(fork),
                     _fork_note(until),
@@ -263,12 +261,6 @@ def _endings(fork: Journal) -> list[Draft]:
             if not head.deleted and find_row_flaw(head) is None and _file_of(fork, head) is None
         ),
     ]
-
-
-def _identity_row(journal: Journal, until: int) -> Write:
-    """Return the draft that gives a fork its own id, and names the workspace that it comes from."""
-    detail: dict[str, Json] = {"parent": find_id(journal), "row": until}
-    return Write(SYSTEM, IDENTIFY, ID_ZONE, ID_PATH, secrets.token_hex(ID_BYTES), expected=0, detail=detail)
 
 
 def _fork_note(until: int) -> Note:

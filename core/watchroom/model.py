@@ -169,6 +169,8 @@ CHECKPOINT: Final = "journal_checkpoint"
 """The tool by which Watchroom says what the tree over all rows before was."""
 PEOPLE_LOST: Final = "people_lost"
 """The tool by which Watchroom says that rows are gone by which people were enrolled."""
+PEOPLE_FORGOTTEN: Final = "forget_people"
+"""The tool by which a person says that this was meant."""
 IDENTIFY: Final = "identify_workspace"
 """The tool of the row that gives a workspace its id."""
 OF_JOURNAL: Final = (CHECKPOINT, IDENTIFY)
@@ -205,6 +207,8 @@ USER: Final = "user"
 CONTROLS: Final = (PAUSE, RESUME, CANCEL, MESSAGE)
 """The tools by which people steer an agent's sessions."""
 
+MAX_ROW: Final = 2**63 - 1
+"""The largest number that a row can have."""
 MAX_TEXT_BYTES: Final = 10 * 1024 * 1024
 _FIRST_SECOND: Final = -62_135_596_800
 _LAST_SECOND: Final = 253_402_300_799

@@ -20,6 +20,7 @@ from watchroom.rules import settings as signed_settings
 from watchroom.rules.config import Agent, Config, add_agents, check_role, parse_recorded_config, render_config
 from watchroom.rules.effects import SIGN_SETTINGS
 from watchroom.rules.settings import apply_settings_row, with_settings
+from watchroom.validation import sha256
 
 CONFIG_HEAD: Final[tuple[Zone, str]] = ("config", CONFIG_PATH)
 SETTINGS_HEAD: Final[tuple[Zone, str]] = (signed_settings.ZONE, signed_settings.PATH)
@@ -184,29 +185,31 @@ class Registry:
         return held
 
     def _read_valid(self, version: int) -> Config:
-        """The newest config up to ``version`` that is valid."""
-        while version > 0:
-            config = self._read(self._journal.version(*CONFIG_HEAD, version))
+        """Return the newest config up to ``version`` that is valid. Versions that are planted leave gaps."""
+        newest = self._journal.version(*CONFIG_HEAD, version) if version else None
+        config = self._read(newest) if newest is not None else None
+        if config is not None:
+            return config
+        for row in reversed(self._journal.history(*CONFIG_HEAD)):
+            config = self._read(row) if (row.version or 0) < version else None
             if config is not None:
                 return config
-            version -= 1
         return Config()
 
-    def _read_signed(self, row: Row | None) -> Config | None:
-        """The settings after ``row``, the newest one of their path; None where those of the file hold."""
-        counting: list[Row] = []
-        while row is not None and row.version is not None:
-            if not self._find_flaw(row):
-                counting.append(row)
-                if row.tool == SIGN_SETTINGS:
-                    break
-            row = self._journal.version(*SETTINGS_HEAD, row.version - 1) if row.version > 1 else None
+    def _read_signed(self, head: Row | None) -> Config | None:
+        """Return the settings after ``head``, the newest version of their path; None where those of the file
+        hold. A damaged version changes nothing. If all that people signed is damaged, the defaults hold."""
         settings: Config | None = None
-        for each in reversed(counting):
-            # One that is damaged does not count either.
+        is_signed = False
+        for row in self._journal.history(*SETTINGS_HEAD) if head is not None else ():
+            if self._find_flaw(row):
+                continue
+            is_signed = not row.deleted if row.tool == SIGN_SETTINGS else is_signed
             with suppress(ConfigInvalid, JournalDamaged):
-                settings = apply_settings_row(settings, each, self._journal.content(each.seq))
-        return settings
+                content = self._journal.content(row.seq)
+                if row.sha256 is None or sha256((content or "").encode()) == row.sha256:
+                    settings = apply_settings_row(settings, row, content)
+        return Config() if is_signed and settings is None else settings
 
     def _read(self, row: Row | None) -> Config | None:
         """The config that ``row`` made, None where it does not count."""

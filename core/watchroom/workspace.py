@@ -42,6 +42,7 @@ from watchroom.verify import BrokenVersion, Problem, repair, verify, versions_br
 from watchroom.zones import Store, Zones
 from watchroom.zones.breaking import AgentBreaker
 from watchroom.zones.edit_rules import edit_rules
+from watchroom.zones.people import LOST_PLACE
 from watchroom.zones.presence import record_lost_processes
 
 if TYPE_CHECKING:
@@ -241,9 +242,11 @@ class Workspace(Zones):
         from watchroom.transparency.state_folder import state_folder
 
         pin = EnrolmentPin(state_folder(), self._place)
+        self.people.check_lost_with(lambda: pin.is_broken(self.journal))
+        self.people.pin_with(pin.keep)
         if pin.is_broken(self.journal):
-            self.people.mark_lost()
-            self._commits.commit(Note(SYSTEM, PEOPLE_LOST, "workspace", "people", key=f"lost {pin.text}"))
+            if not self.people.is_recorded_as_lost():
+                self._commits.commit(Note(SYSTEM, PEOPLE_LOST, *LOST_PLACE))
         elif (founding := self.people.find_founding()) is not None:
             pin.keep(founding)
 
@@ -251,11 +254,6 @@ class Workspace(Zones):
     def _place(self) -> str:
         """Where the workspace is: its folder, or the address of its database."""
         return (find_journal(self.root) if self.journal.is_shared else None) or self.root
-
-    def pin_enrolments(self) -> None:
-        """Remember outside of the journal who closed the workspace, so that it is noticed if these rows are
-        deleted. Raise `JournalError`, OSError."""
-        self._check_enrolments()
 
     def _join_machines(self) -> None:
         """Follow the rows of other machines; the first checkout that somebody named is the host."""

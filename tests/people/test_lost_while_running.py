@@ -10,8 +10,6 @@ from watchroom import Workspace
 from watchroom.model import ANSWER
 from watchroom.projections import read_model
 from watchroom.rules.requests import decide_all, dump_answer
-from watchroom.transparency.enrolment_pin import EnrolmentPin
-from watchroom.transparency.state_folder import state_folder
 
 PATH = "alice/1/1"
 
@@ -50,10 +48,8 @@ def test_the_model_does_not_take_a_workspace_without_enrolments_for_open(team: T
 def test_no_planted_row_hides_that_enrolments_are_gone(team: Team) -> None:
     team.workspace.close()
     Workspace.open(team.root, create=False).close()
-    key = f"lost {EnrolmentPin(state_folder(), str(team.root)).text}"
-    assert key != "lost "
     delete_people(team.root)
-    plant(team.root, "system", "lay_out", "workspace", "x", detail={"idempotency_key": key})
+    plant(team.root, "system", "lay_out", "workspace", "people", detail={"idempotency_key": "people_lost"})
     with Workspace.open(team.root, create=False) as workspace:
         model = read_model(workspace.journal, workspace.journal.last_seq())
         assert [need.row.tool for need in model.needs if need.kind == "forged"] == ["people_lost"]

@@ -78,8 +78,8 @@ def test_persons_after_a_gap_are_who_was_signed(team: Team) -> None:
     assert team.workspace.people.current().find("human:eve") is None
 
 
-@pytest.mark.parametrize("version", [2**53 - 1, 2**63 - 1])
-def test_the_last_possible_version_keeps_nobody_from_deciding(team: Team, version: int) -> None:
+def test_a_very_late_version_keeps_nobody_from_deciding(team: Team) -> None:
+    version = 2**53 - 1
     number = team.ask()
     plant(team.root, "bob", "withdraw_request", "request", PATH, content="", version=version, base=2)
     head = team.workspace.journal.head("settings", "settings.toml")

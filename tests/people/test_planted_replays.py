@@ -6,10 +6,11 @@ import json
 from contextlib import suppress
 from dataclasses import replace
 
+import pytest
 from people.conftest import CALL, DANA, EVE, Team
 from people.effects import LAX, REQUEST
 from people.planted import change, plant, plant_many
-from watchroom.errors import WatchroomError
+from watchroom.errors import RequestTaken, WatchroomError
 from watchroom.model import ASK, Write
 from watchroom.projections import read_model
 from watchroom.rules.requests import decide_all, dump_request
@@ -66,5 +67,5 @@ def test_an_approval_is_of_the_very_row_that_asked(team: Team) -> None:
     team.sign_as(EVE)
     with suppress(WatchroomError):
         team.workspace.requests.answer("human:eve", shown, decide_all(harmless, True))
-    ended = team.workspace.requests.ended("alice/1/1", REQUEST)
-    assert ended is None or ended.answer is None
+    with pytest.raises(RequestTaken):
+        team.workspace.requests.ended("alice/1/1", REQUEST)

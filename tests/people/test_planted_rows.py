@@ -223,7 +223,7 @@ def test_a_budget_that_nobody_set_takes_no_need_away(team: Team) -> None:
         version=(head.version or 0) + 1,
         base=head.version,
     )
-    assert [need.kind for need in model(team).needs] == ["budget"]
+    assert [need.kind for need in model(team).needs] == ["forged", "budget"]
 
 
 @pytest.mark.parametrize("seq", [0, -5])

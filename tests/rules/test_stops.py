@@ -8,15 +8,15 @@ from watchroom.rules.effects import STOPPED_PATH
 from watchroom.rules.stops import stopped_after, stopped_by
 
 BEFORE = {"alice": 3, "bob": 4}
-NEWEST = row({"agents": {"carol": 9}}, zone="workspace", path=STOPPED_PATH, version=2)
+NEWEST = row({"agents": {"carol": 5}}, zone="workspace", path=STOPPED_PATH, version=2)
 
 
 def test_stopping_adds_agents_and_takes_none_away() -> None:
-    assert stopped_after(BEFORE, NEWEST) == {**BEFORE, "carol": 9}
-    assert stopped_by(NEWEST) == {"carol": 9}
+    assert stopped_after(BEFORE, NEWEST) == {**BEFORE, "carol": 5}
+    assert stopped_by(NEWEST) == {"carol": 5}
     assert stopped_after(BEFORE, NEWEST._replace(detail_json='{"agents": {}}')) == BEFORE
     assert stopped_by(row({"agents": ["carol"]})) == stopped_by(row()) == {}
-    assert stopped_by(row({"agents": {"carol": "9", "dave": 8}})) == {"dave": 8}
+    assert stopped_by(row({"agents": {"carol": "9", "dave": 3}})) == {"dave": 3}
 
 
 def test_releasing_leaves_the_agents_that_it_lists() -> None:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from watchroom.journal.memory import MemoryJournal
-from watchroom.model import ASK, Draft, Note, Row, Write, Zone
+from watchroom.model import ASK, Draft, Json, Note, Row, Write, Zone
 from watchroom.rules.buffers import CLOSE
+from watchroom.rules.requests import Answer, Request, dump_answer, dump_request
 from watchroom.rules.reverts import PlannedItem
 from watchroom.texts import Catalogue, catalogue
 from watchroom.zones.leases import HOLD, RELEASE
+from watchroom.zones.people import PeopleReader
 from watchroom.zones.revert_withdrawals import (
     BufferClosing,
     HandoffWithdrawal,
@@ -114,9 +116,10 @@ def test_what_an_older_delivery_replaced_is_delivered_again(journal: MemoryJourn
 
 
 def test_a_request_is_withdrawn_once_and_not_where_somebody_answered(journal: MemoryJournal) -> None:
-    ask = Write("alice", ASK, "request", "alice/s1/1", "{}", message="Which?")
+    request = Request("prompt", "Which?")
+    ask = Write("alice", ASK, "request", "alice/s1/1", dump_request(request), message="Which?")
     (asked,) = made(journal, ask)
-    part = RequestWithdrawal(journal)
+    part = RequestWithdrawal(journal, PeopleReader(journal))
     (item,) = part.plan([asked])
     assert (item.plan.kind, item.plan.reason) == ("clean", "withdrawn")
     (draft,) = item.drafts
@@ -126,7 +129,9 @@ def test_a_request_is_withdrawn_once_and_not_where_somebody_answered(journal: Me
         1,
         {"request": asked.seq, "outcome": "withdrawn"},
     )
-    made(journal, Write("human:dana", "answer_request", "request", "alice/s1/1", "{}"))
+    answer = dump_answer(Answer(text="This."))
+    detail: dict[str, Json] = {"request": asked.seq, "outcome": "replied"}
+    made(journal, Write("human:dana", "answer_request", "request", "alice/s1/1", answer, detail=detail))
     (answered,) = part.plan([asked])
     assert told([answered]) == [("alice/s1/1", "cannot", "answered")]
     assert part.plan([asked._replace(version=2), asked._replace(tool="other")]) == []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from watchroom.model import Row
-from watchroom.rules.decisions import apply_person_row, find_flaw, statement_id
+from watchroom.model import PEOPLE_FORGOTTEN, PEOPLE_LOST, SYSTEM, Row
+from watchroom.rules.decisions import apply_person_row, find_flaw, read_id, statement_id
 from watchroom.rules.effects import effect_of
 from watchroom.rules.people import ZONE, People
 
@@ -34,14 +34,16 @@ class DecisionProjection:
         """Take in ``row``. Return the rule because of which it may not change protected state, empty where it
         may or would not. ``content`` and ``lookup`` give the content and the row of a number."""
         effect = effect_of(row)
-        if effect == "identify" and row.version == 1:
-            self._people = self._people._replace(workspace=content(row.seq) or "")
+        evidence = _FoldEvidence(content, lookup, self._statements)
+        if effect == "identify" and not self._people.workspace:
+            self._people = self._people._replace(workspace=read_id(row, evidence))
+        if row.actor == SYSTEM and row.tool in (PEOPLE_LOST, PEOPLE_FORGOTTEN) and row.version is None:
+            self._people = self._people._replace(is_lost=row.tool == PEOPLE_LOST)
         statement = statement_id(row)
         if statement:
             self._statements.setdefault(statement, row.seq)
         if effect is None:
             return ""
-        evidence = _FoldEvidence(content, lookup, self._statements)
         flaw = find_flaw(row, self._people, evidence)
         if row.zone == ZONE:
             self._people = apply_person_row(self._people, row, evidence)

@@ -35,6 +35,7 @@ from watchroom.rules.config import Agent, Config
 from watchroom.rules.conflicts import ConflictTracker, ConflictView
 from watchroom.rules.damage import DamageRule, find_damage
 from watchroom.rules.decisions import as_undecided, is_reported, takes_effect
+from watchroom.rules.effects import effect_of
 from watchroom.rules.handoffs import Delivery, delivers
 from watchroom.rules.readings import is_reading
 from watchroom.rules.stops import stopped_after
@@ -177,7 +178,7 @@ class Fold:
             try:
                 if damage:
                     self._set_aside(row, damage)
-                elif is_step(row):
+                elif is_step(row) and effect_of(row) in (None, "identify"):
                     self._apply_step(row)
                 else:
                     self._apply(row)

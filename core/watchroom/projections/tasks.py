@@ -187,6 +187,8 @@ class TaskProjection:
         if row.version == 1:
             self._begun[row.path] = row
             return ()
+        if row.path in self._ended:
+            return ()
         self._ended[row.path] = row
         return tuple(each.id for each in self._members(row.path) if each.ended == row)
 

@@ -111,7 +111,7 @@ def read_report(journal: Journal, after: int, until: int) -> Report:
         tuple(read_differences(journal, most_changed)),
         len(work) - len(most_changed),
         _read_decisions(journal, after, until, changed),
-        _read_reverts(journal, changed),
+        _read_reverts(journal, changed, PeopleReader(journal)),
         refused,
         needs[:MOST_ROWS],
         len(needs),
@@ -185,10 +185,13 @@ def _read_decisions(
     return tuple(sorted(settled, key=lambda each: -each.row.seq)[:MOST_ROWS])
 
 
-def _read_reverts(journal: Journal, changed: Iterable[ChangedPath]) -> tuple[RevertReport, ...]:
+def _read_reverts(
+    journal: Journal, changed: Iterable[ChangedPath], people: PeopleReader
+) -> tuple[RevertReport, ...]:
     begun = sorted((each for each in changed if each.zone == "revert" and each.first == 1), key=_newest_first)
     rows = [journal.version("revert", each.path, 1) for each in begun[:MOST_ROWS]]
-    return tuple(RevertReport(row, _find_record(journal, row)) for row in rows if row is not None)
+    counting = [row for row in rows if row is not None and people.counts(row)]
+    return tuple(RevertReport(row, _find_record(journal, row)) for row in counting)
 
 
 def _find_record(journal: Journal, row: Row) -> RevertRecord | None:

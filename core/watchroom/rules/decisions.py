@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
 from watchroom.errors import InvalidAnswer, JournalDamaged
-from watchroom.model import OUTSIDE, Draft, Json, Row, Write
+from watchroom.model import MAX_ROW, OUTSIDE, Draft, Json, Row, Write
 from watchroom.rules.append import KEY
+from watchroom.rules.damage import find_damage
 from watchroom.rules.details import get_int
 from watchroom.rules.effects import ADD_PERSON, EFFECT_RULES, Effect, EffectRule, effect_of, has_right_form
 from watchroom.rules.globs import matches_text
 from watchroom.rules.people import People, Person, parse_person
-from watchroom.rules.requests import check_answer, parse_answer, parse_request
+from watchroom.rules.requests import Request, check_answer, parse_answer, parse_request
 from watchroom.rules.row_leaf import has_leaf, hash_row
 from watchroom.rules.trace_context import BEGAN, TRACEPARENT
 from watchroom.sshsig import InvalidPublicKey, InvalidSignature, PublicKey, parse_key, verify
@@ -36,13 +39,15 @@ CHECKPOINT: Final = "checkpoint"
 """The name, in a statement, of the newest checkpoint of the journal at that time."""
 POSITION: Final = "position"
 """The name, in a statement, of the newest row of the journal at that time: its number and leaf (hex)."""
+_ID_FORM: Final = re.compile(r"[0-9a-f]{32}")
 WRONG_FORM: Final = "decision_form"
 """The rule that a row breaks whose tool or actor may not cause its effect."""
 _UNSIGNED: Final = frozenset({SIGNED, SIGNATURE, KEY, TRACEPARENT, BEGAN, "call", "operation"})
 """What the journal adds to a detail after it was signed."""
 _ABOUT: Final = ("request", "conflict", "resolves", "row")
 """The fields of a detail that name rows which a decision is about."""
-_MAX_STATEMENT_CHARACTERS: Final = 40_000
+_MAX_STATEMENT_CHARACTERS: Final = 400_000
+"""It has the row's message."""
 _MAX_FINGERPRINT: Final = 60
 _MAX_ABOUT: Final = 1_000
 
@@ -156,7 +161,7 @@ def find_flaw(row: Row, people: People, evidence: Evidence) -> str:
     effect = effect_of(row)
     if effect is None:
         return ""
-    if not has_right_form(row, effect):
+    if not has_right_form(row, effect) or find_damage(row) is not None:
         return WRONG_FORM
     rule = EFFECT_RULES[effect]
     if rule.is_signed and row.kind == "human" and (people.is_closed or effect == "person"):
@@ -181,11 +186,19 @@ def is_reported(row: Row, flaw: str) -> bool:
     return bool(flaw) and effect is not None and (flaw == WRONG_FORM or EFFECT_RULES[effect].is_reported)
 
 
+def read_id(row: Row, evidence: Evidence) -> str:
+    """Return the id that the version ``row`` gives the workspace; empty where its content has not the form of
+    one."""
+    is_id = has_right_form(row, "identify") and row.version is not None
+    content = _content_of(row, evidence) if is_id else ""
+    return content if _ID_FORM.fullmatch(content) else ""
+
+
 def apply_person_row(people: People, row: Row, evidence: Evidence) -> People:
     """Return the people after ``row`` of their zone: the same where it does not count."""
     if row.version is None:
         return people
-    person = None if row.deleted else parse_person(row.path, evidence.content(row.seq) or "")
+    person = None if row.deleted else parse_person(row.path, _content_of(row, evidence))
     if person is None and not row.deleted:
         return people
     if people.check_change(row.path, person) or find_flaw(row, people, evidence):
@@ -196,16 +209,32 @@ def apply_person_row(people: People, row: Row, evidence: Evidence) -> People:
 
 def _answers_its_request(row: Row, evidence: Evidence) -> bool:
     """Whether the answer ``row`` fits the request at its path."""
-    number = get_int(row.detail, "request")
-    asked = evidence.row(number) if number is not None and number < row.seq else None
-    if asked is None or (asked.zone, asked.path, asked.version) != (row.zone, row.path, 1):
+    request = _find_request(row, evidence)
+    if request is None:
         return False
     try:
-        request = parse_request(evidence.content(asked.seq) or "")
-        check_answer(request, parse_answer(evidence.content(row.seq) or ""))
+        check_answer(request, parse_answer(_content_of(row, evidence)))
     except (JournalDamaged, InvalidAnswer):
         return False
     return True
+
+
+def _find_request(row: Row, evidence: Evidence) -> Request | None:
+    """Return the request that the answer ``row`` names, None where that is no request at its path."""
+    number = get_int(row.detail, "request")
+    asked = evidence.row(number) if number is not None and 0 < number < row.seq else None
+    if asked is None or (asked.zone, asked.path, asked.version) != (row.zone, row.path, 1):
+        return None
+    try:
+        return parse_request(_content_of(asked, evidence))
+    except JournalDamaged:
+        return None
+
+
+def _content_of(row: Row, evidence: Evidence) -> str:
+    """Return the content of ``row``; empty where it has none, or another one than its checksum says."""
+    content = evidence.content(row.seq) or ""
+    return content if hashlib.sha256(content.encode("utf-8", "replace")).hexdigest() == row.sha256 else ""
 
 
 def _find_wrong_statement(
@@ -224,12 +253,13 @@ def _find_wrong_statement(
     if statement.get("workspace") != people.workspace or not people.workspace:
         return "decision_elsewhere"
     is_own = effect == "person" and _is_own_rotation(row, person, evidence)
+    # The signature comes before what the journal has to be asked about: anybody can write many rows.
     return (
         _find_difference(row, statement)
+        or _find_wrong_signature(person, statement, str(row.detail[SIGNED]), signature)
+        or _find_missing_right(row, effect, rule, person, statement, evidence, is_own=is_own)
         or _find_wrong_position(row, statement, people, evidence)
         or _find_wrong_subject(row, statement, evidence)
-        or _find_missing_right(row, effect, rule, person, statement, evidence, is_own=is_own)
-        or _find_wrong_signature(person, statement, str(row.detail[SIGNED]), signature)
     )
 
 
@@ -273,7 +303,7 @@ def _is_own_rotation(row: Row, person: Person, evidence: Evidence) -> bool:
     """Whether ``row`` gives ``person`` other keys and changes nothing else."""
     if row.tool != ADD_PERSON or row.path != person.name:
         return False
-    after = parse_person(row.path, evidence.content(row.seq) or "")
+    after = parse_person(row.path, _content_of(row, evidence))
     return after is not None and after._replace(keys=person.keys) == person
 
 
@@ -290,21 +320,26 @@ def _find_missing_right(
     """Whether the decision is not ``person``'s to make."""
     if person.role == "viewer" or (rule.role == "owner" and person.role != "owner" and not is_own):
         return "decision_role"
-    time = statement.get("time")
-    if person.expires is not None and not (isinstance(time, int) and max(time, row.time) <= person.expires):
+    if person.expires is not None and _time_of(row, statement, evidence) > person.expires:
         return "decision_expired"
     if is_own or not (person.tools or person.agents):
         return ""
     if effect != "answer":
         return "decision_limits"
-    number = row.detail.get("request")
-    asked = evidence.row(number) if isinstance(number, int) else None
-    tools = asked.detail.get("tools") if asked is not None else None
-    names = [str(each) for each in tools] if isinstance(tools, list) else []
+    request = _find_request(row, evidence)
+    names = [call.name for call in request.calls] if request is not None else []
     agent = row.path.partition("/")[0]
     is_tool = not person.tools or (bool(names) and all(_matches(each, person.tools) for each in names))
     is_agent = not person.agents or _matches(agent, person.agents)
     return "" if is_tool and is_agent else "decision_limits"
+
+
+def _time_of(row: Row, statement: Mapping[str, Json], evidence: Evidence) -> float:
+    """Return when ``row`` was made, in nanoseconds since the epoch: not before it was signed, nor before the
+    row before it, whatever it says itself."""
+    time, before = statement.get("time"), evidence.row(row.seq - 1)
+    times = (time if isinstance(time, int) else math.inf, row.time, before.time if before is not None else 0)
+    return max(times)
 
 
 def _find_wrong_signature(person: Person, statement: Mapping[str, Json], signed: str, signature: str) -> str:
@@ -324,7 +359,7 @@ def _find_wrong_signature(person: Person, statement: Mapping[str, Json], signed:
 
 def _first_person(row: Row, evidence: Evidence) -> Person | None:
     """Return the owner whose enrolment closes the workspace, by the key that the row itself enrols."""
-    person = parse_person(row.path, evidence.content(row.seq) or "")
+    person = parse_person(row.path, _content_of(row, evidence))
     is_own = person is not None and person.actor == row.actor and person.role == "owner"
     return person if is_own else None
 
@@ -339,7 +374,7 @@ def _about(detail: Mapping[str, Json], evidence: Evidence) -> Iterator[tuple[int
         value = detail.get(name)
         numbers = value if isinstance(value, list) else [value]
         for number in numbers[:_MAX_ABOUT]:
-            row = evidence.row(number) if type(number) is int else None
+            row = evidence.row(number) if type(number) is int and 0 < number <= MAX_ROW else None
             if row is not None:
                 yield row.seq, hash_row(row).hex()
 

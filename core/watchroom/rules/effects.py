@@ -28,7 +28,7 @@ from watchroom.model import (
     REVERT_WORK,
     SEEN,
     SET_BUDGET,
-    SETTLING_NOTES,
+    SETTLING_TOOLS,
     SHARED,
     STOP_AGENTS,
     WITHDRAW,
@@ -71,6 +71,8 @@ ID_PATH: Final = "id"
 """In the zone ``workspace``: its first version has the id of the workspace."""
 _STEERED: Final[tuple[Zone, ...]] = ("session", "agent")
 """The zones in which agents are spoken to."""
+SETTLED_ZONES: Final[tuple[Zone, ...]] = (*SHARED, "handoff")
+"""The zones whose conflicts people settle."""
 
 
 class EffectRule(NamedTuple):
@@ -132,18 +134,17 @@ never wait for a key."""
 
 
 def effect_of(row: Row) -> Effect | None:
-    """Return what ``row`` would do to protected state, None for nothing. A refused row changes nothing."""
-    if row.outcome != "ok":
-        return None
-    if row.version is None:
-        return _effect_of_note(row)
-    return _effect_of_version(row, row.version)
+    """Return what ``row`` would do to protected state, None for nothing. A refused row changes nothing. A
+    version that says that it was refused is forged, and judged as any version."""
+    if row.version is not None:
+        return _effect_of_version(row, row.version)
+    return _effect_of_note(row) if row.outcome == "ok" else None
 
 
 def has_right_form(row: Row, effect: Effect) -> bool:
     """Whether ``row`` was made by a tool and a kind of actor that may cause ``effect``."""
     rule = EFFECT_RULES[effect]
-    if rule.tools and row.tool not in rule.tools:
+    if row.outcome != "ok" or row.seq < 0 or (rule.tools and row.tool not in rule.tools):
         return False
     if row.kind not in rule.actors:
         return False
@@ -153,10 +154,12 @@ def has_right_form(row: Row, effect: Effect) -> bool:
         return row.deleted == (row.tool == REVOKE_PERSON)
     if effect == "resume":
         return row.zone == "session"
+    if effect == "settle":
+        return row.zone in SETTLED_ZONES
     if effect == "seen":
         need, seen, actor = (row.detail.get(name) for name in ("need", "row", "actor"))
         return isinstance(need, str) and type(seen) is int and isinstance(actor, str)
-    return effect != "identify" or row.version == 1
+    return True
 
 
 def _effect_of_note(row: Row) -> Effect | None:
@@ -170,7 +173,7 @@ def _effect_of_note(row: Row) -> Effect | None:
         # Agents of a task and Watchroom itself write to agents in the zone ``agent``.
         if row.tool == MESSAGE and (row.zone == "session" or row.kind == "human"):
             return "message"
-    return "settle" if row.zone in SHARED and row.tool in SETTLING_NOTES else None
+    return "settle" if row.tool in SETTLING_TOOLS else None
 
 
 def _effect_of_version(row: Row, version: int) -> Effect | None:
@@ -178,10 +181,9 @@ def _effect_of_version(row: Row, version: int) -> Effect | None:
         if version == 1:
             return "ask"
         return "answer" if row.tool == ANSWER else "withdraw"
-    if row.zone == "person":
-        return "person"
-    if row.zone == "settings":
-        return "budget" if row.tool == SET_BUDGET else "settings"
+    if row.zone in _EFFECTS_OF_ZONES:
+        # Anybody edits the config file; in a closed workspace a budget that is set in it closes no need.
+        return "budget" if row.tool == SET_BUDGET else _EFFECTS_OF_ZONES[row.zone]
     if row.zone == "token":
         # Whoever revokes a token only takes something away.
         return None if row.deleted else "token"
@@ -194,11 +196,19 @@ def _effect_of_version(row: Row, version: int) -> Effect | None:
         return "revert" if version == 1 else None
     if row.tool == REVERT_WORK and row.kind == "human":
         return "revert"
-    if row.zone not in SHARED:
-        return None
-    if '"resolves"' in row.detail_json and "resolves" in row.detail:
+    if row.tool in SETTLING_TOOLS or (row.zone in SHARED and _names(row, "resolves")):
         return "settle"
-    return "edit" if row.kind == "human" else None
+    return "edit" if row.zone in SHARED and row.kind == "human" else None
 
 
+def _names(row: Row, name: str) -> bool:
+    """Whether the detail of ``row`` has the field ``name``. It is parsed only where it may have."""
+    return (name in row.detail_json or "\\u" in row.detail_json) and name in row.detail
+
+
+_EFFECTS_OF_ZONES: Final[Mapping[Zone, Effect | None]] = {
+    "person": "person",
+    "settings": "settings",
+    "config": None,
+}
 _EFFECTS_OF_PATHS: Final[Mapping[str, Effect]] = {STOPPED_PATH: "stop", ID_PATH: "identify"}

@@ -9,11 +9,12 @@ from watchroom.rules.effects import effect_of
 
 
 def stopped_by(version: Row) -> Mapping[str, int]:
-    """Return what ``version`` of the path of stopped agents lists: by agent, the row that paused it."""
+    """Return what ``version`` of the path of stopped agents lists: by agent, the row that paused it. That
+    row comes before it."""
     agents = version.detail.get("agents")
     if not isinstance(agents, Mapping):
         return {}
-    return {agent: row for agent, row in agents.items() if type(row) is int}
+    return {agent: row for agent, row in agents.items() if type(row) is int and 0 < row < version.seq}
 
 
 def stopped_after(stopped: Mapping[str, int], row: Row) -> Mapping[str, int]:

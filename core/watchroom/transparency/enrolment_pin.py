@@ -12,6 +12,7 @@ import re
 from contextlib import suppress
 from typing import Final
 
+from watchroom.checkout.rendering import verified_content
 from watchroom.files import replace_durably
 from watchroom.journal import Journal
 from watchroom.model import Row
@@ -30,19 +31,16 @@ class EnrolmentPin:
         name = f"at-{hashlib.sha256(place.encode()).hexdigest()[:32]}.people"
         self._path = os.path.join(checkpoint_folder(state), name)
 
-    @property
-    def text(self) -> str:
-        """What is pinned, empty where nothing is. Raise OSError."""
-        pinned = self._read()
-        return f"{pinned[0]} {pinned[1]}" if pinned else ""
-
     def is_broken(self, journal: Journal) -> bool:
-        """Whether a row is pinned that ``journal`` does not have any more. Raise `JournalError`, OSError."""
+        """Whether a row is pinned that ``journal`` does not have any more, or not as it was. Raise
+        `JournalError`, OSError."""
         pinned = self._read()
         if pinned is None:
             return False
         row = journal.row(pinned[0])
-        return row is None or hash_row(row).hex() != pinned[1]
+        if row is None or hash_row(row).hex() != pinned[1]:
+            return True
+        return verified_content(journal, row) is None
 
     def keep(self, founding: Row) -> None:
         """Pin ``founding`` if no row is pinned yet. Raise OSError."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from watchroom.errors import WatchroomError
 from watchroom.journal import Journal
-from watchroom.model import Appended, Draft, Row
+from watchroom.model import PEOPLE_FORGOTTEN, SYSTEM, Appended, Draft, Note, Row
 from watchroom.rules.checkpoint_note import SignedCheckpoint
 from watchroom.signing import Signer
 from watchroom.transparency.anchors import Anchor, Anchors
@@ -24,7 +24,7 @@ from watchroom.transparency.signers import Signers
 from watchroom.transparency.state_folder import state_folder
 from watchroom.transparency.verification import SealReport, verify_checkpoints
 from watchroom.transparency.workspace_id import find_workspace_id
-from watchroom.zones.people import PeopleZone
+from watchroom.zones.people import LOST_PLACE, PeopleZone
 
 _log = logging.getLogger("watchroom")
 
@@ -44,6 +44,7 @@ class Sealing:
         self, journal: Journal, commit: Callable[[Draft], Appended], place: str, people: PeopleZone
     ) -> None:
         self._journal = journal
+        self._commit = commit
         self._people = people
         self._place = place
         self._state = state_folder()
@@ -154,6 +155,8 @@ class Sealing:
         OSError."""
         self._anchors().forget_replaced(find_workspace_id(self._journal))
         EnrolmentPin(self._state, self._place).forget()
+        if self._people.is_recorded_as_lost():
+            self._commit(Note(SYSTEM, PEOPLE_FORGOTTEN, *LOST_PLACE))
 
     def has_lost_people(self) -> bool:
         """Whether the row is gone by which people closed the workspace at this place. Raise `JournalError`,

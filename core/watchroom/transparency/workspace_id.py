@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import re
-import secrets
 from collections.abc import Callable
-from typing import Final
 
 from watchroom.journal import Journal
-from watchroom.model import IDENTIFY, SYSTEM, Appended, Draft, Write
-from watchroom.rules.checkpoint_note import ID_BYTES
-from watchroom.rules.effects import ID_PATH
-from watchroom.rules.people import ID_ZONE
-from watchroom.zones.people import find_id
-
-_FORM: Final = re.compile(r"[0-9a-f]{32}")
+from watchroom.model import SYSTEM, Appended, Draft
+from watchroom.zones.people import find_id, id_draft
 
 
 def find_workspace_id(journal: Journal) -> str:
-    """The id of the workspace of ``journal``, empty where it has none, or a spoilt one. Raises
-    `JournalError`."""
-    found = find_id(journal)
-    return found if _FORM.fullmatch(found) else ""
+    """Return the id of the workspace of ``journal``, empty where it has none. Raise `JournalError`."""
+    return find_id(journal)
 
 
 def make_workspace_id(journal: Journal, commit: Callable[[Draft], Appended]) -> str:
     """The id of the workspace of ``journal``, which gets one by a row with ``commit`` where it has none.
     Raises `JournalError`, `WorkspaceLocked`."""
     if not find_workspace_id(journal):
-        # Of several that make one at the same moment one makes the first version.
-        commit(Write(SYSTEM, IDENTIFY, ID_ZONE, ID_PATH, secrets.token_hex(ID_BYTES), expected=0))
+        # Of several that make one at the same moment one makes the next version.
+        commit(id_draft(journal, SYSTEM))
     return find_workspace_id(journal)

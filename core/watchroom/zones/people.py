@@ -8,20 +8,34 @@ from __future__ import annotations
 
 import heapq
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from threading import Lock
 from typing import Final
 
 from watchroom.errors import JournalDamaged, VersionConflict
 from watchroom.journal import Journal
-from watchroom.model import HUMAN_PREFIX, IDENTIFY, Json, Row, Write
+from watchroom.model import (
+    HUMAN_PREFIX,
+    IDENTIFY,
+    PEOPLE_FORGOTTEN,
+    PEOPLE_LOST,
+    SYSTEM,
+    Json,
+    Row,
+    Write,
+    Zone,
+)
 from watchroom.rules.decision_errors import PersonRefused
-from watchroom.rules.decisions import apply_person_row, find_flaw, statement_id, takes_effect
+from watchroom.rules.decisions import apply_person_row, find_flaw, read_id, statement_id, takes_effect
 from watchroom.rules.effects import ADD_PERSON, ID_PATH, REVOKE_PERSON, effect_of
 from watchroom.rules.people import ID_ZONE, ZONE, People, Person
 from watchroom.zones.store import Store
 
+LOST_PLACE: Final[tuple[Zone, str]] = ("workspace", "people")
+"""Where a row says that rows are gone by which people were enrolled."""
+_MAX_PLACES: Final = 256
+_MAX_IDS: Final = 1_000
 SINCE: Final = "since"
 """The name in the detail of a row that revokes somebody: after which row their decisions are disputed."""
 
@@ -31,6 +45,9 @@ class JournalEvidence:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
+        self._lock = Lock()
+        self._statements: dict[tuple[str, str, str, str, bool], tuple[int, dict[str, int]]] = {}
+        """By place, up to which row it was looked through, and the first row of each statement."""
 
     def row(self, seq: int) -> Row | None:
         """Return the row with that number, None where there is none. Raise `JournalError`."""
@@ -48,13 +65,33 @@ class JournalEvidence:
     def is_repeated(self, row: Row) -> bool:
         """Whether an earlier row has the zone, path, actor, tool and statement of ``row``. Raise
         `JournalError`."""
+        place = (row.zone, row.path, row.actor, row.tool, row.version is None)
+        with self._lock:
+            until, first = self._statements.pop(place, (0, {}))
+        if until < row.seq:
+            for each in self._rows_at(row, until):
+                statement = statement_id(each)
+                if statement:
+                    first[statement] = min(each.seq, first.get(statement, each.seq))
+            until = row.seq
+        with self._lock:
+            self._statements[place] = until, first
+            if len(self._statements) > _MAX_PLACES:
+                del self._statements[next(iter(self._statements))]
+        return first.get(statement_id(row), row.seq) < row.seq
+
+    def _rows_at(self, row: Row, after: int) -> Iterator[Row]:
+        """Yield the rows after ``after`` that could have the statement of ``row``."""
         if row.version is None:
-            earlier = self._journal.notes(row.zone, row.path, row.actor, row.tool, until=row.seq - 1)
-        else:
-            earlier = self._journal.history(row.zone, row.path)
-            earlier += self._journal.refused(row.zone, row.path, before=row.seq)
-        statement = statement_id(row)
-        return any(each.seq < row.seq and statement_id(each) == statement for each in earlier)
+            yield from self._journal.notes(
+                row.zone, row.path, row.actor, row.tool, after=after, until=row.seq
+            )
+            return
+        yield from (each for each in self._journal.history(row.zone, row.path) if after < each.seq <= row.seq)
+        before = row.seq
+        while refused := self._journal.refused(row.zone, row.path, after=after, before=before):
+            yield from refused
+            before = refused[-1].seq
 
 
 class PeopleReader:
@@ -64,7 +101,9 @@ class PeopleReader:
         self._journal = journal
         self.evidence = JournalEvidence(journal)
         self._lock = Lock()
+        self._has_lost_people: Callable[[], bool] = self.is_recorded_as_lost
         self._is_lost = False
+        self._read_until = -1
         self._known: tuple[tuple[int, ...], list[tuple[int, People]]] = ((), [(0, People())])
         """The heads of all persons, and who was enrolled from which row on. As long as nobody is enrolled the
         id of the workspace is not asked for."""
@@ -75,12 +114,21 @@ class PeopleReader:
 
     def before(self, seq: int) -> People:
         """Return who was enrolled when row ``seq`` was made. Raise `JournalError`."""
-        found = next(people for since, people in reversed(self._eras()) if since < seq)
+        eras = self._eras()
+        found = next((people for since, people in reversed(eras) if since < seq), eras[0][1])
         return found._replace(is_lost=self._is_lost)
 
-    def mark_lost(self) -> None:
-        """Count no decision of anybody from now on: rows that enrolled people are gone."""
-        self._is_lost = True
+    def check_lost_with(self, has_lost_people: Callable[[], bool]) -> None:
+        """Ask ``has_lost_people`` whether rows that enrolled people are gone, each time that there are new
+        rows. By default a row says so. While they are gone nobody's decision counts."""
+        self._has_lost_people = has_lost_people
+        self._read_until = -1
+
+    def is_recorded_as_lost(self) -> bool:
+        """Whether a row says that rows that enrolled people are gone. Raise `JournalError`."""
+        keys = [(*LOST_PLACE, SYSTEM, tool) for tool in (PEOPLE_LOST, PEOPLE_FORGOTTEN)]
+        lost, forgotten = self._journal.last_notes(keys)
+        return lost is not None and (forgotten is None or forgotten.seq < lost.seq)
 
     def find_founding(self) -> Row | None:
         """Return the row by which the workspace was closed, None where it is open. Raise `JournalError`."""
@@ -117,14 +165,18 @@ class PeopleReader:
 
     def _eras(self) -> list[tuple[int, People]]:
         journal = self._journal
-        heads = tuple(head.seq for head in journal.heads(ZONE))
+        last = journal.last_seq()
         with self._lock:
             known, eras = self._known
-            if known == heads:
+            if self._read_until == last:
                 return eras
-        eras = list(_read_eras(journal, self.evidence))
+        heads = tuple(head.seq for head in journal.heads(ZONE))
+        is_lost = self._has_lost_people()
+        if known != heads or not eras:
+            eras = list(_read_eras(journal, self.evidence))
         with self._lock:
             self._known = heads, eras
+            self._is_lost, self._read_until = is_lost, last
         return eras
 
 
@@ -134,15 +186,24 @@ class PeopleZone(PeopleReader):
     def __init__(self, store: Store) -> None:
         super().__init__(store.journal)
         self._store = store
+        self._on_closed: Callable[[Row], None] = lambda row: None
+
+    def pin_with(self, on_closed: Callable[[Row], None]) -> None:
+        """Call ``on_closed`` with the row by which this process closes the workspace."""
+        self._on_closed = on_closed
 
     def add(self, actor: str, person: Person, *, expected: int | None = None) -> Row:
         """Enrol ``person``, or change what is known of them, as ``actor``; the first one is the owner, and
         closes the workspace. Returns the row. Raises `PersonRefused`, `VersionConflict`, and what signing
         raises."""
         self._check(person.name, person)
-        if not self.current().is_closed:
+        is_first = not self.current().is_closed
+        if is_first:
             self.identify(actor)
-        return self._write(actor, ADD_PERSON, person.name, person.dump(), expected)
+        row = self._write(actor, ADD_PERSON, person.name, person.dump(), expected)
+        if is_first:
+            self._on_closed(row)
+        return row
 
     def revoke(self, actor: str, name: str, *, since: int | None = None) -> Row:
         """Let the person called ``name`` decide no more, as ``actor``; what they decided after row ``since``
@@ -157,8 +218,7 @@ class PeopleZone(PeopleReader):
         `JournalError`."""
         found = find_id(self._store.journal)
         if not found:
-            draft = Write(actor, IDENTIFY, ID_ZONE, ID_PATH, secrets.token_hex(16), expected=0)
-            self._store.write(draft)
+            self._store.write(id_draft(self._store.journal, actor))
             found = find_id(self._store.journal)
         with self._lock:
             if not self._known[0]:
@@ -188,15 +248,27 @@ class PeopleZone(PeopleReader):
 
 
 def find_id(journal: Journal) -> str:
-    """The id of the workspace of ``journal``, empty where it has none. Raises `JournalError`."""
-    row = journal.version(ID_ZONE, ID_PATH, 1)
-    return "" if row is None else JournalEvidence(journal).content(row.seq) or ""
+    """Return the id of the workspace of ``journal``, empty where it has none: the first version with the form
+    of an id counts. Raise `JournalError`."""
+    evidence = JournalEvidence(journal)
+    found = (read_id(row, evidence) for row in journal.history(ID_ZONE, ID_PATH, limit=_MAX_IDS))
+    return next((each for each in found if each), "")
+
+
+def id_draft(journal: Journal, actor: str, detail: Mapping[str, Json] | None = None) -> Write:
+    """Return the draft by which ``actor`` gives the workspace of ``journal`` a new id, with a ``detail``.
+    Raise `JournalError`."""
+    head = journal.head(ID_ZONE, ID_PATH)
+    expected = (head.version or 0) if head is not None else 0
+    return Write(actor, IDENTIFY, ID_ZONE, ID_PATH, secrets.token_hex(16), expected=expected, detail=detail)
 
 
 def _read_eras(journal: Journal, evidence: JournalEvidence) -> Iterator[tuple[int, People]]:
     people = People(find_id(journal))
     yield 0, people
-    histories = [journal.history(ZONE, head.path) for head in journal.heads(ZONE)]
+    histories = (
+        [head] if head.version == 1 else journal.history(ZONE, head.path) for head in journal.heads(ZONE)
+    )
     for row in heapq.merge(*histories, key=attrgetter("seq")):
         after = apply_person_row(people, row, evidence)
         if after != people:

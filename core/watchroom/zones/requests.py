@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from watchroom import validation
 from watchroom.errors import (
+    JournalDamaged,
     RequestCancelled,
     RequestClosed,
     RequestExpired,
@@ -22,6 +23,7 @@ from watchroom.errors import (
 from watchroom.journal import Journal
 from watchroom.journal.topics import messages_to
 from watchroom.model import ANSWER, ASK, CANCEL, SYSTEM, WITHDRAW, Json, Note, Row, Write
+from watchroom.rules.details import request_number
 from watchroom.rules.requests import (
     Answer,
     Request,
@@ -43,6 +45,7 @@ ZONE: Final = "request"
 _SESSION: Final = "session"
 TERMINAL: Final = "terminal"
 """In the detail of an answer's row: whether it was given by a process with a terminal."""
+_PAGE: Final = 500
 _MOST_SUMMARY: Final = 200
 """Characters."""
 
@@ -84,11 +87,18 @@ class RequestZone:
         differ. Anyone who can write to the journal can put another request where this one will be."""
         try:
             found = self.read(asked)
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except JournalDamaged:
             found = None
         is_same = found is not None and replace(found, expires=None) == replace(request, expires=None)
-        if not is_same or self._people.find_flaw(asked):
+        # People see the row's message and detail, not its content.
+        shown = self._draft(asked.actor, asked.path, found) if found is not None and is_same else None
+        is_shown = shown is not None and (asked.message, asked.detail) == (shown.message, shown.detail)
+        has_passed = found is not None and found.expires != request.expires and self._has_expired(found)
+        if not is_shown or has_passed or self._people.find_flaw(asked):
             raise RequestTaken(path=asked.path, request=asked.seq)
+
+    def _has_expired(self, request: Request) -> bool:
+        return has_expired(request.expires, self._store.journal.now())
 
     def _draft(self, actor: str, path: str, request: Request) -> Write:
         detail: dict[str, Json] = {"kind": request.kind}
@@ -138,7 +148,7 @@ class RequestZone:
             row
             for receiver in (agent, session)
             for row in journal.topic(messages_to(_SESSION, receiver), after=asked.seq)
-            if row.tool == CANCEL
+            if row.tool == CANCEL and self._people.counts(row)
         ]
         return min(found, key=lambda row: row.seq, default=None)
 
@@ -179,9 +189,13 @@ class RequestZone:
         row = self.find_end(path)
         if row is None:
             return None
-        asked = self._store.journal.version(ZONE, path, 1) if request is not None else None
-        if request is not None and asked is not None:
-            self.check_asked(asked, request)
+        if request is not None:
+            # An answer is about the row that it names: another one may have the same path and version.
+            number = request_number(row) if row.tool == ANSWER else 0
+            journal = self._store.journal
+            asked = journal.row(number) if number else journal.version(ZONE, path, 1)
+            if asked is not None:
+                self.check_asked(asked, request)
         if row.tool == ANSWER:
             return RequestOutcome(parse_answer(self._store.content(row)), row)
         # Whatever the row of a withdrawal carries, it approves nothing.
@@ -247,10 +261,14 @@ class RequestZone:
 def find_request_end(journal: Journal, people: PeopleReader, path: str) -> Row | None:
     """Return the first version in ``journal`` after the request at ``path`` that counts, as ``people`` say;
     None where there is none. Raise `JournalError`."""
-    row = journal.version(ZONE, path, 2)
-    while row is not None and not people.counts(row):
-        row = journal.version(ZONE, path, (row.version or 0) + 1)
-    return row
+    after = 1
+    # Versions that are planted may leave gaps.
+    while rows := journal.history(ZONE, path, after_version=after, limit=_PAGE):
+        found = next((row for row in rows if people.counts(row)), None)
+        if found is not None:
+            return found
+        after = rows[-1].version or 0
+    return None
 
 
 def _has_terminal() -> bool:

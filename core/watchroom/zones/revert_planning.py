@@ -244,10 +244,11 @@ class RevertRecord(NamedTuple):
 def read_record(journal: Journal, revert: str) -> RevertRecord:
     """Return what the revert with the id ``revert`` did, by ``journal``. Raise `RevertNotFound`;
     `JournalDamaged` if its record cannot be read; `JournalError`."""
-    head = journal.head(ZONE, revert)
-    if head is None:
+    # The first version is the one that a person signed; the second says that it is finished.
+    row = journal.version(ZONE, revert, 1)
+    if row is None:
         raise RevertNotFound(revert=revert)
-    fields = parse_object(journal.content(head.seq) or "") or {}
+    fields = parse_object(journal.content(row.seq) or "") or {}
     until, counts = get_int(fields, "until"), get_object(fields, "not_reverted")
     not_reverted = {zone: count for zone in counts if (count := get_int(counts, zone)) is not None}
     agents = tuple(name for name in get_list(fields, "agents") if isinstance(name, str))

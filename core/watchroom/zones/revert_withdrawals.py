@@ -30,6 +30,8 @@ from watchroom.rules.requests import Answer, dump_answer
 from watchroom.rules.reverts import PathPlan, PlannedItem
 from watchroom.texts import Catalogue, catalogue
 from watchroom.zones.leases import HOLD, RELEASE
+from watchroom.zones.people import PeopleReader
+from watchroom.zones.requests import find_request_end
 from watchroom.zones.revert_planning import RevertPart
 from watchroom.zones.store import Store
 
@@ -133,8 +135,9 @@ class RequestWithdrawal:
 
     zones: Final[tuple[Zone, ...]] = ("request",)
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, people: PeopleReader) -> None:
         self._journal = journal
+        self._people = people
 
     def plan(self, rows: Sequence[Row]) -> Sequence[PlannedItem]:
         """As `RevertPart.plan`."""
@@ -142,11 +145,13 @@ class RequestWithdrawal:
         return [self._planned(row) for row in asked.values()]
 
     def _planned(self, asked: Row) -> PlannedItem:
-        if self._journal.version("request", asked.path, 2) is not None:
+        if find_request_end(self._journal, self._people, asked.path) is not None:
             return PlannedItem("request", asked.path, PathPlan("cannot", reason=ANSWERED), asked.message)
         detail: dict[str, Json] = {"request": asked.seq, "outcome": "withdrawn"}
         answer = dump_answer(Answer(expired=True))
-        draft = Write(SYSTEM, WITHDRAW, "request", asked.path, answer, expected=1, detail=detail)
+        head = self._journal.head("request", asked.path)
+        base = (head.version or 1) if head is not None else 1
+        draft = Write(SYSTEM, WITHDRAW, "request", asked.path, answer, expected=base, detail=detail)
         return PlannedItem(
             "request", asked.path, PathPlan("clean", reason=WITHDRAWN), asked.message, (draft,)
         )
@@ -219,8 +224,8 @@ class MessageRetraction:
         return _not_restored("agent", paths)
 
 
-def make_withdrawals(store: Store) -> Sequence[RevertPart]:
-    """All parts of this module, of ``store``."""
+def make_withdrawals(store: Store, people: PeopleReader) -> Sequence[RevertPart]:
+    """Return all parts of this module, of ``store``; ``people`` says which answers count."""
 
     def texts() -> Catalogue:
         return catalogue(store.registry.current().language)
@@ -228,7 +233,7 @@ def make_withdrawals(store: Store) -> Sequence[RevertPart]:
     journal = store.journal
     return (
         HandoffWithdrawal(journal, texts),
-        RequestWithdrawal(journal),
+        RequestWithdrawal(journal, people),
         LeaseRelease(journal),
         BufferClosing(journal),
         MessageRetraction(texts),

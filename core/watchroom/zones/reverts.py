@@ -20,6 +20,7 @@ from watchroom.rules.reverts import PlannedItem, PlannedPath, RevertPlan, Revert
 from watchroom.rules.task_versions import EXECUTABLE, EXECUTABLE_BEFORE, file_checksum, is_executable
 from watchroom.texts import catalogue
 from watchroom.zones.conflict_settlement import ConflictSettlement
+from watchroom.zones.people import PeopleReader
 from watchroom.zones.revert_planning import ZONE, RevertPart, RevertPlanner, RevertRecord, read_record
 from watchroom.zones.stops import StopZone
 from watchroom.zones.store import Store
@@ -44,7 +45,8 @@ class RevertOutcome(NamedTuple):
 class RevertZone:
     """Reverts what agents did, in ``store``. ``tasks`` and ``task_files`` have the folders of tasks,
     ``conflicts`` and ``stops`` what people say of conflicts and agents; ``reconciler`` records edits by hand
-    before anything is planned. ``parts`` revert what is no text with versions."""
+    before anything is planned, ``people`` says which reverts count. ``parts`` revert what
+    has no versions of a text."""
 
     def __init__(
         self,
@@ -54,6 +56,7 @@ class RevertZone:
         task_files: TaskFiles,
         conflicts: ConflictSettlement,
         stops: StopZone,
+        people: PeopleReader,
         parts: Sequence[RevertPart] = (),
     ) -> None:
         self._store = store
@@ -62,6 +65,7 @@ class RevertZone:
         self._task_files = task_files
         self._conflicts = conflicts
         self._stops = stops
+        self._people = people
         self._parts = parts
 
     def plan(self, selection: RevertSelection) -> RevertPlan:
@@ -113,7 +117,7 @@ class RevertZone:
         """Finish the reverts whose processes died. What cannot be is logged, and left for another time.
         Raises `JournalError`."""
         for head in self._store.journal.heads(ZONE):
-            if head.version == 1:
+            if head.version == 1 and self._people.counts(head):
                 try:
                     self.finish(SYSTEM, head.path)
                 except WatchroomError:

@@ -41,9 +41,8 @@ class SettingsZone:
         _, settings = self._store.registry.settings()
         if settings is None:
             return SettingsState(None, ())
-        signed = self._store.journal.head(*SETTINGS_HEAD)
-        while signed is not None and self._people.find_flaw(signed):
-            signed = self._store.journal.version(*SETTINGS_HEAD, (signed.version or 0) - 1)
+        versions = reversed(self._store.journal.history(*SETTINGS_HEAD))
+        signed = next((row for row in versions if not self._people.find_flaw(row)), None)
         return SettingsState(signed, find_unsigned(self._store.registry.written(), settings))
 
     def sign(self, actor: str) -> Row | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Final
 
 from watchroom.errors import InvalidAgentId, SessionNotFound, UnknownAgent, WatchroomError
@@ -15,7 +15,7 @@ from watchroom.journal.topics import messages_to
 from watchroom.model import PAUSE, RELEASE_AGENTS, RESUME, STOP_AGENTS, Json, Row, Write, Zone
 from watchroom.rules.effects import STOPPED_PATH
 from watchroom.rules.presence import presence_of
-from watchroom.rules.stops import stopped_after, stopped_by
+from watchroom.rules.stops import stopped_after
 from watchroom.zones.sessions import SessionZone
 from watchroom.zones.store import Store
 
@@ -71,9 +71,13 @@ class StopZone:
         """Have those go on, for ``actor``, that were stopped and that nobody resumed since. Returns by agent
         the row that told it. Raises `JournalError`."""
         stopped = self.stopped()
-        told = {agent: self._sessions.control(actor, RESUME, agent, None, "").seq for agent in stopped}
-        if told:
-            self._write(actor, RELEASE_AGENTS, {}, told)
+        told: dict[str, int] = {}
+        for agent in stopped:
+            # An agent without a session has nothing to go on with.
+            with suppress(SessionNotFound):
+                told[agent] = self._sessions.control(actor, RESUME, agent, None, "").seq
+        if stopped:
+            self._write(actor, RELEASE_AGENTS, {}, stopped)
         return told
 
     def stopped(self) -> Mapping[str, int]:
@@ -96,18 +100,10 @@ class StopZone:
 
     def _remembered(self) -> Mapping[str, int]:
         """The agents that were stopped and not released since, by the versions that count."""
-        journal = self._store.journal
-        versions: list[Row] = []
-        row = journal.head(ZONE, STOPPED_PATH)
-        while row is not None and row.version is not None:
-            if self._sessions.counts(row):
-                versions.append(row)
-                if row.tool == RELEASE_AGENTS and not stopped_by(row):
-                    break
-            row = journal.version(ZONE, STOPPED_PATH, row.version - 1) if row.version > 1 else None
         stopped: Mapping[str, int] = {}
-        for each in reversed(versions):
-            stopped = stopped_after(stopped, each)
+        for row in self._store.journal.history(ZONE, STOPPED_PATH):
+            if self._sessions.counts(row):
+                stopped = stopped_after(stopped, row)
         return stopped
 
     def _write(self, actor: str, tool: str, told: Mapping[str, int], gone: Iterable[str]) -> Row:

@@ -149,8 +149,8 @@ class Tasks:
         return self._store.journal.is_claimed(_claim_key(task))
 
     def end_row(self, task: str) -> Row | None:
-        """The row that ended ``task``, None while it is open."""
-        return self._store.journal.version(ZONE, task, 2)
+        """Return the row that ended ``task``, the first version after its first one; None if it is open."""
+        return next(iter(self._store.journal.history(ZONE, task, after_version=1, limit=1)), None)
 
     def find(self, task: str) -> Task:
         """The task with the id ``task``. Raises `TaskNotFound`, and `JournalDamaged` where its row is."""
@@ -189,7 +189,7 @@ class Tasks:
         if known is None:
             known = self._read_first(head)
         if head.version != 1 and known.status == "open":
-            end = self._store.journal.version(ZONE, head.path, 2) or head
+            end = self.end_row(head.path) or head
             status = task_end_status(end) if self._people.counts(end) else "cancelled"
             known = known._replace(status=status)
         self._known[head.path] = known

@@ -85,8 +85,8 @@ class Zones:
         self.members = Members(store, self.tasks, register)
         self.task_files = TaskFiles(store, self.tasks)
         self.reverts = RevertZone(
-            *(store, reconciler, self.tasks, self.task_files, self.conflicts, self.stops),
-            (*make_withdrawals(store), DocumentReversal(store.journal)),
+            *(store, reconciler, self.tasks, self.task_files, self.conflicts, self.stops, self.people),
+            (*make_withdrawals(store, self.people), DocumentReversal(store.journal)),
         )
         self._loading = Lock()
         self._realtime: RealtimeZone | None = None

@@ -76,7 +76,6 @@ def run_person(args: Namespace, texts: Catalogue) -> int:
         if not people.is_closed:
             # Else whoever edits config.toml would decide what agents may do.
             workspace.settings.sign(HUMAN_PREFIX + actor)
-            workspace.pin_enrolments()
     _print_added(person, not people.is_closed, texts)
     return 0
 

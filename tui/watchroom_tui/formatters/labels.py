@@ -275,7 +275,8 @@ def need_text(need: Need, texts: Catalogue) -> str:
     if need.kind in ("failed", "breaker", "budget"):
         return sanitize(need.row.message)
     if need.kind == "forged":
-        return _forged_text(need.row, texts)
+        text = _forged_text(need.row, texts)
+        return f"{text} ×{need.times}" if need.times > 1 else text
     if need.kind == "unreadable":
         why = texts(f"need.damage.{need.row.error}")
         key = "need.unreadable" if need.times > 1 else "need.unreadable_one"
