@@ -109,6 +109,11 @@ class GroupCommit:
         and `commit_all` raise."""
         self._sign = sign
 
+    def sign(self, draft: Draft) -> Draft:
+        """Return ``draft`` as it is committed: signed, if a person made it and signing is set up. For a
+        caller of `append`, which does not sign. Raise what signing raises."""
+        return self._sign(draft) if self._sign and draft.actor.startswith(HUMAN_PREFIX) else draft
+
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call ``listener`` after each append of this process. Return the function that ends this.
 
@@ -216,8 +221,7 @@ class GroupCommit:
         self._follower.close()
 
     def _prepared(self, draft: Draft) -> Draft:
-        prepared = with_call_context(draft)
-        return self._sign(prepared) if self._sign and draft.actor.startswith(HUMAN_PREFIX) else prepared
+        return self.sign(with_call_context(draft))
 
     def _materialize(self, appended: Sequence[Appended]) -> None:
         if self._consumer is not None and appended:

@@ -112,7 +112,14 @@ class Workspace(Zones):
         self._follower = Follower("files")
         self._commits = GroupCommit(self.journal)
         self._checkout = Materializer(
-            self.root, self.journal, self._commits.append, self._follower, self._host, self.platform
+            self.root,
+            self.journal,
+            self._commits.append,
+            self._follower,
+            self._host,
+            self.platform,
+            # The people need the checkout first. No files are written before both are there.
+            lambda row: self.people.counts(row),
         )
         stack.callback(self._checkout.close)
         stack.callback(self._follower.close)
@@ -124,7 +131,12 @@ class Workspace(Zones):
         stack.callback(self._remote.close)
         store = Store(self.journal, self._commits, self._checkout, self._host, self._follower, registry)
         reconciler = Reconciler(
-            self.journal, self._checkout, self._commits.append, edit_rules(registry), self._host
+            self.journal,
+            self._checkout,
+            self._commits.append,
+            edit_rules(registry),
+            self._host,
+            self._commits.sign,
         )
         self._loading_parts = Lock()
         self._sealing: Sealing | None = None

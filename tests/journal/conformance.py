@@ -668,12 +668,13 @@ class Conformance:
         rows = [each.row for each in journal.append([edit] * 45)]
         journal.append([edit._replace(path="b"), Note("human:dana", "dismiss_conflict", "collab", "a")])
         assert [*edits(journal, "collab", "a")] == rows[::-1]
-        assert last_revert(journal, "collab", "a", bool) == 0
+        assert last_revert(journal, "collab", "a", bool, bool) == 0
         revert = Note("human:dana", "revert_outside_edit", "collab", "a", detail={"conflict": rows[-1].seq})
         (first, _), (latest, _) = journal.append([revert, revert._replace(detail={"conflict": rows[0].seq})])
         journal.append([Note("human:dana", "dismiss_conflict", "collab", "a")])
-        assert last_revert(journal, "collab", "a", bool) == latest.seq
-        assert last_revert(journal, "collab", "a", lambda edit: edit.seq > rows[0].seq) == first.seq
+        assert last_revert(journal, "collab", "a", bool, bool) == latest.seq
+        assert last_revert(journal, "collab", "a", lambda edit: edit.seq > rows[0].seq, bool) == first.seq
+        assert last_revert(journal, "collab", "a", bool, lambda row: row.seq < latest.seq) == first.seq
 
     def test_a_reader_never_sees_a_row_below_one_that_it_saw(self, journal: Journal) -> None:
         writers, each_writes = 4, 40

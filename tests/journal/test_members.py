@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from time import monotonic
 from uuid import uuid4
 
 import psycopg
@@ -84,21 +85,47 @@ def test_nobody_writes_in_another_s_name(alice: str, actor: str) -> None:
 def test_an_agent_s_process_tells_what_it_has_to_in_the_system_s_name(alice: str) -> None:
     assert outcomes(
         alice,
-        Note("system", "process_lost", "workspace", "lease"),
-        Note("system", "budget_reached", "config", "alice"),
+        Note("system", "lay_out", "collab", "plan.md", "failed", "not_laid_out"),
+        Note("system", "budget_reached", "workspace", "agent alice tokens"),
         Note("system", "pause_agent", "agent", "alice"),
         Write("system", "lease_expired", "lease", "global", None),
         Write("alice", "ask_person", "request", "alice/s/1", "{}", expected=0),
         Write("system", "withdraw_request", "request", "alice/s/1", "{}", expected=1),
         Note("outside", "outside_edit", "collab", "plan.md", "conflict", "outside_edit"),
-    ) == ["ok"] * 6 + ["conflict outside_edit"]
+    ) == ["failed not_laid_out"] + ["ok"] * 5 + ["conflict outside_edit"]
     for draft in (
+        Note("system", "process_lost", "workspace", "lease", "failed", "not_seen_alive"),
+        Note("system", "budget_reached", "workspace", "agent bob tokens"),
+        Note("outside", "revert_outside_edit", "collab", "plan.md"),
         Note("system", "pause_agent", "agent", "bob"),
         Write("system", "withdraw_request", "request", "bob/s/1", "{}"),
         Write("outside", "outside_edit", "private", "bob/a.md", "x"),
     ):
         with pytest.raises(JournalDenied):
             outcomes(alice, draft)
+
+
+def test_an_agent_reports_a_process_as_lost_only_when_its_lease_has_run_out(url: str, alice: str) -> None:
+    def report(lease: str) -> Note:
+        key = f"lost/{lease}"
+        return Note("system", "process_lost", "workspace", lease, "failed", "not_seen_alive", key=key)
+
+    with closing(open_journal(url)) as journal, closing(open_journal(alice)) as hers:
+        live = journal.present()
+        with psycopg.connect(url, autocommit=True) as connection:
+            old = "now() - interval '1 h'"
+            connection.execute(f"INSERT INTO watchroom.presences VALUES ('gone', 1, '', 0, '', 0, {old})")
+        deadline = monotonic() + 30
+        while {each.id: each.is_alive for each in hers.presences()} != {"gone": False, live: True}:
+            # A server that has just started gives every lease some seconds.
+            assert monotonic() < deadline
+        with pytest.raises(JournalDenied):
+            hers.append([report(live)])
+        ((row, _),) = hers.append([report("gone")])
+        hers.forget_presence("gone")
+        # Who noticed it at the same time finds that row.
+        ((again, _),) = hers.append([report("gone")])
+        assert (row.outcome, again.seq) == ("failed", row.seq)
 
 
 def test_a_refused_write_is_a_row_with_the_refused_text(alice: str) -> None:

@@ -14,7 +14,7 @@ from calls import ok
 from people.conftest import BOT, DANA, EVE, STRANGER, Team, close, person
 from watchroom import Agent, Workspace
 from watchroom.errors import RequestClosed, WatchroomError
-from watchroom.model import ANSWER, Row, Write
+from watchroom.model import ANSWER, Json, Row, Write
 from watchroom.projections import read_model
 from watchroom.rules.decision_errors import MayNotDecide, PersonRefused, SignatureRequired
 from watchroom.rules.decisions import SIGNATURE, SIGNED
@@ -66,6 +66,24 @@ def test_an_answer_that_is_signed_counts_and_openssh_can_check_it(team: Team) ->
     verify(signature, signed.encode(), "watchroom-decision", EVE.key)
     assert json.loads(signed)["person"] == "human:eve"
     assert len(signed) < 1000
+
+
+def test_a_revert_of_an_external_edit_is_signed(team: Team) -> None:
+    workspace, eve = team.workspace, team.workspace.tools_for_human("eve")
+    first: dict[str, Json] = {"filepath": "a", "content": "1\n", "message": "m", "expected_version": 0}
+    ok(workspace.tools("alice"), "collab_write", **first)
+    file = team.root / "collaborative/current/a"
+    file.write_text("mine\n")
+    workspace.scan()
+    with pytest.raises(SignatureRequired):
+        workspace.conflicts.revert("human:eve", "a", None, "")
+    assert file.read_text() == "mine\n"
+    team.sign_as(EVE)
+    ok(eve, "revert_outside_edit", filepath="a")
+    model = read_model(workspace.journal, workspace.journal.last_seq())
+    assert (model.needs, file.read_text()) == ((), "1\n")
+    file.write_text("mine\n")
+    assert [row.tool for row in workspace.scan()] == ["outside_edit"]
 
 
 def test_without_a_key_nobody_decides_but_everybody_can_stop(team: Team) -> None:

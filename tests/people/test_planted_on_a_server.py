@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import psycopg
 import pytest
@@ -15,9 +15,10 @@ from calls import ok
 from people.conftest import EVE, Team, close
 from watchroom import Agent, Workspace
 from watchroom.journal.postgres.members import Members
-from watchroom.model import Json, Write
+from watchroom.model import REVERT, ZONES, Draft, Json, Note, Write, Zone
 from watchroom.projections import Model, read_model
-from watchroom.rules.effects import effect_of
+from watchroom.rules.budgets import BudgetScope
+from watchroom.rules.effects import DECISION_TOOLS, effect_of
 
 pytestmark = pytest.mark.postgres
 
@@ -45,7 +46,8 @@ def server(new_database: Callable[[], str], tmp_path: Path) -> Iterator[Server]:
 
 
 def append(address: str, content: str | None = None, **fields: Json) -> str:
-    """Append a draft with the login of ``address`` by the server's function; return the outcome."""
+    """Append a draft with the login of ``address`` by the server's function; return the outcome, or
+    ``refused`` if the server makes no row."""
     draft: dict[str, Json] = {
         "w": False,
         "message": "",
@@ -60,10 +62,13 @@ def append(address: str, content: str | None = None, **fields: Json) -> str:
         draft |= {"outcome": None, "error": None}
     body = None if content is None else content.encode()
     with psycopg.connect(address, autocommit=True) as connection:
-        row = connection.execute(
-            "SELECT row_outcome FROM watchroom.append(%s, %s::jsonb, %s::bytea[])",
-            (uuid.uuid4(), json.dumps([draft]), [body]),
-        ).fetchone()
+        try:
+            row = connection.execute(
+                "SELECT row_outcome FROM watchroom.append(%s, %s::jsonb, %s::bytea[])",
+                (uuid.uuid4(), json.dumps([draft]), [body]),
+            ).fetchone()
+        except psycopg.errors.InsufficientPrivilege:
+            return "refused"
     assert row is not None
     return str(row[0])
 
@@ -138,7 +143,6 @@ def test_an_agents_login_takes_no_answer_about_a_budget_of_others_back(server: S
 
 def test_what_an_agents_login_gets_accepted_has_no_effect(server: Server) -> None:
     """Every zone, actor and tool: what is accepted changes nothing protected, but for its own requests."""
-    from watchroom.model import ZONES
     from watchroom.rules.effects import EFFECT_RULES
 
     tools = sorted(
@@ -214,11 +218,168 @@ def test_an_agents_login_takes_no_edit_of_a_persons_back(server: Server) -> None
         detail=json.dumps({"conflict": edit.seq}),
     )
     workspace.scan()
-    assert (said, file.read_text()) in {("denied", "mine\n"), ("ok", "mine\n")}
+    assert (said, file.read_text()) == ("refused", "mine\n")
     from watchroom.queries.report import read_report
 
     report = read_report(workspace.journal, 0, workspace.journal.last_seq())
     assert report.decisions == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "actor", "zone", "path"),
+    [
+        ("note", "human:eve", "collab", "a"),
+        ("note", "human:eve", "collab", "b"),
+        ("note", "human:eve", "private", "alice/a"),
+        ("note", "outside", "collab", "a"),
+        ("note", "alice", "collab", "a"),
+        ("write", "human:eve", "file", "t-1/x"),
+        ("write", "outside", "file", "t-1/x"),
+        ("write", "human:eve", "collab", "b"),
+    ],
+)
+def test_no_row_but_a_signed_decision_reverts_an_edit(
+    server: Server, kind: str, actor: str, zone: Zone, path: str
+) -> None:
+    """The owner's login writes past every rule of the server."""
+    workspace = server.team.workspace
+    first: dict[str, Json] = {"filepath": "a", "content": "1\n", "message": "m", "expected_version": 0}
+    ok(workspace.tools("alice"), "collab_write", **first)
+    file = server.team.root / "collaborative/current/a"
+    file.write_text("mine\n")
+    (edit,) = workspace.scan()
+    detail: dict[str, Json] = {"conflict": edit.seq, "checkout": "elsewhere"}
+    draft: Draft = Note(actor, REVERT, zone, path, detail=detail)
+    if kind == "write":
+        draft = Write(actor, REVERT, zone, path, "x", detail=detail)
+    workspace.journal.append([draft])
+    # The rows are read, and the files written, before the files are compared.
+    assert workspace.scan() == []
+    assert file.read_text() == "mine\n"
+
+
+TOOLS: Final = sorted({*DECISION_TOOLS, "pause_agent", "cancel_agent", "stop_agents", "send_message"})
+
+
+def test_an_agents_login_makes_no_row_that_is_a_forged_decision(server: Server) -> None:
+    """Every zone, actor and tool of people; what the server accepts is no flawed decision."""
+    people, journal = server.team.workspace.people, server.team.workspace.journal
+    since, flawed = journal.last_seq(), []
+    for zone in ZONES:
+        for path in ("alice", "alice/1", "alice/calls/1", "bob", "alice_to_bob/a", "t-1/a", "global", "a"):
+            for actor in ("alice", "outside", "system"):
+                with psycopg.connect(server.alice, autocommit=True) as connection:
+                    for tool in TOOLS:
+                        for is_write in (False, True):
+                            kind: dict[str, Json] = {"outcome": "ok", "error": ""}
+                            draft = {
+                                "w": is_write,
+                                "actor": actor,
+                                "tool": tool,
+                                "zone": zone,
+                                "path": path,
+                                "message": "",
+                                "base": 0 if is_write else None,
+                                "key": "",
+                                "detail": '{"conflict": 1}',
+                                **({} if is_write else kind),
+                            }
+                            with suppress(psycopg.Error):
+                                connection.execute(
+                                    "SELECT row_outcome FROM watchroom.append(%s, %s::jsonb, %s::bytea[])",
+                                    (uuid.uuid4(), json.dumps([draft]), [b"{}" if is_write else None]),
+                                )
+    made = journal.rows(since, limit=100_000)
+    assert {row.outcome for row in made} >= {"ok", "denied"}
+    flawed = [(row.actor, row.tool, row.zone, row.path) for row in made if people.find_flaw(row)]
+    carried_out = {
+        (row.actor, row.tool) for row in made if row.outcome == "ok" and row.tool in DECISION_TOOLS
+    }
+    assert (flawed, carried_out) == ([], set())
+
+
+REPORTS: Final = {
+    "own budget": ("budget_warning", "workspace", "agent alice cost", "budget_warning agent alice cost 5"),
+    "own session's budget": ("budget_reached", "workspace", "session alice/1 steps", ""),
+    "own task's budget": ("budget_warning", "workspace", "task t-1 cost", "budget_warning task t-1 cost 5"),
+    "budget of the team": ("budget_warning", "workspace", "team cost", "budget_warning team cost 5"),
+    "own pause": ("pause_agent", "agent", "alice", "breaker alice failing 0"),
+}
+FOREIGN_REPORTS: Final = {
+    "another's budget": ("budget_warning", "workspace", "agent bob cost", "budget_warning agent bob cost 5"),
+    "another's session": ("budget_reached", "workspace", "session bob/1 steps", ""),
+    "another task": ("budget_reached", "workspace", "task t-2 cost", ""),
+    "an agent whose id begins alike": ("budget_reached", "workspace", "agent alice2 cost", ""),
+    "a key of another budget": (
+        "budget_warning",
+        "workspace",
+        "team cost",
+        "budget_warning agent bob cost 5",
+    ),
+    "a key of another tool": ("budget_reached", "workspace", "team cost", "budget_warning team cost 5"),
+    "a key of another's pause": ("pause_agent", "agent", "alice", "breaker bob failing 0"),
+    "a key of a checkout's note": ("lay_out", "collab", "a", "lost/1"),
+    "a lost process that never was": ("process_lost", "workspace", "1", "lost/1"),
+}
+
+
+@pytest.mark.parametrize("case", [*REPORTS, *FOREIGN_REPORTS])
+def test_an_agents_login_reports_as_watchroom_only_what_is_its_own(server: Server, case: str) -> None:
+    spawned: dict[str, Json] = {"task": "t-1"}
+    server.team.workspace.journal.append(
+        [Write("human:eve", "spawn_agent", "agent", "alice", "", detail=spawned)]
+    )
+    tool, zone, path, key = (REPORTS | FOREIGN_REPORTS)[case]
+    outcome = "failed" if tool in ("process_lost", "lay_out") else "ok"
+    detail = json.dumps({"idempotency_key": key}) if key else ""
+    said = append(
+        server.alice,
+        actor="system",
+        tool=tool,
+        zone=zone,
+        path=path,
+        key=key,
+        outcome=outcome,
+        detail=detail,
+    )
+    assert said == ("ok" if case in REPORTS else "refused")
+
+
+def test_an_agents_login_is_held_by_its_budgets(server: Server, tmp_path: Path) -> None:
+    team, task = server.team, Agent("alice", task="t-1")
+    spawned: dict[str, Json] = {"task": "t-1"}
+    team.workspace.journal.append([Write("human:eve", "spawn_agent", "agent", "alice", "", detail=spawned)])
+    team.workspace.register([task])
+    team.sign_as(EVE)
+    budgets: list[tuple[BudgetScope, str]] = [("agent", "alice"), ("session", "alice/1"), ("task", "t-1")]
+    for scope, name in (*budgets, ("team", "")):
+        team.workspace.budgets.set_budget("human:eve", scope, name, "tokens", 10)
+    team.sign_as(None)
+    detail: dict[str, Json] = {"status": "running", "tokens": [12, 0], "step": 1}
+    team.workspace.journal.append([Write("alice", "agent", "session", "alice/1", "{}", detail=detail)])
+    with Workspace.open(server.alice, create=False, checkout=tmp_path / "hers") as workspace:
+        asked = workspace.budgets.hold_call("alice", "alice/1")
+        assert asked is not None
+        said = [row for row in workspace.journal.rows(0) if row.tool.startswith("budget_")]
+        assert [row.outcome for row in said] == ["ok"] * 5
+        key = str(said[-1].path)
+        assert workspace.budgets.find_open_request(key) == asked
+
+
+@pytest.mark.parametrize("outcome", ["failed", "denied", "conflict"])
+def test_an_agents_login_takes_no_key_with_a_row_that_does_nothing(server: Server, outcome: str) -> None:
+    key = "breaker alice failing 0"
+    said = append(
+        server.alice,
+        actor="system",
+        tool="pause_agent",
+        zone="agent",
+        path="alice",
+        key=key,
+        outcome=outcome,
+        detail=json.dumps({"idempotency_key": key}),
+    )
+    assert said == "refused"
 
 
 def test_an_agents_login_buries_no_need_under_forged_ones(server: Server) -> None:

@@ -78,7 +78,7 @@ class Materializer:
 
     ``append`` makes rows of what was found and could not be done; ``follower`` writes behind what no commit
     waits for: see `DerivedFiles`. ``host`` knows which of the workspace's checkouts this is,
-    ``platform`` is the operating system.
+    ``platform`` is the operating system. ``counts`` says whether a person's decision counts.
     """
 
     def __init__(
@@ -89,12 +89,14 @@ class Materializer:
         follower: Follower,
         host: CheckoutHost,
         platform: Platform,
+        counts: Callable[[Row], bool],
     ) -> None:
         control = os.path.join(root, CONTROL)
         self._journal = journal
         self._append = append
         self._follower = follower
         self._host = host
+        self._counts = counts
         self._noting = Lock()
         self._is_held_up = False
         self._known = _Known(0, -1)
@@ -261,7 +263,7 @@ class Materializer:
             while rows := self._journal.rows(done, limit=_CHUNK):
                 self._materialize([row for row in rows if row.version is not None and has_files(row.zone)])
                 if self._journal.is_shared:
-                    self._take_back([row for row in rows if row.tool == REVERT and row.outcome == "ok"])
+                    self._revert_edits([row for row in rows if row.tool == REVERT])
                 done = rows[-1].seq
                 self._cursor.move(done)
         self._forget(done)
@@ -286,10 +288,11 @@ class Materializer:
         if failed:
             self._note_failures(failed)
 
-    def _take_back(self, reverts: Sequence[Row]) -> None:
-        """Lay out the journal's version where an edit stands that a person took back on another machine."""
+    def _revert_edits(self, reverts: Sequence[Row]) -> None:
+        """Replace each edit of this checkout that a person reverted on another machine by the journal's
+        version. Rows of ``reverts`` that do not count replace nothing."""
         for revert in reverts:
-            edit = reverted_edit(self._journal, revert)
+            edit = reverted_edit(self._journal, revert, self._counts)
             if edit is None or not self._host.made_edit(edit) or checkout_of(revert) == self._host.id:
                 continue
             if not has_files(edit.zone) or find_edit_flaw(edit.zone, edit.path) is not None:
@@ -374,9 +377,14 @@ class Materializer:
         """Whether the journal has ``data`` as an edit of ``path`` in ``zone``, or as a version (one that was
         old on disk because a later one could not be laid out)."""
         checksum = validation.sha256(data)
-        reverted = last_revert(self._journal, zone, path, self._host.made_edit)
+        reverted = self.last_revert(zone, path)
         kept = takewhile(lambda row: row.seq > reverted, edits(self._journal, zone, path))
         return any(row.sha256 == checksum for row in chain(kept, self._journal.history(zone, path)))
+
+    def last_revert(self, zone: Zone, path: str) -> int:
+        """Return the number of the newest row by which a person reverted an edit that was made in this
+        checkout at ``path`` in ``zone``, 0 if there is none. Raise `JournalError`."""
+        return last_revert(self._journal, zone, path, self._host.made_edit, self._counts)
 
     def _note_failures(self, failed: Sequence[tuple[Row, OSError]]) -> None:
         """Make a row of each row whose files could not be written, once."""

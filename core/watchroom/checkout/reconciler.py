@@ -21,7 +21,7 @@ from watchroom.disk import Parts
 from watchroom.errors import ConfigInvalid, DiskFailed, EditedAgain, NoOutsideEdit, NotText, WatchroomError
 from watchroom.files import NotAFile
 from watchroom.journal import Journal
-from watchroom.journal.edits import edits, last_revert
+from watchroom.journal.edits import edits
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, ZONES, Appended, Draft, Note, Outcome, Row, Write, Zone
 from watchroom.rules.conflicts import checkout_of
 from watchroom.rules.damage import find_damage
@@ -57,8 +57,9 @@ _PATH_RULE: Final = EditRule(validation.check_path)
 class Reconciler:
     """Compares the files of ``checkout`` with ``journal``, and records what differs by the zones' ``rules``.
 
-    ``append`` makes rows without waiting for their files. Where ``host`` says that another checkout counts,
-    edits of what could be a version are recorded and put back. May be used from any thread.
+    ``append`` makes rows without waiting for their files; ``sign`` signs the drafts of people. Where ``host``
+    says that another checkout counts, edits of what could be a version are recorded and put back. May be used
+    from any thread.
     """
 
     def __init__(
@@ -68,12 +69,14 @@ class Reconciler:
         append: Callable[[Sequence[Draft]], list[Appended]],
         rules: Mapping[Zone, EditRule],
         host: CheckoutHost,
+        sign: Callable[[Draft], Draft],
     ) -> None:
         self._journal = journal
         self._checkout = checkout
         self._append_all = append
         self._rules = rules
         self._host = host
+        self._sign = sign
 
     def scan(self, *, after_restart: bool = False) -> list[Row]:
         """Compare every file of every zone; returns the rows of the edits that were found.
@@ -136,7 +139,8 @@ class Reconciler:
         """Lay out the journal's version of ``path`` in ``zone`` in place of the newest edit, and commit
         the note that ``note`` makes of that edit. Where ``number`` is an edit on another machine, the note
         has that machine do so. Raises `EditedAgain` if there is one more edit there than ``number``, or than
-        the journal knew: so nothing goes that was not seen. `NoOutsideEdit`, `NotText`, `TooLarge`.
+        the journal knew: so nothing goes that was not seen. `NoOutsideEdit`, `NotText`, `TooLarge`, and what
+        signing raises.
         """
         named = None if number is None else self._journal.row(number)
         if find_edit_flaw(zone, path) is not None:
@@ -149,14 +153,16 @@ class Reconciler:
             edit = self._edit_to_revert(zone, path, named)
             draft = note(edit)
             draft = draft._replace(detail={**(draft.detail or {}), **(self._host.edit_detail() or {})})
+            # Before the file changes: a person without a key is refused.
+            signed = self._sign(draft)
             if not self._host.made_edit(edit):
-                return self._append(draft)
+                return self._append(signed)
             data = self._read(zone, path)
             if data is not None and self._differs(edit, data):
                 # What is no text cannot be kept in the journal, so it stays where it is.
                 validation.decode_text(data)
             self._checkout.rematerialize(zone, path)
-            return self._append(draft)
+            return self._append(signed)
 
     def _edit_to_revert(self, zone: Zone, path: str, named: Row | None) -> Row:
         """The newest edit in the checkout of ``named``; without it, in this one, or else anywhere."""
@@ -345,4 +351,4 @@ class Reconciler:
         known = next(self._own_edits(draft.zone, draft.path), None)
         if known is None or (known.sha256, known.base, known.error) != (checksum, base, error):
             return False
-        return known.seq > last_revert(self._journal, draft.zone, draft.path, self._host.made_edit)
+        return known.seq > self._checkout.last_revert(draft.zone, draft.path)

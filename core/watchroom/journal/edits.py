@@ -7,7 +7,7 @@ from itertools import islice
 
 from watchroom.journal.protocol import Journal
 from watchroom.journal.topics import outside_edits_of
-from watchroom.model import REVERT, Row, Zone
+from watchroom.model import OUTSIDE, REVERT, ZONES, Row, Zone
 
 _PAGE = 20
 _END = 2**63
@@ -24,19 +24,35 @@ def edits(journal: Journal, zone: Zone, path: str) -> Iterator[Row]:
         until = rows[-1].seq - 1
 
 
-def last_revert(journal: Journal, zone: Zone, path: str, is_own: Callable[[Row], bool]) -> int:
-    """The number of the row in ``journal`` by which a person last took an edit of ``path`` in ``zone``
-    back, 0 if nobody did. Of edits made elsewhere, those that are not ``is_own``, it is not asked.
+def last_revert(
+    journal: Journal,
+    zone: Zone,
+    path: str,
+    is_own: Callable[[Row], bool],
+    counts: Callable[[Row], bool],
+) -> int:
+    """Return the number of the newest row by which a person reverted an edit of ``path`` in ``zone``, 0 if
+    there is none. The same edit made again after that row is a new edit. Raise `JournalError`.
 
-    The same edit made again after that is a new one.
+    - ``is_own``: whether the row of an edit is of this checkout. Reverts of other edits are skipped.
+    - ``counts``: whether a person's decision counts. Reverts that do not count are skipped.
     """
     reverts = islice((row for row in journal.settled(zone, path) if row.tool == REVERT), _MOST_REVERTS)
-    return next((row.seq for row in reverts if (edit := reverted_edit(journal, row)) and is_own(edit)), 0)
+    return next(
+        (row.seq for row in reverts if (edit := reverted_edit(journal, row, counts)) and is_own(edit)), 0
+    )
 
 
-def reverted_edit(journal: Journal, revert: Row) -> Row | None:
-    """The row of the edit that the row ``revert`` took back, by ``journal``."""
-    number = revert.detail.get("conflict")
-    if not isinstance(number, int) or isinstance(number, bool) or not 0 < number < _END:
+def reverted_edit(journal: Journal, row: Row, counts: Callable[[Row], bool]) -> Row | None:
+    """Return the row of the edit that ``row`` reverts. Return None if ``row`` is not a person's revert of an
+    edit at its own path, or if it does not count (``counts``). Raise `JournalError`."""
+    is_revert = row.tool == REVERT and row.version is None and row.outcome == "ok"
+    if not is_revert or row.kind != "human" or ZONES[row.zone].on_edit != "conflict":
         return None
-    return journal.row(number)
+    number = row.detail.get("conflict")
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 < number < min(row.seq, _END):
+        return None
+    edit = journal.row(number)
+    if edit is None or (edit.actor, edit.zone, edit.path) != (OUTSIDE, row.zone, row.path):
+        return None
+    return edit if counts(row) else None

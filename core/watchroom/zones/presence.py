@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from watchroom.journal.errors import JournalDenied
 from watchroom.model import LOST, SYSTEM, Json, Note, Row
 from watchroom.zones.store import Store
 
@@ -19,6 +20,10 @@ def record_lost_processes(store: Store) -> list[Row]:
                 detail=detail,
                 key=f"lost/{each.id}",
             )
-            rows.append(store.commits.commit(note).row)
+            try:
+                rows.append(store.commits.commit(note).row)
+            except JournalDenied:
+                # Of an agent's login: the process has renewed its lease by now.
+                continue
             store.journal.forget_presence(each.id)
     return rows
