@@ -206,14 +206,14 @@ def run_detach(args: Namespace, texts: Catalogue) -> int:
     return 0
 
 
-def _hook_program(root: str, client: str, texts: Catalogue) -> HookProgram:
+def _hook_program(root: str, client: str, of_core: Catalogue) -> HookProgram:
     """Return how hooks run the program that runs now, whatever the environment of the client is."""
     own = Path(sys.executable).with_name("watchroom")
     program = [str(own)] if os.access(own, os.X_OK) else [sys.executable, "-m", "watchroom_tui.cli"]
     # Isolated, and without the packages of the site: it begins with every call.
     before = (sys.executable, "-I", "-S", hook_client.__file__)
     needed = (sys.executable, hook_client.__file__, program[0])
-    missing = texts("hook.missing", program=program[0], root=root, client=client)
+    missing = of_core("hook.missing", program=program[0], root=root, client=client)
     return HookProgram(program, before, tuple(dict.fromkeys(needed)), missing)
 
 
