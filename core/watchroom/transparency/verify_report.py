@@ -144,7 +144,10 @@ def effect_of(fields: dict[str, Any], detail: dict[str, Any]) -> str:
     if fields["outcome"] != "ok":
         return ""
     if version is None:
-        is_settling = zone in ("collab", "board") and tool in ("dismiss_conflict", "revert_outside_edit")
+        is_settling = zone in ("collab", "board", "handoff") and tool in (
+            "dismiss_conflict",
+            "revert_outside_edit",
+        )
         is_resume = zone in ("session", "agent") and tool == "resume_agent"
         return {(True, False): "settle", (False, True): "resume"}.get(
             (is_settling, is_resume), "seen" if tool == "mark_as_seen" else ""
@@ -281,7 +284,7 @@ def check(proof: dict[str, Any], owner: str) -> list[str]:
     for each in [*proof["people"], *proof["rows"]]:
         fields = dict(zip(COLUMNS, each["row"], strict=True))
         detail = json.loads(fields["detail"] or "{}")
-        if fields["zone"] == "person" and fields["version"] is not None:
+        if fields["zone"] == "person" and fields["version"] is not None and fields["outcome"] == "ok":
             before = people
             people = enrol(people, each["row"], each["content"], found["workspace"], owner)
             legacy = legacy and (people == before or '"format":"watchroom-decision/1"' in detail["signed"])
