@@ -169,6 +169,17 @@ def test_a_request_is_taken_only_if_people_see_what_it_asks(team: Team, changed:
         team.workspace.requests.ask("alice", PATH, REQUEST)
 
 
+def test_a_request_of_ones_own_is_found_again_with_what_the_journal_adds_to_it(team: Team) -> None:
+    detail: dict[str, Json] = {
+        "kind": "approve",
+        "tools": ["run_command"],
+        "subjects": ["make"],
+        "call": "c-7",
+    }
+    number = planted_request(team, detail=detail)
+    assert team.workspace.requests.ask("alice", PATH, REQUEST).seq == number
+
+
 @pytest.mark.parametrize(
     "changed", [{"detail": {"kind": "x"}}, {"detail": "{"}], ids=["unknown kind", "no json"]
 )

@@ -92,7 +92,7 @@ class RequestZone:
         is_same = found is not None and replace(found, expires=None) == replace(request, expires=None)
         # People see the row's message and detail, not its content.
         shown = self._draft(asked.actor, asked.path, found) if found is not None and is_same else None
-        is_shown = shown is not None and (asked.message, asked.detail) == (shown.message, shown.detail)
+        is_shown = shown is not None and asked.message == shown.message and _has_fields(asked, shown)
         has_passed = found is not None and found.expires != request.expires and self._has_expired(found)
         if not is_shown or has_passed or self._people.find_flaw(asked):
             raise RequestTaken(path=asked.path, request=asked.seq)
@@ -269,6 +269,13 @@ def find_request_end(journal: Journal, people: PeopleReader, path: str) -> Row |
             return found
         after = rows[-1].version or 0
     return None
+
+
+def _has_fields(asked: Row, shown: Write) -> bool:
+    """Whether the detail of ``asked`` has all fields of the draft ``shown``. It may have those that the journal
+    adds."""
+    detail = asked.detail
+    return all(detail.get(name) == value for name, value in (shown.detail or {}).items())
 
 
 def _has_terminal() -> bool:
