@@ -272,8 +272,10 @@ def find_request_end(journal: Journal, people: PeopleReader, path: str) -> Row |
 
 
 def _has_fields(asked: Row, shown: Write) -> bool:
-    """Whether the detail of ``asked`` has all fields of the draft ``shown``. It may have those that the journal
-    adds."""
+    """Whether the detail of ``asked`` has all fields of the draft ``shown``.
+
+    The journal may have added others.
+    """
     detail = asked.detail
     return all(detail.get(name) == value for name, value in (shown.detail or {}).items())
 
