@@ -178,7 +178,9 @@ def _repair(journal: Journal, before: int, found: list[Problem], remaining: list
         recorded += [row for row in rows if row.actor in (OUTSIDE, SYSTEM)]
     numbers = {row.seq for row in recorded}
     needs = [need for need in read_model(journal, seq).needs if need.row.seq in numbers] if recorded else []
-    return Repair([each for each in found if each not in remaining], recorded, needs)
+    # There may be tens of thousands.
+    left = set(remaining)
+    return Repair([each for each in found if each not in left], recorded, needs)
 
 
 def _print_as_json(
