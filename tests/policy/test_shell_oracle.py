@@ -36,6 +36,9 @@ def oracle(folder: Path) -> Iterator[Any]:
     """A process that runs commands below ``folder``, in a sandbox if there is one."""
     command = [sys.executable, "-I", str(Path(__file__).with_name("shell_oracle.py")), str(folder)]
     sandbox = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all"]
+    # The environment and these files may be beneath /dev/shm, which /dev of the sandbox has not.
+    for needed in (sys.prefix, str(Path(__file__).parent)):
+        sandbox += ["--ro-bind", needed, needed]
     sandbox += ["--die-with-parent", "--bind", str(folder), str(folder)]
     if shutil.which("bwrap") and subprocess.run([*sandbox, "true"], capture_output=True).returncode == 0:
         command = [*sandbox, *command]
