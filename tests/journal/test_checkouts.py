@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic
 
+import psycopg
 import pytest
 from tui.driver import dashboard
 from tui.team import opens_merge
@@ -165,6 +166,21 @@ def test_the_address_of_the_database_is_for_its_owner_alone(here: Workspace, url
     file.write_text(json.dumps({"not": "an address"}))
     with pytest.raises(JournalError, match="no address"):
         find_journal(here.root)
+
+
+def test_where_the_id_of_the_host_is_damaged_no_checkout_is_it_until_one_is_made_it(
+    here: Workspace, url: str, tmp_path: Path
+) -> None:
+    with psycopg.connect(url) as connection:
+        connection.execute("SET LOCAL session_replication_role = replica")
+        connection.execute("UPDATE watchroom.rows SET content = %s WHERE tool = 'set_host'", (b"\x80",))
+    with Workspace.open(url, create=False, checkout=tmp_path / "there") as there:
+        assert not there.host.is_here()
+        assert not here.host.is_here()
+        assert ("workspace", "host") in {(problem.zone, problem.path) for problem in there.verify()}
+        assert there.move_host("human:dana").outcome == "ok"
+        assert there.host.is_here()
+    assert not here.host.is_here()
 
 
 @pytest.mark.parametrize("left", ["", "\n"], ids=["empty", "blank"])

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from watchroom.errors import JournalDamaged
 from watchroom.files import replace_durably
 from watchroom.journal import Journal
 from watchroom.model import CHECKOUT, MACHINE, OUTSIDE, Appended, Draft, Json, Row, Write
@@ -67,13 +68,16 @@ class CheckoutHost:
         return platform.node()
 
     def find(self) -> HostInfo | None:
-        """The host, None where none was set. Raises `JournalError`."""
+        """The host, None where none was set. Where its id is damaged, no checkout is the host until one
+        is made it. Raises `JournalError`."""
         head = self._journal.head("workspace", _PATH)
         if head is None:
             return None
-        detail = head.detail
-        checkout = self._journal.content(head.seq) or ""
-        return HostInfo(checkout, str(detail.get(MACHINE, "")), str(detail.get("folder", "")))
+        try:
+            checkout = self._journal.content(head.seq) or ""
+        except JournalDamaged:
+            checkout = ""
+        return HostInfo(checkout, str(head.detail.get(MACHINE, "")), str(head.detail.get("folder", "")))
 
     def is_here(self) -> bool:
         """Whether this checkout is the host: always, where all that use the journal are on one machine."""
