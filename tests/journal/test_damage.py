@@ -108,6 +108,16 @@ def test_a_detail_that_python_alone_takes_for_json_is_whole(file: Path) -> None:
     assert problems(file) == []
 
 
+def test_the_head_of_a_moment_is_found_where_versions_were_left_out(file: Path) -> None:
+    with closing(SqliteJournal(file)) as journal:
+        journal.append([Write("bob", "t", "collab", "plan.md", "three", message="m", expected=2)])
+        last = journal.last_seq()
+    meddle(file, "UPDATE rows SET version = 900 WHERE seq = ?", last)
+    with closing(SqliteJournal(file)) as journal:
+        found = [journal.head("collab", "plan.md", as_of=seq) for seq in range(last + 1)]
+        assert [head and head.version for head in found] == [None, 1, *[2] * (last - 2), 900]
+
+
 def test_a_version_that_is_missing_is_named(file: Path) -> None:
     meddle(file, "DELETE FROM rows WHERE seq = 1")
     assert problems(file) == [Damage("1 versions are kept, the newest is v2", "collab", "plan.md")]

@@ -14,6 +14,7 @@ COLUMNS: Final = "seq,time,actor,tool,zone,path,version,base,outcome,error,messa
 _OF_HEAD: Final = ",".join(f"head.{name}" for name in COLUMNS.split(","))
 SELECT: Final = f"SELECT {COLUMNS} FROM rows "
 HEAD: Final = SELECT + "WHERE zone=? AND path=? AND version IS NOT NULL ORDER BY version DESC LIMIT 1"
+HEAD_AS_OF: Final = HEAD.replace("ORDER BY", "AND seq<=? ORDER BY")
 VERSION: Final = SELECT + "WHERE zone=? AND path=? AND version=?"
 VERSIONS: Final = (
     # Not a join: that would look up the large contents for rows that have theirs, and SQLite compares a key
@@ -121,12 +122,17 @@ def find_head(
     head = Row._make(found)
     if as_of is None or head.seq <= as_of:
         return head
-    # Versions of a path are 1, 2, 3 … in the order of their rows, so the one of a moment is found by halving.
+    # Versions of a path are 1, 2, 3 … in the order of their rows, so the one of a moment is found by halving;
+    # where a row that no tool made left some out, by reading them.
     low, high = 0, (head.version or 1) - 1
     best: Row | None = None
     while low < high:
         middle = (low + high + 1) // 2
-        row = Row._make(reader.execute(VERSION, (zone, path, middle)).fetchone())
+        found = reader.execute(VERSION, (zone, path, middle)).fetchone()
+        if found is None:
+            found = reader.execute(HEAD_AS_OF, (zone, path, as_of)).fetchone()
+            return None if found is None else Row._make(found)
+        row = Row._make(found)
         if row.seq <= as_of:
             low, best = middle, row
         else:
