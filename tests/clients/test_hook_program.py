@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -139,6 +141,39 @@ def test_an_attendant_that_is_stopped_amid_a_wait_is_noticed(root: Path, workspa
             server.send_signal(signal.SIGCONT)
             held.kill()
             held.communicate()
+
+
+def test_a_call_of_a_client_within_one_that_is_gone_is_checked(
+    root: Path, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The attendant of the outer client goes with it, after the hook of the inner one has asked it."""
+    add_rule(workspace, DENYING)
+    event, said, status = (tmp_path / name for name in ("event", "said", "status"))
+    event.write_text(json.dumps(told("PreToolUse", **CALL)))
+    inner = f"{shlex.join(hook_command(root))} < {event} > {said}; echo $? > {status}.new; mv {status}.new {status}"
+    folder = root / CONTROL / "attendants"
+    folder.mkdir(exist_ok=True)
+    with (
+        socket.socket(socket.AF_UNIX) as listening,
+        started(["sh", "-c", 'read go; sh -c "$0"; :', inner]) as outer,
+    ):
+        monkeypatch.chdir(folder)
+        listening.bind(f"alice-{outer.pid}.sock")
+        listening.listen()
+        listening.settimeout(PATIENCE)
+        assert outer.stdin is not None
+        outer.stdin.write("go\n")
+        outer.stdin.flush()
+        connection, _ = listening.accept()
+        outer.kill()
+        outer.wait()
+        connection.close()
+        until = time.monotonic() + PATIENCE
+        while not status.exists():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+    assert '"deny"' in said.read_text()
+    assert status.read_text() == "0\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

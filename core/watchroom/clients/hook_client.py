@@ -68,12 +68,14 @@ def main(command: list[str]) -> int:
             sys.stderr.write(answer["error"])
             return int(answer["status"])
         ended = _read_ended(root, name)
-        if (
-            (fields.get("hook_event_name") == "SessionEnd" and fields.get("session_id") in ended)
-            or os.getppid() != parent
-            or not _is_there(int(name.removesuffix(".sock").rpartition("-")[2]))
-        ):
-            # Nothing is left to be told, or nobody waits for an answer any more.
+        if fields.get("hook_event_name") == "SessionEnd" and fields.get("session_id") in ended:
+            # Nothing is left to be told.
+            return 0
+        if os.getppid() != parent:
+            # Nobody waits for an answer any more. If somebody does, the call is not made.
+            return 2 if is_holding else 0
+        # Another client, within the one that is gone, may still be about to make a call.
+        if not is_holding and not _is_there(int(name.removesuffix(".sock").rpartition("-")[2])):
             return 0
         if ended:
             # With another event its sessions go on.
