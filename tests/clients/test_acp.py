@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 from watchroom import Workspace
+from watchroom.checkout.layout import CONFIG_PATH, CONTROL
 from watchroom.clients.acp import AcpTranslator
 from watchroom.clients.acp_clients import AcpClient, AcpOptions
 from watchroom.clients.acp_runner import run_acp
@@ -46,6 +47,15 @@ DIFF = [{"type": "diff", "path": "plan.md", "oldText": "old\n", "newText": "new\
 def says(text: str, message: str = "m1") -> dict[str, Any]:
     content = {"type": "text", "text": text}
     return {"update": {"sessionUpdate": "agent_message_chunk", "messageId": message, "content": content}}
+
+
+def deny_all(workspace: Workspace) -> None:
+    """Add a rule that denies all calls."""
+    config = Path(workspace.root, CONTROL, CONFIG_PATH)
+    config.write_text(
+        config.read_text() + '\n[[policy.rules]]\nname = "never"\ntool = ["*"]\nverdict = "deny"\n'
+    )
+    workspace.scan()
 
 
 ASKS: list[dict[str, Any]] = [
@@ -252,6 +262,18 @@ async def test_what_is_approved_while_it_is_paused_waits(workspace: Workspace, t
     await run.until(lambda: any(isinstance(each, CallFinished) for each in run.events))
     zone.control("human:ann", CANCEL, "alice", None, "")
     await asyncio.wait_for(running, PATIENCE)
+
+
+async def test_a_rule_that_comes_while_a_person_decides_counts(workspace: Workspace, tmp_path: Path) -> None:
+    run = Run(workspace, tmp_path, ASKS, [says("I stop.")])
+    running = asyncio.create_task(run.once())
+    asked = await run.asked()
+    await asyncio.to_thread(deny_all, workspace)
+    workspace.requests.answer("human:ann", asked.seq, decide_all(workspace.requests.read(asked), True))
+    await running
+    messages = workspace.sessions.state("alice", "scripted-1").messages
+    assert not any(each.content == "yes" for each in messages if each.role == "tool")
+    assert "never" in run.sent("session/prompt")[1]["prompt"][0]["text"], "it is told by which rule"
 
 
 async def test_an_endless_turn_is_ended_and_nothing_of_it_is_left(

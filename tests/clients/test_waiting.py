@@ -7,6 +7,7 @@ a rule behind it that asks a person: whatever ends the first wait, that person i
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -52,6 +53,14 @@ CASES: Final = [Case(*each) for each in product(WAITS, ENDINGS, (False, True))]
 def add_rules(workspace: Workspace, *rules: str) -> None:
     config = Path(workspace.root, CONTROL, CONFIG_PATH)
     config.write_text(config.read_text() + "".join(rules))
+    workspace.scan()
+
+
+def deny_some(workspace: Workspace) -> None:
+    """Deny two commands by a rule before the one that asks about all."""
+    denying = DENYING + 'command = ["make deploy", "make clean"]\n'
+    config = Path(workspace.root, CONTROL, CONFIG_PATH)
+    config.write_text(config.read_text().replace(ASKING, denying + ASKING))
     workspace.scan()
 
 
@@ -103,6 +112,14 @@ def release(workspace: Workspace, case: Case) -> None:
     request = workspace.requests.read(asked)
     answer = Answer(values=("once",)) if case.wait == "budget" else decide_all(request, True)
     workspace.requests.answer("human:ann", asked.seq, answer)
+
+
+def approve(workspace: Workspace, changed: str) -> None:
+    """Approve of the call, with the command ``changed`` if it is not empty."""
+    asked = requests(workspace)[0]
+    request = workspace.requests.read(asked)
+    edited = {request.calls[0].id: json.dumps({"command": changed})} if changed else None
+    workspace.requests.answer("human:ann", asked.seq, decide_all(request, True, "", edited))
 
 
 def break_journal(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,6 +282,44 @@ async def test_a_pause_that_comes_while_a_person_decides_holds_the_call(root: Pa
             assert not task.done()
             workspace.session_zone.control("human:ann", RESUME, "alice", None, "")
             assert permission(await outcome(task)) == "allow"
+
+
+@pytest.mark.parametrize("pauses", [False, True], ids=["", "paused"])
+@pytest.mark.parametrize(
+    ("changed", "is_allowed"), [("", False), ("make other", True), ("make clean", False)]
+)
+async def test_a_rule_that_comes_while_a_person_decides_counts(
+    root: Path, changed: str, is_allowed: bool, pauses: bool
+) -> None:
+    """It is checked for the arguments that would run: those of the person, if the person changed them."""
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        add_rules(workspace, ASKING)
+        client = Attachment(workspace, "alice", "claude", hold_seconds=PATIENCE)
+        case = Case("question", "released", False)
+        await prepare(workspace, client, case)
+        async with waiting(workspace, client, case) as task:
+            if pauses:
+                workspace.session_zone.control("human:ann", PAUSE, "alice", None, "")
+            await asyncio.to_thread(deny_some, workspace)
+            await asyncio.to_thread(approve, workspace, changed)
+            if pauses:
+                await until(lambda: is_waiting(workspace, Case("pause", "", False)))
+                workspace.session_zone.control("human:ann", RESUME, "alice", None, "")
+            assert permission(await outcome(task)) == ("allow" if is_allowed else "deny")
+
+
+@pytest.mark.parametrize("changed", ["", "make other"])
+async def test_an_approved_call_is_not_made_in_a_pause_that_runs_out(root: Path, changed: str) -> None:
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        add_rules(workspace, ASKING)
+        client = Attachment(workspace, "alice", "claude", hold_seconds=3 * SHORT)
+        case = Case("question", "released", False)
+        await prepare(workspace, client, case)
+        async with waiting(workspace, client, case) as task:
+            workspace.session_zone.control("human:ann", PAUSE, "alice", None, "")
+            await asyncio.to_thread(approve, workspace, changed)
+            assert permission(await outcome(task)) == "deny"
+        assert is_waiting(workspace, Case("pause", "", False))
 
 
 async def test_a_stopped_agent_is_not_asked_about_any_more(root: Path) -> None:

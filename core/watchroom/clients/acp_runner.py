@@ -29,6 +29,7 @@ from watchroom.clients.questions import format_decision
 from watchroom.clients.session import ClientSession
 from watchroom.clients.session_ids import session_id_of
 from watchroom.model import CANCEL, MESSAGE, PAUSE, RESUME, SYSTEM, Row
+from watchroom.rules.policy import PolicyDecision
 from watchroom.rules.requests import DIFFERENCE, PendingCall, Request, parse_arguments
 from watchroom.rules.shown_commands import quote_command
 from watchroom.runtime.request_waiting import wait_for_outcome
@@ -420,17 +421,11 @@ class _AcpRun:
     async def _decide(self, call: PendingCall, difference: str) -> bool:
         """Whether ``call`` may be made: by the rules of the policy, else a person says."""
         workspace, session = self._workspace, self._opened_session
-        await self._hold()
-        await self._all_written()
-        if self._turn is None or self._turn.done() or not await self._is_within_budget():
+        decision = await self._check(call)
+        if decision is None:
             return False
         arguments = parse_arguments(call.arguments)
-        decision = await run_in_thread(workspace.policy.decide, self._agent, call.name, arguments)
         await run_in_thread(workspace.policy.record_test, self._agent, call.name, arguments, decision)
-        if decision.verdict == "deny":
-            reason = catalogue(workspace.config.language)("policy.denied", rule=decision.label)
-            self._prompts.put_nowait(PromptSubmitted(f"{call.name}: {reason}", SYSTEM))
-            return False
         if decision.verdict == "allow" and decision.number:
             return True
         request = Request("approve", calls=(call,), metadata={DIFFERENCE: difference} if difference else {})
@@ -449,4 +444,23 @@ class _AcpRun:
         (decided,) = outcome.answer.decisions
         if told := format_decision(call, decided):
             self._prompts.put_nowait(PromptSubmitted(told, outcome.row.actor))
-        return decided.approved and decided.arguments is None
+        if not decided.approved or decided.arguments is not None:
+            return False
+        # People may have changed the rules meanwhile, used up the budget or stopped the agent.
+        return await self._check(call) is not None
+
+    async def _check(self, call: PendingCall) -> PolicyDecision | None:
+        """Return what the policy says of ``call``, as soon as the agent is not paused and no budget holds it;
+        None if it is not to be made."""
+        is_within_budget = await self._is_within_budget()
+        await self._hold()
+        if self._turn is None or self._turn.done() or not is_within_budget:
+            return None
+        workspace, arguments = self._workspace, parse_arguments(call.arguments)
+        decision = await run_in_thread(workspace.policy.decide, self._agent, call.name, arguments)
+        if decision.verdict != "deny":
+            return decision
+        await run_in_thread(workspace.policy.record_test, self._agent, call.name, arguments, decision)
+        reason = catalogue(workspace.config.language)("policy.denied", rule=decision.label)
+        self._prompts.put_nowait(PromptSubmitted(f"{call.name}: {reason}", SYSTEM))
+        return None

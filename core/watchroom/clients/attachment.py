@@ -86,10 +86,11 @@ Event: TypeAlias = Mapping[str, Json]
 
 
 class Answered(NamedTuple):
-    """How a question about a call ended: what to answer the hook, and whether a person approved."""
+    """How a question about a call ended: what to answer the hook, and the event of the call that a person
+    approved, with the person's arguments; None where nobody approved."""
 
     answer: HookAnswer
-    is_approved: bool = False
+    approved: Event | None = None
 
 
 class _Stopped(Exception):  # a signal between two functions here, not an error
@@ -384,15 +385,14 @@ class Attachment:
         """
         name = text_of(event, "hook_event_name")
         answer: HookAnswer | None = None
-        warning, has_paid = "", False
+        warning, has_paid, has_waited = "", False, False
         while True:
-            held = await run_in_thread(self._inbox.controls, session, main)
-            if held.cancelled is not None:
-                raise _Stopped(held.cancelled)
-            has_waited = bool(held.paused_by and not warning)
-            if has_waited:
-                warning = await self._wait_for_resumption(session, main, held.paused_by, deadline)
-                if warning and self._is_strict:
+            paused_by = await self._find_pause(session, main)
+            if paused_by and not warning:
+                has_waited = True
+                warning = await self._wait_for_resumption(session, main, paused_by, deadline)
+                if warning and (self._is_strict or answer is not None):
+                    # Of what a person has approved the client decides nothing: it may know other arguments.
                     return deny(name, warning)
             if not has_paid and self._has_budgets(call.tool):
                 waiting = self._wait_for_budgets(session.budgeted, deadline)
@@ -403,7 +403,10 @@ class Attachment:
                 has_waited = has_waited or has_paid
             if has_waited:
                 # The rules may be others by now, and the agent may be paused again.
+                has_waited = False
                 reason, decision = await self._check(session, event)
+                if reason and answer is not None:
+                    await self.record(session, CallFinished(call.id, reason, is_error=True))
                 if reason:
                     return deny(name, reason)
                 continue
@@ -414,9 +417,10 @@ class Attachment:
             rule = decision.label if decision.verdict == "ask" else ""
             asking = self._ask(session, event, call, rule, deadline)
             answered = await self._unless_stopped(session, main, asking)
-            if not answered.is_approved:
+            if answered.approved is None:
                 return answered.answer
-            answer = answered.answer
+            # A rule that asks is satisfied: this person has just seen the call.
+            answer, event, has_waited = answered.answer, answered.approved, True
 
     async def _answer_after_error(self, event: Event, name: str, error: WatchroomError) -> HookAnswer:
         """Answer the hook ``name``, some check of which raised ``error``, by what can still be checked: the
@@ -444,6 +448,13 @@ class Attachment:
             at.budgets, at.requests, at.dispatcher, self.agent, session, deadline=deadline
         )
 
+    async def _find_pause(self, session: ClientSession, main: str) -> str:
+        """Return who has paused the session, empty for nobody. Raises `_Stopped`."""
+        held = await run_in_thread(self._inbox.controls, session, main)
+        if held.cancelled is not None:
+            raise _Stopped(held.cancelled)
+        return held.paused_by
+
     async def _unless_stopped(self, session: ClientSession, main: str, work: Awaitable[T]) -> T:
         """Return what ``work`` gives. Raises `_Stopped`, and cancels it, if a person stops the agent."""
         working = asyncio.ensure_future(work)
@@ -460,9 +471,7 @@ class Attachment:
                 if working.done():
                     return working.result()
                 changed.clear()
-                held = await run_in_thread(self._inbox.controls, session, main)
-                if held.cancelled is not None:
-                    raise _Stopped(held.cancelled)
+                await self._find_pause(session, main)
         finally:
             end()
             working.cancel()
@@ -595,17 +604,12 @@ class Attachment:
         if not decision.approved:
             return Answered(deny(name, decision.reason or self._texts("hook.declined", by=ended.row.actor)))
         if decision.arguments is None:
-            return Answered(allow(name), is_approved=True)
+            return Answered(allow(name), event)
         if self.client == "codex":
             # It takes no other arguments from a hook: called again, the call is checked as every one is.
             return Answered(deny(name, self._texts("hook.changed", arguments=decision.arguments)))
-        changed = {**event, "tool_input": parse_arguments(decision.arguments)}
-        # What the policy wants a person to be asked about, this person has just seen.
-        reason, _ = await self._check(session, changed)
-        if reason:
-            await self.record(session, CallFinished(call.id, reason, is_error=True))
-            return Answered(deny(name, reason))
-        return Answered(allow(name, parse_arguments(decision.arguments)), is_approved=True)
+        changed = parse_arguments(decision.arguments)
+        return Answered(allow(name, changed), {**event, "tool_input": changed})
 
     async def _idle(self, session: ClientSession, main: str, event: Event, may_wait: bool) -> HookAnswer:
         """Give an agent that has nothing to do what comes for it, as soon as it comes."""
