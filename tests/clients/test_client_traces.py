@@ -72,7 +72,7 @@ PLACE: Final = {"TMUX_PANE": f"of-test-{os.getpid()}"}
 
 
 class FakeClient(NamedTuple):
-    """A program that starts others as it is told."""
+    """A program that starts other programs on command."""
 
     root: Path
     process: subprocess.Popen[str]

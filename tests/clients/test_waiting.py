@@ -187,7 +187,7 @@ async def test_a_call_proceeds_only_if_every_check_said_so(
         if case.ending == "released":
             assert permission(answer) == ("allow" if case.wait == "question" else "")
         elif case.ending in ("cancelled", "gone"):
-            assert answer is None, "nothing is answered, and whoever runs the hook refuses"
+            assert answer is None, "no answer, so the hook program refuses the call"
         elif (
             case.wait == "pause" and case.ending in ("timeout", "other call", "error") and not case.is_strict
         ):

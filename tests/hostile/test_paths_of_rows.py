@@ -1,6 +1,6 @@
 """Rows that name paths outside their zone: shown and named by ``verify``, and no file is touched for them.
 
-The rows are written with SQL, as whoever has the journal's file or owns the database can.
+The rows are written with SQL, which anyone with the journal's file or the database's owner can do.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def test_an_open_transaction_of_an_agent_holds_up_a_stop_for_seconds_only(alice:
         took = monotonic() - begun
         assert row.outcome == "ok"
         assert took < BOUND
-        assert [each.actor for each in journal.rows()] == ["human:dana"], "what was held is no row"
+        assert [each.actor for each in journal.rows()] == ["human:dana"], "the refused row was not appended"
         with pytest.raises(psycopg.OperationalError):
             held.execute("SELECT 1")
 

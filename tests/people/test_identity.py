@@ -1,4 +1,4 @@
-"""Signed decisions name the workspace by its id, whoever gave it one."""
+"""Signed decisions name the workspace by its id."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_persons_whom_nobody_enrolled_slow_no_call_down(team: Team) -> None:
     )
     people = team.workspace.people
     assert seconds(people.current) < 2 * SECONDS
-    # Ten calls: what is known is not read again for each.
+    # Ten calls: known rows are not read again.
     assert seconds(lambda: [people.find_flaw(asked) for _ in range(10)]) < SECONDS / 4
 
 

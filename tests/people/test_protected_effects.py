@@ -107,7 +107,7 @@ def test_a_row_changes_protected_state_only_as_the_page_says(
 
 
 def sign(workspace: Workspace, draft: Draft, signer: KeySigner) -> Draft:
-    """``draft`` with a statement of whoever has that key, whether it would count or not."""
+    """``draft`` with a statement signed by that key, whether it would count or not."""
     journal = workspace.journal
     statement = describe_decision(
         draft,

@@ -70,11 +70,11 @@ def test_ids_and_folders_that_are_not_valid_are_left_out_and_named() -> None:
     assert find_resume_command("", ["alice; curl x | sh"], []) == ResumeCommand("", ("agent",))
     assert find_resume_command("", ["-e", "bob"], []) == ResumeCommand("watchroom resume DIR bob", ("agent",))
     assert find_resume_command("", [], ["t1 $(x)"]) == ResumeCommand("", ("agent",))
-    assert find_resume_command("", ["bob"], [], "/tmp/a\nb") == ResumeCommand(
+    assert find_resume_command("", ["bob"], [], "/srv/a\nb") == ResumeCommand(
         "watchroom resume DIR bob", ("folder",)
     )
-    assert find_resume_command("", ["bob"], [], "/tmp/my team; x") == ResumeCommand(
-        "watchroom resume '/tmp/my team; x' bob"
+    assert find_resume_command("", ["bob"], [], "/srv/my team; x") == ResumeCommand(
+        "watchroom resume '/srv/my team; x' bob"
     )
     assert find_resume_command("", [], []) == ResumeCommand()
 
@@ -91,7 +91,7 @@ _words = st.lists(
 @given(
     recorded=st.text(max_size=80) | _words.map(" ".join) | _words.map(shlex.join),
     agents=st.lists(st.sampled_from(("alice", "bob", "x; y", "$(z)")) | st.text(max_size=10), max_size=3),
-    folder=st.sampled_from(("", "/srv/team", "/tmp/a b")) | st.text(max_size=10),
+    folder=st.sampled_from(("", "/srv/team", "/srv/a b")) | st.text(max_size=10),
 )
 def test_no_shell_runs_anything_but_watchroom(recorded: str, agents: list[str], folder: str) -> None:
     command, omitted = find_resume_command(recorded, agents, [], folder)

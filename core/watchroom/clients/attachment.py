@@ -596,7 +596,7 @@ class Attachment:
             said = self._texts("hook.unanswered")
             return Answered(deny(name, said) if must_answer else warn(said))
         if self.calls.is_answer_at_client(ended):
-            # The client has decided: it is told nothing, least of all that somebody approved here.
+            # The client has decided. No approval is sent to it: nobody approved here.
             return Answered(NOTHING)
         if not await run_in_thread(self._is_about, path, call):
             return Answered(deny(name, self._texts("hook.withdrawn")))

@@ -124,7 +124,7 @@ class Attendant:
         sole = self._agents[0] if len(self._agents) == 1 else ""
         self._attachment = self._attach(sole) if sole else None
         self._told_agent = ""
-        """The agent that the model was told it is, empty if it was told none."""
+        """The agent id in the model's instructions, empty if they name none."""
         self._path = os.path.join(workspace.root, CONTROL, FOLDER, f"{sole}-{process.pid}.sock")
         self._unsubscribe: Callable[[], None] | None = None
         self._transcripts: dict[str, TranscriptFile] = {}

@@ -27,7 +27,7 @@ HOOK_SECONDS: Final = 3600
 CLAUDE_SETTINGS: Final = ".claude/settings.local.json"
 """The settings of one person, which a project does not share."""
 _SHOWN: Final = ("SessionStart", "UserPromptSubmit")
-"""The events at which a person is told that a program is missing."""
+"""The events at which a missing program is reported to the person."""
 HOLDING: Final = ("PreToolUse", "PermissionRequest")
 """The events whose hooks may hold a call."""
 _SECONDS: Final = 60

@@ -52,9 +52,11 @@ def prove_paused(
 
 
 def check_paused(workspace: Workspace, agent: str, language: Language | None = None) -> StopProof:
-    """Return what shows now that ``agent`` in ``workspace``, which was told to pause, has: all its sessions
-    are paused, have ended as far as that is proven, or nobody goes on with them. ``language``: that of the
-    texts, default: the workspace's. Raises `JournalError`."""
+    """Return whether ``agent`` in ``workspace``, after a request to pause, is proven to be paused.
+
+    Each of its sessions must be paused, proven to have ended, or run by nobody. ``language``: the language
+    of the texts, default: the workspace's. Raise `JournalError`.
+    """
     texts = catalogue(language or workspace.config.language)
     proof = StopProof(agent, True, texts("stop.idle"))
     view = ProcessView(workspace)

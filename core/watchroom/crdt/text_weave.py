@@ -116,7 +116,7 @@ class TextWeave:
         return [run.operations for run in runs]
 
     def known_text(self) -> KnownText:
-        """Return the text as whoever reads it now knows it."""
+        """Return the text as a reader of the current version knows it."""
         return KnownText(run.operations for run in self._runs if run.is_there)
 
     def add_deletion(self, version: int, operations: Iterable[Operations]) -> None:

@@ -1,4 +1,4 @@
-"""Which rows cannot be read, whoever wrote them past the tools. Pure.
+"""Find rows that cannot be read. Pure.
 
 A journal can contain any text in any column: rows written with SQL, by a newer version, or damaged on disk.
 A row without the form that readers need is set aside: it is shown and reported, and decides nothing.

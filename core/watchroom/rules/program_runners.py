@@ -417,7 +417,7 @@ def _xargs(words: list[str]) -> Run:
 def _find(words: list[str]) -> Run:
     others = []
     starts = list(takewhile(lambda word: not word.startswith(("-", "(", "!")), words[1:])) or ["."]
-    # What is found is below one of the places where it begins.
+    # Every path that find prints begins with one of its starting points.
     found = starts[0] + ONE if len(starts) == 1 else ONE
     places = [index for index, word in enumerate(words) if word in _FIND_EXEC]
     for index in places[:_MAX_ANYWHERE]:

@@ -78,7 +78,7 @@ def apply_expiry(state: AgentState, language: Language = "en") -> StepResult:
 def apply_withdrawal(state: AgentState, by: str, language: Language = "en") -> StepResult:
     """Return the step in which the request of ``state`` is withdrawn by ``by``.
 
-    Withdrawn calls are not approved, and the model is told in ``language``. A call that a budget held is
+    Withdrawn calls are not approved. The model gets a message in ``language``. A call that a budget held is
     checked again. Raise `NotWaiting`.
     """
     if state.asked is not None and budget_asked(state.asked) is not None:

@@ -34,7 +34,7 @@ _log = logging.getLogger("watchroom")
 class JournalFiles:
     """The files of the journal at ``path`` as they are now, which a connection has just opened.
 
-    They are told apart by device and inode. An inode is not used again while a file is open. They are never
+    Device and inode identify a file. An inode is not used again while a file is open. They are never
     opened here: closing one drops the locks that SQLite holds on it.
     """
 

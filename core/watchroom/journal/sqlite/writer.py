@@ -41,8 +41,8 @@ class Writer:
     """Appends to the journal at ``path``. May be used from any thread.
 
     The file lock ``lock_path`` lets one process at a time append, in the order in which they came. SQLite's
-    own lock is polled, so whoever asks most often would be next. The lock's file is written to after each
-    commit, which wakes those who wait for rows.
+    own lock is polled, which favors the process that polls most often. Each commit writes to the lock file,
+    which wakes those who wait for rows.
 
     - ``connect``: returns a connection to write with, to a journal of the newest schema.
     - ``on_reopened``: called after the journal was opened again because its files had been displaced.
