@@ -175,6 +175,19 @@ def test_sessions_of_one_agent_that_take_turns_hold_up_a_stop_no_longer(alice: s
             thread.join()
 
 
+def test_a_session_that_holds_the_queue_for_the_newest_row_is_ended(alice: str, dana: str) -> None:
+    with (
+        psycopg.connect(alice, autocommit=True) as held,
+        closing(open_journal(dana)) as journal,
+    ):
+        held.execute("SELECT pg_advisory_lock('watchroom.tip'::regclass::oid::integer, 0)")
+        begun = monotonic()
+        journal.append([Note("human:dana", "pause_agent", "session", "alice")])
+        assert monotonic() - begun < BOUND
+        with pytest.raises(psycopg.OperationalError):
+            held.execute("SELECT 1")
+
+
 def test_a_session_of_the_owner_is_not_ended_but_named(url: str, dana: str) -> None:
     with closing(psycopg.connect(url)) as held, closing(open_journal(dana)) as journal:
         held.execute("SELECT FROM watchroom.tip FOR UPDATE")

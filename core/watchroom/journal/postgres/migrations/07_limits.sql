@@ -183,10 +183,22 @@ BEGIN
     );
 END $$;
 
--- How long the newest row can be held. Whoever waits for it looks who holds it, after each `lock_timeout`. A
--- member's session that holds it and is idle is ended, and so are the sessions of a login that holds it at two looks.
+-- How long the newest row can be held. Appends queue for an advisory lock and then lock the row. The queue for
+-- the row itself would not be fair: each commit makes a new version of it, and all who wait queue again.
+-- A session that waits looks who holds it, after each `lock_timeout`. A member's session that holds it and is idle
+-- is ended, and so are the sessions of a login that holds it at two looks.
 
--- The sessions that hold the newest row. Those that wait for it have a lock on the tuple.
+-- The locks of all sessions on the newest row and on the queue for it.
+CREATE FUNCTION tip_locks() RETURNS TABLE (pid integer, granted boolean)
+LANGUAGE sql VOLATILE SET search_path = watchroom, pg_temp AS $$
+    SELECT l.pid, l.granted FROM pg_locks AS l
+    WHERE l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND (
+        (l.locktype = 'relation' AND l.relation = 'watchroom.tip'::regclass
+            AND l.mode IN ('RowShareLock', 'RowExclusiveLock'))
+        OR (l.locktype = 'advisory' AND l.classid = 'watchroom.tip'::regclass AND l.objid = 0 AND l.objsubid = 2))
+$$;
+
+-- The sessions that hold the newest row. A session that waits for the row itself has a lock on the tuple.
 CREATE FUNCTION tip_holders()
 RETURNS TABLE (role name, actor text, is_member boolean, is_idle boolean)
 LANGUAGE plpgsql VOLATILE SET search_path = watchroom, pg_temp AS $$
@@ -195,15 +207,13 @@ BEGIN
     PERFORM pg_stat_clear_snapshot();
     RETURN QUERY
         SELECT a.usename, coalesce(m.actor, 'the owner'), m.role IS NOT NULL,
-            a.state LIKE 'idle in transaction%' AND a.state_change < clock_timestamp() - interval '1 s'
-        FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid LEFT JOIN members AS m ON m.role = a.usename
-        WHERE l.locktype = 'relation' AND l.relation = 'watchroom.tip'::regclass AND l.granted
-            AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-            AND l.mode IN ('RowShareLock', 'RowExclusiveLock') AND l.pid <> pg_backend_pid()
+            a.state LIKE 'idle%' AND a.state_change < clock_timestamp() - interval '1 s'
+        FROM pg_stat_activity AS a LEFT JOIN members AS m ON m.role = a.usename
+        WHERE a.pid <> pg_backend_pid() AND EXISTS (SELECT FROM tip_locks() AS l WHERE l.pid = a.pid AND l.granted)
             -- Such a commit waits for the disk or for a standby: to end its session would not undo it.
             AND lower(coalesce(a.wait_event, '')) NOT IN ('syncrep', 'walsync', 'walwrite')
-            AND NOT EXISTS (SELECT FROM pg_locks AS w
-                WHERE w.locktype = 'tuple' AND w.relation = l.relation AND w.pid = l.pid);
+            AND NOT EXISTS (SELECT FROM pg_locks AS w WHERE w.locktype = 'tuple'
+                AND w.relation = 'watchroom.tip'::regclass AND w.pid = a.pid);
 END $$;
 
 -- Ends the sessions of a login that hold the newest row or wait for it. Otherwise its next session would have it.
@@ -211,11 +221,10 @@ CREATE FUNCTION end_sessions_at_tip(login name) RETURNS void LANGUAGE plpgsql VO
 SET search_path = watchroom, pg_temp AS $$
 BEGIN
     PERFORM pg_terminate_backend(a.pid) FROM pg_stat_activity AS a
-        WHERE a.usename = login AND a.pid <> pg_backend_pid() AND EXISTS (SELECT FROM pg_locks AS l
-            WHERE l.pid = a.pid AND l.relation = 'watchroom.tip'::regclass
-            AND l.mode IN ('RowShareLock', 'RowExclusiveLock'));
+        WHERE a.usename = login AND a.pid <> pg_backend_pid()
+            AND EXISTS (SELECT FROM tip_locks() AS l WHERE l.pid = a.pid);
 EXCEPTION WHEN insufficient_privilege THEN
-    -- The owner of the tables is not a member of the role. The error of whoever waits names the holder.
+    -- The owner of the tables is not a member of the role. The error names the holder.
     RETURN;
 END $$;
 
@@ -224,17 +233,22 @@ SET lock_timeout = '2s' SET search_path = watchroom, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     looks CONSTANT integer := 5;
+    queue CONSTANT integer := 'watchroom.tip'::regclass::oid;
     holder record;
     seen name[] := '{}';
     known name[];
     names text;
 BEGIN
-    SELECT tip.seq, tip.time INTO seq, at FROM tip FOR UPDATE SKIP LOCKED;
-    IF FOUND THEN
-        RETURN;
+    -- This does not overtake: a free lock goes to the first who waits for it.
+    IF pg_try_advisory_xact_lock(queue, 0) THEN
+        SELECT tip.seq, tip.time INTO seq, at FROM tip FOR UPDATE SKIP LOCKED;
+        IF FOUND THEN
+            RETURN;
+        END IF;
     END IF;
     FOR look IN 1..looks LOOP
         BEGIN
+            PERFORM pg_advisory_xact_lock(queue, 0);
             -- Not FOR UPDATE: the lock of a subtransaction and the update after it would be a multixact.
             UPDATE tip SET seq = tip.seq RETURNING tip.seq, tip.time INTO seq, at;
             RETURN;
