@@ -278,8 +278,9 @@ def test_the_model_takes_in_any_row_and_no_projection_fails(
     assert [record.getMessage() for record in caplog.records] == []
 
 
-async def test_every_screen_reads_on(backend: str, spoil: Callable[[int], Path]) -> None:
-    root = spoil(0)
+@pytest.mark.parametrize(("backend", "seed"), CASES)
+async def test_every_screen_reads_on(seed: int, spoil: Callable[[int], Path]) -> None:
+    root = spoil(seed)
     with closing(open_journal(find_journal(root) or "")) as journal:
         # The newest moment, and one in the middle of what was written past the tools.
         for until in (journal.last_seq(), journal.last_seq() - ROWS // 2):
