@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import attached
 import boards
+import commits
 import compare
 import conversations
 import dashboard
@@ -47,6 +48,7 @@ from measure import Measure, table
 BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "storage": storage.measure,
     "statements": statements.measure,
+    "commits": commits.measure,
     "syncs": syncs.measure,
     "journals": journals.measure,
     "machines": machines.measure,

@@ -1,4 +1,4 @@
-"""Work that follows behind what callers wait for: soon, on one thread, each kind once however often asked."""
+"""Background work after a commit, in batches on one thread: of several requests with one key, one is run."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from threading import Condition, Event, Lock, Thread
 from typing import Final
 
 DELAY_SECONDS: Final = 0.02
-"""How long work waits, so that what is asked for meanwhile is done together."""
+"""Default seconds between a request and its work, so that requests are batched."""
 _SHARE: Final = 4
-"""So many times as long as work took it waits before it is done again: it must not slow those who ask."""
+"""Work waits this many times its last duration before it runs again, so that it cannot slow the callers."""
 _log = logging.getLogger("watchroom")
 
 
 class Follower:
-    """Runs scheduled work on one thread of its own, which is called ``name``. May be used from any thread."""
+    """Runs scheduled work on one background thread, called ``name``. May be used from any thread."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -24,24 +24,27 @@ class Follower:
         self._work: dict[str, tuple[float, Callable[[], None]]] = {}
         """By key: when it is due (by `time.monotonic`), and what to do."""
         self._rested: dict[str, float] = {}
-        """By key: before when it is not done again."""
+        """By key: the earliest time for the next run."""
         self._running = Lock()
         self._closing = Event()
         self._thread: Thread | None = None
 
-    def schedule(self, key: str, work: Callable[[], None]) -> None:
-        """Have ``work`` done within some 20 ms, later where it took long the last time. Of several with one
-        ``key`` the first that still waits is done. What it raises is logged."""
+    def schedule(self, key: str, work: Callable[[], None], delay: float = DELAY_SECONDS) -> None:
+        """Run ``work`` after ``delay`` seconds, later if its last run took long.
+
+        While work of this ``key`` is scheduled, further calls do nothing. An error of ``work`` is logged.
+        """
         if key in self._work:
             return
-        due = max(time.monotonic() + DELAY_SECONDS, self._rested.get(key, 0.0))
+        due = max(time.monotonic() + delay, self._rested.get(key, 0.0))
         with self._changed:
+            is_next = all(due < other for other, _ in self._work.values())
             self._work.setdefault(key, (due, work))
             if self._thread is None:
                 thread = Thread(target=self._run, name=f"watchroom-{self._name}", daemon=True)
                 thread.start()
                 self._thread = thread
-            if len(self._work) == 1:
+            if is_next:
                 self._changed.notify()
 
     def flush(self) -> None:
@@ -58,16 +61,21 @@ class Follower:
         self.flush()
 
     def _run(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._work or self._closing.is_set())
-                if self._closing.is_set():
-                    return
-                due = min(due for due, _ in self._work.values())
-                self._changed.wait_for(self._closing.is_set, timeout=max(0.0, due - time.monotonic()))
-                if self._closing.is_set():
-                    return
+        while self._wait():
             self._do(time.monotonic())
+
+    def _wait(self) -> bool:
+        """Wait until work is due. Return False when the thread is to end."""
+        with self._changed:
+            while not self._closing.is_set():
+                if not self._work:
+                    self._changed.wait()
+                    continue
+                seconds = min(due for due, _ in self._work.values()) - time.monotonic()
+                if seconds <= 0:
+                    return True
+                self._changed.wait(seconds)
+            return False
 
     def _do(self, until: float) -> None:
         with self._running:

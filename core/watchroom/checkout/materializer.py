@@ -42,6 +42,10 @@ from watchroom.rules.conflicts import checkout_of
 from watchroom.rules.row_files import find_edit_flaw, find_row_flaw
 
 LAY_OUT_TOOL: Final = "lay_out"
+DERIVED_SECONDS: Final = 0.25
+"""Seconds between a commit and its version files and history, for which no call waits.
+
+A history is rewritten as a whole. After 20 ms it doubled the CPU time of these files."""
 _CHUNK: Final = 1000
 """Rows that are read at a time."""
 _WRITTEN_BACK: Final = 120 * 10**9
@@ -174,7 +178,7 @@ class Materializer:
                 first = self._known.first
             self._known = _Known(first, last)
         if is_derived:
-            self._follower.schedule("derived files", self.derived.catch_up)
+            self._follower.schedule("derived files", self.derived.catch_up, DERIVED_SECONDS)
 
     def check(self, drafts: Sequence[Draft]) -> None:
         """Raises `WorkspaceLocked` where ``drafts`` have files, and earlier ones were not laid out because

@@ -1,0 +1,57 @@
+"""CPU time of a shared write beside that of its commit alone: ``python benchmarks/commits.py [ROUNDS]``."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from statistics import median
+
+from measure import Measure, scratch, table
+from watchroom import Workspace
+from watchroom.model import Write
+
+_BURST = 2000
+"""Commits in a row per round."""
+_GOAL_MS = 0.3
+"""CPU milliseconds per commit outside the calling thread."""
+
+
+def measure(rounds: int = 2) -> list[Measure]:
+    """Return the CPU time per write of the whole process and of the journal's append alone, by turns."""
+    text = "A line of notes.\n" * 60
+    appends: list[float] = []
+    writes: list[float] = []
+    behind: list[float] = []
+    with scratch() as folder:
+        for turn in range(rounds):
+            with Workspace.open(os.path.join(folder, f"append-{turn}"), agents=["alice"]) as workspace:
+                journal = workspace.journal
+                begun = time.process_time()
+                for number in range(_BURST):
+                    content = f"{text}{number}\n"
+                    journal.append([Write("alice", "collab_write", "collab", "a.md", content, expected=-1)])
+                appends.append((time.process_time() - begun) / _BURST * 1000)
+            with Workspace.open(os.path.join(folder, f"write-{turn}"), agents=["alice"]) as workspace:
+                alice = workspace.tools("alice")
+                begun, begun_here = time.process_time(), time.thread_time()
+                for number in range(_BURST):
+                    given = {"filepath": "a.md", "content": f"{text}{number}\n", "message": "m"}
+                    alice.dispatch_tool_call("collab_write", {**given, "expected_version": -1})
+                here = time.thread_time() - begun_here
+                # The files that follow the commits are part of their cost.
+                workspace.flush()
+                all_threads = time.process_time() - begun
+                writes.append(all_threads / _BURST * 1000)
+                behind.append((all_threads - here) / _BURST * 1000)
+    ratio = median(write / append for write, append in zip(writes, appends, strict=True))
+    return [
+        Measure("a commit alone, CPU", median(appends), "ms"),
+        Measure("a shared write, CPU", median(writes), "ms"),
+        Measure("a shared write ÷ its commit, CPU", ratio, "×"),
+        Measure("what follows a commit, CPU", median(behind), "ms", _GOAL_MS),
+    ]
+
+
+if __name__ == "__main__":
+    print(table(measure(*(int(each) for each in sys.argv[1:]))))
