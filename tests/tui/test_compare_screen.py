@@ -41,6 +41,18 @@ async def test_the_paths_that_differ_are_listed_with_who_and_how_much_and_the_di
         await user.until(lambda: user.place == "agents", "the screen beneath")
 
 
+async def test_paths_with_equal_counts_are_listed_each_by_its_own_name(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    row = workspace.journal.last_seq()
+    for toolbox, path in ((alice, "a.md"), (alice, "b.md"), (bob, "c.md")):
+        ok(toolbox, "collab_write", filepath=path, content="x\n", message="m")
+    async with dashboard(workspace) as user:
+        await opens(user, row)
+        for path in ("collab/a.md", "collab/b.md", "collab/c.md"):
+            await user.sees(path)
+
+
 async def test_rows_that_come_later_change_nothing_of_two_moments(
     workspace: Workspace, bob: Toolbox, since: int
 ) -> None:

@@ -135,6 +135,17 @@ def test_the_search_for_bare_texts_lets_safe_ones_pass(code: str) -> None:
     assert not list(bare_texts(ast.parse(code)))
 
 
+def test_the_key_of_a_drawn_line_is_derived_from_what_is_drawn() -> None:
+    """A key that a list composes by itself can leave out what its line shows."""
+    found = {
+        path.name
+        for path, tree in sources(TUI)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name == "render_key"
+    }
+    assert found == {"line_list.py", "column_list.py", "item_rows.py"}
+
+
 def test_only_widgets_that_draw_their_own_safe_lines_are_used() -> None:
     """Textual's own widgets parse markup in many places; the few that are allowed are checked above.
 

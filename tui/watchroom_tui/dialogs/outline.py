@@ -19,9 +19,6 @@ class HeadingList(LineList[Heading]):
     def item_key(self, item: Heading) -> Hashable:
         return item.start
 
-    def render_key(self, item: Heading) -> Hashable:
-        return item
-
     def line(self, item: Heading, width: int) -> Line:
         style = "title" if item.level == 1 else "strong" if item.level == 2 else ""
         return [Span("  " * (item.level - 1) + " "), Span(sanitize(item.title), style)]

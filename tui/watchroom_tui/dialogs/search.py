@@ -48,9 +48,6 @@ class HitList(LineList[Hit]):
     def item_key(self, item: Hit) -> Hashable:
         return item.row.seq
 
-    def render_key(self, item: Hit) -> Hashable:
-        return item
-
     def line(self, item: Hit, width: int) -> Line:
         row = item.row
         texts = texts_of(self)

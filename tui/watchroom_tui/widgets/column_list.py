@@ -49,6 +49,10 @@ class ColumnList(LineList[T]):
     def line(self, item: T, width: int) -> Line:
         return align_cells(self.COLUMNS, *self._measured(item, width))
 
+    def render_key(self, item: T, width: int) -> Hashable:
+        # How cells share the width is no part of the key: `_widen` drops all drawn lines when that changes.
+        return tuple(map(tuple, self._bounded_cells(item)))
+
     def lines(self, item: T, width: int, most: int) -> Sequence[Line]:
         return wrap_cells(self.COLUMNS, *self._measured(item, width), most)
 

@@ -71,8 +71,8 @@ def fit_heights(heights: Sequence[int], count: int, space: int) -> list[int]:
 class ItemDrawing(Protocol[Of]):
     """How a list draws its items."""
 
-    def render_key(self, item: Of) -> Hashable:
-        """All that the look of the item depends on, beside the width."""
+    def render_key(self, item: Of, width: int) -> Hashable:
+        """Return what is drawn of the item in ``width`` cells."""
 
     def prepare_lines(self, items: Sequence[Of]) -> None:
         """Look at all of ``items`` before the first is measured."""
@@ -97,7 +97,7 @@ class ItemHeights(Generic[T]):
         if self._width != width or len(self._known) > MOST_KEPT:
             self._width = width
             self.forget()
-        keyed = [(drawing.render_key(item), item) for item in items]
+        keyed = [(drawing.render_key(item, width), item) for item in items]
         # This may make that all is forgotten.
         drawing.prepare_lines([item for key, item in keyed if key not in self._known])
         heights = []

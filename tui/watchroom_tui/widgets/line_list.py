@@ -92,10 +92,9 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         """The item in at most ``most`` rows; one row is its line."""
         return [self.line(item, width)]
 
-    @abstractmethod
-    def render_key(self, item: T) -> Hashable:
-        """Everything that the look of this item depends on, beside the width: as long as it stays the same,
-        the line is not drawn again."""
+    def render_key(self, item: T, width: int) -> Hashable:
+        """Return what is drawn of the item in ``width`` cells. A line is drawn again if its key differs."""
+        return tuple(self.line(item, width))
 
     @property
     def item(self) -> T | None:
@@ -245,7 +244,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         if index >= len(self._shown):
             return (None, index if not self._shown else -1, width, self._filter)
         height = self._rows.height_of(index)
-        return (self.render_key(self._shown[index]), self._under(index), width, part, height)
+        return (self.render_key(self._shown[index], width), self._under(index), width, part, height)
 
     def _under(self, index: int) -> str:
         if index != self._cursor:

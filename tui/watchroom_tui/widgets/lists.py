@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from watchroom.model import Row
 from watchroom.projections import AgentView, Model, SharedFile, TaskView
-from watchroom.projections.model import bucket_of, sparkline_counts
+from watchroom.projections.model import sparkline_counts
 from watchroom.rules.budgets import BudgetUse
 from watchroom.rules.usage import UsageTotal
 from watchroom.texts import catalogue
@@ -52,9 +52,6 @@ class RowList(ColumnList[Row]):
 
     def item_key(self, item: Row) -> Hashable:
         return item.seq
-
-    def render_key(self, item: Row) -> Hashable:
-        return (item.seq, dashboard_of(self).model.is_open(item))
 
     def cells(self, item: Row) -> Sequence[Line]:
         texts, is_open = texts_of(self), dashboard_of(self).model.is_open(item)
@@ -120,14 +117,6 @@ class AgentList(ColumnList[AgentView]):
 
     def item_key(self, item: AgentView) -> Hashable:
         return item.agent.id
-
-    def render_key(self, item: AgentView) -> Hashable:
-        now = now_of(self)
-        status = item.status(now)
-        says = self._says(item)
-        ended, cost = self.age_of(self._ended.get(item.agent.id)), self._cost(item)
-        use = self._budgets.get(item.agent.id)
-        return (item.agent, item.rows, status, self.age_of(item.last), bucket_of(now), says, ended, cost, use)
 
     def _cost(self, item: AgentView) -> str:
         used = self._usage.get(item.agent.id)
@@ -208,9 +197,6 @@ class SharedFileList(ColumnList[SharedFile]):
     def item_key(self, item: SharedFile) -> Hashable:
         return item.path
 
-    def render_key(self, item: SharedFile) -> Hashable:
-        return (item.head.seq, item.conflicts, self.age_of(item.head))
-
     def cells(self, item: SharedFile) -> Sequence[Line]:
         return (
             [Span(" "), Span(sanitize(item.path))],
@@ -235,9 +221,6 @@ class FileList(ColumnList[Row]):
 
     def item_key(self, item: Row) -> Hashable:
         return item.path
-
-    def render_key(self, item: Row) -> Hashable:
-        return (item.seq, self.age_of(item))
 
     def cells(self, item: Row) -> Sequence[Line]:
         return (

@@ -81,11 +81,6 @@ class VersionTimeline(ColumnList[Row]):
     def item_key(self, item: Row) -> Hashable:
         return item.seq
 
-    def render_key(self, item: Row) -> Hashable:
-        is_marked = self._marked is not None and item.seq == self._marked.seq
-        said = self._broken.get(item.seq), self._same.get(item.seq)
-        return (item.seq, self.age_of(item), is_marked, self._style_of(item), *said)
-
     def title_text(self, title: str) -> str:
         return title if self._marked is None else f"{title}  ◆ {version_name(self._marked)}"
 

@@ -43,9 +43,6 @@ class BufferList(ColumnList[BufferView]):
     def item_key(self, item: BufferView) -> Hashable:
         return item.path
 
-    def render_key(self, item: BufferView) -> Hashable:
-        return (item.row.seq, item.newest, self.age_of(item.row))
-
     def cells(self, item: BufferView) -> Sequence[Line]:
         mark = CHOICE_MARK if item.waits_for_choice else MARKS[item.state]
         state = "buffers.choose" if item.waits_for_choice else f"buffers.state.{item.state}"

@@ -57,19 +57,6 @@ class BoardList(ColumnList[BoardItem]):
     def item_key(self, item: BoardItem) -> Hashable:
         return item.name
 
-    def render_key(self, item: BoardItem) -> Hashable:
-        return (
-            item.name,
-            item.guides,
-            item.owners,
-            item.version,
-            item.conflicts,
-            self._unseen.get(item.name, 0),
-            item.name in self._drafts,
-            item.holder(now_of(self)),
-            self.age_of(item.view.head if item.view else None),
-        )
-
     def cells(self, item: BoardItem) -> Sequence[Line]:
         texts, now = texts_of(self), now_of(self)
         unseen, holder = self._unseen.get(item.name, 0), item.holder(now)

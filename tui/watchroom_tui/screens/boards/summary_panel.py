@@ -66,9 +66,6 @@ class BoardPanel(LineList[SummaryRow]):
         entry = item.item
         return (entry.kind, entry.text, entry.who, entry.is_heading, item.number)
 
-    def render_key(self, item: SummaryRow) -> Hashable:
-        return (item.item, item.number, self._wrapped_at)
-
     def line(self, item: SummaryRow, width: int) -> Line:
         return item.line
 

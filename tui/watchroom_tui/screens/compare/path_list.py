@@ -56,10 +56,6 @@ class ChangedPathList(ColumnList[ComparedPath]):
     def item_key(self, item: ComparedPath) -> Hashable:
         return item.path.zone, item.path.path
 
-    def render_key(self, item: ComparedPath) -> Hashable:
-        found = item.difference
-        return None if found is None else (found.kind, found.added, found.removed)
-
     def cells(self, item: ComparedPath) -> Sequence[Line]:
         path, found = item
         mark = MARKS[found.kind] if found is not None else Span("·", "dim")

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import ClassVar
 
 from watchroom.projections import DocumentView
-from watchroom.projections.model import bucket_of, sparkline_counts
+from watchroom.projections.model import sparkline_counts
 
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column, sparkline
@@ -44,11 +44,6 @@ class DocumentList(ColumnList[DocumentView]):
 
     def item_key(self, item: DocumentView) -> Hashable:
         return item.name
-
-    def render_key(self, item: DocumentView) -> Hashable:
-        now = now_of(self)
-        unseen = self._unseen.get(item.name, 0)
-        return (item.name, item.version, unseen, self.age_of(item.newest), bucket_of(now))
 
     def cells(self, item: DocumentView) -> Sequence[Line]:
         unseen = self._unseen.get(item.name, 0)

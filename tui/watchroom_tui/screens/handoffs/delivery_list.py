@@ -43,9 +43,6 @@ class DeliveryList(ColumnList[Delivery]):
     def item_key(self, item: Delivery) -> Hashable:
         return item.row.path
 
-    def render_key(self, item: Delivery) -> Hashable:
-        return (item.row.seq, item.read, item.acknowledged is None, self.age_of(item.row))
-
     def cells(self, item: Delivery) -> Sequence[Line]:
         mark = MARKS[state_of(item)]
         return (

@@ -36,10 +36,6 @@ class NeedList(ColumnList[Need]):
     def item_key(self, item: Need) -> Hashable:
         return (item.kind, item.key)
 
-    def render_key(self, item: Need) -> Hashable:
-        time = need_time(item, now_of(self), texts_of(self))
-        return (item.identity, item.times, item.row.seq, item.against, time, dashboard_of(self).can_act)
-
     def cells(self, item: Need) -> Sequence[Line]:
         texts = texts_of(self)
         party = need_party(item, texts)
@@ -90,9 +86,6 @@ class ActivityList(RowList):
     def item_key(self, item: Row) -> Hashable:
         fold = self._folds.get(item.seq)
         return item.seq if fold is None else ("after", fold[1])
-
-    def render_key(self, item: Row) -> Hashable:
-        return (item.seq, self._folds.get(item.seq))
 
     def cells(self, item: Row) -> Sequence[Line]:
         time, actor, tool, path, outcome = super().cells(item)

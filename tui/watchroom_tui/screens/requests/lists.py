@@ -32,9 +32,6 @@ class RequestList(ColumnList[RequestView]):
     def item_key(self, item: RequestView) -> Hashable:
         return item.row.path
 
-    def render_key(self, item: RequestView) -> Hashable:
-        return (item.row.seq, item.ended is None, self._time(item))
-
     def _time(self, item: RequestView) -> str:
         """How long it still waits, where it does not wait for ever; else how long ago it was asked."""
         now = now_of(self)
@@ -93,9 +90,6 @@ class ChoiceList(LineList[RequestOption]):
 
     def item_key(self, item: RequestOption) -> Hashable:
         return item.value
-
-    def render_key(self, item: RequestOption) -> Hashable:
-        return item
 
     def line(self, item: RequestOption, width: int) -> Line:
         marks = ("◉", "○") if item.is_single else ("☑", "☐")

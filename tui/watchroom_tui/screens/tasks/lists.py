@@ -40,10 +40,6 @@ class TaskList(ColumnList[TaskItem]):
     def item_key(self, item: TaskItem) -> Hashable:
         return item.task.id
 
-    def render_key(self, item: TaskItem) -> Hashable:
-        task = item.task
-        return (task.id, task.status, item.at_work, item.waiting, item.loss, self.age_of(task.row))
-
     def cells(self, item: TaskItem) -> Sequence[Line]:
         task, texts = item.task, texts_of(self)
         if item.loss is not None:
@@ -102,9 +98,6 @@ class MemberTree(ColumnList[MemberItem]):
 
     def item_key(self, item: MemberItem) -> Hashable:
         return item.member.id
-
-    def render_key(self, item: MemberItem) -> Hashable:
-        return (item.member, item.guides, self._mark(item), tuple(self._doing(item)), self._age(item))
 
     def cells(self, item: MemberItem) -> Sequence[Line]:
         member = item.member
@@ -173,9 +166,6 @@ class MessageList(ColumnList[MessageView]):
     def item_key(self, item: MessageView) -> Hashable:
         return item.row.seq
 
-    def render_key(self, item: MessageView) -> Hashable:
-        return (item.row.seq, labels.message_mark(item))
-
     def cells(self, item: MessageView) -> Sequence[Line]:
         is_new = item.receiver == USER and item.read is None
         return (
@@ -210,9 +200,6 @@ class TaskFileList(ColumnList[Row]):
 
     def item_key(self, item: Row) -> Hashable:
         return item.path
-
-    def render_key(self, item: Row) -> Hashable:
-        return (item.seq, self.age_of(item))
 
     def cells(self, item: Row) -> Sequence[Line]:
         return (
@@ -258,9 +245,6 @@ class CommandList(ColumnList[CommandView]):
 
     def item_key(self, item: CommandView) -> Hashable:
         return item.path
-
-    def render_key(self, item: CommandView) -> Hashable:
-        return (item.path, item.ended, item.is_lost, self._time(item))
 
     def cells(self, item: CommandView) -> Sequence[Line]:
         outcome = command_outcome(item, texts_of(self))

@@ -50,9 +50,6 @@ class BudgetList(ColumnList[BudgetUse]):
     def item_key(self, item: BudgetUse) -> Hashable:
         return item.budget.key
 
-    def render_key(self, item: BudgetUse) -> Hashable:
-        return (item, self._owner(item))
-
     def _owner(self, item: BudgetUse) -> str:
         budget = item.budget
         if budget.scope == "team":

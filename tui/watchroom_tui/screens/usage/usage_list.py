@@ -46,9 +46,6 @@ class UsageList(ColumnList[UsageEntry]):
     def item_key(self, item: UsageEntry) -> Hashable:
         return item.name
 
-    def render_key(self, item: UsageEntry) -> Hashable:
-        return item
-
     def cells(self, item: UsageEntry) -> Sequence[Line]:
         texts, used = texts_of(self), item.used
         name = sanitize(item.name) or texts("usage.unnamed")
