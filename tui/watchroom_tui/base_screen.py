@@ -198,9 +198,13 @@ class BaseScreen(WorkerScreen[None]):
         elif self.dashboard.is_live:
             self.query_one(Header).refresh()
         self.show_time()
+        for pane in self.panes_in_use:
+            if isinstance(pane, LineList):
+                pane.redraw()
 
     def show_time(self) -> None:
-        """Bring up to date what changes without a row: called once a second while this screen is shown."""
+        """Update what changes without a row, except ages in lists: called once a second while this screen is
+        shown."""
 
     def on_screen_resume(self) -> None:
         self.show(self.dashboard.model)

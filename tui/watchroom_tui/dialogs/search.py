@@ -100,7 +100,7 @@ class SearchDialog(ModalDialog[Hit | None]):
 
     def on_mount(self) -> None:
         self.query_one("#words", Input).focus()
-        self.set_interval(_AGAIN_SECONDS, self._search_while_behind)
+        self.set_interval(_AGAIN_SECONDS, self._follow_clock)
         self.index_missing()
         self._search()
 
@@ -120,7 +120,8 @@ class SearchDialog(ModalDialog[Hit | None]):
             return
         self._search()
 
-    def _search_while_behind(self) -> None:
+    def _follow_clock(self) -> None:
+        self.hits.redraw()
         if self._result.is_behind and self._asked == self._answered:
             self.index_missing()
 

@@ -52,11 +52,6 @@ class BoardsScreen(BaseScreen):
             self._pane = BoardPane(self, self.text, self.panel)
         return self._pane
 
-    def show_time(self) -> None:
-        # Leases run out without a row.
-        if self.dashboard.model.leases and self.is_current:
-            self.boards.redraw()
-
     def show_model(self, model: Model) -> None:
         boards = board_tree(model)
         self.boards.show_boards(boards, self.pane.unseen(boards), self._drafts(boards))

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from watchroom_tui.services.agent_actions import AgentActions
     from watchroom_tui.services.request_actions import RequestActions
 
-AGE_SECONDS: Final = 10
-"""How often the relative times are brought up to date while nothing happens."""
+ORDER_SECONDS: Final = 10
+"""Seconds between updates of the order of agents while nothing happens."""
 
 
 class OverviewScreen(BaseScreen):
@@ -45,9 +45,8 @@ class OverviewScreen(BaseScreen):
 
     def show_time(self) -> None:
         self._seconds += 1
-        if self._seconds % AGE_SECONDS == 0:
+        if self._seconds % ORDER_SECONDS == 0:
             self.show(self.dashboard.model)
-        self.query_one("#needs", NeedList).redraw()
 
     def show_model(self, model: Model) -> None:
         now = self.dashboard.now()

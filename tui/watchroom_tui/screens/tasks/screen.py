@@ -100,10 +100,7 @@ class TasksScreen(BaseScreen):
             self.probe_sandbox()
 
     def show_time(self) -> None:
-        # Commands run, and agents fall silent, without a row.
-        if self.is_current and self.dashboard.is_live:
-            for each in (self.tasks, self.members, self.files, self.commands):
-                each.redraw()
+        if self.dashboard.is_live:
             self.command_pane.follow_the_clock()
 
     @property

@@ -33,6 +33,9 @@ class UsageScreen(BaseScreen):
             yield UsageList(title="pane.usage_tasks", empty="empty.usage", id="by-task", classes="pane -away")
         yield BudgetList(title="pane.budgets", empty="empty.usage", id="budgets", classes="pane -away")
 
+    def show_time(self) -> None:
+        self.query_one(UsageChart).show(self.dashboard.model.usage)
+
     def show_model(self, model: Model) -> None:
         usage = model.usage
         self.query_one(UsageChart).show(usage)
