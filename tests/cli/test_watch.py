@@ -157,6 +157,23 @@ def test_the_hunks_of_a_call_are_gone_through_and_the_agent_gets_what_was_taken(
     assert "Line 2 (LINE 2): why loud?" in decision.reason
 
 
+def test_a_call_that_cannot_be_made_in_part_says_so_before_it_is_approved(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    for version, text in enumerate(("1\nsame\n3\n", "one\nsame\nthree\n")):
+        ok(alice, "collab_write", filepath=PLAN, content=text, message="m", expected_version=version)
+    arguments = json.dumps({"filepath": PLAN, "to_version": 1, "expected_version": 2})
+    ask(workspace, Request("approve", calls=(PendingCall("call", "collab_rollback", arguments),)))
+    with watching(workspace) as terminal:
+        sees(terminal, "change by change (h)")
+        terminal.send("h\n")
+        sees(terminal, "Change 1 of 2")
+        terminal.send("d\nt\n")
+        sees(terminal, "cannot be made in part: approving rejects it", "approve (a), reject")
+        assert ends(terminal) == OK
+    assert not answers(workspace)
+
+
 @pytest.mark.parametrize(
     ("key", "says", "text", "version"),
     [("i", "plan.md is version 3 now", INCOMING, 3), ("c", "plan.md stays as it is", CURRENT, 2)],

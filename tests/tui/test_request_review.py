@@ -150,10 +150,41 @@ async def test_what_cannot_be_made_in_part_is_sent_back(workspace: Workspace, al
         await user.press("space")
         await user.sees("This call cannot be made in part")
         await user.press("a")
+        await user.is_asked("Nothing is written. Send it back?")
+        await user.press("escape")
+        assert user.model.requests, "nothing is sent yet"
+        await user.press("a")
+        await user.is_asked("Nothing is written. Send it back?")
+        await user.press("enter")
         await bob.ended()
         assert text_of(workspace) == BEFORE
         assert "nothing was done: make the changes that would be taken" in told(bob)["reason"]
         assert "Taken: lines 5-6." in told(bob)["reason"]
+
+
+async def test_the_cursor_stays_on_its_line_when_a_row_comes_above_it(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    """Declining a hunk of a call that cannot be made in part shows a row that says so."""
+    write(alice, AFTER, 0)
+    write(alice, BEFORE, 1)
+    back = calling(call("collab_rollback", filepath=PLAN, to_version=1, expected_version=2))
+    async with (
+        dashboard(workspace) as user,
+        running(workspace, "bob", back, says("I see."), ask=["collab_rollback"]) as bob,
+    ):
+        await opens_review(user)
+        await user.press("space")
+        await user.sees("This call cannot be made in part", "hunk 1 of 2: declined")
+        await user.press("semicolon")
+        await user.sees("Comment on line 2 of the text before")
+        await user.press(*"keep it", "enter")
+        await user.sees("┃ keep it")
+        await user.press("space")
+        await user.sees("2 of 2 hunks taken", "hunk 1 of 2: taken")
+        await user.press("r", *"no", "enter")
+        await bob.ended()
+        assert told(bob)["reason"] == "no\nLine 2 of the text before (two): keep it"
 
 
 async def test_a_begun_review_is_kept_asked_about_and_not_passed_over_elsewhere(

@@ -209,6 +209,18 @@ def can_write_part(call: PendingCall, after: str) -> bool:
     return replaced is not None and arguments.get("content") == after
 
 
+def find_indivisible(calls: Iterable[PendingCall], reviews: Mapping[str, Review]) -> list[PendingCall]:
+    """Return those of ``calls`` of which ``reviews`` (by call id) takes a part that the call cannot write
+    alone. `decide_call` rejects these."""
+    return [
+        call
+        for call in calls
+        if (review := reviews.get(call.id)) is not None
+        and review.is_partial
+        and not can_write_part(call, review.after)
+    ]
+
+
 def write_taken(call: PendingCall, review: Review) -> str | None:
     """The arguments (JSON) with which ``call`` writes only the hunks that are taken in ``review``; None where
     these are all or none, or where its arguments cannot say it."""

@@ -13,7 +13,7 @@ from watchroom.queries.requests import RequestDetails, begin_reviews, read_reque
 from watchroom.queries.rows import find_content
 from watchroom.rules.needs import NeedAnswer
 from watchroom.rules.requests import Option, parse_arguments
-from watchroom.rules.reviews import Review
+from watchroom.rules.reviews import Review, find_indivisible
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters import labels
@@ -165,7 +165,7 @@ def _ask_request(journal: Journal, need: Need, texts: Catalogue, begun: Mapping[
         details += [*arguments, *changes]
     review = _review(read, begun)
     if review.is_begun:
-        lead.append(_taken_line(review, texts))
+        lead += _taken_lines(review, texts)
     return Question(
         need,
         tuple(lead),
@@ -192,7 +192,9 @@ def _ask_hunk(question: Question, review: HunkReview, texts: Catalogue) -> Quest
     """The question about the hunk where ``review`` is; after the last one, what to do with the whole."""
     if review.at is None:
         keys = (*_keys(question.need), "h")
-        return question._replace(lead=(_taken_line(review, texts),), details=(), keys=keys, review=review)
+        return question._replace(
+            lead=tuple(_taken_lines(review, texts)), details=(), keys=keys, review=review
+        )
     place = {"number": review.at + 1, "count": len(review.places), "path": shorten(review.path)}
     head = texts("watch.hunk.declined" if review.is_declined else "watch.hunk.head", **place)
     lines = [
@@ -207,10 +209,18 @@ def _ask_hunk(question: Question, review: HunkReview, texts: Catalogue) -> Quest
     )
 
 
-def _taken_line(review: HunkReview, texts: Catalogue) -> str:
+def _taken_lines(review: HunkReview, texts: Catalogue) -> list[str]:
+    """How many hunks are taken, and which calls approving would reject because they cannot be made in
+    part."""
     comments = sum(len(each.comments) for each in review.reviews.values())
     count = len(review.places)
-    return texts("watch.hunk.taken", taken=review.taken, count=count, comments=comments)
+    return [
+        texts("watch.hunk.taken", taken=review.taken, count=count, comments=comments),
+        *(
+            texts("watch.hunk.not_in_part", call=sanitize(labels.tool_name(call.name, texts)))
+            for call in find_indivisible(review.calls, review.reviews)
+        ),
+    ]
 
 
 def _bound_lead(lines: list[str], texts: Catalogue, most: int = LEAD_LINES) -> list[str]:

@@ -66,12 +66,25 @@ class RequestDrawing(TextDrawing):
         before = self._rows[index - 1] if index else None
         return row.hunk is not None and (before is None or (before.call, before.hunk) != (row.call, row.hunk))
 
+    def row_at(self, index: int) -> RequestRow:
+        return self._rows[index]
+
     def line_row(self, index: int) -> RequestRow:
         """The row of the line that the row with this index is about: below it stands what is said of it."""
         row = self._rows[index]
         while index and (before := self._rows[index - 1]).key == row.key and before.call == row.call:
             index, row = index - 1, before
         return row
+
+    def find_row(self, row: RequestRow, near: int) -> int | None:
+        """Return the index of ``row`` of an earlier drawing, the closest to the index ``near``; None if it is
+        not shown any more. A line is found by its key, other rows by their text."""
+        found = [
+            index
+            for index, each in enumerate(self._rows)
+            if (each.call, each.key) == (row.call, row.key) and (row.key is not None or each.line == row.line)
+        ]
+        return min(found, key=lambda index: abs(index - near), default=None)
 
     def next_hunk(self, index: int, step: int) -> int | None:
         """Where the hunk after the row ``index`` begins, or with a ``step`` of -1 the one before; None if

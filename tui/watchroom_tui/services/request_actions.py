@@ -11,11 +11,13 @@ from typing import cast
 from watchroom.projections import Model, Need, RequestView
 from watchroom.queries.requests import RequestDetails, find_request, read_request
 from watchroom.rules.requests import RequestKind, parse_arguments
-from watchroom.rules.reviews import decide_calls, reject_calls, write_taken
+from watchroom.rules.reviews import decide_calls, find_indivisible, reject_calls, write_taken
 from watchroom.texts import catalogue
 
 from watchroom_tui.context import Dashboard
+from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text
+from watchroom_tui.formatters.labels import tool_name
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.services import person_calls
 from watchroom_tui.services.person_calls import PersonCall
@@ -43,7 +45,7 @@ class RequestActions:
         """Approve of the ticked calls, each with the hunks that are taken; of the others the agent is told
         that they were rejected."""
         if ticked:
-            self._start(partial(self._decide, details, ticked, {}))
+            self._start(partial(self._approve, details, ticked))
         else:
             self.reject(details)
 
@@ -114,6 +116,18 @@ class RequestActions:
         details = await self._read_need(need)
         if details is not None:
             await self._reject(details)
+
+    async def _approve(self, details: RequestDetails, ticked: Sequence[str]) -> None:
+        """Approve the ``ticked`` calls. Ask first if a part is taken of one that cannot be made in part."""
+        chosen = [call for call in details.request.calls if call.id in ticked]
+        rejected = await asyncio.to_thread(find_indivisible, chosen, self._reviews.of(details))
+        if rejected:
+            texts = self._app.texts
+            names = ", ".join(sanitize(tool_name(call.name, texts)) for call in rejected)
+            question = texts("review.send_back_question", calls=names, agent=sanitize(details.asked.agent))
+            if not await self._app.push_screen_wait(ConfirmDialog(texts("review.send_back_title"), question)):
+                return
+        await self._decide(details, ticked, {})
 
     async def _decide(
         self, details: RequestDetails, ticked: Sequence[str], edited: Mapping[str, str]

@@ -48,13 +48,23 @@ class ReviewView(LineView):
         """Show ``drawing``. Another ``subject`` than before starts at the top, with the cursor on its first
         hunk."""
         is_another = subject != self._subject
+        row = drawing.next_hunk(-1, 1) if is_another else self._find_again(drawing)
         self.show_drawing(subject, drawing, title=title, with_cursor=drawing.is_reviewed)
-        first = drawing.next_hunk(-1, 1)
-        if is_another and first is not None:
-            self._cursor = first
-            self._show_foot()
-            if self.has_focus:
-                self.show_hunk()
+        if row is None or self._cursor is None:
+            return
+        self._cursor = row
+        self._show_foot()
+        if not is_another:
+            self._show_cursor()
+        elif self.has_focus:
+            self.show_hunk()
+
+    def _find_again(self, drawing: RequestDrawing) -> int | None:
+        """Return where the row under the cursor is in ``drawing``: rows above it may have come or gone."""
+        before, cursor = self._drawing, self._cursor
+        if not isinstance(before, RequestDrawing) or cursor is None:
+            return None
+        return drawing.find_row(before.row_at(cursor), cursor)
 
     def show_deadline(self, text: str) -> None:
         """Say at the foot until when there is time; ``text`` is safe already."""
