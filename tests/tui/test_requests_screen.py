@@ -179,6 +179,30 @@ async def test_nothing_is_lost_of_what_is_typed_and_sent_at_once(workspace: Work
         assert told(bob.session) == {"success": True, "answer": "October\nor so", "by": "human:dana"}
 
 
+@pytest.mark.parametrize("place", ["requests", "overview"])
+@pytest.mark.parametrize("question", ["text", "choice"])
+async def test_a_question_is_declined_and_what_is_typed_at_once_is_its_reason(
+    workspace: Workspace, question: str, place: str
+) -> None:
+    asked = asks("Which?", "tea", "coffee") if question == "choice" else asks("Which?")
+    async with (
+        dashboard(workspace) as user,
+        running(workspace, "bob", asked, says("I go on.")) as bob,
+    ):
+        await user.until(lambda: user.model.requests, "the request")
+        if place == "requests":
+            await sees_request(user, "Which?")
+        # Each letter would be a command: a key that ends the dashboard, one that goes to a screen.
+        await user.press_at_once("r", *"quit 28Xq", "enter")
+        assert (await bob.ended()).messages[-1].content == "I go on."
+        result = told(bob.session)
+        assert isinstance(result, dict)
+        assert (result["error"], result["reason"]) == ("rejected", "quit 28Xq")
+        assert "human:dana declined to answer this: quit 28Xq" in result["message"]
+        assert user.place == place
+        await user.is_told("bob: rejected")
+
+
 async def test_going_back_before_there_is_anything_to_write_in_does_no_harm(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         answers: list[str | None] = []

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import Task
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from time import time_ns
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.style import Style
-from textual import work
+from textual import events, work
 from textual.app import SystemCommand
 from textual.screen import Screen
 from textual.worker import WorkerFailed
@@ -60,6 +60,10 @@ if TYPE_CHECKING:
     from watchroom_tui.settings import Settings
     from watchroom_tui.terminal import TerminalWatch
     from watchroom_tui.worker.process import WorkerProcess
+
+
+_INTERRUPT: Final = "ctrl+c"
+"""Never waits for a dialog."""
 
 
 class WatchroomApp(ReplayApp):
@@ -127,6 +131,8 @@ class WatchroomApp(ReplayApp):
         self.set_keymap(
             {each.id: ",".join(each.keys_in(self.keymap)) for each in changed_actions(self.keymap)}
         )
+        self._held_keys: list[events.Event] | None = None
+        """What was typed since `open_editor`, until its dialog is open."""
         self._acts: set[Task[Mapping[str, Json] | None]] = set()
         self.feed = Feed(
             journal,
@@ -228,6 +234,46 @@ class WatchroomApp(ReplayApp):
             return None
         await self._is_open.wait()
         return self.workspace
+
+    def open_editor(self, work: Callable[[], Awaitable[object]], of: Screen[None] | None = None) -> None:
+        """Run ``work``, which opens a dialog to write in, in a worker that ends with the screen ``of``.
+
+        Keys wait until the dialog is open, so that none of them is taken for a command. They are dropped if
+        ``work`` ends without a dialog.
+        """
+        held = self._held_keys = []
+        (of or self).run_worker(self._open_editor(work, held), group="editor")
+
+    async def _open_editor(self, work: Callable[[], Awaitable[object]], held: Sequence[object]) -> None:
+        try:
+            await work()
+        finally:
+            # Its dialog may be closed, and another one about to open.
+            if self._held_keys is held:
+                self._held_keys = None
+
+    def release_keys(self) -> None:
+        """Pass the keys that wait for a dialog on to the screen in front."""
+        if self._held_keys is not None:
+            # Later: the dialog asks for the focus in the same way, just before.
+            self.call_later(self._replay_keys)
+
+    async def _replay_keys(self) -> None:
+        held, self._held_keys = self._held_keys or [], None
+        for event in sorted(held, key=lambda each: each.time):
+            if isinstance(event, events.Key):
+                await self.on_event(events.Key(event.key, event.character))
+            elif isinstance(event, events.Paste):
+                await self.on_event(events.Paste(event.text))
+
+    async def on_event(self, event: events.Event) -> None:
+        # A key comes twice: to be passed on to the widget in front, and from there, to be a command.
+        is_interrupt = isinstance(event, events.Key) and event.key == _INTERRUPT
+        is_typed = isinstance(event, (events.Key, events.Paste)) and not is_interrupt
+        if self._held_keys is not None and is_typed:
+            self._held_keys.append(event)
+        else:
+            await super().on_event(event)
 
     def on_model_changed(self, message: ModelChanged) -> None:
         self.newest_model = message.model
@@ -345,17 +391,17 @@ class WatchroomApp(ReplayApp):
     def action_new_task(self) -> None:
         from watchroom_tui.services.new_task import begin_task
 
-        self.run_worker(begin_task(self), group="new-task", exclusive=True)
+        self.open_editor(partial(begin_task, self))
 
     def action_search_everything(self) -> None:
         from watchroom_tui.services.searching import search_everything
 
-        self.run_worker(search_everything(self), group="search", exclusive=True)
+        self.open_editor(partial(search_everything, self))
 
     def action_set_budget(self) -> None:
         from watchroom_tui.services.budget_setting import set_budget
 
-        self.run_worker(set_budget(self), group="budget", exclusive=True)
+        self.open_editor(partial(set_budget, self))
 
     def action_cycle_alerts(self) -> None:
         self.alert_monitor.cycle()

@@ -262,6 +262,16 @@ class Dashboard(Protocol):
         exclusive: bool = ...,
     ) -> Worker[T]: ...
 
+    def open_editor(self, work: Callable[[], Awaitable[object]], of: Screen[None] | None = None) -> None:
+        """Run ``work``, which opens a dialog to write in, in a worker that ends with the screen ``of``.
+
+        Keys wait until the dialog is open, so that none of them is taken for a command. They are dropped if
+        ``work`` ends without a dialog.
+        """
+
+    def release_keys(self) -> None:
+        """Pass the keys that wait for a dialog on to the screen in front."""
+
     def set_interval(self, interval: float, callback: Callable[[], object]) -> Timer: ...
 
     def call_from_thread(self, callback: Callable[..., T], *args: object) -> T: ...

@@ -126,7 +126,7 @@ def is_acknowledgeable(kind: NeedKind, zone: Zone) -> bool:
 def need_answers(kind: NeedKind, row: Row) -> tuple[NeedAnswer, ...]:
     """What deals with a need of ``kind`` that ``row`` tells of, the usual first."""
     if kind == "request":
-        return _REQUEST_ANSWERS.get(str(row.detail.get("kind")), ("reply",))
+        return _REQUEST_ANSWERS.get(str(row.detail.get("kind")), ("reply", "reject"))
     if kind == "outside" and row.zone not in SHARED:
         return ("seen",) if row.zone == "handoff" else ("edit",)
     return _ANSWERS[kind]
@@ -134,7 +134,7 @@ def need_answers(kind: NeedKind, row: Row) -> tuple[NeedAnswer, ...]:
 
 _REQUEST_ANSWERS: Final[Mapping[str, tuple[NeedAnswer, ...]]] = {
     "approve": ("approve", "reject"),
-    "select": ("choose",),
+    "select": ("choose", "reject"),
 }
 _ANSWERS: Final[Mapping[NeedKind, tuple[NeedAnswer, ...]]] = {
     "forged": ("seen",),

@@ -93,12 +93,14 @@ class CallDecision:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A person's answer: decisions on calls, a text, or the values chosen. ``expired``: nobody gave one."""
+    """A person's answer: decisions on calls, a text, or the values chosen. ``expired``: nobody gave one.
+    ``declined``: the person does not answer the question or choice; ``text`` is the reason, perhaps empty."""
 
     decisions: tuple[CallDecision, ...] = ()
     text: str = ""
     values: tuple[str, ...] = ()
     expired: bool = False
+    declined: bool = False
 
 
 def check_answer(request: Request, answer: Answer) -> None:
@@ -110,7 +112,7 @@ def check_answer(request: Request, answer: Answer) -> None:
 
 
 def _approval_problem(request: Request, answer: Answer) -> str | None:
-    if answer.text or answer.values:
+    if answer.text or answer.values or answer.declined:
         return "answer_approve"
     asked = [call.id for call in request.calls]
     if sorted(decision.call_id for decision in answer.decisions) != sorted(asked):
@@ -124,13 +126,15 @@ def _approval_problem(request: Request, answer: Answer) -> str | None:
 def _reply_problem(request: Request, answer: Answer) -> str | None:
     if answer.decisions or answer.values:
         return "answer_prompt"
-    if not answer.text.strip():
+    if not (answer.text.strip() or answer.declined):
         return "answer_empty"
     return "answer_length" if len(answer.text) > _LONGEST_TEXT else None
 
 
 def _choice_problem(request: Request, answer: Answer) -> str | None:
-    if answer.decisions or answer.text:
+    if answer.declined and not answer.decisions and not answer.values:
+        return "answer_length" if len(answer.text) > _LONGEST_TEXT else None
+    if answer.decisions or answer.text or answer.declined:
         return "answer_select"
     offered = {option.value for option in request.options}
     if not answer.values or not offered.issuperset(answer.values):
@@ -209,7 +213,11 @@ def parse_request(text: str) -> Request:
 
 def dump_answer(answer: Answer) -> str:
     """``answer`` as JSON, as its row carries it."""
-    return json.dumps(asdict(answer), ensure_ascii=False)
+    fields = asdict(answer)
+    if not answer.declined:
+        # Versions before 0.3 do not know the field.
+        del fields["declined"]
+    return json.dumps(fields, ensure_ascii=False)
 
 
 def parse_answer(text: str) -> Answer:
@@ -270,6 +278,8 @@ def answer_outcome(request: Request, answer: Answer) -> str:
     replied, chosen or expired."""
     if answer.expired:
         return "expired"
+    if answer.declined:
+        return "rejected"
     if request.kind != "approve":
         return "replied" if request.kind == "prompt" else "chosen"
     approved = [decision for decision in answer.decisions if decision.approved]

@@ -224,6 +224,19 @@ def _no_answer_text(answer: Answer, language: Language) -> str:
     return answer.text or catalogue(language)("request.nobody_answered")
 
 
+def _declined_result(answer: Answer, by: str, language: Language) -> Json:
+    """What the model is told if a person declines to answer its question."""
+    texts = catalogue(language)
+    return {
+        "success": False,
+        "error": "rejected",
+        "message": texts("request.declined", by=by, reason=_format_reason(answer.text, language)),
+        "suggestion": texts("request.declined_suggestion"),
+        "by": by,
+        "reason": answer.text,
+    }
+
+
 def _answer_message(
     state: AgentState, asked: Request, answer: Answer, by: str, language: Language
 ) -> Message:
@@ -233,10 +246,15 @@ def _answer_message(
     if call is not None:
         if answer.expired:
             return ToolMessage(tool_call_id=call, content=_to_json(_no_answer_result(answer, language)))
+        if answer.declined:
+            return ToolMessage(tool_call_id=call, content=_to_json(_declined_result(answer, by, language)))
         given: Json = list(answer.values) if asked.kind == "select" else answer.text
         return ToolMessage(tool_call_id=call, content=_to_json({"success": True, "answer": given, "by": by}))
     if answer.expired:
         return SystemMessage(content=_no_answer_text(answer, language))
+    if answer.declined:
+        reason = _format_reason(answer.text, language)
+        return SystemMessage(content=catalogue(language)("request.declined", by=by, reason=reason))
     text = answer.text if asked.kind == "prompt" else "\n".join(_labels(asked.options, answer.values))
     return UserMessage(content=text, author=by)
 

@@ -65,6 +65,11 @@ def _answer(request: Request, params: AnswerRequestParams) -> Answer:
             for each in params.decisions
         )
         return Answer(decisions, params.text or "", tuple(params.values or ()))
+    if params.approved is False and request.kind != "approve" and not (params.text or params.values):
+        if budget_asked(request) is not None:
+            # It offers to stop the agent: nothing else is a refusal.
+            raise InvalidAnswer(rule="answer_offered")
+        return Answer(text=params.reason or "", declined=True)
     decided = (
         () if params.approved is None else decide_all(request, params.approved, params.reason or "").decisions
     )

@@ -27,6 +27,9 @@ class ModalDialog(ModalScreen[Result], WorkerScreen[Result]):
     def dashboard(self) -> Dashboard:
         return dashboard_of(self)
 
+    def on_mount(self) -> None:
+        self.dashboard.release_keys()
+
     def key_hints(self) -> str:
         """The keys and what they do, for the lower edge."""
         return key_hints(self, self.dashboard.texts, self.dashboard.keymap, *self.SCOPES)

@@ -76,4 +76,6 @@ def need_keys(need: Need, texts: Catalogue, *, can_act: bool) -> str:
     answer = need.answers[0]
     verb = answer if can_act and answer in ("reply", "choose", "merge", "compare") else "open"
     keys = f"enter {texts(f'needs.enter.{verb}')}"
-    return f"a r {keys}" if can_act and answer == "approve" else keys
+    shortcuts = {"approve": "a ", "reject": "r "}
+    marks = "".join(shortcuts.get(each, "") for each in need.answers) if can_act else ""
+    return f"{marks}{keys}"

@@ -28,7 +28,7 @@ class AgentActions:
     def write_message(self, agent: str) -> None:
         """Have the person write to ``agent``, and say when it reads that, or why it never does."""
         if self._can_receive(agent):
-            self._start(partial(self._write, agent))
+            self._app.open_editor(partial(self._write, agent))
 
     def toggle_pause(self, agent: str) -> None:
         """Pause ``agent``, or resume it where it is paused or an error stopped it; says why not."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from textual import on
@@ -204,7 +205,7 @@ class ReplayApp(NoticeApp):
         seq = self.newest_model.seq if self._replayed is None else self._replayed
         after = min(self._marked or 0, seq)
         until = max(self._marked or 0, seq)
-        self.run_worker(write_report(app, after, until), group="report", exclusive=True)
+        app.open_editor(partial(write_report, app, after, until))
 
     @on(TimelineBar.SeekRequested)
     def seek_moment(self, event: TimelineBar.SeekRequested) -> None:

@@ -37,9 +37,16 @@ class RequestActions:
         self._start(partial(self._approve_need, need))
 
     def reject_need(self, need: Need) -> None:
-        """Reject all calls that ``need`` asks about, with a reason that the agent reads. Says why not, where
-        there is nothing to reject."""
-        self._start(partial(self._reject_need, need))
+        """Reject what ``need`` asks for, with a reason that the agent reads. Says why not, where there is
+        nothing to reject."""
+        if need.kind != "request":
+            self._app.show_message(self._app.texts("request.open_first"), "warning")
+            return
+        asked = next((each for each in self._app.model.requests if each.id == need.row.seq), None)
+        if asked is not None:
+            self.reject(asked)
+        else:
+            self._app.show_message(self._app.texts("request.none"), "warning")
 
     def approve(self, details: RequestDetails, ticked: Sequence[str]) -> None:
         """Approve of the ticked calls, each with the hunks that are taken; of the others the agent is told
@@ -47,19 +54,19 @@ class RequestActions:
         if ticked:
             self._start(partial(self._approve, details, ticked))
         else:
-            self.reject(details)
+            self.reject(details.asked)
 
-    def reject(self, details: RequestDetails) -> None:
-        """Reject all calls, with a reason that the agent reads."""
-        self._start(partial(self._reject, details))
+    def reject(self, asked: RequestView) -> None:
+        """Reject all calls, or decline the question, with a reason that the agent reads."""
+        self._app.open_editor(partial(self._reject, asked))
 
     def edit(self, details: RequestDetails, call_id: str, ticked: Sequence[str]) -> None:
         """Approve of a call with other arguments than the agent wrote, or than are left of its hunks."""
-        self._start(partial(self._edit, details, call_id, ticked))
+        self._app.open_editor(partial(self._edit, details, call_id, ticked))
 
     def write(self, details: RequestDetails) -> None:
         """Answer with a text."""
-        self._start(partial(self._write, details))
+        self._app.open_editor(partial(self._write, details))
 
     def choose(self, details: RequestDetails, values: Sequence[str]) -> None:
         """Answer with these values."""
@@ -68,11 +75,11 @@ class RequestActions:
         else:
             self._app.show_message(self._app.texts("request.tick_first"), "warning")
 
-    async def is_answerable(self, asked: RequestView | None, kind: RequestKind | None = None) -> bool:
+    def is_answerable(self, asked: RequestView | None, kind: RequestKind | None = None) -> bool:
         """Whether ``asked`` waits for an answer of this kind (None: of any) that can be given here; says why
         not."""
         app = self._app
-        if await app.wait_for_workspace() is None:
+        if not app.can_act:
             app.explain_read_only()
         elif asked is None or asked.ended is not None:
             app.show_message(app.texts("request.none"), "warning")
@@ -94,7 +101,7 @@ class RequestActions:
             app.show_message(app.texts("request.open_first"), "warning")
             return None
         asked = await asyncio.to_thread(find_request, app.journal, need.row.seq)
-        if asked is None or not await self.is_answerable(asked, "approve"):
+        if asked is None or not self.is_answerable(asked, "approve"):
             return None
         return await asyncio.to_thread(read_request, app.journal, asked)
 
@@ -111,11 +118,6 @@ class RequestActions:
             self._app.show_message(self._app.texts("request.look_reviewed"), "warning")
         else:
             await self._decide(details, [call.id for call in calls], {})
-
-    async def _reject_need(self, need: Need) -> None:
-        details = await self._read_need(need)
-        if details is not None:
-            await self._reject(details)
 
     async def _approve(self, details: RequestDetails, ticked: Sequence[str]) -> None:
         """Approve the ``ticked`` calls. Ask first if a part is taken of one that cannot be made in part."""
@@ -140,16 +142,20 @@ class RequestActions:
         )
         return await self._send(details.asked, person_calls.decide_calls(details.asked.id, decisions))
 
-    async def _reject(self, details: RequestDetails) -> None:
-        texts, asked = self._app.texts, details.asked
+    async def _reject(self, asked: RequestView) -> None:
+        if not self.is_answerable(asked):
+            return
+        texts = self._app.texts
         draft = self._draft(asked, "reason")
-        title = texts("request.reject_title", agent=sanitize(asked.agent))
-        reason = await enter_text(self._app, draft, title, texts("request.reject_hint"), may_be_empty=True)
+        verb = "reject" if asked.kind == "approve" else "decline"
+        hint = texts(f"request.{verb}_hint")
+        reason = await enter_text(self._app, draft, texts(f"request.{verb}_title"), hint, may_be_empty=True)
         if reason is not None:
-            await self._send(asked, await asyncio.to_thread(self._rejection, details, reason), draft)
+            await self._send(asked, await asyncio.to_thread(self._rejection, asked, reason), draft)
 
-    def _rejection(self, details: RequestDetails, reason: str) -> PersonCall:
-        """The call that rejects all, for ``reason``, and with the comments on each."""
+    def _rejection(self, asked: RequestView, reason: str) -> PersonCall:
+        """Return the call that rejects all for ``reason``, with the comments on each. Read the journal."""
+        details = read_request(self._app.journal, asked)
         number, reviews, texts = details.asked.id, self._reviews.of(details), catalogue(self._app.language)
         if not any(each.comments for each in reviews.values()):
             return person_calls.decide(number, approved=False, reason=reason)

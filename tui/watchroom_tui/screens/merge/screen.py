@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import ClassVar, Final
 
 from textual import on, work
@@ -407,6 +408,9 @@ class MergeScreen(BaseScreen):
 
     @work(group="settle")
     async def settle(self, how: Callable[[ConflictResolution], Awaitable[None]]) -> None:
+        await self._settle(how)
+
+    async def _settle(self, how: Callable[[ConflictResolution], Awaitable[None]]) -> None:
         """One thing at a time: a key that comes while the person is asked, or acts, does nothing."""
         draft = self._draft
         if draft is None or draft.is_committing or self._is_settling:
@@ -422,7 +426,7 @@ class MergeScreen(BaseScreen):
         self.settle(ConflictResolution.preview)
 
     def action_commit(self) -> None:
-        self.settle(ConflictResolution.commit)
+        self.dashboard.open_editor(partial(self._settle, ConflictResolution.commit), self)
 
     def action_dismiss_conflict(self) -> None:
         self.settle(ConflictResolution.dismiss)

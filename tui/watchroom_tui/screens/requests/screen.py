@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import ClassVar, Final
 
 from textual import on, work
@@ -30,11 +31,10 @@ from watchroom_tui.worker.main import DiffLine
 
 ANSWERS: Final = {
     "approve": "approve",
-    "reject": "approve",
     "edit_arguments": "approve",
     "write_answer": "prompt",
 }
-"""Which kind of request each action answers."""
+"""Which kind of request each action answers; the other actions are for every kind."""
 
 
 class RequestsScreen(BaseScreen):
@@ -103,6 +103,8 @@ class RequestsScreen(BaseScreen):
             # A quick key: the action waits until the request is read.
             return True
         kind = details.request.kind if details.asked.ended is None else None
+        if action == "reject":
+            return kind is not None
         return action not in ANSWERS or ANSWERS[action] == kind
 
     @on(LineList.Highlighted, "#requests")
@@ -139,9 +141,9 @@ class RequestsScreen(BaseScreen):
             self._answering.approve(details, self._ticked(details))
 
     async def action_reject(self) -> None:
-        details = await self._open_request("approve")
+        details = await self._open_request()
         if details is not None:
-            self._answering.reject(details)
+            self._answering.reject(details.asked)
 
     async def action_edit_arguments(self) -> None:
         details = await self._open_request("approve")
@@ -172,7 +174,7 @@ class RequestsScreen(BaseScreen):
         # What was chosen just now is still being read: a quick key means it all the same.
         await self._loaded.wait()
         details = self._full
-        if details is None or not await self._answering.is_answerable(details.asked, kind):
+        if details is None or not self._answering.is_answerable(details.asked, kind):
             return None
         return details
 
@@ -233,7 +235,7 @@ class RequestsScreen(BaseScreen):
 
     def comment_on(self, row: RequestRow) -> None:
         """Have the person say something of a line; nothing is sent yet."""
-        self.run_worker(self._comment(row), group="comment")
+        self.dashboard.open_editor(partial(self._comment, row), self)
 
     async def _comment(self, row: RequestRow) -> None:
         details = await self._open_request("approve")
