@@ -29,6 +29,7 @@ def stopped_after(stopped: Mapping[str, int], row: Row) -> Mapping[str, int]:
     if effect == "release":
         remaining = stopped_by(row)
         return {agent: told for agent, told in stopped.items() if agent in remaining}
-    if effect == "resume" and row.path in stopped:
+    if effect in ("resume", "pause") and row.path in stopped:
+        # Who is paused once more, as by a revert, or ended, does not go on with the others.
         return {agent: told for agent, told in stopped.items() if agent != row.path}
     return stopped

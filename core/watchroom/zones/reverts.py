@@ -142,7 +142,7 @@ class RevertZone:
             selection._replace(until=selection.until or self._store.journal.last_seq())
         )
         if pause and not selection.undo:
-            told, _ = self._stops.stop(actor, selected.agents)
+            told, _ = self._stops.pause(actor, selected.agents)
             # What a call that goes on writes afterwards would not be reverted.
             self._stops.wait_until_paused(told)
         for tries in range(1, _MOST_TRIES + 1):

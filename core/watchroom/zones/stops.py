@@ -6,13 +6,14 @@ Who is stopped is the newest version of one path, so it is known after a restart
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing, suppress
 from typing import Final
 
 from watchroom.errors import InvalidAgentId, SessionNotFound, UnknownAgent, WatchroomError
 from watchroom.journal.topics import messages_to
-from watchroom.model import PAUSE, RELEASE_AGENTS, RESUME, STOP_AGENTS, Json, Row, Write, Zone
+from watchroom.model import CANCEL, ENDED, PAUSE, RELEASE_AGENTS, RESUME, STOP_AGENTS, Json, Row, Write, Zone
+from watchroom.rules.details import session_status
 from watchroom.rules.effects import STOPPED_PATH
 from watchroom.rules.presence import presence_of
 from watchroom.rules.stops import stopped_after
@@ -22,6 +23,7 @@ from watchroom.zones.store import Store
 ZONE: Final[Zone] = "workspace"
 PAUSE_SECONDS: Final = 10.0
 """Within so long whoever is paused stops, or is not waited for."""
+_STEERING: Final = (PAUSE, RESUME, CANCEL)
 _ATTACHMENT: Final = "attachment"
 """In the detail of the first step of a session that a client of a person's has."""
 
@@ -33,9 +35,22 @@ class StopZone:
         self._store = store
         self._sessions = sessions
 
-    def stop(self, actor: str, agents: Iterable[str]) -> tuple[dict[str, int], dict[str, WatchroomError]]:
-        """Pause the sessions of ``agents``, for ``actor``, and remember them as stopped. Returns by agent the
-        row that told it, and why one could not be told. Raises `JournalError`."""
+    def stop(self, actor: str, agents: Collection[str]) -> tuple[dict[str, int], dict[str, WatchroomError]]:
+        """Pause the sessions of ``agents`` for ``actor``, and remember as stopped those that were not paused
+        already. Return as `pause` does. Raise `JournalError`."""
+        known = self.stopped()
+        # Who was paused for another reason, as by a revert, does not go on with the others.
+        stops = [agent for agent in agents if agent in known or not self._is_paused(agent)]
+        told, refused = self.pause(actor, agents)
+        remembered = {agent: row for agent, row in told.items() if agent in stops}
+        if remembered:
+            self._write(actor, STOP_AGENTS, remembered, ())
+        return told, refused
+
+    def pause(self, actor: str, agents: Iterable[str]) -> tuple[dict[str, int], dict[str, WatchroomError]]:
+        """Pause the sessions of ``agents`` for ``actor``, until somebody resumes each of them.
+
+        Return by agent the row that told it, and why one could not be told. Raise `JournalError`."""
         told: dict[str, int] = {}
         refused: dict[str, WatchroomError] = {}
         for agent in agents:
@@ -43,8 +58,6 @@ class StopZone:
                 told[agent] = self._sessions.control(actor, PAUSE, agent, None, "").seq
             except (InvalidAgentId, UnknownAgent, SessionNotFound) as error:
                 refused[agent] = error
-        if told:
-            self._write(actor, STOP_AGENTS, told, ())
         return told, refused
 
     def wait_until_paused(self, agents: Iterable[str], seconds: float = PAUSE_SECONDS) -> list[str]:
@@ -68,8 +81,8 @@ class StopZone:
                 changes.wait(left)
 
     def release(self, actor: str) -> Mapping[str, int]:
-        """Have those go on, for ``actor``, that were stopped and that nobody resumed since. Returns by agent
-        the row that told it. Raises `JournalError`."""
+        """Resume for ``actor`` the agents that `stopped` lists. Return by agent the row that told it. Raise
+        `JournalError`."""
         stopped = self.stopped()
         told: dict[str, int] = {}
         for agent in stopped:
@@ -81,22 +94,35 @@ class StopZone:
         return told
 
     def stopped(self) -> Mapping[str, int]:
-        """The agents that are stopped, each with the row that told it; without those that somebody resumed.
-        Raises `JournalError`."""
+        """Return the agents that are stopped, each with the row that told it. Agents that somebody resumed,
+        paused or ended since are not among them. Raise `JournalError`."""
         known = self._store.registry.current().agents
         return {
             agent: row
             for agent, row in self._remembered().items()
-            if agent in known and not self._was_resumed(agent, row)
+            if agent in known and not self._was_steered(agent, row)
         }
 
     def _is_attached(self, head: Row) -> bool:
         first = self._store.journal.version("session", head.path, 1)
         return first is not None and _ATTACHMENT in first.detail
 
-    def _was_resumed(self, agent: str, row: int) -> bool:
+    def _was_steered(self, agent: str, row: int) -> bool:
         said = self._store.journal.topic(messages_to("session", agent), after=row)
-        return any(each.tool == RESUME and self._sessions.counts(each) for each in said)
+        return any(each.tool in _STEERING and self._sessions.counts(each) for each in said)
+
+    def _is_paused(self, agent: str) -> bool:
+        """Whether every session of ``agent`` that has not ended is paused, or was told to pause."""
+        open_heads = [head for head in self._sessions.heads(agent) if session_status(head) not in ENDED]
+        return bool(open_heads) and all(self._is_told_to_pause(head) for head in open_heads)
+
+    def _is_told_to_pause(self, head: Row) -> bool:
+        if session_status(head) == "paused":
+            return True
+        first = self._store.journal.version("session", head.path, 1)
+        said = self._sessions.controls(head.path, first.seq) if first is not None else []
+        newest = next((each.row.tool for each in reversed(said) if each.row.tool in _STEERING), None)
+        return newest == PAUSE
 
     def _remembered(self) -> Mapping[str, int]:
         """The agents that were stopped and not released since, by the versions that count."""
@@ -111,7 +137,7 @@ class StopZone:
         while True:
             head = self._store.journal.head(ZONE, STOPPED_PATH)
             agents: dict[str, Json] = {
-                agent: row for agent, row in {**self._remembered(), **told}.items() if agent not in released
+                agent: row for agent, row in {**self.stopped(), **told}.items() if agent not in released
             }
             version = (head.version or 0) if head is not None else 0
             draft = Write(
