@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
+from contextlib import closing, suppress
 from pathlib import Path
 
-from cli.running import Captured, misuse, spawned
+import pytest
+from cli.running import Captured, as_typed, misuse, spawned
+from pty_driver import Terminal
 from watchroom import Workspace
+from watchroom.errors import WatchroomError
+from watchroom.projections import read_model
 from watchroom_tui.cli import OK
+from watchroom_tui.commands.time_argument import open_journal
+
+PATIENCE = 60
 
 
 def test_demo_headless_ends_with_a_summary_whose_verdict_is_clean(tmp_path: Path) -> None:
@@ -25,6 +36,46 @@ def test_demo_headless_ends_with_a_summary_whose_verdict_is_clean(tmp_path: Path
         assert workspace.journal.last_seq() == sum(summary["rows"].values())
         assert len(workspace.config.agents) == 4
         assert workspace.verify() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "number"),
+    [
+        (["--plain"], signal.SIGTERM),
+        (["--plain"], signal.SIGHUP),
+        (["--headless", "--for", "600"], signal.SIGTERM),
+        ([], signal.SIGTERM),
+    ],
+    ids=["plain-term", "plain-hup", "headless-term", "dashboard-term"],
+)
+def test_agents_of_a_demo_that_a_signal_ends_are_stopped_and_not_lost(
+    tmp_path: Path, options: list[str], number: signal.Signals
+) -> None:
+    root = tmp_path / "demo"
+    command = as_typed("demo", str(root), "--agents", "3", *options)
+    with Terminal(command, env={"XDG_CONFIG_HOME": str(tmp_path / "config")}) as terminal:
+        wait_for_work(root)
+        if not options:
+            terminal.wait_for_text("Activity", timeout=PATIENCE)
+        os.kill(terminal.pid, number)
+        status = terminal.wait(PATIENCE)
+    # A dashboard closes as with its own key; the others end by the signal, once all is closed.
+    assert status == (-number if options else OK)
+    with Workspace.open(root, create=False) as workspace:
+        model = read_model(workspace.journal, workspace.journal.last_seq())
+        assert [view.agent.id for view in model.agents if view.is_lost] == []
+        assert [need for need in model.needs if need.kind == "lost"] == []
+
+
+def wait_for_work(root: Path) -> None:
+    """Until an agent of the demo has done something."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        with suppress(WatchroomError), closing(open_journal(str(root))) as journal:
+            if any(row.kind == "agent" for row in journal.rows(limit=1000)):
+                return
+        time.sleep(0.1)
+    raise AssertionError("no agent does anything")
 
 
 def test_demo_needs_three_agents(capsys: Captured, tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ class WatchroomApp(ReplayApp):
         self.open_in_background()
 
     def _leave_closed_terminal(self) -> None:
-        if self._watch is not None and self._watch.is_gone:
+        if self._watch is not None and self._watch.must_close:
             self.exit()
 
     @work(group="workspace")

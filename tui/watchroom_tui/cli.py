@@ -21,6 +21,7 @@ from watchroom_tui.commands import COMMANDS, WrongUsage
 from watchroom_tui.escaping_stream import escape_terminal_output
 from watchroom_tui.formatters.local_time import use_utc
 from watchroom_tui.localization import load_texts, readable_language
+from watchroom_tui.termination import Terminated, die_of, ending_on_signals
 
 OK: Final = 0
 REFUSED: Final = 1
@@ -102,6 +103,17 @@ def _run(typed: list[str]) -> int:
     # Who named no language has the one that is remembered, where something is.
     args.is_language_chosen = args.language is not None or LANGUAGE_VARIABLE in os.environ
     args.language = readable_language(args.language or language)
+    try:
+        with ending_on_signals():
+            return _run_command(args, texts, language)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Terminated as ended:
+        die_of(ended.number)
+        raise
+
+
+def _run_command(args: argparse.Namespace, texts: Catalogue, language: Language) -> int:
     command = next(each for each in COMMANDS if each.name == args.command)
     try:
         with _debug_records(texts), use_utc() if getattr(args, "utc", False) else nullcontext():
@@ -118,8 +130,6 @@ def _run(typed: list[str]) -> int:
     except WrongUsage as error:
         print(f"watchroom {command.name}: {error}", file=sys.stderr)
         return USAGE
-    except KeyboardInterrupt:
-        return INTERRUPTED
 
 
 def _refuse(error: WatchroomError, language: Language) -> int:

@@ -66,6 +66,12 @@ class TerminalWatch:
 
     def __init__(self) -> None:
         self._is_gone = Event()
+        self._is_terminated = Event()
+
+    @property
+    def must_close(self) -> bool:
+        """Whether the dashboard is to close: its terminal is gone, or SIGTERM came."""
+        return self._is_terminated.is_set() or self.is_gone
 
     @property
     def is_gone(self) -> bool:
@@ -78,14 +84,18 @@ class TerminalWatch:
 
     @contextmanager
     def hangups(self) -> Iterator[None]:
-        """While this lasts, SIGHUP is noted, so that the dashboard closes what it has open, in place of
-        ending the process at once. Only in the main thread. Afterwards, if the terminal is gone, what is
-        printed goes nowhere."""
-        before = signal.signal(signal.SIGHUP, lambda _number, _frame: self.mark_gone())
+        """Note SIGHUP and SIGTERM, so that the dashboard closes what it has open and restores the terminal.
+        Only in the main thread. Afterwards, if the terminal is gone, what is printed goes nowhere."""
+        notes = {signal.SIGHUP: self.mark_gone, signal.SIGTERM: self._is_terminated.set}
+        before = {
+            number: signal.signal(number, lambda _number, _frame, note=note: note())
+            for number, note in notes.items()
+        }
         try:
             yield
         finally:
-            signal.signal(signal.SIGHUP, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
             if self.is_gone:
                 _discard_streams()
 

@@ -1,0 +1,54 @@
+"""End a command on SIGTERM and SIGHUP as on ctrl+c: what it has open is closed first."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Final
+
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
+
+
+class Terminated(SystemExit):
+    """The process was asked to end by the signal ``number``. An event loop passes only this kind of error on
+    to its caller."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(128 + number)
+        self.number = number
+
+
+@contextmanager
+def ending_on_signals() -> Iterator[None]:
+    """Raise `Terminated` in the main thread when SIGTERM or SIGHUP comes. A second one ends the process at
+    once. Signals that are ignored, as by nohup, stay ignored."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handled = [number for number in _SIGNALS if signal.getsignal(number) == signal.SIG_DFL]
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        for each in handled:
+            signal.signal(each, signal.SIG_DFL)
+        raise Terminated(number)
+
+    for number in handled:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def die_of(number: int) -> None:
+    """End this process by the signal ``number``, so that the parent sees what ended it."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os.kill(os.getpid(), number)
