@@ -91,6 +91,18 @@ def test_the_dashboard_shows_it(how: str, sealed: Path) -> None:
     assert state(sealed) == before
 
 
+def test_the_dashboard_that_could_act_says_why_it_only_shows(how: str, sealed: Path) -> None:
+    before = state(sealed)
+    with Terminal(unwritable(how, "open", str(sealed)), 120, 40) as terminal:
+        terminal.wait_for_text("View only: the workspace cannot be opened to write.", timeout=PATIENCE)
+        terminal.wait_for_text("live, view only", timeout=PATIENCE)
+        terminal.send("4")
+        terminal.wait_for_text("plan.md", timeout=PATIENCE)
+        terminal.send("q")
+        assert terminal.wait(PATIENCE) == 0
+    assert state(sealed) == before
+
+
 def test_rows_that_are_only_in_the_log_are_seen(how: str, root: Path) -> None:
     with Workspace.open(root, agents=["alice"]) as workspace:
         write(workspace, "one\n")

@@ -9,12 +9,13 @@ from functools import partial
 from time import time_ns
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from rich.console import Console
 from rich.style import Style
 from textual import events, work
 from textual.app import SystemCommand
 from textual.screen import Screen
 from textual.worker import WorkerFailed
-from watchroom.errors import JournalDamaged
+from watchroom.errors import JournalDamaged, WatchroomError
 from watchroom.journal import Journal
 from watchroom.journal.errors import JournalUnreachable, OutcomeUnknown
 from watchroom.model import Json
@@ -107,6 +108,8 @@ class WatchroomApp(ReplayApp):
             css_path=["app.tcss", "ansi.tcss"] if depth == "16" else "app.tcss",
             ansi_color=depth == "16",
         )
+        # Rich colours a traceback, and what is no text is escaped on its way to the terminal.
+        self.error_console = Console(markup=False, highlight=False, stderr=True, force_terminal=False)
         self._watch = watch
         self.texts = load_texts(language)
         self.language: Language = language
@@ -118,6 +121,8 @@ class WatchroomApp(ReplayApp):
         self._is_open = asyncio.Event()
         self._open_workspace = open_workspace
         self.may_act = open_workspace is not None
+        self._view_only = ""
+        """Why the workspace could not be opened, as people read it."""
         self.root = root
         self._end_after = end_after
         self._file_watcher: FileWatcher | None = None
@@ -184,7 +189,12 @@ class WatchroomApp(ReplayApp):
     async def open_in_background(self) -> None:
         if self._open_workspace is None or not self.feed.is_live:
             return
-        workspace = await asyncio.to_thread(self._open_workspace)
+        try:
+            workspace = await asyncio.to_thread(self._open_workspace)
+        except (WatchroomError, OSError) as error:
+            # What can only be read can be looked at.
+            self._explain_view_only(error)
+            return
         from watchroom_tui.services.file_watcher import FileWatcher
 
         # All of it at one stroke: a dashboard that is closed in between would leave something running.
@@ -194,6 +204,14 @@ class WatchroomApp(ReplayApp):
         self._file_watcher.start()
         self._is_open.set()
 
+    def _explain_view_only(self, error: WatchroomError | OSError) -> None:
+        reason = error.message(self.language) if isinstance(error, WatchroomError) else str(error)
+        self._view_only = self.texts("files.view_only", reason=sanitize(reason))
+        self.may_act = False
+        self._is_open.set()
+        self.explain_read_only()
+        self.show_model()
+
     @property
     def can_act(self) -> bool:
         """Whether a person can change anything here: not in the past, and not where one may only look."""
@@ -201,8 +219,8 @@ class WatchroomApp(ReplayApp):
 
     def explain_read_only(self) -> None:
         """Say why nothing can be changed."""
-        key = "only_looking" if self.is_live else "in_the_past"
-        self.show_message(self.texts(f"files.{key}"), "warning")
+        past = "" if self.is_live else self.texts("files.in_the_past")
+        self.show_message(past or self._view_only or self.texts("files.only_looking"), "warning")
 
     @property
     def is_live(self) -> bool:
@@ -233,6 +251,7 @@ class WatchroomApp(ReplayApp):
         if not self.can_act:
             return None
         await self._is_open.wait()
+        # None if it could not be opened.
         return self.workspace
 
     def open_editor(self, work: Callable[[], Awaitable[object]], of: Screen[None] | None = None) -> None:
