@@ -14,7 +14,8 @@ from calls import ok
 from runtime.scripted import at_work
 from runtime.weather import call, calling
 from runtime.working import HELLO, Held, chat
-from tui.driver import NARROW, User, dashboard
+from tui.driver import MIDDLE, NARROW, User, dashboard
+from tui.driver import running as running_app
 from tui.pictures import SIZES
 from tui.sessions import asks, running, says
 from tui.team import PLAN, deliver, stale_write, write
@@ -23,7 +24,9 @@ from watchroom.clients.events import ClientInfo, PromptSubmitted, SessionEnded
 from watchroom.clients.session import ClientSession
 from watchroom.model import PRESENCE, Write
 from watchroom_tui.actions import SCREENS
+from watchroom_tui.app import WatchroomApp
 from watchroom_tui.services.agent_stop import AgentStop
+from watchroom_tui.settings import Settings
 
 SAVE = call("save_to_my_workspace", filename="x.md", content="x")
 
@@ -39,6 +42,25 @@ async def test_a_request_is_approved_on_the_overview(workspace: Workspace) -> No
         assert workspace.journal.head("private", "bob/x.md") is not None
         await user.sees("✓ all well")
         assert user.place == "overview"
+
+
+async def test_a_remapped_approval_is_named_and_works_on_the_overview(workspace: Workspace) -> None:
+    app = WatchroomApp(
+        workspace.journal,
+        place="team/",
+        person="dana",
+        open_workspace=lambda: workspace,
+        settings=Settings(keys={"approve": "f2", "open": ["f4", "l"]}),
+    )
+    async with (
+        running_app(app, MIDDLE, paints=False) as user,
+        running(workspace, "bob", calling(SAVE), says("Done."), ask=["save_to_my_workspace"]) as bob,
+    ):
+        await user.sees("f2 r f4 open", "save x.md")
+        await user.press("a")
+        assert user.model.requests
+        await user.press("f2")
+        assert (await bob.ended()).status == "done"
 
 
 async def test_a_request_is_rejected_on_the_overview_with_a_reason(workspace: Workspace) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from watchroom.projections import Need
 from watchroom.texts import Catalogue
@@ -70,12 +70,20 @@ def need_time(need: Need, now: int, texts: Catalogue) -> Span:
     return Span(format_age(need.opened_at or need.row.time, now), "dim")
 
 
-def need_keys(need: Need, texts: Catalogue, *, can_act: bool) -> str:
-    """The keys that deal with ``need`` where it stands, and what enter does: where one cannot act, it opens
-    what there is to look at."""
+class NeedKeys(NamedTuple):
+    """The keys that deal with needs where they are listed, as people read them."""
+
+    approve: str
+    reject: str
+    open: str
+
+
+def need_keys(need: Need, texts: Catalogue, keys_of: NeedKeys, *, can_act: bool) -> str:
+    """Return the keys that deal with ``need`` where it is listed, and what the key that opens does. Without
+    ``can_act`` it opens what there is to look at."""
     answer = need.answers[0]
     verb = answer if can_act and answer in ("reply", "choose", "merge", "compare") else "open"
-    keys = f"enter {texts(f'needs.enter.{verb}')}"
-    shortcuts = {"approve": "a ", "reject": "r "}
+    keys = f"{keys_of.open} {texts(f'needs.enter.{verb}')}"
+    shortcuts = {"approve": f"{keys_of.approve} ", "reject": f"{keys_of.reject} "}
     marks = "".join(shortcuts.get(each, "") for each in need.answers) if can_act else ""
     return f"{marks}{keys}"

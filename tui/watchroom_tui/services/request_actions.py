@@ -18,6 +18,7 @@ from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text
 from watchroom_tui.formatters.labels import tool_name
+from watchroom_tui.keymap import shown_key
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.services import person_calls
 from watchroom_tui.services.person_calls import PersonCall
@@ -86,7 +87,9 @@ class RequestActions:
         elif asked.has_expired(app.now()):
             app.show_message(app.texts("request.too_late"), "warning")
         elif kind is not None and asked.kind != kind:
-            app.show_message(app.texts(f"request.how.{asked.kind}"), "warning")
+            ids = ("approve", "reject", "edit_arguments", "open")
+            keys = {each: shown_key(each, app.keymap) for each in ids}
+            app.show_message(app.texts(f"request.how.{asked.kind}", **keys), "warning")
         else:
             return True
         return False

@@ -11,9 +11,10 @@ from watchroom.projections import ActivityEntry, Need
 from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.columns import Column
-from watchroom_tui.formatters.needs import need_keys, need_matter, need_party, need_time
+from watchroom_tui.formatters.needs import NeedKeys, need_keys, need_matter, need_party, need_time
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.localization import now_of, texts_of
+from watchroom_tui.keymap import shown_key
+from watchroom_tui.localization import keymap_of, now_of, texts_of
 from watchroom_tui.widgets.column_list import ColumnList
 from watchroom_tui.widgets.lists import RowList
 
@@ -40,7 +41,9 @@ class NeedList(ColumnList[Need]):
         texts = texts_of(self)
         party = need_party(item, texts)
         answers = dashboard_of(self).can_act
-        keys = need_keys(item, texts, can_act=answers)
+        keymap = keymap_of(self)
+        named = NeedKeys(*(shown_key(each, keymap) for each in ("approve_need", "reject_need", "open")))
+        keys = need_keys(item, texts, named, can_act=answers)
         if self.content_area.width < VERBS_FROM:
             keys = keys.rpartition(" ")[0]
         return (
