@@ -197,6 +197,27 @@ def test_two_dead_processes_of_one_task_are_one_need_with_the_command_that_resum
     assert lost(with_presences(folded(workspace.journal), list)) == []
 
 
+def test_two_dead_processes_of_one_task_list_each_agent_once(workspace: Workspace) -> None:
+    """Each has a command of its own: both are needs."""
+    task = workspace.tasks.submit("human:dana", "Build it.")
+    workspace.register([Agent(name, "coder", task=task.id) for name in ("zoe", "tim", "tom")])
+    for agent, presence in (("zoe", GONE), ("tim", RELEASED), ("tom", RELEASED)):
+        detail = {"status": "running", PRESENCE: presence}
+        draft = Write(agent, "finish", "session", f"{agent}/1", "{}", expected=0, detail=detail)
+        workspace.journal.append([draft])
+    dead = [
+        Presence(GONE, False, 2, "here", 0, "watchroom task --team here"),
+        Presence(RELEASED, False, 3, "here", 0, "watchroom demo here"),
+    ]
+    needs = lost(with_presences(folded(workspace.journal), lambda: dead))
+    assert sorted(need.work.agents for need in needs) == [("tim", "tom"), ("zoe",)]
+    for each in dead:
+        note = Note(SYSTEM, LOST, "workspace", each.id, "failed", "not_seen_alive", message=each.resume)
+        workspace.journal.append([note])
+    needs = lost(with_presences(folded(workspace.journal), list))
+    assert sorted(need.work.agents for need in needs) == [("tim", "tom"), ("zoe",)]
+
+
 def test_the_loss_of_a_process_can_be_marked_as_seen_before_a_row_tells_of_it(
     workspace: Workspace, root: Path
 ) -> None:

@@ -65,7 +65,7 @@ class _Marking:
         tasks = tuple(map(self._mark_task, model.tasks))
         lost = {task.id for task in tasks if task.is_lost}
         agents = tuple(self._mark_agent(view, lost) for view in model.agents)
-        needs = [self._with_agents(need, agents) for need in (*model.needs, *self._new_needs())]
+        needs = _share_agents((*model.needs, *self._new_needs()), agents)
         return model._replace(
             agents=agents,
             tasks=tasks,
@@ -88,14 +88,6 @@ class _Marking:
             return view
         is_lost = view.is_unfinished and (self._is_dead(lease) or view.agent.task in lost_tasks)
         return view._replace(is_present=False, is_lost=view.is_lost or is_lost)
-
-    def _with_agents(self, need: Need, agents: Sequence[AgentView]) -> Need:
-        """A need for a process with all agents that are lost with its tasks."""
-        if need.kind != "lost" or not need.work.tasks:
-            return need
-        lost = [view.agent.id for view in agents if view.is_lost and view.agent.task in need.work.tasks]
-        work = need.work._replace(agents=tuple(sorted({*need.work.agents, *lost})))
-        return lost_need(need.row, work, need.opened_at)
 
     def _mark_task(self, task: TaskView) -> TaskView:
         leases = self._runners.get(task.id, set())
@@ -132,6 +124,35 @@ class _Marking:
         ]
         commands = [each.begun for each in model.commands if each.path in work.commands]
         return max((*steps, *commands), default=model.newest[0])
+
+
+def _share_agents(needs: Sequence[Need], agents: Sequence[AgentView]) -> list[Need]:
+    """Return ``needs`` with each agent that is lost with a task in one need for a process of that task.
+
+    An agent stays in the need for its own process, unless that process names no command to resume it and
+    another one of the task does.
+    """
+    losses = sorted((need for need in needs if need.kind == "lost"), key=lambda need: not need.row.message)
+    owners = {agent: need for need in losses for agent in need.work.agents}
+    shared: dict[str, Need] = {}
+    given: set[str] = set()
+    for need in losses:
+        added = {
+            view.agent.id
+            for view in agents
+            if view.is_lost
+            and view.agent.task in need.work.tasks
+            and _takes_in(need, owners.get(view.agent.id))
+        } - given
+        given |= added
+        work = need.work._replace(agents=tuple(sorted({*need.work.agents, *added})))
+        shared[need.key] = need if work == need.work else lost_need(need.row, work, need.opened_at)
+    return [shared[need.key] if need.kind == "lost" else need for need in needs]
+
+
+def _takes_in(need: Need, owner: Need | None) -> bool:
+    """Whether ``need`` lists an agent of its task that the need ``owner`` lists, if any does."""
+    return owner is None or owner is need or bool(need.row.message and not owner.row.message)
 
 
 def _loss(lease: Presence, last: Row) -> Row:
