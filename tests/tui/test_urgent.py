@@ -12,6 +12,7 @@ from tui.driver import dashboard, past
 from tui.recorded import SECOND, recorded
 from tui.team import PLAN, deliver, opens_merge, stale_write, write
 from watchroom import Toolbox, Workspace
+from watchroom.rules.requests import Request
 
 
 async def test_urgent_goes_to_the_merge_of_a_conflict_over_its_file(
@@ -34,6 +35,32 @@ async def test_urgent_says_that_all_is_well_when_nothing_waits(workspace: Worksp
         await user.press("exclamation_mark")
         await user.is_told("all well")
         assert user.place == "overview"
+
+
+async def test_urgent_goes_to_what_the_header_calls_next_on_one_screen_too(workspace: Workspace) -> None:
+    for step, agent in enumerate(("alice", "bob"), 1):
+        workspace.requests.ask(agent, f"{agent}/mcp/{step}", Request("prompt", f"Which, {agent}?"))
+    async with dashboard(workspace) as user:
+        await user.goes_to("7", "requests")
+        for agent, following in (("alice", "bob"), ("bob", "alice"), ("alice", "bob")):
+            await user.sees(f"next: question {agent}")
+            await user.press("exclamation_mark")
+            await user.until(lambda agent=agent: user.cursor("requests").agent == agent, agent)  # type: ignore[misc]
+            await user.sees(f"next: question {following}")
+
+
+async def test_urgent_goes_to_a_new_deadline_before_what_follows(workspace: Workspace) -> None:
+    for step, agent in enumerate(("alice", "bob"), 1):
+        workspace.requests.ask(agent, f"{agent}/mcp/{step}", Request("prompt", "Which?"))
+    async with dashboard(workspace) as user:
+        await user.press("exclamation_mark")
+        await user.sees("next: question bob")
+        soon = Request("prompt", "Soon?", expires=time.time_ns() + 600 * SECOND)
+        workspace.requests.ask("charlie", "charlie/mcp/1", soon)
+        await user.sees("next: question charlie")
+        await user.press("exclamation_mark")
+        await user.until(lambda: user.cursor("requests").agent == "charlie", "charlie")
+        await user.sees("next: question bob")
 
 
 async def test_urgent_finds_the_file_behind_a_filter(workspace: Workspace, conflict: int) -> None:

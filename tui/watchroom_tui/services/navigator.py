@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from watchroom.model import SHARED, Row, Zone
@@ -42,14 +42,24 @@ class Navigator:
 
     def __init__(self, app: Dashboard) -> None:
         self._app = app
-        self._visited: tuple[NeedKind, str, int] | None = None
+        self._visited: list[tuple[NeedKind, str, int]] = []
+        """The needs that were gone to in this round, the last one at the end."""
 
     @property
     def next_need(self) -> Need | None:
-        """What `go_to_next_need` would go to: what runs out first, after that what follows."""
+        """The need that `go_to_next_need` goes to: the most urgent one that was not gone to in this round,
+        then the one that follows the last."""
         needs = urgent_needs(self._app.model, self._app.now())
-        visited = next((at for at, need in enumerate(needs) if need.identity == self._visited), -1)
-        return needs[(visited + 1) % len(needs)] if needs else None
+        left = next((need for need in needs if need.identity not in self._visited), None)
+        if left is not None or not needs:
+            return left
+        last = next(at for at, need in enumerate(needs) if need.identity == self._last_of(needs))
+        return needs[(last + 1) % len(needs)]
+
+    def _last_of(self, needs: Sequence[Need]) -> tuple[NeedKind, str, int]:
+        """Return the one of ``needs`` that was gone to last; all of them were."""
+        known = {need.identity for need in needs}
+        return next(each for each in reversed(self._visited) if each in known)
 
     async def go_to_next_need(self) -> None:
         """Go to what a person should look at first; again, to the next."""
@@ -57,8 +67,12 @@ class Navigator:
         if need is None:
             self._app.show_message(self._app.texts("header.calm"))
         else:
-            self._visited = need.identity
+            if need.identity in self._visited:
+                self._visited.clear()
+            self._visited.append(need.identity)
             await self.go_to_need(need)
+            # The header names what is next by now, also where the screen stays the same.
+            self._app.show_model()
 
     async def go_to_need(self, need: Need) -> None:
         """Go to the screen that deals with ``need``, and to what it is about."""
