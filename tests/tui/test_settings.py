@@ -5,14 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from calls import ok
+from cli.running import as_typed
+from pty_driver import Terminal
 from watchroom import Workspace
 from watchroom_tui.app import WatchroomApp
 from watchroom_tui.localization import load_texts
-from watchroom_tui.settings import Settings, read_settings, remember
+from watchroom_tui.settings import Settings, read_settings, remember, settings_path
 from watchroom_tui.theme import DARK, LIGHT
 from watchroom_tui.usage import WrongUsage
+from watchroom_tui.workspace_memory import WorkspaceMemory, read_memory, write_memory
 
 TEXTS = load_texts("en")
+PATIENCE = 30
 
 
 @pytest.fixture
@@ -32,7 +37,7 @@ def test_without_a_file_there_are_defaults(path: Path) -> None:
 
 def test_what_is_remembered_is_read_again_and_comments_stay(path: Path) -> None:
     write(path, '# mine\ntheme = "dark"  # for the evening\n\n[keys]\napprove = "A"  # far from s\n')
-    remember(path, theme="light", screen="files", filters={"files.shared": "plan"}, language=None)
+    remember(path, theme="light", alerts="off")
     text = path.read_text(encoding="utf-8")
     assert "# mine" in text
     assert "# far from s" in text
@@ -40,7 +45,7 @@ def test_what_is_remembered_is_read_again_and_comments_stay(path: Path) -> None:
     assert settings is None
     write(path, text.replace('approve = "A"', 'approve = "f2"'))
     settings = read_settings(path, TEXTS)
-    assert (settings.theme, settings.screen, settings.filters) == ("light", "files", {"files.shared": "plan"})
+    assert (settings.theme, settings.alerts) == ("light", "off")
     assert settings.keymap == {"approve": ("f2",)}
 
 
@@ -76,10 +81,8 @@ def test_keys_can_be_exchanged(path: Path) -> None:
 
 
 async def test_a_remapped_key_acts_and_is_shown_and_the_old_one_does_not(workspace: Workspace) -> None:
-    settings = Settings(
-        theme="light", keys={"screen_files": ["f4", "%"], "theme": "f7"}, filters={"files.shared": "zebra"}
-    )
-    app = WatchroomApp(workspace.journal, place="team/", settings=settings)
+    settings = Settings(theme="light", keys={"screen_files": ["f4", "%"], "theme": "f7"})
+    app = WatchroomApp(workspace.journal, place="team/", settings=settings, filters={"files.shared": "zebra"})
     async with app.run_test(size=(120, 40)) as pilot:
         assert app.theme == LIGHT
         await pilot.press("f7")
@@ -88,14 +91,57 @@ async def test_a_remapped_key_acts_and_is_shown_and_the_old_one_does_not(workspa
         assert app.current_mode == "overview"
         await pilot.press("%")
         assert app.current_mode == "files"
-        assert app.remembered()["screen"] == "files"
-    assert app.remembered()["filters"] == {"files.shared": "zebra"}
+        assert app.memory().screen == "files"
+        assert app.changed_settings() == {"theme": "dark"}
+    assert app.memory().filters == {"files.shared": "zebra"}
+
+
+@pytest.mark.slow(5)
+def test_each_workspace_has_its_own_screen_and_filters_and_a_language_is_for_one_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    roots = [tmp_path / name for name in ("one", "two")]
+    for root in roots:
+        with Workspace.open(root, agents=["alice"]) as workspace:
+            for path in ("plan.md", "zebra.md"):
+                ok(workspace.tools("alice"), "collab_write", filepath=path, content="x", message="m")
+    first, second = ([*as_typed("open", str(root))] for root in roots)
+    with Terminal([*first, "--language", "zh"]) as terminal:
+        terminal.wait_for_text("zebra.md", timeout=PATIENCE)
+        terminal.send("4")
+        terminal.wait_for_text("v1", timeout=PATIENCE)
+        terminal.send("/zeb\r")
+        terminal.wait_for(lambda lines: not any("plan.md" in line for line in lines), timeout=PATIENCE)
+        terminal.send("q")
+        assert terminal.wait(PATIENCE) == 0
+    assert not settings_path().exists()
+    with Terminal(second) as terminal:
+        terminal.wait_for_text("Needs you", timeout=PATIENCE)
+        terminal.send("4")
+        terminal.wait_for_text("plan.md", timeout=PATIENCE)
+        terminal.send("1q")
+        assert terminal.wait(PATIENCE) == 0
+    with Terminal(first) as terminal:
+        terminal.wait_for_text("/zeb", timeout=PATIENCE)
+        terminal.wait_for_text("Shared files", timeout=PATIENCE)
+        assert not any("plan.md" in line for line in terminal.screen())
+        terminal.send("q")
+        assert terminal.wait(PATIENCE) == 0
+
+
+def test_a_damaged_memory_of_a_workspace_holds_nothing(path: Path) -> None:
+    for text in ("no toml\n", 'screen = 7\nfilters = "x"\n', "x = '" + "x" * 70_000 + "'\n"):
+        assert read_memory(write(path, text)) == WorkspaceMemory()
+    memory = WorkspaceMemory("files", {"files.shared": "plan"})
+    write_memory(path, memory)
+    assert read_memory(path) == memory
 
 
 def test_what_could_not_be_read_again_is_not_written(path: Path) -> None:
     write(path, 'theme = "dark"\n')
     with pytest.raises(ValueError, match="65536"):
-        remember(path, filters={"files.shared": "x" * 70_000})
+        remember(path, theme="x" * 70_000)
     assert path.read_text(encoding="utf-8") == 'theme = "dark"\n'
     write(path, "no toml\n")
     with pytest.raises(ValueError, match="line 1"):

@@ -52,6 +52,7 @@ from watchroom_tui.theme import DARK, LIGHT, THEMES
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_widget import assign_colours
 from watchroom_tui.widgets.scrollable import ScrollableWidget
+from watchroom_tui.workspace_memory import WorkspaceMemory
 
 if TYPE_CHECKING:
     from watchroom import Workspace
@@ -73,7 +74,8 @@ class WatchroomApp(ReplayApp):
     ``open_workspace`` gives the workspace that acts go through; it is called once, off the event loop,
     after the first paint, and its caller closes what it gave. Without it, or in the past, nothing can be
     changed. ``end_after``: seconds after which the dashboard closes by itself. ``alerts``: how it says that
-    something new needs a person. ``initial_screen`` is the one that it opens in. ``watch`` knows whether
+    something new needs a person. ``initial_screen`` is the one that it opens in. ``filters``: what lists are
+    filtered by, by ``screen.list``. ``watch`` knows whether
     the terminal is still there; without it the dashboard has none. ``root`` is the workspace's folder, or its
     address on a server, with which it can be searched before it is open.
     """
@@ -97,6 +99,7 @@ class WatchroomApp(ReplayApp):
         initial_screen: str | None = None,
         watch: TerminalWatch | None = None,
         settings: Settings | None = None,
+        filters: Mapping[str, str] | None = None,
         root: str | None = None,
     ) -> None:
         if initial_screen is not None:
@@ -132,7 +135,7 @@ class WatchroomApp(ReplayApp):
         self.navigator = Navigator(self)
         self.drafts = DraftStore()
         self.keymap = settings.keymap if settings else {}
-        self.filters = dict(settings.filters) if settings else {}
+        self.filters = dict(filters or {})
         self.set_keymap(
             {each.id: ",".join(each.keys_in(self.keymap)) for each in changed_actions(self.keymap)}
         )
@@ -149,12 +152,14 @@ class WatchroomApp(ReplayApp):
         self.outage: int | None = None
         """Since when the journal's server does not answer."""
         self.alert_monitor = AlertMonitor(self, alerts)
+        self._alerts_at_start = alerts
         self.line_styles: dict[str, Style] = {}
         self.agent_colours = AgentColours()
         for theme in THEMES[depth]:
             self.register_theme(theme)
         # Without the watcher, which would have every stylesheet parsed once more before the first paint.
         chosen = LIGHT if settings and settings.theme == "light" else DARK
+        self._theme_at_start = chosen
         self.set_reactive(WatchroomApp.theme, chosen)
         self.add_class(f"-theme-{chosen}", "-light-mode" if chosen == LIGHT else "-dark-mode")
         self.stylesheet.set_variables(self.get_css_variables())
@@ -490,15 +495,19 @@ class WatchroomApp(ReplayApp):
         else:
             self.show_message(self.texts("palette.not_here", action=action.help(self.texts)), "warning")
 
-    def remembered(self) -> dict[str, str | Mapping[str, str] | None]:
-        """What the next dashboard begins with: settings by their names."""
-        return {
-            "theme": "light" if self.theme == LIGHT else "dark",
-            "language": self.language,
-            "alerts": self.alert_monitor.mode,
-            "screen": self.current_mode,
-            "filters": {name: text for name, text in self.filters.items() if text},
-        }
+    def changed_settings(self) -> dict[str, str]:
+        """Return the settings, by their names, that the person changed in this dashboard."""
+        changed = {}
+        if self.theme != self._theme_at_start:
+            changed["theme"] = "light" if self.theme == LIGHT else "dark"
+        if self.alert_monitor.mode != self._alerts_at_start:
+            changed["alerts"] = self.alert_monitor.mode
+        return changed
+
+    def memory(self) -> WorkspaceMemory:
+        """Return what the next dashboard over this workspace begins with."""
+        filters = {name: text for name, text in self.filters.items() if text}
+        return WorkspaceMemory(self.current_mode, filters)
 
     async def _stop_threads(self) -> None:
         await asyncio.to_thread(self.feed.stop)

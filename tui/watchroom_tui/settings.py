@@ -1,7 +1,7 @@
-"""What a person set and what is remembered of them between dashboards: one TOML file in the folder that the
-system has for settings.
+"""A person's settings for all workspaces: one TOML file in the folder that the system has for settings.
 
-The file is the person's own: what is remembered is written into it, and comments, order and keys stay.
+The file is the person's own. The dashboard writes into it only what the person changes there; comments, order
+and keys stay. `watchroom_tui.workspace_memory` keeps what belongs to one workspace.
 """
 
 from __future__ import annotations
@@ -39,13 +39,17 @@ _PUBLISH: Final = ("folder", "git", "branch", "webhook")
 """What the table ``publish`` may have."""
 
 
+_OBSOLETE: Final = ("filters",)
+"""What earlier versions remembered here for all workspaces. It has no effect."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The settings of one person. Every one may be left out.
 
     ``publish`` says where checkpoints of journals are published: a folder, or a table of ``folder``, ``git``
-    (a repository), ``branch`` and ``webhook``. ``screen`` is the one to open in, ``filters`` what lists are
-    filtered by (by ``screen.list``), ``keys`` the keys of actions by their ids; the others keep theirs.
+    (a repository), ``branch`` and ``webhook``. ``screen`` is the one to open in where none is remembered for
+    the workspace, ``keys`` the keys of actions by their ids; the others keep theirs.
     """
 
     theme: Literal["dark", "light"] | None = None
@@ -53,7 +57,6 @@ class Settings:
     alerts: AlertMode | None = None
     publish: str | Mapping[str, str] | None = None
     screen: str | None = None
-    filters: Mapping[str, str] = field(default_factory=dict)
     keys: Mapping[str, str | list[str]] = field(default_factory=dict)
 
     @property
@@ -109,7 +112,7 @@ def read_settings(path: Path, texts: Catalogue) -> Settings:
     if mistake is not None:
         place, said = mistake
         raise _problem(path, _line_of(source, place), said, texts)
-    settings = Settings(**values)
+    settings = Settings(**{name: value for name, value in values.items() if name not in _OBSOLETE})
     _check_keys(settings, source, path, texts)
     return settings
 
@@ -175,10 +178,9 @@ def _problem(path: Path, line: int | None, said: str, texts: Catalogue) -> Wrong
     return WrongUsage(texts(key, path=path, line=line, problem=said))
 
 
-def remember(path: Path, **values: str | Mapping[str, str] | None) -> None:
-    """Write these settings into the file at ``path``, and leave all else in it as it is; None takes a setting
-    away. Raises OSError, and ValueError where the file is no TOML by now, or would be too long to be read
-    again: it stays as it is then."""
+def remember(path: Path, **values: str) -> None:
+    """Write these settings into the file at ``path``, and leave all else in it as it is. Raise OSError, and
+    ValueError if the file is not TOML or would become longer than `MAX_BYTES`: then it stays as it is."""
     import tomlkit
 
     try:
@@ -187,9 +189,7 @@ def remember(path: Path, **values: str | Mapping[str, str] | None) -> None:
         document = tomlkit.document()
     before = tomlkit.dumps(document)
     for name, value in values.items():
-        if not value:
-            document.pop(name, None)
-        elif document.get(name) != value:
+        if document.get(name) != value:
             document[name] = value
     text = tomlkit.dumps(document)
     if text == before:

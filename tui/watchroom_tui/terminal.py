@@ -86,10 +86,9 @@ class TerminalWatch:
     def hangups(self) -> Iterator[None]:
         """Note SIGHUP and SIGTERM, so that the dashboard closes what it has open and restores the terminal.
         Only in the main thread. Afterwards, if the terminal is gone, what is printed goes nowhere."""
-        notes = {signal.SIGHUP: self.mark_gone, signal.SIGTERM: self._is_terminated.set}
         before = {
-            number: signal.signal(number, lambda _number, _frame, note=note: note())
-            for number, note in notes.items()
+            signal.SIGHUP: signal.signal(signal.SIGHUP, lambda _number, _frame: self.mark_gone()),
+            signal.SIGTERM: signal.signal(signal.SIGTERM, lambda _number, _frame: self._is_terminated.set()),
         }
         try:
             yield

@@ -9,18 +9,18 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from watchroom.checkout.layout import CONTROL
-from watchroom.journal import Journal, database_name, is_server_address
+from watchroom.journal import Journal, database_name, is_server_address, without_password
 from watchroom.projections import open_fold
 from watchroom.rules.shown_commands import quote_command
 from watchroom.texts import LANGUAGES, Catalogue
 
 from watchroom_tui.alerts.policy import MODES
-from watchroom_tui.charset import terminal_charset
 from watchroom_tui.commands.command import add_utc_argument, print_json
 from watchroom_tui.commands.person import name_of_this_person
 from watchroom_tui.commands.time_argument import moment, open_journal
@@ -209,10 +209,14 @@ def run_dashboard(
     # Textual is slow to load, and the commands here also run without a screen.
     from watchroom_tui.app import WatchroomApp
     from watchroom_tui.settings import read_settings, remember, settings_path
+    from watchroom_tui.workspace_memory import WorkspaceMemory, memory_path, read_memory, write_memory
 
     watch = TerminalWatch()
     path = settings_path()
     settings = read_settings(path, load_texts(args.language))
+    # A demo without a folder of its own leaves nothing to come back to.
+    kept = memory_path(_memory_key(root)) if getattr(args, "dir", root) else None
+    memory = read_memory(kept) if kept is not None else WorkspaceMemory()
     webhook = _open_webhook(settings, load_texts(args.language))
     app = WatchroomApp(
         journal,
@@ -228,22 +232,31 @@ def run_dashboard(
         else partial(_published, open_workspace, settings, webhook),
         end_after=getattr(args, "seconds", None),
         alerts=args.alerts or settings.alerts or "bell",
-        initial_screen=initial_screen or settings.screen,
+        initial_screen=initial_screen or memory.screen or settings.screen,
+        filters=memory.filters,
         watch=watch,
         root=getattr(args, "checkout", None) or root,
     )
     with watch.hangups():
         app.run()
-    remembered = app.remembered()
-    if terminal_charset() is not None:
-        # Perhaps it was English for want of characters.
-        remembered["language"] = settings.language
+    shown = app.memory()
+    if shown.screen == initial_screen:
+        # The command chose it, not the person.
+        shown = replace(shown, screen=memory.screen)
     try:
-        remember(path, **remembered)
+        remember(path, **app.changed_settings())
+        if kept is not None:
+            path = kept
+            write_memory(kept, shown)
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or error
         print(app.texts("settings.not_kept", path=path, reason=reason), file=sys.stderr)
     return app.return_code or 0
+
+
+def _memory_key(root: str) -> str:
+    """Return what tells the workspace at ``root`` from others: its folder, or its address on a server."""
+    return without_password(root) if is_server_address(root) else os.path.realpath(root)
 
 
 def _open_webhook(settings: Settings, texts: Catalogue) -> SealWebhook | None:
