@@ -10,6 +10,8 @@ from tui.driver import MIDDLE, NARROW, User, dashboard
 from tui.team import CURRENT, INCOMING, PLAN, collide, opens_merge, stale_write, write
 from watchroom import Toolbox, Workspace
 from watchroom.merge import join_regions, text_with_markers
+from watchroom_tui.screens.merge.panes import ResultPane
+from watchroom_tui.screens.merge.screen import MergeScreen
 from watchroom_tui.widgets.editor import Editor
 
 
@@ -156,6 +158,27 @@ async def test_the_panes_scroll_together(workspace: Workspace, alice: Toolbox, b
         await user.press("tab", "g")
         for pane in ("result", "base", "current", "incoming"):
             await user.until(lambda: row_of(user, pane, "line 0") > 0, f"the start of {pane}")  # noqa: B023
+
+
+async def test_a_region_that_is_to_be_revealed_does_not_take_a_person_back_who_scrolls(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    """A new size has the region revealed one frame later; a key may come before that."""
+    lines = [f"line {number}\n" for number in range(200)]
+    write(alice, "".join(lines), 0)
+    write(alice, "".join([*lines[:100], "said alice\n", *lines[101:]]), 1)
+    stale_write(bob, "".join([*lines[:100], "said bob\n", *lines[101:]]), 1)
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.until(lambda: row_of(user, "result", "‹ choose") > 0, "the region in the result")
+        screen = user.app.screen
+        assert isinstance(screen, MergeScreen)
+        screen.arrange_sides()
+        screen.query_one(ResultPane).action_scroll_to_end(1)
+        await user.settle()
+        await user.until(lambda: row_of(user, "incoming", "line 199") > 0, "the end")
+        screen.arrange_sides()
+        await user.until(lambda: row_of(user, "result", "‹ choose") > 0, "the region, once nobody scrolls")
 
 
 async def test_a_region_is_written_by_hand(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:

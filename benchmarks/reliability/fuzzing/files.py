@@ -181,7 +181,7 @@ class SettingsFiles(_TomlFile):
         require(all(settings.keymap.values()), "an action without a key")
         str(settings.publication)
         try:
-            remember(self._path, theme="light", filters={"files.files": "x\n\x1b'\""})
+            remember(self._path, theme="light")
         except ValueError:
             return "not remembered"
         again = read_settings(self._path, catalogue("zh", "watchroom_tui.texts"))

@@ -7,7 +7,7 @@ are in view only.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import Final, Literal, TypeAlias
 
@@ -55,6 +55,8 @@ class RegionPane(ScrollableWidget):
         self._layout = RegionLayout(())
         self._numbers = [0]
         self._at = 0
+        self.on_scrolled: Callable[[], None] = lambda: None
+        """Called before the person scrolls this pane."""
         self._follows = False
         self._to_reveal: int | None = None
         """A region to bring into view as soon as the pane has a size."""
@@ -115,6 +117,10 @@ class RegionPane(ScrollableWidget):
             region, self._to_reveal = self._to_reveal, None
             self.reveal(region)
 
+    def forget_reveal(self) -> None:
+        """Stay where the person scrolls to, also if the pane gets its size only then."""
+        self._to_reveal = None
+
     @property
     def place(self) -> tuple[int, int]:
         """What is at the top: the region, and how many of its rows are above."""
@@ -128,6 +134,20 @@ class RegionPane(ScrollableWidget):
         is_at_bottom = 0 < other.max_scroll_y <= other.scroll_offset.y
         is_at_right = 0 < other.max_scroll_x <= x
         self._follow(self.max_scroll_y if is_at_bottom else y, self.max_scroll_x if is_at_right else x)
+
+    def action_scroll_by(self, lines: int) -> None:
+        self.on_scrolled()
+        super().action_scroll_by(lines)
+
+    def action_scroll_to_end(self, end: int) -> None:
+        self.on_scrolled()
+        super().action_scroll_to_end(end)
+
+    def on_mouse_scroll_down(self) -> None:
+        self.on_scrolled()
+
+    def on_mouse_scroll_up(self) -> None:
+        self.on_scrolled()
 
     def _follow(self, y: int, x: float | None = None) -> None:
         self._follows = True

@@ -54,6 +54,7 @@ class MergeScreen(BaseScreen):
         self._draft: MergeDraft | None = None
         self._for_all = False
         self._is_settling = False
+        self._is_to_reveal = False
         self._edited: tuple[int, int] | None = None
         self._measures = RegionMeasures()
         self._width_of_changes = 0
@@ -76,6 +77,7 @@ class MergeScreen(BaseScreen):
         panes = self._text_panes
         for pane in panes:
             pane.others = [each for each in panes if each is not pane]
+            pane.on_scrolled = self._forget_reveal
         self.load_merge()
 
     @work(group="merge")
@@ -208,7 +210,7 @@ class MergeScreen(BaseScreen):
             {name: self._width_of_changes > self.size.width // sides - FRAME for sides, name in names}
         )
         # The region may be out of view now.
-        self.call_after_refresh(self._reveal)
+        self._reveal_later()
 
     def _set_for_all(self, for_all: bool) -> None:
         """Let the next choice go for the whole file, or for one region again, and show which."""
@@ -226,6 +228,21 @@ class MergeScreen(BaseScreen):
         for pane in self._text_panes:
             pane.show(self._measures, state.at)
         self.query_one(MergeTitle).show(self._draft, for_all=self._for_all)
+
+    def _reveal_later(self) -> None:
+        """Bring the region into view once the panes have their new size, unless the person scrolls first."""
+        self._is_to_reveal = True
+        self.call_after_refresh(self._reveal_wanted)
+
+    def _reveal_wanted(self) -> None:
+        if self._is_to_reveal:
+            self._is_to_reveal = False
+            self._reveal()
+
+    def _forget_reveal(self) -> None:
+        self._is_to_reveal = False
+        for pane in self._text_panes:
+            pane.forget_reveal()
 
     def _reveal(self) -> None:
         if self._draft is not None:
@@ -245,7 +262,7 @@ class MergeScreen(BaseScreen):
         is_shown = self.query_one("#base", SidePane).display
         self.set_class(is_shown, "-without-base")
         self.set_class(not is_shown, "-base")
-        self.call_after_refresh(self._reveal)
+        self._reveal_later()
 
     # -- deciding
 
