@@ -169,6 +169,10 @@ class Folder:
             return None
         return _stamp(known) if stat.S_ISREG(known.st_mode) else None
 
+    def modified(self) -> int:
+        """The mtime of the root itself, in nanoseconds since the epoch."""
+        return os.fstat(self._root_fd).st_mtime_ns
+
     def is_blocked(self, parts: Parts) -> bool:
         """Whether something other than a folder stands where a folder above ``parts`` should be. Raises
         `NotAFile` where something other than a file stands at ``parts``, OSError where it cannot be read."""

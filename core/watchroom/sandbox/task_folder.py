@@ -24,9 +24,9 @@ _DRIVE: Final = re.compile(r"[A-Za-z]:")
 
 
 class FolderSummary(NamedTuple):
-    """How many files and folders there are, and their size in bytes. ``changed``: when the newest one was
-    changed, in nanoseconds since the epoch. ``is_complete``: whether all were counted; there may be more of
-    them, or they may lie deeper, than is looked at."""
+    """How many files and folders there are, and their size in bytes. ``changed``: when the task's folder or
+    anything in it was last modified, in nanoseconds since the epoch. ``is_complete``: whether all were
+    counted; there may be more of them, or they may lie deeper, than is looked at."""
 
     files: int
     folders: int
@@ -174,7 +174,8 @@ class TaskFolder:
     def summary(self, max_entries: int) -> FolderSummary:
         """What there is, counted up to ``max_entries`` files and folders. Raises `FolderDenied` where a
         folder cannot be read."""
-        files = folders = size = changed = 0
+        files = folders = size = 0
+        changed = self._folder.modified()
         unreadable: list[Parts] = []
         deeper: list[Parts] = []
         for _, entry in islice(self._walk(unreadable, deeper, max_entries, MAX_DEPTH), max_entries):

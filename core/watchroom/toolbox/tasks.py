@@ -178,7 +178,7 @@ class GetWorkspaceInfoResult(ResultModel):
     file_count: Annotated[int, Field(serialization_alias="fileCount")]
     dir_count: Annotated[int, Field(serialization_alias="dirCount")]
     total_size: Annotated[int, Field(serialization_alias="totalSize")]
-    last_modified: Annotated[str | None, Field(serialization_alias="lastModified")] = None
+    last_modified: Annotated[str, Field(serialization_alias="lastModified")]
     truncated: bool | None = None
     """True where there is more than is counted."""
 
@@ -192,7 +192,7 @@ def get_workspace_info(context: ToolContext, params: NoParams) -> GetWorkspaceIn
         file_count=found.files,
         dir_count=found.folders,
         total_size=found.size,
-        last_modified=timestamp(found.changed) if found.changed else None,
+        last_modified=timestamp(found.changed),
         truncated=None if found.is_complete else True,
     )
 

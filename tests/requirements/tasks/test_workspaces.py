@@ -96,6 +96,15 @@ def test_property_4_and_9_all_is_listed_and_counted(team: Team, paths: list[str]
     assert info["totalSize"] == sum(range(len(paths)))
 
 
+def test_an_empty_folder_says_when_it_was_last_modified(team: Team) -> None:
+    ok(team.one, "list_files")
+    # Opening the folder has made the control folder in it.
+    os.utime(emptied(team.folder), (1_700_000_000, 1_700_000_000))
+    info = ok(team.one, "get_workspace_info")
+    assert (info["fileCount"], info["dirCount"], info["totalSize"]) == (0, 0, 0)
+    assert info["lastModified"] == "2023-11-14T22:13:20.000Z"
+
+
 def test_a_long_folder_is_listed_in_parts(team: Team) -> None:
     folder = emptied(team.folder)
     names = sorted(f"{number:04}.txt" for number in range(1002))
