@@ -131,17 +131,21 @@ class TestSeveralMatches:
         editor = TextEditor(THREE)
         editor.replace("foo", "bar")
         if how == "append":
-            editor.append("more\n")
+            hint = editor.append("more\n").guidance
         elif how == "update":
-            editor.try_update("foo foo")
+            hint = editor.try_update("foo foo").message
         else:
-            editor.replace("return", "yield")
+            hint = editor.replace("return", "yield").guidance
+        assert hint == "The selections have lapsed: look for the text again with buffer_replace."
         before = editor.snapshot()
         response = editor.replace_selection(1)
         assert facts(response) == ("NoMatch", "Idle", "selection_lapsed")
-        assert "replace" in (response.guidance or "")
+        assert response.guidance == hint
         assert editor.snapshot() == before
-        assert editor.replace_selection(1).code == "no_selection", "it is told once"
+        assert facts(editor.discard_selection()) == ("NoOp", "Idle", "selection_lapsed")
+        editor.replace("foo", "bar")
+        editor.discard_selection()
+        assert editor.replace_selection(1).code == "no_selection"
 
     def test_a_more_precise_search_takes_the_place_of_a_choice(self) -> None:
         editor = TextEditor(THREE)

@@ -44,7 +44,8 @@ class ExclusiveBuffer(Protocol):
 
     def try_update(self, content: str) -> OperationResult[bool]:
         """Replace the whole content by ``content``, unless the buffer refuses: then the result says why, and
-        nothing has changed. The value says whether the content changed."""
+        nothing has changed. The value says whether the content changed. The message of a success is guidance,
+        empty if there is none."""
         ...
 
     def subscribe(self, listener: Callable[[ContentChanged], None]) -> Callable[[], None]:

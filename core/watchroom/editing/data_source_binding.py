@@ -151,7 +151,9 @@ class DataSourceBinding:
             code, status = "merged_with_conflicts", TextEditStatus.EXTERNAL_CONFLICT
         else:
             code, status = "merged" if self.is_changed else "refreshed", TextEditStatus.SUCCESS
-        return self._respond(status, code, delta=delta, count=conflicts, version=source.version)
+        return self._respond(
+            status, code, delta=delta, more=taken.message, count=conflicts, version=source.version
+        )
 
     def diff(self) -> TextEditResponse:
         """What a flush would change in the source as it is now, in unified form."""
@@ -185,7 +187,9 @@ class DataSourceBinding:
         delta = len(source.text) - len(before)
         if not taken.value:
             return self._respond(TextEditStatus.NO_OP, "accepted_same", version=source.version)
-        return self._respond(TextEditStatus.SUCCESS, "accepted", delta=delta, version=source.version)
+        return self._respond(
+            TextEditStatus.SUCCESS, "accepted", delta=delta, more=taken.message, version=source.version
+        )
 
     def notice(self, problem: WatchroomError | None = None) -> str:
         """One line for a model about how the buffer relates to its source (EDIT-5.3); ``problem`` is why
@@ -272,14 +276,17 @@ class DataSourceBinding:
         delta: int = 0,
         diff: str | None = None,
         flag: TextEditFlag = NO_FLAG,
+        more: str = "",
         **values: object,
     ) -> TextEditResponse:
+        """``more`` is guidance of the buffer."""
+        guidance = self._messages.guidance(code, **values) or ""
         return TextEditResponse(
             status=status,
             workflow_state=self.state,
             flags=self.flags | flag,
             summary=self._messages.summary(code, **values),
-            guidance=self._messages.guidance(code, **values),
+            guidance=f"{guidance} {more}".strip() or None,
             metrics=TextEditMetrics(delta=delta, new_length=len(self._buffer.snapshot())),
             code=code,
             diff=diff,

@@ -34,8 +34,9 @@ class TextEditor:
     """Edits the text that one agent has to itself; an `ExclusiveBuffer`. Belongs to one thread at a time.
 
     ``content`` is the initial text, and ``version`` its version. ``name`` is the buffer's, as in its tools:
-    ``{name}_replace``. Responses are in ``language``. ``clock`` gives nanoseconds since the epoch. Raises
-    `NotText`, `TooLarge` for a content that cannot be stored."""
+    ``{name}_replace``. Responses are in ``language``. ``clock`` gives nanoseconds since the epoch.
+    ``selections_lapsed`` continues an earlier editor. Raises `NotText`, `TooLarge` for a content that cannot
+    be stored."""
 
     def __init__(
         self,
@@ -45,6 +46,7 @@ class TextEditor:
         language: Language = "en",
         clock: Callable[[], int] = time.time_ns,
         version: int = 1,
+        selections_lapsed: bool = False,
     ) -> None:
         self._bytes = len(validation.encode_text(content))
         self._text = content
@@ -52,7 +54,7 @@ class TextEditor:
         self._messages = BufferMessages(name, language)
         self._clock = clock
         self._selections: Selections | None = None
-        self._selections_expired = False
+        self._selections_lapsed = selections_lapsed
         self._listeners: list[Callable[[ContentChanged], None]] = []
 
     @property
@@ -74,6 +76,11 @@ class TextEditor:
     def selections(self) -> Selections | None:
         """The places that wait for a choice, None if there are none."""
         return self._selections
+
+    @property
+    def selections_lapsed(self) -> bool:
+        """Whether a change of the text made the last selections invalid before one of them was chosen."""
+        return self._selections_lapsed
 
     def snapshot(self) -> str:
         """The content."""
@@ -101,6 +108,7 @@ class TextEditor:
             return self._replace_range(found.starts[0], len(old_text), new_text, "replaced")
         tag = choose_tag(self._text)
         self._selections = Selections(self._version, old_text, new_text, found.starts, found.count, tag)
+        self._selections_lapsed = False
         shown = len(found.starts)
         code = "multi_match" if shown == found.count else "multi_match_more"
         return self._respond(
@@ -113,15 +121,10 @@ class TextEditor:
 
     def replace_selection(self, selection_id: int, new_text: str | None = None) -> TextEditResponse:
         """Replace the place ``selection_id`` (from 1) by ``new_text``, or by what `replace` was given."""
+        self.update()
         selections = self._selections
         if selections is None:
-            expired, self._selections_expired = self._selections_expired, False
-            return self._respond(
-                TextEditStatus.NO_MATCH, "selection_lapsed" if expired else "no_selection", hints=True
-            )
-        if not is_valid_for(self._text, self._version, selections):
-            self._selections = None
-            return self._respond(TextEditStatus.NO_MATCH, "selection_lapsed", hints=True)
+            return self._respond(TextEditStatus.NO_MATCH, self._no_selection_code(), hints=True)
         start = selections.start_of(selection_id)
         if start is None:
             choices = list_candidates(self._text, selections)
@@ -155,13 +158,13 @@ class TextEditor:
     def discard_selection(self) -> TextEditResponse:
         """Give up the choice that is open; the text stays as it is."""
         if self._selections is None:
-            return self._no_op("no_selection")
+            return self._no_op(self._no_selection_code())
         self._selections = None
         return self._respond(TextEditStatus.SUCCESS, "selection_discarded")
 
     def try_update(self, content: str) -> OperationResult[bool]:
-        """Replace the whole text by ``content``, from outside. Open selections expire. The value says whether
-        the text changed."""
+        """Replace the whole text by ``content``, from outside. The value says whether the text changed. If
+        open selections lapse by it, the message says so."""
         problem = self._find_problem(content)
         if problem:
             return OperationResult(
@@ -171,13 +174,15 @@ class TextEditor:
             )
         if content == self._text:
             return OperationResult(value=False)
+        lapses = self._selections is not None
         self._set_content(content, len(content.encode()), None)
-        return OperationResult(value=True)
+        message = self._messages.guidance("selection_lapsed") if lapses else None
+        return OperationResult(value=True, message=message or "")
 
     def update(self) -> None:
-        """The first pass (EDIT-7.2): selections that are no longer valid expire."""
+        """The first pass (EDIT-7.2): selections that are no longer valid lapse."""
         if self._selections is not None and not is_valid_for(self._text, self._version, self._selections):
-            self._selections, self._selections_expired = None, True
+            self._selections, self._selections_lapsed = None, True
 
     def _replace_range(
         self, start: int, length: int, text: str, code: str, *, number: int | None = None
@@ -186,16 +191,23 @@ class TextEditor:
         size = self._bytes - len(removed.encode()) + len(text.encode())
         if size > MAX_TEXT_BYTES:
             return self._no_op("too_large")
+        if code == "selection_replaced":
+            self._selections = None
+        lapses = self._selections is not None
         change = TextChange(start, length, text)
         self._set_content(change.apply(self._text), size, change)
-        if code == "selection_replaced":
-            self._selections_expired = False
-        return self._respond(TextEditStatus.SUCCESS, code, delta=len(text) - length, number=number)
+        return self._respond(
+            TextEditStatus.SUCCESS,
+            code,
+            guidance="selection_lapsed" if lapses else code,
+            delta=len(text) - length,
+            number=number,
+        )
 
     def _set_content(self, content: str, size: int, change: TextChange | None) -> None:
         delta = len(content) - len(self._text)
-        self._selections_expired = self._selections is not None
-        self._selections = None
+        if self._selections is not None:
+            self._selections, self._selections_lapsed = None, True
         self._text, self._bytes = content, size
         self._version += 1
         if self._listeners:
@@ -223,6 +235,9 @@ class TextEditor:
         lines = "; ".join(f"{each.number}: `{_shorten(each.text.strip())}`" for each in near)
         return self._respond(TextEditStatus.NO_MATCH, "no_match_near", needle=_shorten(needle), lines=lines)
 
+    def _no_selection_code(self) -> str:
+        return "selection_lapsed" if self._selections_lapsed else "no_selection"
+
     def _no_op(self, code: str) -> TextEditResponse:
         """Nothing was done."""
         return self._respond(TextEditStatus.NO_OP, code, hints=code in ("too_large", "not_text"))
@@ -232,6 +247,7 @@ class TextEditor:
         status: TextEditStatus,
         code: str,
         *,
+        guidance: str = "",
         delta: int = 0,
         count: int | None = None,
         choices: tuple[TextEditCandidate, ...] | None = None,
@@ -247,7 +263,7 @@ class TextEditor:
             workflow_state=self.state,
             flags=flags,
             summary=self._messages.summary(code, count=count, delta=f"{delta:+}", **values),
-            guidance=self._messages.guidance(code, count=count, **values),
+            guidance=self._messages.guidance(guidance or code, count=count, **values),
             metrics=TextEditMetrics.model_construct(
                 delta=delta, new_length=len(self._text), selection_count=count
             ),

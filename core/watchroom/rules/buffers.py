@@ -24,7 +24,8 @@ class BufferRecord(NamedTuple):
     based on, or ``edit`` the row of an edit made by hand that replaced it; ``opened`` the version of the
     buffer that contains the text of the base, None where the source's own row does. ``edition`` counts the
     changes of the text. ``pending`` is the version with the replacement for which a choice is open.
-    ``is_changed``: it differs from its base. ``marks`` are `DataSourceBinding.markers`, None where they are
+    ``lapsed`` is True if a change of the text ended the last choice. ``is_changed``: it differs from its
+    base. ``marks`` are `DataSourceBinding.markers`, None where they are
     those of the version before, moved by the change. ``at`` and ``removed`` say where the row's content was
     inserted, and in place of how many characters; None where the content is the whole text (``is_whole``), or
     the text did not change."""
@@ -39,6 +40,7 @@ class BufferRecord(NamedTuple):
     edit: int | None = None
     opened: int | None = None
     pending: int | None = None
+    lapsed: bool | None = None
     marks: tuple[int, ...] | None = None
     at: int | None = None
     removed: int | None = None
@@ -57,7 +59,7 @@ class BufferRecord(NamedTuple):
         }
 
 
-_TYPES: Final = {"zone": str, "path": str, "is_changed": bool, "is_whole": bool}
+_TYPES: Final = {"zone": str, "path": str, "is_changed": bool, "is_whole": bool, "lapsed": bool}
 """By name, the type of a field of `BufferRecord` that is no integer."""
 _NEEDED: Final = frozenset(BufferRecord._fields) - frozenset(BufferRecord._field_defaults)
 

@@ -59,6 +59,27 @@ class TestAnotherProcess:
         assert refused(alice, "close_buffer", buffer="plan")["error"] == "buffer_unflushed"
         assert text(workspace) == "more\n"
 
+    def test_selections_that_it_lapses_have_to_be_matched_again(
+        self, workspace: Workspace, alice: Toolbox, elsewhere: Toolbox, root: Path
+    ) -> None:
+        ok(alice, "open_buffer", source="collab", path="plan.md")
+        ok(alice, "plan_append", text="one one\n")
+        refused(alice, "plan_replace", old_text="one", new_text="1")
+        assert "lapsed" in ok(elsewhere, "plan_append", text="more\n")["guidance"]
+        assert refused(alice, "plan_replace_selection", selection_id=1)["error"] == "selection_lapsed"
+        with Workspace.open(root) as third:
+            answer = refused(third.tools("alice"), "plan_replace_selection", selection_id=1)
+        assert answer["error"] == "selection_lapsed"
+        assert "plan_replace" in answer["suggestion"]
+
+    def test_selections_lapse_with_a_refresh(self, alice: Toolbox, bob: Toolbox, elsewhere: Toolbox) -> None:
+        write(bob, "one one\n")
+        ok(alice, "open_buffer", source="collab", path="plan.md")
+        refused(alice, "plan_replace", old_text="one", new_text="1")
+        write(bob, "one two\n")
+        assert "lapsed" in ok(elsewhere, "plan_refresh")["guidance"]
+        assert refused(alice, "plan_replace_selection", selection_id=1)["error"] == "selection_lapsed"
+
     def test_a_source_is_opened_once(
         self, workspace: Workspace, alice: Toolbox, elsewhere: Toolbox, between: Between
     ) -> None:

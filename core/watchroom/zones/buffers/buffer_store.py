@@ -125,7 +125,13 @@ class BufferStore:
         if record is None:
             raise ValueError(head.path)
         found = read_buffer_text(journal, head)
-        editor = TextEditor(found.text, name=name, language=language, version=record.edition)
+        editor = TextEditor(
+            found.text,
+            name=name,
+            language=language,
+            version=record.edition,
+            selections_lapsed=bool(record.lapsed),
+        )
         if found.pending is not None:
             editor.replace(found.pending.old, found.pending.new)
         binding = DataSourceBinding(
@@ -202,6 +208,7 @@ class BufferStore:
             else record.pending
             if is_pending
             else None,
+            lapsed=editor.selections_lapsed or None,
             at=None,
             removed=None,
         )
