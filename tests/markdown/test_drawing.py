@@ -12,6 +12,7 @@ import pytest
 from effort import rounds
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich.cells import cell_len
 from watchroom_tui.markdown import code
@@ -174,6 +175,36 @@ def test_emphasis_is_in_the_style_and_html_is_text() -> None:
     assert "strike" in styles("~~c~~", "c")
     assert "html" in styles("x <b>e</b>", "<b>")
     assert screen("<script>\nalert(1)\n</script>") == "<script>\nalert(1)\n</script>"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("**状态：**进行中", "状态："),
+        ("**状态:**进行中", "状态:"),
+        ("请看**“重点”**部分", "“重点”"),
+        ("详见**（附录）**一节", "（附录）"),
+        ("**完成✅**之后", "完成✅"),
+        ("**終わり。**次へ", "終わり。"),
+        ("**확인(완료)**했다", "확인(완료)"),
+        ("参考**[链接](http://x)**的内容", "链接"),
+        ("运行**`make`**命令", "make"),
+    ],
+)
+def test_emphasis_may_end_beside_chinese_japanese_and_korean(text: str, words: str) -> None:
+    assert "*" not in screen(text)
+    assert "strong" in styles(text, words)
+
+
+def test_struck_out_text_may_end_beside_chinese() -> None:
+    assert screen("~~旧值：~~新值") == "旧值：新值"
+
+
+@given(st.text(st.sampled_from('*_~ab (.:"!é✅⚠\ufe0f“…') | st.characters(max_codepoint=0x10FF), max_size=30))
+@settings(max_examples=rounds(200, 1000))
+def test_without_wide_characters_emphasis_is_that_of_commonmark(text: str) -> None:
+    plain = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    assert parser().renderInline(text) == plain.renderInline(text)
 
 
 def test_chinese_is_broken_between_characters_but_not_before_a_stop() -> None:

@@ -1,12 +1,23 @@
-"""The Markdown that boards are written in: CommonMark with tables and struck-out text (BOARDS-3.2)."""
+"""The Markdown that boards are written in: CommonMark with tables and struck-out text (BOARDS-3.2).
+
+One rule differs from CommonMark: emphasis may begin and end beside Chinese, Japanese and Korean characters
+without spaces, as in ``**状态：**进行中``. The rule is that of markdown-cjk-friendly.
+"""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import Final
+from unicodedata import category, east_asian_width
 
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import isMdAsciiPunct, isPunctChar, isWhiteSpace
+from markdown_it.parser_inline import ParserInline
 from markdown_it.rules_block import StateBlock, blockquote, list_block
+from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline.state_inline import Scanned
+from markdown_it.token import Token
+from markdown_it.utils import EnvType
 
 _DEEPEST: Final = 18
 """At this level lists and quotes begin no more: their marks are text. A list takes two levels. At its own
@@ -15,7 +26,9 @@ limit (20) markdown-it drops all the rest of the text, so that nine lists within
 
 def parser() -> MarkdownIt:
     """A new parser of the boards' Markdown. HTML is parsed as such, since it is shown as text."""
-    made = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    made = MarkdownIt()
+    made.inline = _InlineParser()
+    made.configure("commonmark").enable(["table", "strikethrough"])
     made.block.ruler.at("blockquote", _quote, {"alt": ["paragraph", "reference", "blockquote", "list"]})
     made.block.ruler.at("list", _list, {"alt": ["paragraph", "reference", "blockquote"]})
     return made
@@ -34,3 +47,43 @@ def _quote(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 def _list(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return (silent or state.level < _DEEPEST) and list_block(state, start, end, silent)
+
+
+class _InlineParser(ParserInline):
+    def parse(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> list[Token]:
+        """Parse ``src`` into ``tokens``, as the base class does, with the emphasis of `_InlineState`."""
+        state = _InlineState(src, md, env, tokens)
+        self.tokenize(state)
+        for rule in self.ruler2.getRules(""):
+            rule(state)
+        return state.tokens
+
+
+class _InlineState(StateInline):
+    """Finds where emphasis may begin and end: CJK punctuation counts as a letter, and beside a CJK character
+    other punctuation needs no space."""
+
+    def scanDelims(self, start: int, canSplitWord: bool) -> Scanned:  # noqa: N802, N803  # markdown-it's names
+        found = super().scanDelims(start, canSplitWord)
+        before = self.src[start - 1 : start] or " "
+        after = self.src[start + found.length : start + found.length + 1] or " "
+        if not canSplitWord or not (_is_cjk(before) or _is_cjk(after)):
+            return found
+        opens = not isWhiteSpace(ord(after)) and (not _is_foreign_mark(after) or _is_boundary(before))
+        closes = not isWhiteSpace(ord(before)) and (not _is_foreign_mark(before) or _is_boundary(after))
+        return Scanned(opens, closes, found.length)
+
+
+def _is_boundary(character: str) -> bool:
+    return isWhiteSpace(ord(character)) or _is_foreign_mark(character) or _is_cjk(character)
+
+
+def _is_foreign_mark(character: str) -> bool:
+    """Whether it is punctuation, but not CJK punctuation."""
+    is_mark = isMdAsciiPunct(ord(character)) or isPunctChar(character)
+    return is_mark and not _is_cjk(character)
+
+
+def _is_cjk(character: str) -> bool:
+    """Whether it is a wide character and no emoji."""
+    return east_asian_width(character) in "FHW" and category(character) != "So"

@@ -94,6 +94,11 @@ def test_a_chinese_board_is_understood() -> None:
     )
 
 
+def test_fields_whose_colon_is_within_the_bold_are_understood() -> None:
+    board = "## 当前任务\n### 任务 #1\n- **描述：**清理数据\n- **状态:**进行中\n- **进度：**60%\n"
+    assert parse_board(board).tasks == (BoardTask(2, "1", "清理数据", "in_progress", 60, ""),)
+
+
 def test_an_english_board_is_understood() -> None:
     assert parse_board(ENGLISH) == BoardItems(
         tasks=(BoardTask(4, "T-1", "test the import", "in_progress", 40, ""),),
