@@ -29,8 +29,15 @@ def parsed(data: bytes) -> list[Heading]:
             "\n" if child.type in ("softbreak", "hardbreak") else child.content
             for child in tokens[place + 1].children or []
         ]
+        title, written = ("".join(words), tokens[place + 1].content)
         found.append(
-            Heading(int(token.tag[1]), " ".join("".join(words).split()), starts[first], starts[after])
+            Heading(
+                int(token.tag[1]),
+                " ".join(title.split()),
+                starts[first],
+                starts[after],
+                " ".join(written.split()),
+            )
         )
     return found
 
@@ -168,7 +175,9 @@ def test_after_the_closing_a_heading_is_one(data: bytes) -> None:
     end = closing(data)
     text = data if data.endswith(b"\n") else data + b"\n"
     text += end.encode() + b"\n" if end else b""
-    assert parsed(text + b"\n# the last\n")[-1:] == [Heading(1, "the last", len(text) + 1, len(text) + 12)]
+    assert parsed(text + b"\n# the last\n")[-1:] == [
+        Heading(1, "the last", len(text) + 1, len(text) + 12, "the last")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -198,7 +207,7 @@ def test_parts_cover_the_text_and_each_means_the_same_alone(data: bytes) -> None
     assert b"".join(data[part.start : part.end] for part in found) == data
     assert all(part.start < part.end for part in found)
     alone = [
-        Heading(each.level, each.title, each.start + part.start, each.body + part.start)
+        each._replace(start=each.start + part.start, body=each.body + part.start)
         for part in found
         for each in parsed(data[part.start : part.end])
     ]

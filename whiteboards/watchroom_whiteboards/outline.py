@@ -30,12 +30,14 @@ _DEFINITION: Final = re.compile(
 
 class Heading(NamedTuple):
     """A heading. ``start`` is where its first line begins and ``body`` where the line after it does, in
-    bytes from the start of the text. ``title`` is its text without marks, stripped."""
+    bytes from the start of the text. ``title`` is its text without marks, ``written`` with them; in both,
+    each run of white space is one space."""
 
     level: int
     title: str
     start: int
     body: int
+    written: str
 
 
 def headings(data: bytes) -> list[Heading]:
@@ -71,9 +73,16 @@ def _heading(data: bytes, mark: HeadingMark, references: References) -> Heading:
     if content is None:
         text = data[start + level : body].rstrip(b"\r\n")
         if not _SPECIAL.search(text):
-            return Heading(level, " ".join(_without_end(text).decode().split()), start, body)
+            title = collapse_spaces(_without_end(text).decode())
+            return Heading(level, title, start, body, title)
         content = _without_end(text).decode().replace("\0", "�").strip()
-    return Heading(level, _title(content, references), start, body)
+    content = content[:MAX_TITLE_LENGTH]
+    return Heading(level, _title(content, references), start, body, collapse_spaces(content))
+
+
+def collapse_spaces(text: str) -> str:
+    """``text``, stripped, with one space for each run of white space."""
+    return " ".join(text.split())
 
 
 def _without_end(text: bytes) -> bytes:
@@ -84,13 +93,12 @@ def _without_end(text: bytes) -> bytes:
 
 
 def _title(content: str, references: References) -> str:
-    content = content[:MAX_TITLE_LENGTH]
     """The words of a heading without their marks."""
     parser = block_parser()
     children: list[Token] = []
     parser.inline.parse(content, parser, references, children)
     words = ("\n" if child.type in ("softbreak", "hardbreak") else child.content for child in children)
-    return " ".join("".join(words).split())
+    return collapse_spaces("".join(words))
 
 
 def may_contain_definition(data: bytes, start: int, end: int) -> bool:

@@ -1,22 +1,25 @@
 """Find the sections of a board by their parsed headings, and change one without touching the others. Pure.
 
 A section is a heading with all that follows up to the next heading of its level or a higher one. It is named
-by its title; ``### Title`` also by its level, ``Parent > Title`` by its parents, ``Title (12)`` by its line.
+by its title, with or without the marks of Markdown; ``### Title`` also by its level, ``Parent > Title`` by
+its parents, ``Title (12)`` by its line.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from watchroom_whiteboards.errors import InvalidSection, SectionAmbiguous, SectionNotFound
-from watchroom_whiteboards.outline import Heading, closing, headings
+from watchroom_whiteboards.outline import Heading, closing, collapse_spaces, headings
 from watchroom_whiteboards.vocabulary import is_same_heading
 
 _MARKS: Final = re.compile(r"(#{1,6})\s+")
 _ITEM: Final = re.compile(r"([-*+]|[0-9]{1,9}[.)])\s")
 _AT_LINE: Final = re.compile(r"\s*\(([0-9]{1,9})\)$")
+_SEPARATOR: Final = " > "
 _SHOWN: Final = 12
 ENTRY_LEVEL: Final = 3
 """The level of the heading of a signed entry."""
@@ -58,23 +61,23 @@ def find_section(
     `SectionAmbiguous`.
     """
     everything = parse_sections(data) if among is None else among
-    whole = [each for each in everything if each.heading.title == named.strip()]
+    title = collapse_spaces(named)
+    whole = [each for each in everything if title in (each.heading.title, each.heading.written)]
     if len(whole) == 1:
         return whole[0]
-    level, above, last, line = _parse_section_name(named)
-    for agree in (str.__eq__, is_same_heading):
-        found = [
-            each
-            for each in everything
-            if level in (0, each.heading.level)
-            and agree(each.heading.title, last)
-            and _is_under(each.under, above, agree)
-            and line in (0, _line(data, each))
-        ]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise SectionAmbiguous(section=named, board=board, candidates=_list_candidates(data, found))
+    for level, path, line in _parse_section_name(title):
+        for agree in (str.__eq__, is_same_heading):
+            found = [
+                each
+                for each in everything
+                if level in (0, each.heading.level)
+                and _matches_path(each.heading, each.under, path, agree)
+                and line in (0, _line(data, each))
+            ]
+            if len(found) == 1:
+                return found[0]
+            if found:
+                raise SectionAmbiguous(section=named, board=board, candidates=_list_candidates(data, found))
     known = ", ".join(each.heading.title for each in everything[:_SHOWN]) or "-"
     more = " …" if len(everything) > _SHOWN else ""
     raise SectionNotFound(section=named, board=board, known=known + more)
@@ -86,8 +89,10 @@ def section_name(data: bytes, section: BoardSection, among: Sequence[BoardSectio
     That is its path, with level and line where the path alone would not do.
     """
     path = section_path(section)
-    is_plain = not is_duplicate(section, among) and _parse_section_name(path) == (0, *_titles(section), 0)
-    return path if is_plain else _in_full(data, section)
+    with suppress(SectionNotFound, SectionAmbiguous):
+        if find_section(data, "", path, among) == section:
+            return path
+    return _in_full(data, section)
 
 
 def _in_full(data: bytes, section: BoardSection) -> str:
@@ -100,26 +105,19 @@ def is_duplicate(section: BoardSection, among: Sequence[BoardSection]) -> bool:
     return sum(section_path(each) == path for each in among) > 1
 
 
-def _titles(section: BoardSection) -> tuple[list[str], str]:
-    above = [heading.title for heading in section.under if heading.level > 1]
-    return above, section.heading.title
+def _parse_section_name(named: str) -> Iterator[tuple[int, str, int]]:
+    """What a section's name can mean: its level (0: any), its path, and its line (0: any).
 
-
-def _parse_section_name(named: str) -> tuple[int, list[str], str, int]:
-    """What a section's name says: its level (0: any), titles above, its own, and its line (0: any)."""
-    level, line = 0, 0
-    text = named.strip()
-    marks = _MARKS.match(text)
-    if marks is not None:
-        level, text = len(marks[1]), text[marks.end() :]
-    at_line = _AT_LINE.search(text)
-    if at_line is not None:
-        line, text = int(at_line[1]), text[: at_line.start()]
-    *above, last = [each.strip() for each in text.split(" > ")]
-    inner = _MARKS.match(last)
-    if inner is not None and above:
-        level, last = len(inner[1]), last[inner.end() :]
-    return level, above, last, line
+    Marks at the beginning give the level, or belong to the first title of the path; a number in parentheses
+    at the end is the line, or belongs to the title.
+    """
+    at_line = _AT_LINE.search(named)
+    texts = [(named[: at_line.start()], int(at_line[1]))] if at_line is not None else []
+    for text, line in (*texts, (named, 0)):
+        marks = _MARKS.match(text)
+        if marks is not None:
+            yield len(marks[1]), text[marks.end() :], line
+        yield 0, text, line
 
 
 def _line(data: bytes, section: BoardSection) -> int:
@@ -129,7 +127,7 @@ def _line(data: bytes, section: BoardSection) -> int:
 def section_path(section: BoardSection) -> str:
     """The titles above ``section``, without that of the whole board, and its own, joined by " > "."""
     above = [heading for heading in section.under if heading.level > 1]
-    return " > ".join(heading.title for heading in (*above, section.heading))
+    return _SEPARATOR.join(heading.title for heading in (*above, section.heading))
 
 
 def section_body(data: bytes, section: BoardSection) -> str:
@@ -230,17 +228,30 @@ def _splice(data: bytes, start: int, end: int, text: str) -> str:
     return f"{before}{gap}{words}{newline}" + (f"{newline}{after}" if after else "")
 
 
-def _is_under(under: tuple[Heading, ...], above: list[str], agree: SameTitle) -> bool:
-    """Whether the headings named in ``above`` are among those above, in that order."""
-    rest = iter(under)
-    return all(any(_matches_title(each, named, agree) for each in rest) for named in above)
+def _matches_path(heading: Heading, under: Sequence[Heading], path: str, agree: SameTitle) -> bool:
+    """Whether ``path`` names ``heading``, which is ``under`` others: by its title, or by some of the titles
+    above and its own. Titles may contain what separates them."""
+    if _matches_title(heading, path, agree):
+        return True
+    at = path.rfind(_SEPARATOR)
+    while at >= 0:
+        if _matches_title(heading, path[at + len(_SEPARATOR) :].strip(), agree) and any(
+            _matches_path(each, under[:depth], path[:at].strip(), agree) for depth, each in enumerate(under)
+        ):
+            return True
+        at = path.rfind(_SEPARATOR, 0, at)
+    return False
 
 
 def _matches_title(heading: Heading, named: str, agree: SameTitle) -> bool:
     marks = _MARKS.match(named)
-    if marks is not None:
-        return heading.level == len(marks[1]) and agree(heading.title, named[marks.end() :].strip())
-    return agree(heading.title, named)
+    if marks is not None and heading.level == len(marks[1]):
+        return _has_title(heading, named[marks.end() :], agree)
+    return _has_title(heading, named, agree)
+
+
+def _has_title(heading: Heading, named: str, agree: SameTitle) -> bool:
+    return named == heading.written or agree(heading.title, named)
 
 
 def _list_candidates(data: bytes, found: list[BoardSection]) -> str:

@@ -57,6 +57,43 @@ def test_a_section_is_found_by_its_title_level_or_place(root: Path, ceo: Toolbox
         assert ok(ceo, "whiteboard_read", board=GLOBAL, section=named)["content"].endswith(text)
 
 
+@pytest.mark.parametrize(
+    ("heading", "rendered"),
+    [
+        ("**Plan** for `core`", "Plan for core"),
+        ("See [the plan](plan.md)", "See the plan"),
+        ("See [the plan][1]", "See the plan"),
+        ("*a* \\* b &amp; c", "a * b & c"),
+        ("任务　一", "任务 一"),
+        ("**状态：**进行中", "状态：进行中"),
+        ("Results (2024)", "Results (2024)"),
+        ("a > b", "a > b"),
+        ("Plan <b>x</b> ##", "Plan <b>x</b>"),
+    ],
+)
+def test_a_section_is_found_as_its_heading_is_written_and_as_it_is_shown(
+    ceo: Toolbox, heading: str, rendered: str
+) -> None:
+    write(ceo, f"# T\n## Above\n### {heading}\ntext\n\n[1]: plan.md\n## Below\n### Other\n")
+    written = heading.removesuffix(" ##")
+    for named in (rendered, written):
+        for shown in (named, f"### {named}", f"Above > {named}", f"Above > ### {named}", f"### {named} (3)"):
+            found = ok(ceo, "whiteboard_read", board=GLOBAL, section=shown)
+            assert found["content"].startswith(f"### {heading}\ntext")
+
+
+def test_a_heading_above_is_found_as_it_is_written(ceo: Toolbox) -> None:
+    write(ceo, "# T\n## `core`\n### Notes\na\n## Other\n### Notes\nb\n")
+    assert ok(ceo, "whiteboard_read", board=GLOBAL, section="`core` > Notes")["content"].endswith("a")
+
+
+def test_of_two_headings_one_of_which_is_shown_as_the_other_is_written(ceo: Toolbox) -> None:
+    write(ceo, "# T\n## `x`\na\n## \\`x\\`\nb\n")
+    refusal = refused(ceo, "whiteboard_read", board=GLOBAL, section="`x`")
+    assert refusal["error"] == "section_ambiguous"
+    assert ok(ceo, "whiteboard_read", board=GLOBAL, section="## `x` (4)")["content"].endswith("b")
+
+
 def test_a_section_that_is_not_there_is_refused_with_those_that_are(ceo: Toolbox) -> None:
     write(ceo, BOARD)
     refusal = refused(ceo, "whiteboard_update_section", board=GLOBAL, section="Mile", content="x")
