@@ -13,16 +13,10 @@ from contextlib import contextmanager
 from typing import Final, TextIO, cast
 
 from watchroom_tui.charset import json_escape, terminal_charset
+from watchroom_tui.sanitize import INVISIBLE
 
 _KEPT: Final = "\n\t\u00a0\u3000"
 """What is not printable for Python, and yet does nothing but leave space."""
-_INVISIBLE: Final = frozenset(
-    {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0}
-    | set(range(0x180B, 0x1810))
-    | set(range(0xFE00, 0xFE10))
-    | set(range(0xE0100, 0xE01F0))
-)
-"""Letters, marks and symbols for Unicode, of which nothing is seen: joiners, fillers, variation selectors."""
 
 
 class _Escapes(dict[int, str]):
@@ -30,7 +24,7 @@ class _Escapes(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
-        is_seen = character.isprintable() and code not in _INVISIBLE
+        is_seen = character.isprintable() and not INVISIBLE.match(character)
         shown = character if is_seen or character in _KEPT else json_escape(character)
         self[code] = shown
         return shown

@@ -2,11 +2,13 @@
 
 Stored text stays as written. Here every control, escape, bidirectional and other invisible character
 becomes something that can be seen, so that it can move no cursor, start no link and hide no word; and what
-the terminal cannot show becomes what it can.
+the terminal cannot show becomes what it can. The form and the skin tone of an emoji are left out: terminals
+differ in the cells that they give to it then, which would shift the rest of the row.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Final
 
@@ -14,6 +16,16 @@ from watchroom_tui.charset import terminal_charset
 
 TAB: Final = "→   "
 _LINE_BREAK: Final = "⏎"
+_FILLERS: Final = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u180b-\u180f"
+_VARIANTS: Final = "\ufe00-\ufe0d\U000e0100-\U000e01ef"
+_FORMS: Final = "\ufe0e\ufe0f"
+_SKIN_TONES: Final = "\U0001f3fb-\U0001f3ff"
+INVISIBLE: Final = re.compile(f"[{_FILLERS}{_VARIANTS}{_FORMS}]")
+"""Letters, marks and symbols for Unicode, of which nothing is seen: joiners, fillers, variation selectors."""
+_DEPENDENT: Final = re.compile(
+    f"(?P<emoji>[{_FORMS}{_SKIN_TONES}])|(?P<variant>[{_VARIANTS}])|(?P<filler>[{_FILLERS}])"
+)
+"""What is seen by what it does to the character before it, if at all."""
 
 
 class _Visible(dict[int, str | int]):
@@ -47,7 +59,18 @@ def sanitize(text: str) -> str:
 
 
 def _made_visible(text: str) -> str:
+    if not text.isascii():
+        text = _DEPENDENT.sub(_show_dependent, text)
     return text if text.isprintable() else text.translate(_LINE)
+
+
+def _show_dependent(found: re.Match[str]) -> str:
+    before = unicodedata.category(found.string[found.start() - 1])[0] if found.start() else ""
+    if found.lastgroup == "emoji" and before in ("S", "P", "N"):
+        return ""
+    if found.lastgroup == "variant" and before in ("L", "S", "P", "N"):
+        return found[0]
+    return _picture(ord(found[0]))
 
 
 def copyable(line: str) -> str:
