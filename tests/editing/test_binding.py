@@ -114,6 +114,49 @@ class TestTogether:
         assert binding.flush().status is TextEditStatus.SUCCESS
         assert source.texts[-1] == "1\ntwo\nthree\nfour\n"
 
+    def test_a_refresh_merges_line_ends_apart_from_the_lines(self) -> None:
+        editor, source, binding = bound("one\r\ntwo\r\nthree\r\n")
+        editor.replace("one", "mine")
+        source.texts.append("\ufeffone\ntwo\ntheirs")
+        response = binding.refresh()
+        assert response.code == "merged"
+        assert "LF line ends, no final newline, byte order mark" in response.summary
+        assert editor.snapshot() == "\ufeffmine\ntwo\ntheirs"
+        assert binding.flush().status is TextEditStatus.SUCCESS
+
+    def test_a_conflict_is_as_small_where_all_line_ends_changed(self) -> None:
+        editor, source, binding = bound("one\r\ntwo\r\nthree\r\n")
+        editor.replace("two", "mine")
+        source.texts.append("\ufeffone\ntheirs\nthree")
+        assert binding.refresh().code == "merged_with_conflicts"
+        block = "<<<<<<< current\ntheirs\n=======\nmine\n>>>>>>> incoming\n"
+        assert editor.snapshot() == f"\ufeffone\n{block}three"
+        for mark in ("<<<<<<< current\n", "=======\n", ">>>>>>> incoming\n"):
+            assert binding.flush().code == "unresolved"
+            editor.replace(mark, "")
+        assert binding.flush().status is TextEditStatus.SUCCESS
+
+    def test_marks_of_a_merge_are_found_where_line_ends_become_longer(self) -> None:
+        editor, source, binding = bound()
+        editor.replace("two", "mine")
+        source.texts.append("one\r\ntheirs\r\nthree\r\n")
+        assert binding.refresh().code == "merged_with_conflicts"
+        assert "2: `<<<<<<< current`" in binding.flush().summary
+        editor.replace("<<<<<<< current\r\n", "")
+        editor.replace(">>>>>>> incoming\r\n", "")
+        assert binding.flush().code == "unresolved"
+        editor.replace("=======\r\n", "")
+        assert binding.flush().status is TextEditStatus.SUCCESS
+
+    def test_a_difference_in_line_ends_is_told_apart_from_the_lines(self) -> None:
+        editor, _, binding = bound("one\r\ntwo\r\n")
+        editor.try_update("one\n2\n")
+        response = binding.diff()
+        assert "CRLF line ends becomes LF line ends" in response.summary
+        assert [line for line in (response.diff or "").split("\n")[3:] if line] == [" one", "-two", "+2"]
+        editor.try_update("one\ntwo\n")
+        assert (binding.diff().code, binding.diff().diff) == ("differs", None)
+
     def test_where_both_changed_one_line_both_stand_there_until_it_is_decided(self) -> None:
         editor, source, binding = bound()
         editor.replace("two", "mine")

@@ -23,6 +23,7 @@ from watchroom.merge import (
     find_open_regions,
     join_regions,
     merge,
+    merge_styles,
     rebase_regions,
     split_lines,
     text_with_markers,
@@ -33,6 +34,10 @@ seeds = st.integers(min_value=0, max_value=2**32)
 
 def merged(seed: int) -> Regions:
     return merge(*triple(seed))
+
+
+def merged_text(base: str, current: str, incoming: str) -> str:
+    return merge_styles(base, current, incoming).apply(join_regions(merge(base, current, incoming)))
 
 
 def decided(seed: int) -> Regions:
@@ -81,18 +86,18 @@ def test_changes_lead_from_one_text_to_the_other(seed: int) -> None:
 @given(seeds)
 def test_each_text_is_the_join_of_its_lines(seed: int) -> None:
     texts = triple(seed)
-    regions = merge(*texts)
-    assert "".join(line for each in regions for line in each.base) == texts.base
-    assert current_of(regions) == texts.current
-    assert "".join(line for each in regions for line in each.incoming) == texts.incoming
+    regions, (base, current, incoming) = merge(*texts), map(merge_styles(*texts).normalize, texts)
+    assert "".join(line for each in regions for line in each.base) == base
+    assert current_of(regions) == current
+    assert "".join(line for each in regions for line in each.incoming) == incoming
 
 
 @given(seeds)
 def test_a_side_that_changed_nothing_yields(seed: int) -> None:
     base, current, incoming = triple(seed)
-    assert join_regions(merge(base, current, base)) == current
-    assert join_regions(merge(base, base, incoming)) == incoming
-    assert join_regions(merge(base, current, current)) == current
+    assert merged_text(base, current, base) == current
+    assert merged_text(base, base, incoming) == incoming
+    assert merged_text(base, current, current) == current
 
 
 @given(seeds)

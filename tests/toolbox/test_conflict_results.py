@@ -34,12 +34,19 @@ def overwrite(toolbox: Toolbox, *texts: str) -> None:
         ok(toolbox, "collab_write", filepath=PLAN, content=text, message="m")
 
 
+def test_a_change_of_all_line_ends_is_told_apart_from_the_lines(alice: Toolbox, bob: Toolbox) -> None:
+    lines = [f"line {number}" for number in range(100)]
+    overwrite(alice, "\ufeff" + "\r\n".join(lines), "\n".join([*lines[:50], "new", *lines[50:], ""]))
+    told, diff = (missed(bob, 1) or "").split("\n", 1)
+    assert told == ("From CRLF line ends, no final newline, byte order mark to LF line ends. Otherwise:")
+    assert [line for line in diff.split("\n")[2:] if line[:1] in "+-" and line] == ["+new"]
+
+
 @pytest.mark.parametrize(
     ("base", "current"),
     [
         ("一\n二\n三\n", "一\n贰\n三\n四\n"),
         ("one\r\ntwo\r\nthree\r\n", "one\r\n2\r\nthree\r\n"),
-        ("one\r\ntwo\r\n", "one\ntwo\n"),
         ("one\ntwo", "one\ntwo\n"),
         ("one\ntwo\n", "one\n2"),
         ("no end", "another, without end"),
@@ -50,7 +57,7 @@ def overwrite(toolbox: Toolbox, *texts: str) -> None:
         ("-- old\n", "++ new\n@@ not a hunk\n"),
     ],
     ids=[
-        *("chinese", "crlf", "crlf to lf", "end added", "end lost", "no end", "from empty", "to empty"),
+        *("chinese", "crlf", "end added", "end lost", "no end", "from empty", "to empty"),
         *("odd separators", "several places", "like a diff"),
     ],
 )

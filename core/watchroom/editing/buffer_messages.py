@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from watchroom.merge import TextStyle
 from watchroom.texts import Catalogue, Language, catalogue
 
 
@@ -21,3 +22,7 @@ class BufferMessages:
         """What to do next after ``code``, with ``values``; None where nothing has to be done."""
         key = f"editing.guidance.{code}"
         return self._texts(key, buffer=self.name, **values) if key in self._texts else None
+
+    def describe_style(self, style: TextStyle) -> str:
+        """``style`` in a few words."""
+        return style.describe(self._texts)

@@ -20,7 +20,15 @@ from watchroom.editing.response import (
 )
 from watchroom.editing.source import DataSource, ReadOnlySourceError, SourceText, StaleSourceError
 from watchroom.errors import ApprovalOutdated, WatchroomError
-from watchroom.merge import find_marker_offsets, find_open_regions, merge, text_with_markers, unified_diff
+from watchroom.merge import (
+    MergedStyles,
+    diff_apart_from_style,
+    find_marker_offsets,
+    find_open_regions,
+    merge,
+    merge_styles,
+    text_with_markers,
+)
 from watchroom.texts import Language
 
 _FLAGS: Final = {
@@ -134,9 +142,15 @@ class DataSourceBinding:
             return self._respond(TextEditStatus.NO_OP, "nothing_new", version=source.version)
         if self._markers:
             return self._respond_unresolved()
-        regions = merge(self._base.text, source.text, before) if self.is_changed else ()
-        conflicts = len(find_open_regions(regions))
-        merged = text_with_markers(regions) if regions else source.text
+        merged, conflicts, note = source.text, 0, ""
+        markers: ConflictMarkers = ()
+        if self.is_changed:
+            styles = merge_styles(self._base.text, source.text, before)
+            regions = merge(self._base.text, source.text, before)
+            lines = text_with_markers(regions)
+            merged, conflicts = styles.apply(lines), len(find_open_regions(regions))
+            markers = tuple(styles.apply_offset(lines, at) for at in find_marker_offsets(regions))
+            note = self._describe_merged_style(styles)
         self._refreshing = True
         try:
             taken = self._buffer.try_update(merged)
@@ -145,14 +159,20 @@ class DataSourceBinding:
         if not taken.ok:
             return self._fail("buffer_refused", taken.message)
         self._base = source
-        self._markers = find_marker_offsets(regions)
+        self._markers = markers
         delta = len(merged) - len(before)
         if conflicts:
             code, status = "merged_with_conflicts", TextEditStatus.EXTERNAL_CONFLICT
         else:
             code, status = "merged" if self.is_changed else "refreshed", TextEditStatus.SUCCESS
         return self._respond(
-            status, code, delta=delta, more=taken.message, count=conflicts, version=source.version
+            status,
+            code,
+            delta=delta,
+            note=note,
+            more=taken.message,
+            count=conflicts,
+            version=source.version,
         )
 
     def diff(self) -> TextEditResponse:
@@ -162,13 +182,21 @@ class DataSourceBinding:
         except WatchroomError as error:
             return self._fail("source_unreadable", error)
         self._note_source(source)
-        text = unified_diff(source.text, self._buffer.snapshot(), f"v{source.version}", self._messages.name)
-        if not text:
+        text, styles = diff_apart_from_style(
+            source.text, self._buffer.snapshot(), f"v{source.version}", self._messages.name
+        )
+        if not text and styles is None:
             return self._respond(TextEditStatus.NO_OP, "no_difference", version=source.version)
         code = "differs"
         if self.state is WorkflowState.OUT_OF_SYNC:
             code = "differs_moved" if self.is_changed else "differs_behind"
-        return self._respond(TextEditStatus.SUCCESS, code, diff=text, version=source.version)
+        note = ""
+        if styles is not None:
+            old, new = map(self._messages.describe_style, styles)
+            note = self._messages.summary("style_differs", before=old, after=new)
+        return self._respond(
+            TextEditStatus.SUCCESS, code, diff=text or None, note=note, version=source.version
+        )
 
     def accept_source(self) -> TextEditResponse:
         """Replace the buffer by the source; what it held is appended to `discarded`."""
@@ -212,6 +240,12 @@ class DataSourceBinding:
         if self.state is WorkflowState.PERSIST_PENDING:
             return "persist_unresolved" if self._markers else "persist_pending"
         return "synced" if self._base.version or self._base.text else "synced_new"
+
+    def _describe_merged_style(self, styles: MergedStyles) -> str:
+        """Which style the buffer got by a merge; empty if there was nothing to merge in it."""
+        if not styles.differ:
+            return ""
+        return self._messages.summary("style_merged", style=self._messages.describe_style(styles.merged))
 
     def _note_source(self, source: SourceText) -> None:
         """So the source stands."""
@@ -276,16 +310,17 @@ class DataSourceBinding:
         delta: int = 0,
         diff: str | None = None,
         flag: TextEditFlag = NO_FLAG,
+        note: str = "",
         more: str = "",
         **values: object,
     ) -> TextEditResponse:
-        """``more`` is guidance of the buffer."""
+        """``note`` is added to the summary, ``more``, which comes from the buffer, to the guidance."""
         guidance = self._messages.guidance(code, **values) or ""
         return TextEditResponse(
             status=status,
             workflow_state=self.state,
             flags=self.flags | flag,
-            summary=self._messages.summary(code, **values),
+            summary=f"{self._messages.summary(code, **values)} {note}".strip(),
             guidance=f"{guidance} {more}".strip() or None,
             metrics=TextEditMetrics(delta=delta, new_length=len(self._buffer.snapshot())),
             code=code,

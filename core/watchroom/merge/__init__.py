@@ -3,7 +3,7 @@
 regions = merge(base, current, incoming)
 for index in find_open_regions(regions):
     regions = choose_region(regions, index, "incoming")
-text = join_regions(regions)
+text = merge_styles(base, current, incoming).apply(join_regions(regions))
 """
 
 from watchroom.merge.line_diff import LineChange, diff_hunks, diff_lines, split_lines, unified_diff
@@ -24,9 +24,20 @@ from watchroom.merge.resolution import (
     rebase_regions,
     text_with_markers,
 )
+from watchroom.merge.styles import (
+    BOM,
+    LineEnd,
+    MergedStyles,
+    StyledDiff,
+    TextStyle,
+    diff_apart_from_style,
+    merge_styles,
+    style_of,
+)
 from watchroom.merge.word_diff import find_changed_words
 
 __all__ = [
+    "BOM",
     "CHOICES",
     "CLOSING",
     "DIVIDING",
@@ -34,13 +45,18 @@ __all__ = [
     "Choice",
     "Kind",
     "LineChange",
+    "LineEnd",
     "Lines",
+    "MergedStyles",
     "Region",
     "Regions",
+    "StyledDiff",
+    "TextStyle",
     "apply_edit",
     "build_regions",
     "choose_all_conflicts",
     "choose_region",
+    "diff_apart_from_style",
     "diff_hunks",
     "diff_lines",
     "diff_result",
@@ -50,8 +66,10 @@ __all__ = [
     "join_current",
     "join_regions",
     "merge",
+    "merge_styles",
     "rebase_regions",
     "split_lines",
+    "style_of",
     "text_with_markers",
     "unified_diff",
 ]

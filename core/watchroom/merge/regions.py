@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from watchroom.merge.line_diff import LineChange, diff_lines, split_lines
+from watchroom.merge.styles import merge_styles
 
 Kind: TypeAlias = Literal["unchanged", "current", "incoming", "agreed", "conflict"]
 """Who changed the base here: nobody, one side, both alike, both differently."""
@@ -66,7 +67,16 @@ class Region(NamedTuple):
 
 def merge(base: str, current: str, incoming: str) -> tuple[Region, ...]:
     """The regions of a three-way merge of ``current`` and ``incoming``, both made from ``base``, in order.
-    Each text is the join of its lines over all regions."""
+    Each text is the join of its lines over all regions.
+
+    Where the texts differ in style, the regions are those of their normal forms (`merge_styles`): give what
+    is made of them to `MergedStyles.apply`."""
+    styles = merge_styles(base, current, incoming)
+    return merge_lines(*(styles.normalize(text) for text in (base, current, incoming)))
+
+
+def merge_lines(base: str, current: str, incoming: str) -> tuple[Region, ...]:
+    """As `merge`, with the texts as they are: a line with another end is another line."""
     return build_regions(
         (split_lines(base), split_lines(current), split_lines(incoming)),
         diff_lines(base, current),

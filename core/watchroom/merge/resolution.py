@@ -8,7 +8,7 @@ from typing import Final
 
 from watchroom.merge.line_diff import LineChange, diff_lines, split_lines
 from watchroom.merge.region_groups import RegionGroup, group_regions
-from watchroom.merge.regions import Choice, Lines, Region, classify_region, merge
+from watchroom.merge.regions import Choice, Lines, Region, classify_region, merge_lines
 
 Regions = tuple[Region, ...]
 
@@ -182,7 +182,7 @@ def _rebase_group(cell: RegionGroup, current: Lines) -> Regions:
 
 def _merge_sides(sides: Sequence[Lines]) -> Regions:
     base, current, incoming = ("".join(side) for side in sides)
-    return merge(base, current, incoming)
+    return merge_lines(base, current, incoming)
 
 
 def _reopen(sides: Sequence[Lines], text: Lines) -> Region:

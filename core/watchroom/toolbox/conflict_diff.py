@@ -6,7 +6,7 @@ from typing import Final
 
 from watchroom.errors import VersionConflict
 from watchroom.journal import Journal
-from watchroom.merge import unified_diff
+from watchroom.merge import diff_apart_from_style
 from watchroom.texts import Catalogue
 
 MAX_DIFF_CHARACTERS: Final = 20_000
@@ -15,7 +15,8 @@ MAX_DIFF_CHARACTERS: Final = 20_000
 
 def conflict_diff(journal: Journal, conflict: VersionConflict, texts: Catalogue) -> str | None:
     """Return a unified diff from the base of the write that ``conflict`` refused to the current version,
-    empty if both are the same text, cut in the words of ``texts`` if it is long. None if the base is not in
+    empty if both are the same text, cut in the words of ``texts`` if it is long. If all line ends or the
+    byte order mark changed, a line above it says so in place of the diff. None if the base is not in
     ``journal``, or nothing is current."""
     row, current, number = conflict.row, conflict.current, conflict.row.base or 0
     if number <= 0 or current is None:
@@ -26,7 +27,11 @@ def conflict_diff(journal: Journal, conflict: VersionConflict, texts: Catalogue)
     base, text = found[0]
     before, after = text or "", conflict.current_content or ""
     names = (f"{each.path} (v{each.version}, {each.actor})" for each in (base, current))
-    return truncate_diff(unified_diff(before, after, *names), texts)
+    diff, styles = diff_apart_from_style(before, after, *names)
+    if styles is not None:
+        old, new = (each.describe(texts) for each in styles)
+        diff = f"{texts('style.changed', before=old, after=new)}\n{diff}"
+    return truncate_diff(diff, texts)
 
 
 def truncate_diff(diff: str, texts: Catalogue, key: str = "conflict.cut") -> str:
