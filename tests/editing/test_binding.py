@@ -120,7 +120,7 @@ class TestTogether:
         source.texts.append("\ufeffone\ntwo\ntheirs")
         response = binding.refresh()
         assert response.code == "merged"
-        assert "LF line ends, no final newline, byte order mark" in response.summary
+        assert "LF, no final newline, byte order mark" in response.summary
         assert editor.snapshot() == "\ufeffmine\ntwo\ntheirs"
         assert binding.flush().status is TextEditStatus.SUCCESS
 
@@ -152,7 +152,7 @@ class TestTogether:
         editor, _, binding = bound("one\r\ntwo\r\n")
         editor.try_update("one\n2\n")
         response = binding.diff()
-        assert "CRLF line ends becomes LF line ends" in response.summary
+        assert "CRLF becomes LF" in response.summary
         assert [line for line in (response.diff or "").split("\n")[3:] if line] == [" one", "-two", "+2"]
         editor.try_update("one\ntwo\n")
         assert (binding.diff().code, binding.diff().diff) == ("differs", None)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 
 import pytest
 from textual.widgets import OptionList
+from tui.conflict_steps import commits, is_asked_for_a_message
 from tui.driver import MIDDLE, NARROW, User, dashboard
 from tui.team import CURRENT, INCOMING, PLAN, collide, opens_merge, stale_write, write
 from watchroom import Toolbox, Workspace
@@ -424,16 +426,74 @@ async def test_long_lines_scroll_sideways_together(
         await user.until(lambda: row_of(user, "current", "1▌ xxx") > 0, "the start")
 
 
-async def test_line_ends_are_seen_where_they_differ(
+async def test_line_ends_are_seen_where_they_are_mixed(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     write(alice, "one\ntwo\n", 0)
-    write(alice, "one\r\ntwo\r\n", 1)
+    write(alice, "one\ntwo\r\n", 1)
     stale_write(bob, "one\ntwo", 1)
     async with dashboard(workspace) as user:
         await opens_merge(user)
         await user.until(lambda: row_of(user, "current", "two␍") > 0, "the carriage return")
         assert row_of(user, "incoming", "two ⌁") > 0
+
+
+async def test_a_change_of_all_line_ends_is_merged_apart_from_the_lines(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, root: Path
+) -> None:
+    lines = [f"line {number}" for number in range(30)]
+    write(alice, "\r\n".join([*lines, ""]), 0)
+    write(alice, "\n".join([*lines, ""]).replace("line 2\n", "line TWO\n"), 1)
+    stale_write(bob, "\r\n".join(lines).replace("line 10\r", "line TEN\r"), 1)
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.sees(
+            "base v1 · alice · CRLF",
+            "current v2 · alice · LF",
+            "incoming · bob · CRLF, no final",
+            "result · LF, no final newline",
+            "all decided",
+        )
+        await user.press("w")
+        await is_asked_for_a_message(user)
+        await user.sees("v2 → v3 · LF → LF, no final newline")
+        await user.press("enter")
+        await user.until(lambda: not user.model.conflicts, "the settlement")
+    expected = "\n".join(lines).replace("line 2\n", "line TWO\n").replace("line 10\n", "line TEN\n")
+    assert (root / "collaborative/current" / PLAN).read_bytes().decode() == expected
+
+
+async def test_a_merge_of_which_only_the_line_ends_are_left_is_a_new_version(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, root: Path
+) -> None:
+    write(alice, "one\r\ntwo\r\n", 0)
+    write(alice, "one\r\nTWO\r\n", 1)
+    stale_write(bob, "one\ntwo\n", 1)
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await commits(user)
+        await user.until(lambda: not user.model.conflicts, "the settlement")
+    assert (root / "collaborative/current" / PLAN).read_bytes() == b"one\nTWO\n"
+
+
+async def test_a_version_with_other_line_ends_that_comes_meanwhile_keeps_every_choice(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, root: Path
+) -> None:
+    lines = [f"line {number}" for number in range(30)]
+    text = "\n".join([*lines, ""])
+    write(alice, text, 0)
+    write(alice, text.replace("line 2\n", "alice\n"), 1)
+    stale_write(bob, text.replace("line 2\n", "bob\n"), 1)
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.press("i")
+        newer = text.replace("line 2\n", "alice\n").replace("line 20\n", "newer\n")
+        write(alice, newer.replace("\n", "\r\n"), 2)
+        await user.sees("current v3 · alice · CRLF", "result · CRLF", "all decided")
+        await commits(user)
+        await user.until(lambda: not user.model.conflicts, "the settlement")
+    expected = text.replace("line 2\n", "bob\n").replace("line 20\n", "newer\n")
+    assert (root / "collaborative/current" / PLAN).read_bytes().decode() == expected.replace("\n", "\r\n")
 
 
 async def test_the_editor_keeps_the_kind_of_indentation(

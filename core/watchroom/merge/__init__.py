@@ -21,6 +21,7 @@ from watchroom.merge.resolution import (
     find_open_regions,
     join_current,
     join_regions,
+    normalize_regions,
     rebase_regions,
     text_with_markers,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "join_regions",
     "merge",
     "merge_styles",
+    "normalize_regions",
     "rebase_regions",
     "split_lines",
     "style_of",

@@ -9,6 +9,7 @@ from typing import Final
 from watchroom.merge.line_diff import LineChange, diff_lines, split_lines
 from watchroom.merge.region_groups import RegionGroup, group_regions
 from watchroom.merge.regions import Choice, Lines, Region, classify_region, merge_lines
+from watchroom.merge.styles import MergedStyles
 
 Regions = tuple[Region, ...]
 
@@ -124,6 +125,23 @@ def apply_edit(regions: Regions, text: str) -> Regions:
 def join_current(regions: Regions) -> str:
     """The current text that ``regions`` were made from."""
     return "".join(line for region in regions for line in region.current)
+
+
+def normalize_regions(regions: Regions, styles: MergedStyles) -> Regions:
+    """``regions`` of texts as they are, with the lines of the normal form of ``styles``."""
+
+    def normalize(lines: Lines) -> Lines:
+        return tuple(split_lines(styles.normalize("".join(lines))))
+
+    return tuple(
+        region._replace(
+            base=normalize(region.base),
+            current=normalize(region.current),
+            incoming=normalize(region.incoming),
+            text=normalize(region.text),
+        )
+        for region in regions
+    )
 
 
 def rebase_regions(regions: Regions, current: str, changed: Sequence[LineChange] | None = None) -> Regions:

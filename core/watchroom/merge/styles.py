@@ -62,12 +62,13 @@ def style_of(text: str) -> TextStyle:
 
 
 class MergedStyles(NamedTuple):
-    """The styles of three texts. Where they differ, `merge` works on the normal form of the texts, with line
-    feeds, a final newline and no byte order mark."""
+    """The styles of three texts. If they differ, `merge` works on the normal form of the texts, with line
+    feeds, a final newline and no byte order mark: ``is_normal``."""
 
     base: TextStyle
     current: TextStyle
     incoming: TextStyle
+    is_normal: bool
 
     @property
     def differ(self) -> bool:
@@ -98,27 +99,40 @@ class MergedStyles(NamedTuple):
     def normalize(self, text: str) -> str:
         """``text``, one of the three or a newer one, in normal form. If the merged text has mixed line ends,
         all ends stay as they are."""
-        if not self.differ:
+        if not self.is_normal:
             return text
         text = text.removeprefix(BOM)
-        if self.merged.line_end == "mixed":
+        if self.keeps_line_ends:
             return text
         text = text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
         return text if not text or text.endswith("\n") else text + "\n"
 
     def apply(self, text: str) -> str:
         """``text``, which is in normal form, in the merged style."""
-        if not text or not self.differ:
+        if not text or not self.is_normal:
             return text
-        if self.merged.has_final_newline is False and self.merged.line_end != "mixed":
+        if self.merged.has_final_newline is False and not self.keeps_line_ends:
             text = text.removesuffix("\n")
         return self._prefix + text.replace("\n", self._break)
 
     def apply_offset(self, text: str, at: int) -> int:
         """Where the character at the offset ``at`` of ``text`` is after `apply`."""
-        if not self.differ:
+        if not self.is_normal:
             return at
         return at + len(self._prefix) + text.count("\n", 0, at) * (len(self._break) - 1)
+
+    @property
+    def keeps_line_ends(self) -> bool:
+        """Whether lines have the ends that they have in the texts."""
+        return not self.is_normal or self.merged.line_end == "mixed"
+
+    def with_current(self, text: str) -> MergedStyles:
+        """The styles after the current text has become ``text``. What is in normal form stays so."""
+        style = style_of(text)
+        if style.line_end == "mixed" and not self.keeps_line_ends:
+            style = style._replace(line_end=self.current.line_end)
+        after = self._replace(current=style)
+        return after._replace(is_normal=self.is_normal or after.differ)
 
     @property
     def _prefix(self) -> str:
@@ -131,7 +145,8 @@ class MergedStyles(NamedTuple):
 
 def merge_styles(base: str, current: str, incoming: str) -> MergedStyles:
     """The styles of a three-way merge of the texts ``current`` and ``incoming``, both made from ``base``."""
-    return MergedStyles(style_of(base), style_of(current), style_of(incoming))
+    styles = MergedStyles(style_of(base), style_of(current), style_of(incoming), is_normal=False)
+    return styles._replace(is_normal=styles.differ)
 
 
 class StyledDiff(NamedTuple):

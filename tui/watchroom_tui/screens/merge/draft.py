@@ -8,7 +8,18 @@ from typing import NamedTuple
 
 from watchroom.errors import NotText, TooLarge
 from watchroom.journal import Journal
-from watchroom.merge import build_regions, find_open_regions, join_current, rebase_regions, split_lines
+from watchroom.merge import (
+    MergedStyles,
+    Regions,
+    build_regions,
+    find_open_regions,
+    join_current,
+    join_regions,
+    merge_styles,
+    normalize_regions,
+    rebase_regions,
+    split_lines,
+)
 from watchroom.model import HUMAN_PREFIX, OUTSIDE, Row
 from watchroom.projections import ConflictView, Model
 from watchroom.queries.versions import read_current, read_merge, read_text
@@ -62,9 +73,11 @@ class MergeSides(NamedTuple):
 class MergeDraft:
     """One merge and how it goes on. Use `load_merge` to make one."""
 
-    def __init__(self, sides: MergeSides, state: MergeState) -> None:
+    def __init__(self, sides: MergeSides, state: MergeState, styles: MergedStyles) -> None:
         self.sides = sides
         self.state = state
+        self.styles = styles
+        """The styles of the texts, of which the regions are in normal form if they differ."""
         self.newest = sides.incoming.seq
         """The newest row of the conflict that the person was told of."""
         self.is_settled = False
@@ -83,18 +96,37 @@ class MergeDraft:
             head, text = await asyncio.to_thread(_read_current, journal, self.sides.incoming)
             if head == self.sides.current:
                 return False
-            before = await asyncio.to_thread(join_current, self.state.regions)
-            changed = await process.changes(before, text)
+            styles = self.styles.with_current(text)
+            is_same_form = styles.keeps_line_ends == self.styles.keeps_line_ends
+            is_same_form = is_same_form and styles.is_normal == self.styles.is_normal
+            newer = styles.normalize(text)
+
+            def in_form(regions: Regions) -> Regions:
+                return regions if is_same_form else normalize_regions(regions, styles)
+
+            before = await asyncio.to_thread(lambda: join_current(in_form(self.state.regions)))
+            changed = await process.changes(before, newer)
             while True:
                 regions = self.state.regions
                 with_changed_regions = await asyncio.to_thread(
-                    self.state.with_changed_regions, lambda each: rebase_regions(each, text, changed)
+                    self.state.with_changed_regions,
+                    lambda each: rebase_regions(in_form(each), newer, changed),
                 )
                 if self.state.regions is regions:
                     break
             self.state = with_changed_regions
+            self.styles = styles
             self.sides = self.sides._replace(current=head)
             return True
+
+    def result(self) -> str:
+        """The text that was decided on, in the merged style. Raises ValueError while a region is open."""
+        return self.styles.apply(join_regions(self.state.regions))
+
+    @property
+    def changes_style(self) -> bool:
+        """Whether the result has another style than the version that stands."""
+        return self.styles.merged.differs_from(self.styles.current)
 
     @property
     def is_catching_up(self) -> bool:
@@ -136,17 +168,18 @@ async def load_merge(journal: Journal, process: WorkerProcess, row: Row) -> Merg
     """Begin the merge of what ``row`` wanted to write with what stands in its place."""
     merge = await asyncio.to_thread(read_merge, journal, row)
     texts = (merge.base_text, merge.current_text, merge.incoming_text)
+    styles = merge_styles(*texts)
+    base, current, incoming = map(styles.normalize, texts)
     to_current, to_incoming = await asyncio.gather(
-        process.changes(merge.base_text, merge.current_text),
-        process.changes(merge.base_text, merge.incoming_text),
+        process.changes(base, current), process.changes(base, incoming)
     )
 
     def build() -> MergeState:
-        base, current, incoming = map(split_lines, texts)
-        return MergeState(build_regions((base, current, incoming), to_current, to_incoming))
+        lines = split_lines(base), split_lines(current), split_lines(incoming)
+        return MergeState(build_regions(lines, to_current, to_incoming))
 
     sides = MergeSides(merge.base, merge.current, merge.incoming, merge.reverter)
-    return MergeDraft(sides, await asyncio.to_thread(build))
+    return MergeDraft(sides, await asyncio.to_thread(build), styles)
 
 
 def _read_current(journal: Journal, incoming: Row) -> tuple[Row | None, str]:

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from watchroom.merge import Regions, diff_result, join_current, join_regions
+from watchroom.merge import diff_result, join_current, join_regions
 from watchroom.model import Json
+from watchroom.texts import catalogue
 
 from watchroom_tui.dialogs.commit import CommitDialog, PreviewDialog
 from watchroom_tui.dialogs.confirm import ConfirmDialog
@@ -52,8 +53,8 @@ class ConflictResolution:
             return
         if not self._can_act():
             return
-        sides, regions = draft.sides, draft.state.regions
-        result, is_current, taken = await asyncio.to_thread(_decided, regions)
+        sides = draft.sides
+        result, is_current, taken = await asyncio.to_thread(_decided, draft)
         if not has_text and not result:
             self._say_no_text()
             return
@@ -144,7 +145,11 @@ class ConflictResolution:
 
     def _title(self) -> str:
         sides = self._draft.sides
-        return f"{sides.incoming.path}  v{sides.version} → v{sides.version + 1}"
+        title = f"{sides.incoming.path}  v{sides.version} → v{sides.version + 1}"
+        if not self._draft.changes_style:
+            return title
+        texts, styles = catalogue(self._app.language), self._draft.styles
+        return f"{title} · {styles.current.describe(texts)} → {styles.merged.describe(texts)}"
 
     def _say_no_text(self) -> None:
         """There is nothing to take over; an empty file is not what was meant."""
@@ -211,7 +216,8 @@ class ConflictResolution:
         self._app.show_message(self._texts(key, **values), "warning")
 
 
-def _decided(regions: Regions) -> tuple[str, bool, Mapping[ChoiceKind, int]]:
+def _decided(draft: MergeDraft) -> tuple[str, bool, Mapping[ChoiceKind, int]]:
     """The text that was decided on, whether it is what stands, and how many changes were taken from whom."""
-    result = join_regions(regions)
-    return result, result == join_current(regions), count_choices(regions)
+    regions = draft.state.regions
+    is_current = not draft.changes_style and join_regions(regions) == join_current(regions)
+    return draft.result(), is_current, count_choices(regions)

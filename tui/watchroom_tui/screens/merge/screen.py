@@ -11,10 +11,11 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.events import Resize
 from textual.widget import Widget
-from watchroom.merge import Choice, apply_edit, text_with_markers
+from watchroom.merge import Choice, TextStyle, apply_edit, text_with_markers
 from watchroom.model import Row
 from watchroom.projections import BoardView, ConflictView, Model, SharedFile
 from watchroom.rules.conflicts import is_same_text
+from watchroom.texts import catalogue
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
@@ -185,21 +186,33 @@ class MergeScreen(BaseScreen):
         draft, texts = self._draft, self.dashboard.texts
         if draft is None:
             return
-        base, current = draft.sides.base, draft.sides.current
+        base, current, styles = draft.sides.base, draft.sides.current, draft.styles
         none = texts("merge.none")
         standing = f"v{current.version} · {current.actor}" if current else none
         titles = {
-            "base": texts("merge.base", which=f"v{base.version} · {base.actor}" if base else none),
-            "current": texts("merge.current", which=standing),
-            "incoming": texts("merge.incoming", which=draft.sides.name_incoming(texts)),
-            "result": texts("merge.result"),
+            "base": (
+                texts("merge.base", which=f"v{base.version} · {base.actor}" if base else none),
+                styles.base,
+            ),
+            "current": (texts("merge.current", which=standing), styles.current),
+            "incoming": (
+                texts("merge.incoming", which=draft.sides.name_incoming(texts)),
+                styles.incoming,
+            ),
+            "result": (texts("merge.result"), styles.merged),
         }
         for pane in self._text_panes:
-            pane.set_title(titles[pane.id or "result"])
+            pane.set_title(self._with_style(*titles[pane.id or "result"]))
         self._show_regions()
         gutter = max(pane.gutter_width for pane in self.query(SidePane))
         self._width_of_changes = gutter + self._measures.widest_change
         self.arrange_sides()
+
+    def _with_style(self, title: str, style: TextStyle) -> str:
+        """The ``title`` of a text, with its ``style`` where those of the texts differ."""
+        if self._draft is None or not self._draft.styles.differ:
+            return title
+        return f"{title} · {style.describe(catalogue(self.dashboard.language))}"
 
     @on(Resize)
     def arrange_sides(self) -> None:
@@ -217,7 +230,8 @@ class MergeScreen(BaseScreen):
         self._for_all = for_all
         result = self.query_one(ResultPane)
         result.set_class(for_all, "-armed")
-        result.set_title(self.dashboard.texts("merge.whole_file_result" if for_all else "merge.result"))
+        title = self.dashboard.texts("merge.whole_file_result" if for_all else "merge.result")
+        result.set_title(self._with_style(title, self._draft.styles.merged) if self._draft else title)
         self._show_regions()
 
     def _show_regions(self) -> None:
