@@ -11,15 +11,17 @@ from hypothesis import strategies as st
 from watchroom_whiteboards.chunks import LONGEST, chunks
 from watchroom_whiteboards.markdown import parser
 from watchroom_whiteboards.outline import Heading, closing, headings
-from watchroom_whiteboards.segments import split_segments
+from watchroom_whiteboards.segments import BOM, split_segments
 
 LINE_END = re.compile(rb"\r\n?|\n")
 
 
-def parsed(data: bytes) -> list[Heading]:
-    """The headings as markdown-it gives them when it parses the whole text."""
-    starts = [0, *(match.end() for match in LINE_END.finditer(data)), len(data)]
-    tokens = parser().parse(data.decode())
+def parsed(data: bytes, *, is_start: bool = True) -> list[Heading]:
+    """The headings as markdown-it gives them when it parses the whole text, which may begin with a byte order
+    mark where it ``is_start``."""
+    first = len(BOM) if is_start and data.startswith(BOM) else 0
+    starts = [first, *(match.end() for match in LINE_END.finditer(data)), len(data)]
+    tokens = parser().parse(data[first:].decode())
     found = []
     for place, token in enumerate(tokens):
         if token.type != "heading_open" or token.level or token.map is None:
@@ -146,6 +148,9 @@ soup = st.one_of(mixed, even, st.text(max_size=60)).map(lambda text: text.encode
 
 @given(soup)
 @settings(max_examples=rounds(200, 600))
+@example(BOM + b"# a\n# b")
+@example(BOM + b"a\n===\n")
+@example(BOM)
 @example(b"# a | b\n--|--\n# c\n")
 @example(b"~~~ a|b\n--|--\n# c\n~~~\n# d")
 @example(b"- foo\n<a>\n# bar\n<a>\n# baz\n\n# qux")
@@ -209,7 +214,7 @@ def test_parts_cover_the_text_and_each_means_the_same_alone(data: bytes) -> None
     alone = [
         each._replace(start=each.start + part.start, body=each.body + part.start)
         for part in found
-        for each in parsed(data[part.start : part.end])
+        for each in parsed(data[part.start : part.end], is_start=part.start == 0)
     ]
     assert [each[:1] + each[2:] for each in alone] == [each[:1] + each[2:] for each in parsed(data)]
 

@@ -42,7 +42,9 @@ BLOCKS = (
     ),
     *("para " * 200 + "\n\n", "- log entry\n" * 400, "\r\n", "no end"),
 )
-boards = st.lists(st.sampled_from(BLOCKS), max_size=30).map(lambda each: "".join(each).encode())
+boards = st.tuples(st.sampled_from(["", "\ufeff"]), st.lists(st.sampled_from(BLOCKS), max_size=30)).map(
+    lambda each: (each[0] + "".join(each[1])).encode()
+)
 
 
 def whole(data: bytes) -> Index:
@@ -165,3 +167,8 @@ def test_matches_over_the_edges_of_slices_are_found_once() -> None:
         (1 << 19) - 2,
         len(data) - 6,
     ]
+
+
+def test_a_byte_order_mark_at_the_beginning_is_not_drawn() -> None:
+    with_mark, without = (whole(text.encode()) for text in ("\ufeff# T\ntext\n", "# T\ntext\n"))
+    assert Page(with_mark, 40).drawn(0).lines == Page(without, 40).drawn(0).lines

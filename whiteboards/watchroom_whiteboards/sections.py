@@ -19,6 +19,8 @@ from watchroom_whiteboards.vocabulary import is_same_heading
 _MARKS: Final = re.compile(r"(#{1,6})\s+")
 _ITEM: Final = re.compile(r"([-*+]|[0-9]{1,9}[.)])\s")
 _AT_LINE: Final = re.compile(r"\s*\(([0-9]{1,9})\)$")
+_LINE_END: Final = re.compile(r"\r\n?|\n")
+_LINE_FEED: Final = re.compile(r"\r?\n")
 _SEPARATOR: Final = " > "
 _SHOWN: Final = 12
 ENTRY_LEVEL: Final = 3
@@ -121,7 +123,7 @@ def _parse_section_name(named: str) -> Iterator[tuple[int, str, int]]:
 
 
 def _line(data: bytes, section: BoardSection) -> int:
-    return data.count(b"\n", 0, section.heading.start) + 1
+    return len(_LINE_END.split(data[: section.heading.start].decode()))
 
 
 def section_path(section: BoardSection) -> str:
@@ -161,7 +163,7 @@ def append_to_section(data: bytes, section: BoardSection, text: str, among: Sequ
     kept = close_text(data[section.heading.body : section.end])
     more = text.strip("\r\n")
     # An item goes on with the list that ends the section: an empty line would loosen it.
-    goes_on = _ITEM.match(more) and _ITEM.match(kept.rpartition("\n")[2])
+    goes_on = _ITEM.match(more) and _ITEM.match(_LINE_END.split(kept)[-1])
     gap = "\n" if goes_on else "\n\n"
     whole = f"{kept}{gap}{more}" if kept else more
     changed = _splice(data, section.heading.body, section.end, whole)
@@ -172,12 +174,14 @@ def close_text(data: bytes) -> str:
     """``data`` as text without the blank lines around, and with an end to the block left open in it."""
     text = data.decode().strip("\r\n")
     end = closing(data)
-    return f"{text}\n{end}" if end else text
+    return f"{text}{_last_break(text)}{end}" if end else text
 
 
 def append_entry(kept: str, entry: str) -> str:
-    """``kept``, as `close_text` returns it, with ``entry`` at its end."""
-    return f"{kept}\n\n{entry.strip()}\n" if kept else f"{entry.strip()}\n"
+    """``kept``, as `close_text` returns it, with ``entry`` at its end, in the line ends of ``kept``."""
+    newline = _last_break(kept)
+    gap = newline * 2 if kept else ""
+    return f"{kept}{gap}{_with_breaks(entry.strip(), newline)}{newline}"
 
 
 def check_entry(board: str, entry: str) -> None:
@@ -218,14 +222,25 @@ def _splice(data: bytes, start: int, end: int, text: str) -> str:
     """``data`` with ``text`` from ``start`` to ``end``; the empty line after the heading stays, if there is
     one, and one comes before what follows."""
     before, after = data[:start].decode(), data[end:].decode()
-    newline = "\r\n" if b"\r\n" in data[: end + 2] else "\n"
+    newline = _last_break(before)
     gap = "" if before.endswith(("\n", "\r")) else newline
-    words = newline.join(text.strip("\r\n").replace("\r\n", "\n").split("\n"))
+    words = _with_breaks(text.strip("\r\n"), newline)
     if not words:
         return f"{before}{gap}{newline}{after}" if after else f"{before}{gap}"
     if data[start:end].startswith((b"\n", b"\r")):
         gap += newline
     return f"{before}{gap}{words}{newline}" + (f"{newline}{after}" if after else "")
+
+
+def _last_break(text: str) -> str:
+    """The last line end in ``text``, a line feed if it has none."""
+    at = max(text.rfind("\n"), text.rfind("\r"))
+    return "\n" if at < 0 else "\r\n" if text[:at].endswith("\r") and text[at] == "\n" else text[at]
+
+
+def _with_breaks(text: str, newline: str) -> str:
+    """``text`` with ``newline`` as the end of each line."""
+    return (_LINE_END if newline == "\r" else _LINE_FEED).sub(newline, text)
 
 
 def _matches_path(heading: Heading, under: Sequence[Heading], path: str, agree: SameTitle) -> bool:

@@ -45,6 +45,7 @@ class TextSegment(NamedTuple):
     closing: str = ""
 
 
+BOM: Final = "\ufeff".encode()
 _LINE: Final = rb"""
     (?P<atx> \#{1,6} (?= [ \t\r\n] | \Z ))
   | (?P<fence> `{3,} [^`\r\n]*+ (?= [\r\n] | \Z ) | ~{3,} [^\r\n]*+ )
@@ -354,6 +355,14 @@ def _marks(tokens: Sequence[Token], lines: Sequence[int], before: int) -> tuple[
 def split_segments(data: bytes, start: int = 0, *, most: int | None = None) -> Iterator[TextSegment]:
     """Yield the segments of ``data`` (UTF-8) from byte ``start``, where one begins.
 
-    Doubtful stretches of more than ``most`` bytes are not examined; None: no such limit.
+    Doubtful stretches of more than ``most`` bytes are not examined; None: no such limit. A byte order mark at
+    the beginning is part of the first segment and says nothing.
     """
-    return _SegmentSplitter(data, most).split(start)
+    splitter = _SegmentSplitter(data, most)
+    if start or not data.startswith(BOM):
+        yield from splitter.split(start)
+        return
+    segments = splitter.split(len(BOM))
+    first = next(segments, TextSegment(0, len(data)))
+    yield first._replace(start=0)
+    yield from segments

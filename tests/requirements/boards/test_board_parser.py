@@ -99,6 +99,12 @@ def test_fields_whose_colon_is_within_the_bold_are_understood() -> None:
     assert parse_board(board).tasks == (BoardTask(2, "1", "清理数据", "in_progress", 60, ""),)
 
 
+def test_a_byte_order_mark_hides_no_heading() -> None:
+    board = "## Milestones\n- [x] one\n"
+    assert parse_board(f"\ufeff{board}") == parse_board(board)
+    assert parse_board(board).milestones
+
+
 def test_an_english_board_is_understood() -> None:
     assert parse_board(ENGLISH) == BoardItems(
         tasks=(BoardTask(4, "T-1", "test the import", "in_progress", 40, ""),),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,26 @@ def test_adding_to_a_section_goes_to_its_end(root: Path, ceo: Toolbox) -> None:
     ok(ceo, "whiteboard_append", board=GLOBAL, section="Log", content="- two")
     ok(ceo, "whiteboard_append", board=GLOBAL, section="Risks", content="One, in fact.")
     assert text_of(root) == "# T\n## Log\n- one\n- two\n\n## Risks\nNone.\n\nOne, in fact.\n"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+def test_what_is_written_gets_the_line_ends_of_the_board(
+    root: Path, ceo: Toolbox, end: str, bom: str
+) -> None:
+    def with_ends(text: str) -> str:
+        return bom + text.replace("\n", end)
+
+    write(ceo, with_ends("# T\n## A\na\n\n## B\n- b\n"))
+    ok(ceo, "whiteboard_read", board=GLOBAL, section="# T")
+    ok(ceo, "whiteboard_update_section", board=GLOBAL, section="A", content="x\r\ny\nz")
+    ok(ceo, "whiteboard_append", board=GLOBAL, section="B", content="- c\n- d")
+    expected = "# T\n## A\nx\ny\nz\n\n## B\n- b\n- c\n- d\n"
+    board = root / "global-whiteboard.md"
+    assert board.read_bytes() == with_ends(expected).encode()
+    ok(ceo, "whiteboard_append", board=GLOBAL, content="One.\nTwo.")
+    text = board.read_bytes().decode().removeprefix(with_ends(expected))
+    assert set(re.findall(r"\r\n|\r|\n", text)) == {end}
 
 
 def test_two_agents_may_rewrite_different_sections_at_once(root: Path, ceo: Toolbox, cfo: Toolbox) -> None:

@@ -11,6 +11,7 @@ from collections import ChainMap, OrderedDict
 from typing import Final, NamedTuple
 
 from watchroom_whiteboards.chunks import Chunk
+from watchroom_whiteboards.segments import BOM
 
 from watchroom_tui.markdown.index import Index, SourceChange
 from watchroom_tui.markdown.renderer import MarkdownLine, RenderedChunk, draw
@@ -72,8 +73,11 @@ class Page:
                 found = _LINE_END.search(index.data, end, chunk.start)
                 end = found.end() if found else chunk.start
             opener = index.data[chunk.opener : end]
+        data = index.data[chunk.start : chunk.end]
+        if chunk.start == 0:
+            data = data.removeprefix(BOM)
         return draw(
-            index.data[chunk.start : chunk.end].decode("utf-8", "replace"),
+            data.decode("utf-8", "replace"),
             self.width,
             {"references": ChainMap({}, index.references.get("references", {}))},
             kind=chunk.kind,
