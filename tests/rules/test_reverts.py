@@ -24,6 +24,22 @@ def test_lines_that_only_the_reverted_ones_touched_are_as_they_were() -> None:
     assert planned == PathPlan("clean", "a\nb\nc\nD\n", "a\nb\nc\nD\n", took=(1,))
 
 
+def test_a_change_of_all_line_ends_touches_no_line() -> None:
+    lines = "a\nb\nc\nd\n"
+    after = lines.replace("b", "B").replace("\n", "\r\n")
+    assert plan(lines, lines.replace("b", "B"), after, revert={1})[:2] == (
+        "clean",
+        lines.replace("\n", "\r\n"),
+    )
+    assert plan(lines, lines.replace("\n", "\r\n"), after, revert={1})[:2] == (
+        "clean",
+        lines.replace("b", "B"),
+    )
+    # A style that the first version brought, or that others changed since, stays.
+    assert plan("a\r\nb\r\n", "A\r\nb\r\n", "\ufeffA\r\nb\r\n", revert={1}).content == "\ufeffa\r\nb\r\n"
+    assert plan("a\nm\nb", "a\r\nm\r\nb\r\n", "a\r\nm\r\nB", revert={1}).content == "a\nm\nB"
+
+
 def test_what_somebody_else_changed_since_is_for_people_to_decide() -> None:
     planned = plan("a\nb\nc\n", "x\nb\nc\n", "x!\nb\nC\n", revert={1})
     # Version 2 made its line of one that it was not to have: both are shown, and what stands goes on.

@@ -31,8 +31,10 @@ from watchroom.merge.styles import (
     MergedStyles,
     StyledDiff,
     TextStyle,
+    apply_style,
     diff_apart_from_style,
     merge_styles,
+    normalize_style,
     style_of,
 )
 from watchroom.merge.word_diff import find_changed_words
@@ -54,6 +56,7 @@ __all__ = [
     "StyledDiff",
     "TextStyle",
     "apply_edit",
+    "apply_style",
     "build_regions",
     "choose_all_conflicts",
     "choose_region",
@@ -69,6 +72,7 @@ __all__ = [
     "merge",
     "merge_styles",
     "normalize_regions",
+    "normalize_style",
     "rebase_regions",
     "split_lines",
     "style_of",

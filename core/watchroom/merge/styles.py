@@ -61,6 +61,23 @@ def style_of(text: str) -> TextStyle:
     return TextStyle(line_end, ends, text.startswith(BOM) if text else None)
 
 
+def normalize_style(text: str) -> str:
+    """``text`` with line feeds, a final newline and no byte order mark."""
+    text = text.removeprefix(BOM)
+    text = text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
+    return text if not text or text.endswith("\n") else text + "\n"
+
+
+def apply_style(text: str, style: TextStyle) -> str:
+    """``text``, which is in normal form, in ``style``. With mixed line ends only the byte order mark is
+    added."""
+    if not text:
+        return text
+    if style.has_final_newline is False and style.line_end != "mixed":
+        text = text.removesuffix("\n")
+    return (BOM if style.has_bom else "") + text.replace("\n", _BREAKS.get(style.line_end or "", "\n"))
+
+
 class MergedStyles(NamedTuple):
     """The styles of three texts. If they differ, `merge` works on the normal form of the texts, with line
     feeds, a final newline and no byte order mark: ``is_normal``."""
@@ -101,25 +118,18 @@ class MergedStyles(NamedTuple):
         all ends stay as they are."""
         if not self.is_normal:
             return text
-        text = text.removeprefix(BOM)
-        if self.keeps_line_ends:
-            return text
-        text = text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
-        return text if not text or text.endswith("\n") else text + "\n"
+        return text.removeprefix(BOM) if self.keeps_line_ends else normalize_style(text)
 
     def apply(self, text: str) -> str:
         """``text``, which is in normal form, in the merged style."""
-        if not text or not self.is_normal:
-            return text
-        if self.merged.has_final_newline is False and not self.keeps_line_ends:
-            text = text.removesuffix("\n")
-        return self._prefix + text.replace("\n", self._break)
+        return apply_style(text, self.merged) if self.is_normal else text
 
     def apply_offset(self, text: str, at: int) -> int:
         """Where the character at the offset ``at`` of ``text`` is after `apply`."""
+        style = self.merged
         if not self.is_normal:
             return at
-        return at + len(self._prefix) + text.count("\n", 0, at) * (len(self._break) - 1)
+        return at + bool(style.has_bom) + (text.count("\n", 0, at) if style.line_end == "crlf" else 0)
 
     @property
     def keeps_line_ends(self) -> bool:
@@ -133,14 +143,6 @@ class MergedStyles(NamedTuple):
             style = style._replace(line_end=self.current.line_end)
         after = self._replace(current=style)
         return after._replace(is_normal=self.is_normal or after.differ)
-
-    @property
-    def _prefix(self) -> str:
-        return BOM if self.merged.has_bom else ""
-
-    @property
-    def _break(self) -> str:
-        return _BREAKS.get(self.merged.line_end or "", "\n")
 
 
 def merge_styles(base: str, current: str, incoming: str) -> MergedStyles:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from watchroom.merge import Region, split_lines
+from watchroom.merge import Region, TextStyle, apply_style, normalize_style, split_lines, style_of
 from watchroom.model import SHARED, Draft, Row, Zone
 from watchroom.rules.task_versions import Blob, is_executable
 from watchroom.rules.weave import Weave, join_lines
@@ -171,12 +171,14 @@ def plan_path(
     `first_needed` to the newest one, and ``before`` is the one before them (None: there was no file).
 
     Bytes have no lines: a version that is no text takes away all lines, and what is there is whole what the
-    last version brought that is not off.
+    last version brought that is not off. Where versions differ in style, lines are compared in normal form.
     """
     start, now = before or PathVersion(0, None), versions[-1]
-    weave = Weave(start.text)
+    styles = _find_styles(start, versions)
+    normalize = normalize_style if styles else str
+    weave = Weave(normalize(start.text))
     for each in versions:
-        weave.add(each.number, each.text, each.took, each.gave)
+        weave.add(each.number, normalize(each.text), each.took, each.gave)
     off = _switched(weave.off, selected, versions)
     took, gave = off - weave.off, weave.off - off
     if not took and not gave:
@@ -189,6 +191,8 @@ def plan_path(
         # Of bytes that go there is nothing that people could keep.
         regions = weave.switch(off, entries) if stood.is_text else [_whole(weave.text(off))]
         plan = _plan_text(regions, now.content, exists=exists)
+        if styles:
+            plan = _with_style(plan, _style(off, versions, styles))
     elif stands.blob is None and stands is not stood:
         return PathPlan("cannot", reason=NOT_KEPT)
     else:
@@ -261,6 +265,35 @@ def _is_executable(off: frozenset[int], versions: Sequence[PathVersion], start: 
             found = each.executable
         was = each.executable
     return found
+
+
+def _find_styles(start: PathVersion, versions: Sequence[PathVersion]) -> Sequence[TextStyle]:
+    """The styles of ``start`` and of ``versions``; empty if they are the same, or line ends are mixed."""
+    styles = [style_of(each.text) for each in (start, *versions)]
+    known = [set(values) - {None} for values in zip(*styles, strict=True)]
+    differ = any(len(values) > 1 for values in known)
+    return styles if differ and "mixed" not in known[0] else ()
+
+
+def _style(off: frozenset[int], versions: Sequence[PathVersion], styles: Sequence[TextStyle]) -> TextStyle:
+    """The style when the versions ``off`` are off: each property as the last version says that changed it and
+    is not one of them. ``styles`` begin with that before ``versions``."""
+    found = was = styles[0]
+    for each, style in zip(versions, styles[1:], strict=True):
+        for name, value in style._asdict().items():
+            before = getattr(was, name)
+            if value is not None and value != before:
+                if before is None or (each.number not in off and not each.is_revert):
+                    found = found._replace(**{name: value})
+                was = was._replace(**{name: value})
+    return found
+
+
+def _with_style(plan: PathPlan, style: TextStyle) -> PathPlan:
+    content, proposal = (
+        None if text is None else apply_style(text, style) for text in (plan.content, plan.proposal)
+    )
+    return plan._replace(content=content, proposal=proposal)
 
 
 def _settled(region: Region) -> tuple[str, ...]:
