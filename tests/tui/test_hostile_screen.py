@@ -30,8 +30,11 @@ DEPENDENT: Final = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
     + "".join(map(chr, [*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0x1F3FB, 0x1F400)]))
     + "".join(map(chr, range(0xE0100, 0xE01F0)))
+    + "\u302e\u302f"
+    + "".join(map(chr, [*range(0x2630, 0x2638), *range(0x268A, 0x2690), *range(0x3248, 0x3250)]))
+    + "".join(map(chr, [*range(0x1D300, 0x1D357), *range(0x1D360, 0x1D377)]))
 )
-"""Printable characters of which nothing is seen alone."""
+"""Printable characters of which nothing is seen alone, or to which terminals give different cells."""
 
 HOSTILE: Final = {
     "colour": "\x1b[31mRED",
@@ -371,6 +374,7 @@ def test_whatever_is_not_printable_becomes_something_that_can_be_seen(text: str)
         ("\u845b\U000e0100", "\u845b\U000e0100"),
         ("\u845b\U000e0100\U000e0101", "\u845b\U000e0100‹VS+E0101›"),
         ("\u3164x", "‹HF+3164›x"),
+        ("\u2630 menu", "‹TFH+2630› menu"),
     ],
 )
 def test_emoji_are_shown_in_the_form_to_which_every_terminal_gives_the_same_cells(
