@@ -449,13 +449,15 @@ class TestMarksOfAMerge:
         editor.replace(">>>>>>> incoming\n", "")
         assert binding.flush().code == "unresolved"
 
-    def test_windows_line_ends(self) -> None:
-        editor, source, binding = bound("one\r\ntwo\r\n")
+    @pytest.mark.parametrize(("end", "last"), [("\r\n", "\r\n"), ("\r\n", ""), ("\r", "")])
+    def test_other_line_ends(self, end: str, last: str) -> None:
+        editor, source, binding = bound(f"one{end}two{end}")
         editor.replace("two", "mine")
-        source.texts.append("one\r\ntheirs\r\n")
+        source.texts.append(f"one{end}theirs{last}")
         assert binding.refresh().code == "merged_with_conflicts"
-        editor.replace("<<<<<<< current\r\n", "")
-        editor.replace(">>>>>>> incoming\r\n", "")
+        assert "2: `<<<<<<< current`" in binding.flush().summary
+        editor.replace(f"<<<<<<< current{end}", "")
+        editor.replace(f">>>>>>> incoming{last}", "")
         assert binding.flush().code == "unresolved"
-        editor.replace("=======\r\n", "")
+        editor.replace(f"======={end}", "")
         assert binding.flush().status is TextEditStatus.SUCCESS

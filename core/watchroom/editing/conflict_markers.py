@@ -5,6 +5,7 @@ identified by their position."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
@@ -17,6 +18,8 @@ ConflictMarkers: TypeAlias = tuple[int, ...]
 
 _KINDS: Final = frozenset({OPENING, DIVIDING, CLOSING})
 _SHOWN: Final = 5
+_BREAK: Final = re.compile(r"[\r\n]")
+_LINE_END: Final = re.compile(r"\r\n?|\n")
 
 
 def move_markers(markers: Sequence[int], before: str, change: TextChange) -> ConflictMarkers:
@@ -34,16 +37,16 @@ def move_markers(markers: Sequence[int], before: str, change: TextChange) -> Con
     for at in markers:
         moved = at if at + len(_rest_of_line(before, at)) <= change.at else at + shift if at >= end else None
         if moved is None:
-            rewritten[_marker_text(before, at)] += 1
+            rewritten[_rest_of_line(before, at)] += 1
         elif _is_marker(after, moved):
             kept.add(moved)
     if rewritten:
         known = frozenset(markers)
         others = Counter(
-            _marker_text(before, at) for at in _find_marker_lines(before, change.at, end) if at not in known
+            _rest_of_line(before, at) for at in _find_marker_lines(before, change.at, end) if at not in known
         )
         for at in _find_marker_lines(after, change.at, end + shift):
-            kind = _marker_text(after, at)
+            kind = _rest_of_line(after, at)
             if at in kept:
                 continue
             if others[kind]:
@@ -56,29 +59,25 @@ def move_markers(markers: Sequence[int], before: str, change: TextChange) -> Con
 
 def describe_markers(text: str, markers: Sequence[int]) -> str:
     """The first few of ``markers`` in ``text``, each with its line number, in one line."""
-    shown = [f"{text.count(chr(10), 0, at) + 1}: `{_marker_text(text, at)}`" for at in markers[:_SHOWN]]
+    shown = [f"{len(_LINE_END.split(text[:at]))}: `{_rest_of_line(text, at)}`" for at in markers[:_SHOWN]]
     return ", ".join([*shown, "…"] if len(markers) > _SHOWN else shown)
 
 
 def _find_marker_lines(text: str, start: int, end: int) -> Iterator[int]:
     """Where the lines from that of ``start`` to that of ``end`` begin which look like markers."""
-    at = text.rfind("\n", 0, start) + 1
+    at = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
     while at <= end:
         line = _rest_of_line(text, at)
-        if line.rstrip("\r") in _KINDS:
+        if line in _KINDS:
             yield at
         at += len(line) + 1
 
 
 def _rest_of_line(text: str, at: int) -> str:
-    """The rest of the line from ``at`` on, without its line feed."""
-    stop = text.find("\n", at)
-    return text[at:] if stop < 0 else text[at:stop]
-
-
-def _marker_text(text: str, at: int) -> str:
-    return _rest_of_line(text, at).rstrip("\r")
+    """The rest of the line from ``at`` on, without its end."""
+    found = _BREAK.search(text, at)
+    return text[at : found.start()] if found else text[at:]
 
 
 def _is_marker(text: str, at: int) -> bool:
-    return (at == 0 or text[at - 1] == "\n") and _marker_text(text, at) in _KINDS
+    return (at == 0 or text[at - 1] in "\r\n") and _rest_of_line(text, at) in _KINDS
