@@ -191,6 +191,12 @@ CONTINUE: Final = "continue_session"
 number of the session; where the session has ended, or a client runs it, a note."""
 PRINTED: Final = "command_output"
 """The tool of a note with a piece of what a command prints while it runs."""
+CLIENT_CALL: Final = "client_call"
+"""The tool of a session's row with which a call of a client's own tool ends. The detail has the call; see
+`watchroom.rules.client_calls`."""
+CLIENT_DENIED: Final = "client_call_denied"
+"""The tool of such a row if the call was refused: by a rule or by a person."""
+CLIENT_CALLS: Final = (CLIENT_CALL, CLIENT_DENIED)
 PAUSE: Final = "pause_agent"
 RESUME: Final = "resume_agent"
 CANCEL: Final = "cancel_agent"
@@ -384,12 +390,22 @@ def actor_kind(actor: str) -> ActorKind:
 
 def is_step(row: Row) -> bool:
     """Whether ``row`` only tells how a session or a command goes on: what they do to files has rows of its
-    own. So does what Watchroom says of the journal itself."""
+    own. So does what Watchroom says of the journal itself. The end of a call of a client's own tool is no
+    step here: no other row records the call."""
     if row.zone == "command":
         return row.tool == PRINTED
     if row.zone == "workspace":
         return is_of_journal(row)
-    return row.zone == "session" and row.outcome == "ok" and not row.actor.startswith(HUMAN_PREFIX)
+    if row.zone != "session" or row.tool in CLIENT_CALLS:
+        return False
+    return row.outcome == "ok" and not row.actor.startswith(HUMAN_PREFIX)
+
+
+def outcome_of(row: Row) -> Outcome:
+    """What came of the operation of ``row``. The row of a refused call of a client's own tool is a step of
+    the session, which is accepted."""
+    is_refusal = row.tool == CLIENT_DENIED and row.zone == "session" and row.outcome == "ok"
+    return "denied" if is_refusal else row.outcome
 
 
 def is_of_journal(row: Row) -> bool:

@@ -31,7 +31,9 @@ from watchroom.clients.events import (
     UsageTold,
 )
 from watchroom.clients.team_stop import prove_paused
+from watchroom.journal import RowFilter
 from watchroom.model import CANCEL, PAUSE, RESUME, Json, Row
+from watchroom.rules.client_calls import client_call
 from watchroom.rules.details import StepDetail
 from watchroom.rules.requests import Answer, decide_all
 from watchroom.rules.usage import usage_of
@@ -206,6 +208,11 @@ async def test_why_a_call_was_rejected_is_the_next_prompt(workspace: Workspace, 
         "Do it",
         "Not before Friday",
     ]
+    last = workspace.journal.last_seq()
+    (refused,) = workspace.journal.rows_before(last + 1, only=RowFilter(outcome="denied"))
+    call = client_call(refused)
+    assert call is not None
+    assert (call.outcome, call.error) == ("denied", "rejected")
 
 
 async def test_messages_are_its_next_prompts_and_wait_while_it_is_paused(

@@ -30,7 +30,7 @@ from watchroom.journal.edits import edits, last_revert
 from watchroom.journal.snapshots import MOST_SNAPSHOTS
 from watchroom.journal.sqlite import INLINE_BYTES
 from watchroom.journal.topics import SETTLED
-from watchroom.model import UNCHECKED, Condition, Draft, Note, Write
+from watchroom.model import CLIENT_CALL, CLIENT_DENIED, UNCHECKED, Condition, Draft, Note, Write
 from watchroom.validation import sha256
 
 PATIENCE: Final = 20.0
@@ -662,6 +662,24 @@ class Conformance:
             found = journal.rows_before(journal.last_seq() + 1, only=only)
             assert [rows.index(row) for row in reversed(found)] == numbers, only
             assert [n for n, row in enumerate(rows) if only.admits(row)] == numbers, only
+
+    def test_calls_of_a_clients_own_tools_are_no_steps(self, journal: Journal) -> None:
+        drafts = [
+            Write("alice", tool, "session", "alice/s1", "{}")
+            for tool in ("client_event", CLIENT_CALL, CLIENT_DENIED)
+        ]
+        drafts.append(Write("alice", CLIENT_DENIED, "session", "alice/s1", "{}", expected=7))
+        step, done, refused, late = (each.row for each in journal.append(drafts))
+        expected = {
+            RowFilter(): [step, done, refused, late],
+            RowFilter(steps=False): [done, refused, late],
+            RowFilter(outcome="ok"): [step, done],
+            RowFilter(outcome="denied"): [refused],
+            RowFilter(outcome="conflict"): [late],
+        }
+        for only, rows in expected.items():
+            assert journal.rows_before(late.seq + 1, only=only) == rows[::-1], only
+            assert [row for row in (step, done, refused, late) if only.admits(row)] == rows, only
 
     def test_edits_by_hand_are_found_newest_first_however_many_there_are(self, journal: Journal) -> None:
         edit = Note("outside", "outside_edit", "collab", "a", "conflict", "outside_edit", content="x")

@@ -18,6 +18,7 @@ from watchroom.clients.budget_hold import hold_for_budgets
 from watchroom.clients.client_process import kill_process, start_process
 from watchroom.clients.errors import ClientDoesNotAsk, ClientNotStarted, ExtraMissing
 from watchroom.clients.events import (
+    CallFinished,
     ClientEvent,
     ClientInfo,
     ClientPaused,
@@ -25,9 +26,11 @@ from watchroom.clients.events import (
     SessionEnded,
     TextStreamed,
 )
+from watchroom.clients.open_calls import REJECTED
 from watchroom.clients.questions import format_decision
 from watchroom.clients.session import ClientSession
 from watchroom.clients.session_ids import session_id_of
+from watchroom.errors import PolicyDenied
 from watchroom.model import CANCEL, MESSAGE, PAUSE, RESUME, SYSTEM, Row
 from watchroom.rules.policy import PolicyDecision
 from watchroom.rules.requests import DIFFERENCE, PendingCall, Request, parse_arguments
@@ -115,6 +118,8 @@ class _AcpRun:
         self._is_resumed = asyncio.Event()
         self._is_resumed.set()
         self._paused_by = ""
+        self._refusals: dict[str, str] = {}
+        """By the id of a call that was refused and has not ended, the code of why."""
         self._has_cut_turn = False
         self._open_questions = 0
         self._cancelled: Row | None = None
@@ -365,6 +370,9 @@ class _AcpRun:
     # -- the rows
 
     def _tell(self, event: ClientEvent) -> None:
+        if isinstance(event, CallFinished) and (refusal := self._refusals.pop(event.id, "")):
+            # The client only reports that the call failed.
+            event = event._replace(refusal=refusal if event.is_error else "")
         self._on_event(event)
         self._events.put_nowait(event)
 
@@ -444,6 +452,8 @@ class _AcpRun:
         (decided,) = outcome.answer.decisions
         if told := format_decision(call, decided):
             self._prompts.put_nowait(PromptSubmitted(told, outcome.row.actor))
+        if not decided.approved:
+            self._refusals[call.id] = REJECTED
         if not decided.approved or decided.arguments is not None:
             return False
         # People may have changed the rules meanwhile, used up the budget or stopped the agent.
@@ -463,4 +473,5 @@ class _AcpRun:
         await run_in_thread(workspace.policy.record_test, self._agent, call.name, arguments, decision)
         reason = catalogue(workspace.config.language)("policy.denied", rule=decision.label)
         self._prompts.put_nowait(PromptSubmitted(f"{call.name}: {reason}", SYSTEM))
+        self._refusals[call.id] = PolicyDenied.code
         return None

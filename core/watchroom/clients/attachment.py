@@ -50,13 +50,13 @@ from watchroom.clients.hooks import denial_reason, fetch_notifications
 from watchroom.clients.json_fields import dump, text_of, time_of
 from watchroom.clients.message_deduplication import MessageDeduplicator, MessageSource
 from watchroom.clients.message_pieces import MessagePieces
-from watchroom.clients.open_calls import OpenCall, OpenCalls
+from watchroom.clients.open_calls import REJECTED, OpenCall, OpenCalls
 from watchroom.clients.processes import ClientProcess
 from watchroom.clients.questions import build_question
 from watchroom.clients.session import ClientSession
 from watchroom.clients.session_ids import fingerprint, session_id_of, subagent_id_of
 from watchroom.clients.session_inbox import SessionInbox
-from watchroom.errors import WatchroomError
+from watchroom.errors import PermissionDenied, PolicyDenied, WatchroomError
 from watchroom.git.worktrees import find_worktrees
 from watchroom.model import ENDED, Json, Row
 from watchroom.rules.budgets import Budgets
@@ -263,7 +263,7 @@ class Attachment:
             ):
                 continue
             if isinstance(event, CallFinished):
-                await self.calls.settle(session, event)
+                event = await self.calls.settle(session, event)
             await self.record(session, event)
         return bool(told)
 
@@ -274,7 +274,7 @@ class Attachment:
             return
         for told in self._translator.translate_hook(event):
             if isinstance(told, CallFinished):
-                await self.calls.settle(session, told)
+                told = await self.calls.settle(session, told)
             elif isinstance(told, TurnEnded | SessionEnded):
                 await self.calls.withdraw_all(session)
             if isinstance(told, SessionEnded) and await run_in_thread(lambda: session.status) in ENDED:
@@ -329,21 +329,30 @@ class Attachment:
             own = text_of(event, "tool_use_id")
             call = OpenCall(own or f"call-{uuid4().hex[:12]}", tool, arguments)
             await self._record_all(session, event, BEFORE)
-            if reason and own:
-                await self.record(session, CallFinished(own, reason, is_error=True))
         else:
             call = await self._asked_call(session, tool, arguments)
         if reason:
-            return deny(name, reason)
-        if name == BEFORE:
-            self.calls.add(session, call)
-        try:
-            answer = await self._answer_call(session, main, event, call, decision, deadline)
-        except _Stopped as stopped:
-            answer = await self._stopped(session, name, stopped.row)
-        if name == BEFORE and answer.is_denial:
-            self.calls.forget(session, call)
+            answer = _deny_by(name, reason, decision)
+        else:
+            if name == BEFORE:
+                self.calls.add(session, call)
+            try:
+                answer = await self._answer_call(session, main, event, call, decision, deadline)
+            except _Stopped as stopped:
+                self.calls.forget(session, call)
+                return await self._stopped(session, name, stopped.row)
+        if answer.refusal:
+            if name == BEFORE:
+                self.calls.forget(session, call)
+            await self._record_refusal(session, event, call, answer)
         return answer
+
+    async def _record_refusal(
+        self, session: ClientSession, event: Event, call: OpenCall, answer: HookAnswer
+    ) -> None:
+        """Record that ``call`` is not made. The client reports no end of it, or reports it later."""
+        told = CallFinished(call.id, answer.reason, True, answer.refusal, call.tool, call.arguments)
+        await self.record(session, told._replace(cwd=text_of(event, "cwd")))
 
     async def _answer_without_session(
         self, name: str, reason: str, decision: PolicyDecision, tool: str, deadline: float
@@ -356,7 +365,7 @@ class Attachment:
                 await self._wait_for_budgets("", deadline)
             except BudgetReached as error:
                 reason = error.message(self.workspace.config.language)
-        return deny(name, reason) if reason else NOTHING
+        return _deny_by(name, reason, decision) if reason else NOTHING
 
     async def _asked_call(self, session: ClientSession, tool: str, arguments: str) -> OpenCall:
         """Return the call that the client asks about. The event does not say which: if not exactly one fits,
@@ -393,22 +402,20 @@ class Attachment:
                 warning = await self._wait_for_resumption(session, main, paused_by, deadline)
                 if warning and (self._is_strict or answer is not None):
                     # Of what a person has approved the client decides nothing: it may know other arguments.
-                    return deny(name, warning)
+                    return deny(name, warning, "paused")
             if not has_paid and self._has_budgets(call.tool):
                 waiting = self._wait_for_budgets(session.budgeted, deadline)
                 try:
                     has_paid = await self._unless_stopped(session, main, waiting)
                 except BudgetReached as error:
-                    return deny(name, error.message(self.workspace.config.language))
+                    return deny(name, error.message(self.workspace.config.language), error.code)
                 has_waited = has_waited or has_paid
             if has_waited:
                 # The rules may be others by now, and the agent may be paused again.
                 has_waited = False
                 reason, decision = await self._check(session, event)
-                if reason and answer is not None:
-                    await self.record(session, CallFinished(call.id, reason, is_error=True))
                 if reason:
-                    return deny(name, reason)
+                    return _deny_by(name, reason, decision)
                 continue
             if answer is not None:
                 return answer
@@ -590,24 +597,27 @@ class Attachment:
         name, path, answer = text_of(event, "hook_event_name"), call.request, ended.answer
         if answer is None or not (answer.expired or answer.decisions):
             await run_in_thread(session.record_withdrawal, path)
-            return Answered(deny(name, self._texts("hook.withdrawn")) if must_answer else NOTHING)
+            said = self._texts("hook.withdrawn")
+            return Answered(deny(name, said, "withdrawn") if must_answer else NOTHING)
         await run_in_thread(session.record_answer, path, answer, ended.row.actor)
         if answer.expired:
             said = self._texts("hook.unanswered")
-            return Answered(deny(name, said) if must_answer else warn(said))
+            return Answered(deny(name, said, "expired") if must_answer else warn(said))
         if self.calls.is_answer_at_client(ended):
             # The client has decided. No approval is sent to it: nobody approved here.
             return Answered(NOTHING)
         if not await run_in_thread(self._is_about, path, call):
-            return Answered(deny(name, self._texts("hook.withdrawn")))
+            return Answered(deny(name, self._texts("hook.withdrawn"), "withdrawn"))
         decision = answer.decisions[0]
         if not decision.approved:
-            return Answered(deny(name, decision.reason or self._texts("hook.declined", by=ended.row.actor)))
+            said = decision.reason or self._texts("hook.declined", by=ended.row.actor)
+            return Answered(deny(name, said, REJECTED))
         if decision.arguments is None:
             return Answered(allow(name), event)
         if self.client == "codex":
             # It takes no other arguments from a hook: called again, the call is checked as every one is.
-            return Answered(deny(name, self._texts("hook.changed", arguments=decision.arguments)))
+            said = self._texts("hook.changed", arguments=decision.arguments)
+            return Answered(deny(name, said, "edited"))
         changed = parse_arguments(decision.arguments)
         return Answered(allow(name, changed), {**event, "tool_input": changed})
 
@@ -643,6 +653,12 @@ class Attachment:
 
     def _note(self, session: ClientSession, tool: str, text: str) -> None:
         self.workspace.session_zone.note(self.agent, tool, session.path, text, {})
+
+
+def _deny_by(name: str, reason: str, decision: PolicyDecision) -> HookAnswer:
+    """The answer to a call that a rule of the policy, or of the workspace's folders, denies."""
+    is_by_policy = decision.verdict == "deny"
+    return deny(name, reason, PolicyDenied.code if is_by_policy else PermissionDenied.code)
 
 
 def _allow_by(decision: PolicyDecision) -> HookAnswer:

@@ -41,15 +41,25 @@ def translate_hook(event: Mapping[str, Json]) -> tuple[ClientEvent, ...]:
     if name == "PreToolUse" and call:
         return (CallStarted(call, text_of(event, "tool_name"), dump(event.get("tool_input"))),)
     if name == "PostToolUse" and call:
-        return (CallFinished(call, _result(event.get("tool_response"))),)
+        return (_finished(event, _result(event.get("tool_response"))),)
     if name == "PostToolUseFailure" and call:
         said = next((text for field in _FAILED if (text := text_of(event, field))), "")
-        return (CallFinished(call, said, is_error=True),)
+        return (_finished(event, said)._replace(is_error=True),)
     if name == "Stop" and not event.get("background_tasks"):
         return (TurnEnded(),)
     if name in ("SessionEnd", "SubagentStop"):
         return (SessionEnded("done", text_of(event, "reason")),)
     return ()
+
+
+def _finished(event: Mapping[str, Json], result: str) -> CallFinished:
+    return CallFinished(
+        text_of(event, "tool_use_id"),
+        result,
+        tool=text_of(event, "tool_name"),
+        arguments=dump(event.get("tool_input")),
+        cwd=text_of(event, "cwd"),
+    )
 
 
 def translate_line(line: Mapping[str, Json]) -> tuple[ClientEvent, ...]:

@@ -35,7 +35,8 @@ def translate_hook(event: Mapping[str, Json]) -> tuple[ClientEvent, ...]:
     if name == "PostToolUse" and call:
         given = event.get("tool_response")
         said = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-        return (CallFinished(call, said),)
+        tool, arguments = text_of(event, "tool_name"), dump(event.get("tool_input"))
+        return (CallFinished(call, said, tool=tool, arguments=arguments, cwd=text_of(event, "cwd")),)
     if name == "PostModelRequest":
         return _usage_events(event)
     if name in ("Stop", "Interrupt"):

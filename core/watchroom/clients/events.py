@@ -63,11 +63,20 @@ class CallStarted(NamedTuple):
 
 
 class CallFinished(NamedTuple):
-    """The call ``id`` ended with ``result``, text or JSON; ``is_error``: it failed, or was not made."""
+    """The call ``id`` ended with ``result``, text or JSON.
+
+    - ``is_error``: it failed, or was not made
+    - ``refusal``: the code of why it was refused, empty if it was not
+    - ``tool``, ``arguments``: the call, empty if only its id is known; ``cwd``: the client's folder then
+    """
 
     id: str
     result: str = ""
     is_error: bool = False
+    refusal: str = ""
+    tool: str = ""
+    arguments: str = ""
+    cwd: str = ""
 
 
 class PlanUpdated(NamedTuple):

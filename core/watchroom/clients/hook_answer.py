@@ -17,17 +17,16 @@ START: Final = "SessionStart"
 
 
 class HookAnswer(NamedTuple):
-    """What a hook prints: ``said`` as JSON, None for nothing; ``error`` as text, with the exit ``status``."""
+    """What a hook prints: ``said`` as JSON, None for nothing; ``error`` as text, with the exit ``status``.
+
+    ``refusal``: the code of why the call is not made, empty if it may be; ``reason``: the same as a text.
+    """
 
     said: Mapping[str, Json] | None = None
     error: str = ""
     status: int = 0
-
-    @property
-    def is_denial(self) -> bool:
-        """Whether the call is not made."""
-        own = self.said.get("hookSpecificOutput") if self.said is not None else None
-        return isinstance(own, Mapping) and own.get("permissionDecision") == "deny"
+    refusal: str = ""
+    reason: str = ""
 
     def dump(self) -> str:
         """The JSON that the hook prints, empty for nothing."""
@@ -50,11 +49,13 @@ def allow(event: str, arguments: Mapping[str, Json] | None = None) -> HookAnswer
     return _specific(event, said)
 
 
-def deny(event: str, reason: str) -> HookAnswer:
-    """The call that ``event`` asks about may not be made, for ``reason``, which the model reads."""
+def deny(event: str, reason: str, refusal: str = "permission_denied") -> HookAnswer:
+    """The call that ``event`` asks about may not be made, for ``reason``, which the model reads. ``refusal``
+    is the code of it."""
+    said: dict[str, Json] = {"permissionDecision": "deny", "permissionDecisionReason": reason}
     if event == PERMISSION:
-        return _specific(event, {"decision": {"behavior": "deny", "message": reason}})
-    return _specific(event, {"permissionDecision": "deny", "permissionDecisionReason": reason})
+        said = {"decision": {"behavior": "deny", "message": reason}}
+    return _specific(event, said)._replace(refusal=refusal, reason=reason)
 
 
 def stop(event: str, reason: str) -> HookAnswer:

@@ -7,7 +7,6 @@ agent is told why, and which tool to use instead. After a tool it is told what h
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +14,7 @@ from watchroom import validation
 from watchroom.checkout.layout import CONTROL, ROOTS, path_at
 from watchroom.disk import Parts
 from watchroom.model import MESSAGE, Json, Row, Zone
+from watchroom.rules.client_calls import WRITING_TOOL
 from watchroom.rules.handoffs import split_handoff
 from watchroom.rules.policy_subject import patched_files
 from watchroom.texts import Language, catalogue
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _PATH_ARGUMENTS: Final = ("file_path", "notebook_path", "path", "filename")
 """The arguments by which tools that write name a file."""
-_WRITING_TOOL: Final = re.compile(r"write|edit|create|delete|move|patch|insert|replace", re.IGNORECASE)
 _MAX_NOTIFICATIONS: Final = 10
 _MAX_MESSAGE_CHARACTERS: Final = 500
 _OWN_FOLDERS: Final = frozenset(
@@ -73,7 +72,7 @@ def _written_paths(event: Mapping[str, Json]) -> Iterator[str]:
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and "*** Begin Patch" in text:
                 yield from patched_files(text)
-    if _WRITING_TOOL.search(tool):
+    if WRITING_TOOL.search(tool):
         for argument in _PATH_ARGUMENTS:
             path = given.get(argument)
             if isinstance(path, str) and path:

@@ -15,6 +15,8 @@ from watchroom.zones.requests import RequestOutcome
 
 _MAX_CALLS: Final = 1000
 """Calls that are remembered until they end."""
+REJECTED: Final = "rejected"
+"""The code of a call that a person has rejected."""
 _AT_CLIENT: Final = "human:at-"
 
 
@@ -70,8 +72,9 @@ class OpenCalls:
         """Return whether a request ended because its call ended at the client."""
         return ended.row.actor == f"{_AT_CLIENT}{self._agent}"
 
-    async def settle(self, session: ClientSession, told: CallFinished) -> None:
-        """Close the questions that the end of a call of ``session`` closes.
+    async def settle(self, session: ClientSession, told: CallFinished) -> CallFinished:
+        """Close the questions that the end of a call of ``session`` closes. Return ``told``, as refused if a
+        person has rejected the call at the client.
 
         The question about this very call was answered at the client, if nobody else has. A question that
         several calls fit is withdrawn once all of them have ended: which one it was about is not known.
@@ -83,6 +86,8 @@ class OpenCalls:
                 await self._withdraw(call)
             elif await run_in_thread(self._workspace.requests.ended, call.request) is None:
                 await run_in_thread(self._answer_at_client, session, call.request, not told.is_error)
+                if told.is_error:
+                    told = told._replace(refusal=REJECTED)
         for key, each in [*self._calls.items()]:
             if key[0] == session.path and told.id in each.candidates:
                 left = each.candidates - {told.id}
@@ -90,6 +95,7 @@ class OpenCalls:
                 if not left:
                     del self._calls[key]
                     await self._withdraw(each)
+        return told
 
     def _answer_at_client(self, session: ClientSession, path: str, approved: bool) -> None:
         asked = self._workspace.journal.version("request", path, 1)

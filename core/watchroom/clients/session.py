@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Final
 from uuid import uuid4
 
@@ -32,7 +33,18 @@ from watchroom.clients.events import (
 )
 from watchroom.clients.stopping import find_process
 from watchroom.errors import SessionExists, SessionTaken
-from watchroom.model import CONTINUE, ENDED, PRESENCE, Json, Row, SessionStatus, timestamp
+from watchroom.model import (
+    CLIENT_CALL,
+    CLIENT_DENIED,
+    CONTINUE,
+    ENDED,
+    PRESENCE,
+    Json,
+    Row,
+    SessionStatus,
+    timestamp,
+)
+from watchroom.rules.client_calls import CALL, ClientCall, call_detail, describe_client_call
 from watchroom.rules.details import StepDetail
 from watchroom.rules.presence import UNSUPERVISED, presence_of
 from watchroom.rules.requests import Answer, PendingCall, Request, describe_call
@@ -64,7 +76,7 @@ from watchroom.workspace import Workspace
 from watchroom.zones.sessions import session_path
 
 TOOL: Final = "client_event"
-"""The tool of the rows of such a session."""
+"""The tool of the rows of such a session, except for those with which calls end."""
 _FOLDER: Final = "cwd"
 """In the detail of the first row."""
 _TRIES: Final = 100
@@ -154,7 +166,7 @@ class ClientSession:
         steps = self._journal.history("session", self.path, after_version=after)
         return max((row.time for row in steps if StepDetail.of(row).status in ENDED), default=0)
 
-    @property
+    @cached_property
     def folder(self) -> str:
         """The folder in which the client began the session, empty where that is not known."""
         begun = self._journal.version("session", self.path, 1)
@@ -228,16 +240,34 @@ class ClientSession:
     def _record_result(self, event: CallFinished) -> Row:
         content = event.result
         if event.is_error:
+            code = event.refusal or "failed"
             content = json.dumps(
-                {"success": False, "error": "failed", "message": event.result}, ensure_ascii=False
+                {"success": False, "error": code, "message": event.result}, ensure_ascii=False
             )
         content = _bounded(content)
         done = ToolResult(id=event.id, result=content)
         said = ToolMessage(tool_call_id=event.id, content=content)
         # Another call may wait meanwhile.
-        row = self._write((done,), (said,), key=f"result {event.id}", calls=1)
+        row = self._write((done,), (said,), key=f"result {event.id}", calls=1, ended=self._describe(event))
         self._calls.pop(event.id, None)
         return row
+
+    def _describe(self, event: CallFinished) -> ClientCall | None:
+        """The call that ended, for those who do not read the content of its row; None if no tool is known, or
+        one of ours."""
+        tool, arguments = event.tool, event.arguments
+        known = self._calls.get(event.id)
+        if not tool and known is not None:
+            tool, arguments = known.function.name, known.function.arguments
+        return describe_client_call(
+            tool,
+            arguments,
+            folder=self.folder,
+            cwd=event.cwd,
+            outcome="denied" if event.refusal else "failed" if event.is_error else "ok",
+            error=event.refusal,
+            reason=event.result if event.is_error else "",
+        )
 
     def _record_end(self, event: SessionEnded) -> Row:
         reason = validation.escape_unstorable(event.reason, 500)
@@ -307,9 +337,11 @@ class ClientSession:
         error: ErrorInfo | None = None,
         message: str = "",
         key: str = "",
+        ended: ClientCall | None = None,
     ) -> Row:
         """The next step, of the same ``status`` as the one before where none is given; a session that begins
-        amid a turn runs."""
+        amid a turn runs. ``ended``: the call of the client's own tool that ends with it."""
+        tool = TOOL if ended is None else CLIENT_DENIED if ended.outcome == "denied" else CLIENT_CALL
         for attempt in range(_TRIES):
             last = self.last
             before = _state_of(self.path, last)
@@ -324,8 +356,15 @@ class ClientSession:
                 last_modified=timestamp(self._zone.now()),
             )
             result = StepResult(events=tuple(events), new_state=after)
-            line = message or summarize_step(_with_calls(before, self._calls), result) or _said_in(messages)
+            line = (
+                message
+                or _summary_of(ended)
+                or summarize_step(_with_calls(before, self._calls), result)
+                or _said_in(messages)
+            )
             detail = self._with_parent(step_detail(after))
+            if ended is not None:
+                detail[CALL] = call_detail(ended)
             if used is not None:
                 detail[USED] = usage_detail(used)
             if after.status == "error" and error is None:
@@ -338,7 +377,7 @@ class ClientSession:
                 return self._zone.step(
                     self.path,
                     last.version or 0,
-                    TOOL,
+                    tool,
                     encode_step(before, after),
                     validation.escape_unstorable(line, 200),
                     detail,
@@ -382,6 +421,10 @@ def _state_of(path: str, last: Row) -> AgentState:
 
 def _with_calls(state: AgentState, calls: dict[str, ToolCall]) -> AgentState:
     return state.with_changes(approved_tools_calling=tuple(calls.values()))
+
+
+def _summary_of(call: ClientCall | None) -> str:
+    return f"{call.tool} {call.about}".strip() if call is not None else ""
 
 
 def _said_in(messages: Sequence[Message]) -> str:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from watchroom.journal.changed_paths import ChangedPath
 from watchroom.journal.snapshots import Snapshot
-from watchroom.model import Appended, Draft, Outcome, Row, Zone, is_step
+from watchroom.model import Appended, Draft, Outcome, Row, Zone, is_step, outcome_of
 
 
 class RowFilter(NamedTuple):
@@ -34,7 +34,7 @@ class RowFilter(NamedTuple):
             (self.actor, row.actor),
             (self.zone, row.zone),
             (self.tool, row.tool),
-            (self.outcome, row.outcome),
+            (self.outcome, outcome_of(row)),
         )
         if any(wanted is not None and wanted != found for wanted, found in named):
             return False

@@ -2,6 +2,7 @@
 
 from watchroom.projections.agents import AgentView, MessageReader, Status, order_agents
 from watchroom.projections.buffers import BufferView
+from watchroom.projections.client_calls import ClientFile
 from watchroom.projections.fold import Fold
 from watchroom.projections.model import (
     ActivityEntry,
@@ -29,6 +30,7 @@ __all__ = [
     "AgentView",
     "BoardView",
     "BufferView",
+    "ClientFile",
     "CommandView",
     "ConflictKind",
     "ConflictView",

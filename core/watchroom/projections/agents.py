@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-from watchroom.model import ENDED, Row
+from watchroom.model import ENDED, Row, outcome_of
 from watchroom.projections.sessions import RequestView, SessionView
 from watchroom.rules.config import Agent
 from watchroom.rules.presence import is_unsupervised
@@ -30,8 +30,8 @@ class MessageReader(NamedTuple):
 
 class AgentView(NamedTuple):
     """An agent with what it did last, and its newest session. What it did are its rows without the steps of
-    sessions; ``activity`` maps a bucket (seconds / 5) to their number. ``last_heard`` is the time of its
-    newest row of any kind."""
+    sessions, but with the calls of its client's own tools; ``activity`` maps a bucket (seconds / 5) to their
+    number. ``last_heard`` is the time of its newest row of any kind."""
 
     agent: Agent
     last: Row | None = None
@@ -39,6 +39,10 @@ class AgentView(NamedTuple):
     """The newest of these rows that is more than a reading."""
     rows: int = 0
     refused: int = 0
+    client_calls: int = 0
+    """How many of these rows are calls of its client's own tools; ``client_edits``: how many of them wrote
+    files."""
+    client_edits: int = 0
     activity: Mapping[int, int] = MappingProxyType({})
     session: SessionView | None = None
     request: RequestView | None = None
@@ -94,7 +98,7 @@ class AgentView(NamedTuple):
             return "idle"
         if not self.is_present or (now - self.last_heard > idle_after * 1e9 and not self._is_run()):
             return "done" if step == "done" else "idle"
-        return "error" if self.last is not None and self.last.outcome != "ok" else "running"
+        return "error" if self.last is not None and outcome_of(self.last) != "ok" else "running"
 
     def _is_run(self) -> bool:
         """Whether a process that may be there is at a step: its model may think for long."""

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Self
 
 from watchroom.errors import JournalDamaged, JournalError
-from watchroom.model import IDENTIFY, SHARED, Json, Outcome, Row, Zone, is_step
+from watchroom.model import IDENTIFY, SHARED, Json, Outcome, Row, Zone, is_step, outcome_of
 from watchroom.projections.agents import AgentView
 from watchroom.projections.budgets import BudgetProjection
 from watchroom.projections.buffers import BufferProjection
+from watchroom.projections.client_calls import ClientFileProjection
 from watchroom.projections.configuration import CONFIG_ZONES, ConfigProjection
 from watchroom.projections.decisions import DecisionProjection
 from watchroom.projections.fold_state import State, dump_state, kept_attributes, load_state
@@ -31,6 +32,7 @@ from watchroom.projections.sessions import RequestProjection, RequestView, Sessi
 from watchroom.projections.tasks import TaskProjection
 from watchroom.projections.timeline import TimelineProjection
 from watchroom.projections.usage import UsageProjection
+from watchroom.rules.client_calls import client_call
 from watchroom.rules.config import Agent, Config
 from watchroom.rules.conflicts import ConflictTracker, ConflictView
 from watchroom.rules.damage import DamageRule, find_damage
@@ -46,7 +48,7 @@ RECENT: Final = 400
 
 KEPT_DELIVERIES: Final = 500
 """So many acknowledged deliveries the model carries: those that were acknowledged last."""
-FORMAT: Final = 6
+FORMAT: Final = 7
 """Of what `Fold.dump` gives. Another one whenever what is kept, or what rows come to mean, changes: what was
 dumped before is folded anew."""
 _READ_BY_COLUMNS: Final[frozenset[Zone]] = frozenset({"collab", "board", "handoff", "realtime"})
@@ -104,6 +106,7 @@ class Fold:
         self._sessions = SessionProjection()
         self._tasks = TaskProjection()
         self._buffers = BufferProjection()
+        self._client_files = ClientFileProjection()
         self._processes = ProcessProjection()
         self._usage = UsageProjection()
         self._budgets = BudgetProjection()
@@ -180,6 +183,8 @@ class Fold:
                     self._set_aside(row, damage)
                 elif is_step(row) and effect_of(row) in (None, "identify"):
                     self._apply_step(row)
+                elif client_call(row) is not None:
+                    self._apply_client_call(row)
                 else:
                     self._apply(row)
             except Exception as error:
@@ -196,7 +201,8 @@ class Fold:
         row half applied, and the caller can apply the same row again."""
         self._seq = row.seq
         self._time = row.time
-        self._outcomes[row.outcome] = self._outcomes.get(row.outcome, 0) + 1
+        outcome = outcome_of(row)
+        self._outcomes[outcome] = self._outcomes.get(outcome, 0) + 1
         self._newest.append(row)
         self._timeline.apply(row)
 
@@ -231,6 +237,19 @@ class Fold:
             self._processes.apply_step(row)
             self._apply_to_session(row)
             self._needs.apply_step(row)
+
+    def _apply_client_call(self, row: Row) -> None:
+        """Take in ``row``, with which a call of a client's own tool ends: a step and an operation."""
+        self._apply_step(row)
+        self._show(row)
+        call, view = client_call(row), self._agents.get(row.actor)
+        if call is None:
+            return
+        self._client_files.apply(row, call)
+        if view is not None:
+            self._agents[row.actor] = view._replace(
+                client_calls=view.client_calls + 1, client_edits=view.client_edits + call.is_edit
+            )
 
     def _apply(self, row: Row) -> None:
         flaw = self._decisions.apply(row, self._contents.find, self._lookup)
@@ -302,6 +321,7 @@ class Fold:
             messages=self._tasks.messages(),
             commands=self._tasks.commands(),
             buffers=self._buffers.current(),
+            client_files=self._client_files.current(),
             outcomes=dict(self._outcomes),
             activity=dict(self._activity),
             timeline=self._timeline.current(),
@@ -335,7 +355,7 @@ class Fold:
             last=row,
             last_act=view.last_act if is_reading(row) else row,
             rows=view.rows + 1,
-            refused=view.refused + (row.outcome != "ok"),
+            refused=view.refused + (outcome_of(row) != "ok"),
             activity=activity,
             last_heard=row.time,
         )

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias, cast
 from watchroom.model import Json, Row
 from watchroom.projections.agents import AgentView
 from watchroom.projections.buffers import BufferView
+from watchroom.projections.client_calls import ClientFile
 from watchroom.projections.model import ActivityEntry, BoardView, DocumentView, Need, SharedFile
 from watchroom.projections.processes import OpenWork, Step
 from watchroom.projections.seals import SealView
@@ -36,6 +37,7 @@ _RECORDS: Final[tuple[Any, ...]] = (
     Budgets,
     BufferRecord,
     BufferView,
+    ClientFile,
     CommandView,
     ConflictView,
     Delivery,

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from watchroom.model import Outcome, Row
 from watchroom.projections.agents import AgentView, MessageReader, find_reader
 from watchroom.projections.buffers import BufferView
+from watchroom.projections.client_calls import ClientFile
 from watchroom.projections.processes import OpenWork
 from watchroom.projections.seals import SealView
 from watchroom.projections.sessions import RequestView
@@ -150,7 +151,8 @@ class Model(NamedTuple):
     ended_requests: tuple[RequestView, ...] = ()
     """The newest of those that have ended, newest first."""
     recent: tuple[Row, ...] = ()
-    """The newest rows, newest first, without the steps of sessions."""
+    """The newest rows, newest first, without the steps of sessions with which no call of a client's own tool
+    ended."""
     activity_log: tuple[ActivityEntry, ...] = ()
     """The same with readings in a row folded into one, and so further back, newest first."""
     newest: tuple[Row, ...] = ()
@@ -167,6 +169,8 @@ class Model(NamedTuple):
     """The open ones, by agent and name."""
     files: tuple[SharedFile, ...] = ()
     """By path."""
+    client_files: tuple[ClientFile, ...] = ()
+    """Those that agents edited last by their clients' own tools, by path. They have no versions."""
     documents: tuple[DocumentView, ...] = ()
     """By name."""
     boards: tuple[BoardView, ...] = ()

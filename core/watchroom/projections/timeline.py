@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
 
-from watchroom.model import HUMAN_PREFIX, Row
+from watchroom.model import HUMAN_PREFIX, Row, outcome_of
 from watchroom.rules.readings import is_reading
 
 MarkerKind: TypeAlias = Literal["conflict", "failure", "request", "person", "revert", "task"]
@@ -126,8 +126,9 @@ def _merge(columns: Sequence[TimelineColumn]) -> TimelineColumn:
 
 def marker_kind(row: Row) -> MarkerKind | None:
     """What a person may look for in ``row``; None where it goes on as usual."""
-    if row.outcome != "ok":
-        return "conflict" if row.outcome == "conflict" else "failure"
+    outcome = outcome_of(row)
+    if outcome != "ok":
+        return "conflict" if outcome == "conflict" else "failure"
     zone = row.zone
     if zone == "session":
         # Most steps need not be parsed for it.

@@ -31,7 +31,8 @@ _REFUSALS: Final[tuple[Outcome, ...]] = ("conflict", "denied", "failed")
 
 class ActorReport(NamedTuple):
     """What ``actor`` did: so many ``versions`` of so many ``paths``; how often it was ``refused``, asked
-    people (``requests``) and ran ``commands``; what it ``used``."""
+    people (``requests``) and ran ``commands``; what it ``used``. ``client_calls`` are calls of its client's
+    own tools, of which ``client_edits`` wrote files."""
 
     actor: str
     versions: int = 0
@@ -40,6 +41,8 @@ class ActorReport(NamedTuple):
     requests: int = 0
     commands: int = 0
     used: UsageTotal = UsageTotal()
+    client_calls: int = 0
+    client_edits: int = 0
 
 
 class Decision(NamedTuple):
@@ -136,7 +139,15 @@ def _count_by_actor(
     for view in later.agents:
         refused[view.agent.id] = max(0, view.refused - known.get(view.agent.id, 0))
     used = _used_by_agent(earlier, later)
-    counted = {*versions, *requests, *commands, *(name for name in refused if refused[name]), *used}
+    before = {view.agent.id: (view.client_calls, view.client_edits) for view in earlier.agents}
+    by_client = {
+        view.agent.id: (view.client_calls - calls, view.client_edits - edits)
+        for view in later.agents
+        for calls, edits in [before.get(view.agent.id, (0, 0))]
+        if view.client_calls > calls
+    }
+    refusing = (name for name in refused if refused[name])
+    counted = {*versions, *requests, *commands, *refusing, *used, *by_client}
     found = [
         ActorReport(
             name,
@@ -146,6 +157,7 @@ def _count_by_actor(
             requests[name],
             commands[name],
             used.get(name, UsageTotal()),
+            *by_client.get(name, (0, 0)),
         )
         for name in counted
     ]

@@ -127,16 +127,28 @@ class PlannedItem(NamedTuple):
     drafts: tuple[Draft, ...] = ()
 
 
+class ClientEdit(NamedTuple):
+    """That ``agent`` edited the file at ``path`` so many ``times`` by its client's own tools. The path is
+    relative to ``folder``, where its session began, if it is in it."""
+
+    agent: str
+    path: str
+    folder: str
+    times: int
+
+
 class RevertPlan(NamedTuple):
     """What a revert does as of row ``until``: to each path and each of the ``items``, in their order.
     ``agents`` are those whose work it is; ``not_reverted`` counts by zone what they did besides that cannot
-    be undone."""
+    be undone. ``client_edits`` are the newest of the files that they edited by their clients' own tools:
+    there are no versions of these to go back to."""
 
     until: int
     agents: tuple[str, ...]
     paths: tuple[PlannedPath, ...]
     not_reverted: Mapping[str, int]
     items: tuple[PlannedItem, ...] = ()
+    client_edits: tuple[ClientEdit, ...] = ()
 
     def of_kind(self, *kinds: str) -> list[PlannedPath]:
         """The paths whose plans are of these ``kinds``."""

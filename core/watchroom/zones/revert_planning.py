@@ -10,10 +10,12 @@ from typing import Any, Final, NamedTuple, Protocol
 from watchroom.errors import InvalidPath, JournalDamaged
 from watchroom.journal import Journal, RowFilter
 from watchroom.model import REVERT_WORK, ZONES, Json, Row, Zone, parse_object
+from watchroom.rules.client_calls import client_call
 from watchroom.rules.details import get_int, get_list, get_object
 from watchroom.rules.members import is_spawn
 from watchroom.rules.reverts import (
     NOT_KEPT,
+    ClientEdit,
     PathPlan,
     PathVersion,
     Place,
@@ -35,6 +37,12 @@ TEXT_ZONES: Final[tuple[Zone, ...]] = ("private", "collab", "board", "file")
 """What is reverted: versions of texts."""
 LISTED_ZONES: Final[tuple[Zone, ...]] = ("realtime", "handoff", "request", "command", "agent")
 """What is counted, where no part reverts it."""
+CLIENT_EDITS: Final = "client_edit"
+"""The name under which edits by clients' own tools are counted, which no revert takes back."""
+MORE_PATHS: Final = "…"
+"""The path of edits whose row does not have all paths."""
+MAX_CLIENT_EDITS: Final = 1000
+"""Files that agents edited by their clients' own tools that are listed."""
 MOST_PATHS: Final = 10_000
 MOST_ITEM_ROWS: Final = 100_000
 """Of what is no text."""
@@ -71,12 +79,13 @@ class RevertPart(Protocol):
 
 class _Selected(NamedTuple):
     """The versions that are selected, by place, whose they are, what else their authors did, and the
-    ``rows`` of what is no text, newest first."""
+    ``rows`` of what is no text, newest first; ``client_edits`` as those of a `RevertPlan`."""
 
     versions: dict[Place, set[int]]
     agents: tuple[str, ...]
     others: Mapping[str, int]
     rows: Sequence[Row] = ()
+    client_edits: tuple[ClientEdit, ...] = ()
 
 
 class RevertPlanner:
@@ -100,7 +109,9 @@ class RevertPlanner:
         planned = self._with_kept_blobs(planned)
         planned = [_decided(each) if selection.decides((each.zone, each.path)) else each for each in planned]
         items = self._plan_items(selection.undo, selected.rows)
-        return RevertPlan(until, selected.agents, tuple(planned), selected.others, tuple(items))
+        return RevertPlan(
+            until, selected.agents, tuple(planned), selected.others, tuple(items), selected.client_edits
+        )
 
     def _with_kept_blobs(self, planned: Sequence[PlannedPath]) -> list[PlannedPath]:
         """``planned``, where bytes that are not kept cannot come back."""
@@ -130,10 +141,20 @@ class RevertPlanner:
         agents: dict[str, None] = {}
         others: Counter[str] = Counter()
         rows: list[Row] = []
+        edits: Counter[tuple[str, str, str]] = Counter()
         of_parts = {zone for part in self._parts for zone in part.zones}
         left_out = set(selection.left_out)
         for row in self._rows(selection):
             if row.kind != "agent" or row.outcome != "ok":
+                continue
+            call = client_call(row)
+            if call is not None:
+                if call.is_edit:
+                    others[CLIENT_EDITS] += 1
+                    more = (MORE_PATHS,) if call.left_out else ()
+                    named = [(row.actor, path, call.folder) for path in (*call.paths, *more)]
+                    # However many an agent edits, it does not keep people from reverting the rest.
+                    edits.update(each for each in named if each in edits or len(edits) < MAX_CLIENT_EDITS)
                 continue
             if selection.with_spawned and is_spawn(row):
                 # Both are paused, even where nothing of their work is there yet.
@@ -154,7 +175,8 @@ class RevertPlanner:
             if len(versions) > MOST_PATHS:
                 raise RevertTooLarge(most=MOST_PATHS)
         rows.sort(key=lambda row: -row.seq)
-        return _Selected(dict(versions), tuple(sorted(agents)), others, rows)
+        listed = tuple(ClientEdit(*edit, times) for edit, times in sorted(edits.items()))
+        return _Selected(dict(versions), tuple(sorted(agents)), others, rows, listed)
 
     def _rows(self, selection: RevertSelection) -> Iterator[Row]:
         wanted: list[str | None] = [*selection.agents]

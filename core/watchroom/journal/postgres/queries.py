@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from watchroom.journal.protocol import RowFilter
-from watchroom.model import DISMISS, RESOLVE, REVERT
+from watchroom.model import CLIENT_CALL, CLIENT_DENIED, DISMISS, RESOLVE, REVERT
 
 _NAMES: Final = "seq,time,actor,tool,zone,path,version,base,outcome,error,message,sha256,size,detail"
 COLUMNS: Final = ",".join(f"r.{name}" for name in _NAMES.split(","))
@@ -71,6 +71,12 @@ CONTENTS_AFTER: Final = (
     f"SELECT {COLUMNS}, {_CONTENT} FROM watchroom.rows AS r WHERE r.seq > %s ORDER BY r.seq LIMIT %s"
 )
 CONTENT: Final = f"SELECT {_CONTENT} FROM watchroom.rows AS r WHERE r.seq = %s AND r.sha256 IS NOT NULL"
+_OUTCOME: Final = (
+    f"CASE WHEN r.tool = '{CLIENT_DENIED}' AND r.zone = 'session' AND r.outcome = 'ok'"
+    " THEN 'denied' ELSE r.outcome END"
+)
+"""As `watchroom.model.outcome_of`."""
+_NO_CALL: Final = f"r.tool NOT IN ('{CLIENT_CALL}', '{CLIENT_DENIED}')"
 # As the index has it, so that it is used.
 SETTLED: Final = f"r.tool IN ('{RESOLVE}', '{DISMISS}', '{REVERT}') AND r.outcome = 'ok'"
 _TEXT_OF_ROW: Final = (
@@ -98,7 +104,7 @@ def filter_clauses(only: RowFilter) -> tuple[str, list[str | int]]:
         ("r.actor = %s", only.actor),
         ("r.zone = %s", only.zone),
         ("r.tool = %s", only.tool),
-        ("r.outcome = %s", only.outcome),
+        (f"{_OUTCOME} = %s", only.outcome),
         ("strpos(r.path, %s) > 0", only.path),
         (_TEXT_OF_ROW, only.text),
         ("r.seq > %s", only.after),
@@ -108,7 +114,10 @@ def filter_clauses(only: RowFilter) -> tuple[str, list[str | int]]:
             clauses += f" AND {clause}"
             values.append(value)
     if not only.steps:
-        clauses += " AND NOT (r.zone = 'session' AND r.outcome = 'ok' AND NOT starts_with(r.actor, 'human:'))"
+        clauses += (
+            " AND NOT (r.zone = 'session' AND r.outcome = 'ok' AND NOT starts_with(r.actor, 'human:')"
+            f" AND {_NO_CALL})"
+        )
         clauses += " AND NOT (r.zone = 'command' AND r.tool = 'command_output')"
         clauses += (
             " AND NOT (r.zone = 'workspace' AND r.tool IN ('journal_checkpoint', 'identify_workspace')"

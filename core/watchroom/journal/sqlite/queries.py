@@ -8,7 +8,7 @@ from typing import Final
 
 from watchroom.journal.protocol import RowFilter
 from watchroom.journal.sqlite.damage import decode_damaged
-from watchroom.model import DISMISS, RESOLVE, REVERT, Row, Zone
+from watchroom.model import CLIENT_CALL, CLIENT_DENIED, DISMISS, RESOLVE, REVERT, Row, Zone
 
 COLUMNS: Final = "seq,time,actor,tool,zone,path,version,base,outcome,error,message,sha256,size,detail"
 _OF_HEAD: Final = ",".join(f"head.{name}" for name in COLUMNS.split(","))
@@ -109,6 +109,11 @@ NEXT_PATH: Final = (
     " ORDER BY path, version LIMIT 1"
 )
 FIRST_PATH: Final = NEXT_PATH.replace("path>", "path>=")
+_OUTCOME: Final = (
+    f"CASE WHEN tool='{CLIENT_DENIED}' AND zone='session' AND outcome='ok' THEN 'denied' ELSE outcome END"
+)
+"""As `watchroom.model.outcome_of`."""
+_NO_CALL: Final = f"tool NOT IN ('{CLIENT_CALL}', '{CLIENT_DENIED}')"
 # As the index has it, so that it is used.
 SETTLED: Final = f"tool IN ('{RESOLVE}', '{DISMISS}', '{REVERT}') AND outcome = 'ok'"
 
@@ -174,7 +179,7 @@ def filter_clauses(only: RowFilter) -> tuple[str, list[str | int]]:
         ("actor", only.actor),
         ("zone", only.zone),
         ("tool", only.tool),
-        ("outcome", only.outcome),
+        (_OUTCOME, only.outcome),
     ):
         if value is not None:
             clauses += f" AND {column}=?"
@@ -190,7 +195,7 @@ def filter_clauses(only: RowFilter) -> tuple[str, list[str | int]]:
         clauses += "lower(?))>0"
         values.append(only.text)
     if not only.steps:
-        clauses += " AND NOT (zone='session' AND outcome='ok' AND actor NOT LIKE 'human:%')"
+        clauses += f" AND NOT (zone='session' AND outcome='ok' AND actor NOT LIKE 'human:%' AND {_NO_CALL})"
         clauses += " AND NOT (zone='command' AND tool='command_output')"
         clauses += (
             " AND NOT (zone='workspace' AND tool IN ('journal_checkpoint','identify_workspace')"
