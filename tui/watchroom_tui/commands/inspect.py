@@ -15,6 +15,7 @@ from watchroom.journal import Journal, RowFilter
 from watchroom.model import OUTCOMES, Row, Zone, row_as_json, timestamp
 from watchroom.projections import read_model, with_presences
 from watchroom.registry import Registry
+from watchroom.rules.client_calls import client_call
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
@@ -105,7 +106,9 @@ def _print_rows(rows: Iterable[Row], as_json: bool, texts: Catalogue) -> None:
             what = labels.outcome_span(row, texts).text
             path = fit_path(sanitize(labels.path_of(row)), 30)
             time = zoned_time(row.time, "milliseconds")
-            line = f"{time}  {fit(sanitize(row.actor), 14)}{fit(sanitize(row.tool), 30)} {path}  {what}"
+            call = client_call(row)
+            tool = fit(sanitize(row.tool if call is None else call.tool), 30)
+            line = f"{time}  {fit(sanitize(row.actor), 14)}{tool} {path}  {what}"
             print(f"{line}  {labels.row_message(row)}".rstrip(), flush=True)
 
 

@@ -18,6 +18,7 @@ from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.person import act_as_person, name_of_this_person
 from watchroom_tui.commands.time_argument import moment
 from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.client_calls import client_edit_lines
 from watchroom_tui.sanitize import sanitize, sanitize_lines
 from watchroom_tui.services.person_calls import PersonCall
 from watchroom_tui.usage import WrongUsage
@@ -113,6 +114,7 @@ def _print_plan(plan: RevertPlan, args: Namespace, texts: Catalogue) -> None:
                 "paths": [_path_as_json(each, with_texts=args.diff) for each in plan.paths],
                 "items": [_item_as_json(each, with_texts=args.diff) for each in plan.items],
                 "not_reverted": dict(plan.not_reverted),
+                "client_edits": [each._asdict() for each in plan.client_edits],
             }
         )
         return
@@ -123,6 +125,10 @@ def _print_plan(plan: RevertPlan, args: Namespace, texts: Catalogue) -> None:
             print("\n".join(sanitize_lines(describe_change(each))))
     for line in _list_not_reverted(plan.not_reverted, texts):
         print(line)
+    if plan.client_edits:
+        print(texts("revert.client_edits"))
+        for line in client_edit_lines(plan.client_edits, texts):
+            print(f"  {line}")
     if not plan.changes("clean", "conflict"):
         print(texts("cli.revert.nothing"))
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from watchroom.model import Json
-from watchroom.projections import Model
+from watchroom.projections import AgentView, Model
 from watchroom.projections.model import urgent_needs
+from watchroom.rules.client_calls import client_call
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters import labels
@@ -32,14 +33,24 @@ def _agents(model: Model, texts: Catalogue, time: FormatTime) -> Table:
             "layer": each.agent.layer,
             "supervisor": each.agent.supervisor,
             "status": _status(each.status(now), is_lost=each.is_lost),
-            "last_tool": each.last.tool if each.last else "",
-            "last_path": each.last.path if each.last else "",
+            "last_tool": _last_tool(each),
+            "last_path": _last_path(each),
             "ago": format_age(each.last.time, now) if each.last else "",
             "rows": each.rows,
             "refused": each.refused,
         }
         for each in model.agents
     ]
+
+
+def _last_tool(view: AgentView) -> str:
+    call = client_call(view.last) if view.last else None
+    return call.tool if call else view.last.tool if view.last else ""
+
+
+def _last_path(view: AgentView) -> str:
+    call = client_call(view.last) if view.last else None
+    return call.about if call else view.last.path if view.last else ""
 
 
 def _needs(model: Model, texts: Catalogue, time: FormatTime) -> Table:
@@ -72,16 +83,29 @@ def _handoffs(model: Model, texts: Catalogue, time: FormatTime) -> Table:
 
 
 def _files(model: Model, texts: Catalogue, time: FormatTime) -> Table:
-    return [
+    shared: Table = [
         {
             "path": each.path,
             "version": each.head.version,
             "author": each.head.actor,
             "conflicts": each.conflicts,
+            "client_edits": 0,
             "time": time(each.head.time),
         }
         for each in model.files
     ]
+    by_clients: Table = [
+        {
+            "path": each.path,
+            "version": None,
+            "author": ", ".join(each.agents),
+            "conflicts": 0,
+            "client_edits": each.edits,
+            "time": time(each.row.time),
+        }
+        for each in model.client_files
+    ]
+    return shared + by_clients
 
 
 def _documents(model: Model, texts: Catalogue, time: FormatTime) -> Table:

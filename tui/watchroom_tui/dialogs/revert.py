@@ -26,6 +26,7 @@ from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.client_calls import client_edit_lines
 from watchroom_tui.formatters.local_time import local_time
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.sanitize import sanitize, sanitize_lines
@@ -114,7 +115,8 @@ class RevertDialog(ConfirmDialog):
             )
             plan = plan_revert(selection)
             is_given = self._step is not None or selection.undo or self._subject.after is not None
-            if plan.changes("clean", "conflict", "cannot") or is_given or step == last:
+            has_any = plan.changes("clean", "conflict", "cannot") or plan.client_edits
+            if has_any or is_given or step == last:
                 return step, selection, plan
             step += 1
 
@@ -227,6 +229,9 @@ def plan_lines(plan: RevertPlan, texts: Catalogue) -> list[Line]:
             f"{count} × {labels.zone_name(zone, texts)}" for zone, count in sorted(plan.not_reverted.items())
         )
         lines += [[], [Span(f" {texts('revert.not_reverted', listed=listed)}", "dim")]]
+    if plan.client_edits:
+        lines.append([Span(f" {texts('revert.client_edits')}", "warning")])
+        lines += [[Span(f"   {line}")] for line in client_edit_lines(plan.client_edits, texts)]
     for each in paths:
         if each.plan.kind in kinds[:2]:
             lines += [[], _path_line(each, texts), *_difference(each)]

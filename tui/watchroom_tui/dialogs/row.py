@@ -9,12 +9,15 @@ from typing import Final
 from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from watchroom.model import Row
+from watchroom.model import Row, outcome_of
+from watchroom.queries.client_calls import read_client_call
 from watchroom.queries.commands import parse_end
 from watchroom.queries.rows import find_content
+from watchroom.rules.client_calls import ClientCall, client_call
 
 from watchroom_tui.dialogs.base import Dialog
 from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.client_calls import client_call_lines
 from watchroom_tui.formatters.columns import fit, size
 from watchroom_tui.formatters.local_time import local_time, utc_offset
 from watchroom_tui.formatters.styled_text import Line, Span
@@ -49,6 +52,13 @@ class RowDialog(Dialog):
     @work(exclusive=True)
     async def load(self) -> None:
         app, row = self.dashboard, self._row
+        call = client_call(row)
+        if call is not None:
+            text = await asyncio.to_thread(read_client_call, app.journal, row)
+            lines = await asyncio.to_thread(client_call_lines, text, app.texts)
+            title = sanitize(f"{call.tool} {call.about}".strip())
+            self.query_one("#content", LineView).show_notice(row.seq, lines, title=title)
+            return
         content = await asyncio.to_thread(find_content, app.journal, row)
         self.query_one("#row").set_class(content is None, "-alone")
         if content is None:
@@ -65,7 +75,7 @@ class RowDialog(Dialog):
 
     def _lines(self) -> Iterator[Line]:
         texts, row = self.dashboard.texts, self._row
-        outcome = texts(f"outcome.{row.outcome}")
+        outcome, call = texts(f"outcome.{outcome_of(row)}"), client_call(row)
         fields = {
             "time": local_time(row.time, "milliseconds"),
             "actor": row.actor,
@@ -74,6 +84,7 @@ class RowDialog(Dialog):
             "path": f"{labels.zone_name(row.zone, texts)} · {row.path}",
             "version": _versions(row),
             "outcome": f"{outcome} · {row.error}" if row.error else outcome,
+            "files": "" if call is None else _files_of(call),
             "size": f"{size(row.size)} · sha-256 {row.sha256}" if row.size is not None else "",
         }
         for name, value in fields.items():
@@ -81,6 +92,11 @@ class RowDialog(Dialog):
                 yield [Span(fit(f" {texts(f'detail.{name}')}", 12), "dim"), Span(sanitize(value))]
         for line in sanitize_lines(format_json(row.detail_json)) if row.detail_json else ():
             yield [Span(f" {line}", "dim")]
+
+
+def _files_of(call: ClientCall) -> str:
+    """The files that a call wrote, and how many more there are."""
+    return ", ".join(call.paths) + (f" … +{call.left_out}" if call.left_out else "")
 
 
 def _versions(row: Row) -> str:

@@ -19,9 +19,11 @@ from watchroom.model import (
     USER,
     Row,
     SessionStatus,
+    outcome_of,
 )
 from watchroom.projections import AgentView, MessageView, Need, RequestView, Status
 from watchroom.rules import details
+from watchroom.rules.client_calls import ClientCall, client_call
 from watchroom.rules.details import BufferDetail, CommandDetail, DocumentEdit, StepDetail
 from watchroom.rules.usage import UsageTotal
 from watchroom.texts import Catalogue
@@ -106,6 +108,8 @@ MARKER_SIGNS: Final[dict[str, Span]] = {
 MOST_NAMED: Final = 3
 BOARD_MARK: Final = "▤"
 """Before the name of a board, which a shared file may have as well."""
+CLIENT_MARK: Final = "◇"
+"""Before a file that agents edited by their clients' own tools, which has no versions."""
 BUFFER_MARK: Final = "✎"
 """Before the name of a buffer."""
 SESSION_WIDTH: Final = 8
@@ -121,7 +125,11 @@ def tool_name(name: str, texts: Catalogue) -> str:
 
 
 def tool_label(row: Row, texts: Catalogue) -> str:
-    """The tool's name, short: a glance must do. A tool that we do not know keeps its own."""
+    """The tool's name, short: a glance must do. A tool that we do not know keeps its own, as the tools of
+    clients do."""
+    call = client_call(row)
+    if call is not None:
+        return sanitize(call.tool)
     if row.zone == "buffer":
         operation = BufferDetail.of(row).operation
         if operation != row.tool:
@@ -130,9 +138,13 @@ def tool_label(row: Row, texts: Catalogue) -> str:
 
 
 def path_of(row: Row) -> str:
-    """The path as its zone shows it; of a request its number, of a session the end of its id."""
+    """The path as its zone shows it; of a request its number, of a session the end of its id, of a call of a
+    client's own tool what it is about."""
     if row.zone == "request":
         return f"#{details.request_number(row)}"
+    call = client_call(row)
+    if call is not None:
+        return call.about
     if row.zone == "session":
         return f"…{row.path[-SESSION_WIDTH:]}" if "/" in row.path else row.path
     if row.zone == "private":
@@ -165,12 +177,15 @@ def activity_spans(row: Row, texts: Catalogue) -> tuple[Span, Span]:
     if row.zone == "command":
         went_wrong = row.outcome != "ok" or CommandDetail.of(row).is_failure
         return Span("$", "error" if went_wrong else "dim"), Span(sanitize(row.message))
-    style = "error" if row.outcome != "ok" else "dim"
+    style = "error" if outcome_of(row) != "ok" else "dim"
     return Span(tool_label(row, texts), style), Span(shown_path(row, texts))
 
 
 def outcome_span(row: Row, texts: Catalogue, *, is_open: bool = False) -> Span:
     """What came of an operation, in a few words. ``is_open``: a conflict that nobody settled yet."""
+    call = client_call(row)
+    if call is not None:
+        return _of_a_client_call(call, texts)
     if row.outcome == "ok":
         return _done(row, texts)
     if row.outcome == "conflict":
@@ -183,6 +198,15 @@ def outcome_span(row: Row, texts: Catalogue, *, is_open: bool = False) -> Span:
         )
     kind = texts(f"outcome.{row.outcome}")
     return Span(f"{kind}: {sanitize(row.error)}", "error" if row.outcome == "denied" else "warning")
+
+
+def _of_a_client_call(call: ClientCall, texts: Catalogue) -> Span:
+    """What a call of a client's own tool came to."""
+    if call.outcome == "denied":
+        return Span(f"{texts('outcome.denied')}: {sanitize(call.error)}", "error")
+    if call.outcome == "failed":
+        return Span(f"✗ {texts('outcome.failed')}", "warning")
+    return Span("·", "dim") if call.kind == "read" else Span("✓", "ok")
 
 
 def _done(row: Row, texts: Catalogue) -> Span:
@@ -209,7 +233,11 @@ def _done(row: Row, texts: Catalogue) -> Span:
 
 
 def row_message(row: Row) -> str:
-    """What the actor said of it; of an edit of a realtime document, what it did; of a new agent, what for."""
+    """What the actor said of it; of an edit of a realtime document, what it did; of a new agent, what for; of
+    a call of a client's own tool, why it was not made or failed."""
+    call = client_call(row)
+    if call is not None:
+        return sanitize(call.reason)
     if row.tool == SPAWN and row.version is not None:
         return sanitize(f"{details.spawned_role(row)} · {row.message}")
     if row.zone != "realtime" or row.message or row.version is None:

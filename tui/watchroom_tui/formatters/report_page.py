@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from watchroom.projections import Need
 from watchroom.queries.report import ActorReport, Decision, Report
+from watchroom.rules.client_calls import client_call
 from watchroom.rules.decisions import is_legacy
 from watchroom.rules.usage import UsageTotal
 from watchroom.texts import Catalogue
@@ -75,7 +76,7 @@ def lay_out_report(report: Report, texts: Catalogue) -> ReportPage:
 
 
 def _actor_table(report: Report, texts: Catalogue) -> PageTable:
-    head = ("by", "versions", "files", "refused", "requests", "commands", "tokens", "cost")
+    head = ("by", "versions", "files", "refused", "requests", "commands", "client_calls", "tokens", "cost")
     rows = [_actor_cells(each) for each in report.actors]
     total = report.used
     note = texts("report.spent", tokens=labels.format_count(total.tokens), cost=labels.cost_text(total))
@@ -83,7 +84,7 @@ def _actor_table(report: Report, texts: Catalogue) -> PageTable:
 
 
 def _actor_cells(each: ActorReport) -> tuple[Cell, ...]:
-    counts = (each.versions, each.paths, each.refused, each.requests, each.commands)
+    counts = (each.versions, each.paths, each.refused, each.requests, each.commands, each.client_calls)
     return (_quoted(each.actor), *counts, labels.format_count(each.used.tokens), _cost(each.used))
 
 
@@ -140,7 +141,8 @@ def _refusal_table(report: Report, texts: Catalogue) -> PageTable:
     rows: list[tuple[Cell, ...]] = []
     for row in report.refused:
         why = labels.outcome_span(row, texts).text
-        name = _quoted(f"{row.zone}/{row.path}")
+        call = client_call(row)
+        name = _quoted(call.about if call is not None else f"{row.zone}/{row.path}")
         tool = _quoted(labels.tool_label(row, texts))
         rows.append((zoned_time(row.time), _quoted(row.actor), tool, name, _quoted(why), row.seq))
     left = report.refusals - len(rows)

@@ -8,6 +8,7 @@ from typing import Final
 from watchroom.model import REVERT_WORK, USER, Row
 from watchroom.projections import Model, Need, RequestView
 from watchroom.projections.model import urgent_needs
+from watchroom.rules.client_calls import client_call
 from watchroom.rules.details import BufferDetail
 from watchroom.texts import Catalogue
 
@@ -127,10 +128,16 @@ def _row_subject(row: Row, texts: Catalogue) -> str:
         return texts("tasks.you")
     if row.zone in ("agent", "handoff", "workspace"):
         return row.path
-    return "" if row.zone in ("command", "session") else labels.path_of(row)
+    is_named = client_call(row) is not None or row.zone not in ("command", "session")
+    return labels.path_of(row) if is_named else ""
 
 
 def _row_outcome(row: Row, texts: Catalogue) -> str:
+    call = client_call(row)
+    if call is not None:
+        is_denied = call.outcome == "denied"
+        failed = texts("outcome.failed") if call.outcome == "failed" else ""
+        return texts("watch.outcome.denied", error=sanitize(call.error)) if is_denied else failed
     if row.outcome == "conflict":
         return texts("watch.outcome.conflict")
     if row.outcome != "ok":

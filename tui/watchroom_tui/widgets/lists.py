@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import ClassVar
 
-from watchroom.model import Row
-from watchroom.projections import AgentView, Model, SharedFile, TaskView
+from watchroom.model import Row, outcome_of
+from watchroom.projections import AgentView, ClientFile, Model, SharedFile, TaskView
 from watchroom.projections.model import sparkline_counts
 from watchroom.rules.budgets import BudgetUse
+from watchroom.rules.readings import is_reading
 from watchroom.rules.usage import UsageTotal
 from watchroom.texts import catalogue
 
@@ -59,7 +60,7 @@ class RowList(ColumnList[Row]):
         if said:
             # Short outcomes stand in a column, so that the messages after them line up.
             outcome = outcome._replace(text=outcome.text.ljust(SHORT_OUTCOME))
-        changed_nothing = item.version is None and item.outcome == "ok"
+        changed_nothing = is_reading(item) or (item.version is None and item.outcome == "ok")
         return (
             [Span(local_clock(item.time), "dim")],
             [Span(sanitize(item.actor), agent_class(item.actor))] if self.SHOWS_ACTOR else (),
@@ -173,7 +174,7 @@ class AgentList(ColumnList[AgentView]):
         tool, path = labels.activity_spans(item.last, texts)
         if item.last.zone == "command":
             return sentence(f"{tool.text} {path.text}", tool.style), self.age_of(item.last)
-        if item.last.outcome != "ok":
+        if outcome_of(item.last) != "ok":
             # Why it is stuck.
             outcome = labels.outcome_span(item.last, texts, is_open=True)
             return [tool, Span(" "), path, Span("  "), outcome, Span("")], self.age_of(item.last)
@@ -183,8 +184,8 @@ class AgentList(ColumnList[AgentView]):
         return item.agent.id
 
 
-class SharedFileList(ColumnList[SharedFile]):
-    """Collaborative files by path."""
+class SharedFileList(ColumnList[SharedFile | ClientFile]):
+    """Collaborative files by path, and below them those that agents edited by their clients' own tools."""
 
     COLUMNS: ClassVar = (
         Column(least=12, cut="middle", grows=True),
@@ -194,10 +195,20 @@ class SharedFileList(ColumnList[SharedFile]):
         Column(least=4, align="right"),
     )
 
-    def item_key(self, item: SharedFile) -> Hashable:
-        return item.path
+    def item_key(self, item: SharedFile | ClientFile) -> Hashable:
+        return item.path if isinstance(item, SharedFile) else (item.path, item.folder)
 
-    def cells(self, item: SharedFile) -> Sequence[Line]:
+    def cells(self, item: SharedFile | ClientFile) -> Sequence[Line]:
+        if isinstance(item, ClientFile):
+            actor = item.row.actor
+            more = f" +{len(item.agents) - 1}" if len(item.agents) > 1 else ""
+            return (
+                [Span(labels.CLIENT_MARK), Span(sanitize(item.path))],
+                [Span(f"×{item.edits}", "dim")],
+                (),
+                [Span(sanitize(actor) + more, agent_class(actor))],
+                [Span(self.age_of(item.row), "dim")],
+            )
         return (
             [Span(" "), Span(sanitize(item.path))],
             [Span(f"v{item.head.version}", "ok")],
@@ -206,12 +217,12 @@ class SharedFileList(ColumnList[SharedFile]):
             [Span(self.age_of(item.head), "dim")],
         )
 
-    def copy_text(self, item: SharedFile) -> str:
+    def copy_text(self, item: SharedFile | ClientFile) -> str:
         return item.path
 
 
-class FileList(ColumnList[Row]):
-    """An agent's own files, by path."""
+class FileList(ColumnList[Row | ClientFile]):
+    """An agent's own files, by path, and below them those that it edited by its client's own tools."""
 
     COLUMNS: ClassVar = (
         Column(least=12, cut="middle", grows=True),
@@ -219,15 +230,21 @@ class FileList(ColumnList[Row]):
         Column(least=4, align="right"),
     )
 
-    def item_key(self, item: Row) -> Hashable:
-        return item.path
+    def item_key(self, item: Row | ClientFile) -> Hashable:
+        return item.path if isinstance(item, Row) else (item.path, item.folder)
 
-    def cells(self, item: Row) -> Sequence[Line]:
+    def cells(self, item: Row | ClientFile) -> Sequence[Line]:
+        if isinstance(item, ClientFile):
+            return (
+                [Span(labels.CLIENT_MARK), Span(sanitize(item.path))],
+                [Span(f"×{item.edits}", "dim")],
+                [Span(self.age_of(item.row), "dim")],
+            )
         return (
             [Span(" "), Span(sanitize(item.path.partition("/")[2]))],
             [Span(f"v{item.version}", "ok")],
             [Span(self.age_of(item), "dim")],
         )
 
-    def copy_text(self, item: Row) -> str:
+    def copy_text(self, item: Row | ClientFile) -> str:
         return item.path

@@ -9,13 +9,16 @@ from typing import ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from watchroom.model import Row
-from watchroom.projections import BufferView, Model, Need
+from watchroom.projections import BufferView, ClientFile, Model, Need
+from watchroom.queries.client_calls import read_client_call
 from watchroom.queries.rows import list_private_files, read_activity
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import AgentTarget, RowTarget, SessionTarget, Target
 from watchroom_tui.dialogs.row import RowDialog
+from watchroom_tui.formatters.client_calls import client_file_lines
+from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.agents.buffer_list import OwnBufferList
 from watchroom_tui.screens.agents.buffer_pane import reading_of, show_changes, show_text, title_of
 from watchroom_tui.screens.agents.buffers_screen import BuffersScreen
@@ -40,7 +43,7 @@ class AgentsScreen(BaseScreen):
         self._session: SessionPane | None = None
         self._loaded: tuple[str, Row | None, Row | None] | None = None
         """The agent whose files and rows are shown, and its newest row then, and that of its files."""
-        self._previewed: Row | BufferView | None = None
+        self._previewed: Row | ClientFile | BufferView | None = None
         self._looks_at_files = False
         """Whether the preview is of a file, though there are buffers."""
 
@@ -207,7 +210,8 @@ class AgentsScreen(BaseScreen):
         journal = self.dashboard.journal
         files = await asyncio.to_thread(list_private_files, journal, agent, as_of=as_of)
         rows = await asyncio.to_thread(read_activity, journal, agent, as_of=as_of)
-        self.query_one("#files", FileList).show_of(agent, files)
+        edited = [each for each in self.dashboard.model.client_files if agent in each.agents]
+        self.query_one("#files", FileList).show_of(agent, (*files, *edited))
         self.query_one("#rows", OwnRowList).show_of(agent, rows)
         self._preview()
 
@@ -224,12 +228,23 @@ class AgentsScreen(BaseScreen):
             self.query_one("#preview", LineView).clear()
         elif head != self._previewed:
             self._previewed = head
-            self.load_preview(head)
+            if isinstance(head, ClientFile):
+                self.load_client_edit(head)
+            else:
+                self.load_preview(head)
 
     @work(exclusive=True, group="preview")
     async def load_preview(self, head: Row) -> None:
         """Show the file, with the lines marked that its newest version changed."""
         await show_version(self.dashboard, self.query_one("#preview", LineView), head, head.path)
+
+    @work(exclusive=True, group="preview")
+    async def load_client_edit(self, file: ClientFile) -> None:
+        """Show the newest edit of a file that has no versions."""
+        text = await asyncio.to_thread(read_client_call, self.dashboard.journal, file.row)
+        lines = await asyncio.to_thread(client_file_lines, file, text, self.dashboard.texts)
+        title = sanitize(file.path)
+        self.query_one("#preview", LineView).show_notice(("client", file.row.seq), lines, title=title)
 
     @work(exclusive=True, group="preview")
     async def load_buffer(self, buffer: BufferView) -> None:

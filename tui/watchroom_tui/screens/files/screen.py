@@ -13,7 +13,8 @@ from textual import on, work
 from textual.app import ComposeResult
 from watchroom.merge import split_lines
 from watchroom.model import Row
-from watchroom.projections import Model, Need, SharedFile
+from watchroom.projections import ClientFile, Model, Need, SharedFile
+from watchroom.queries.client_calls import read_client_call
 from watchroom.queries.versions import (
     MOST_VERSIONS,
     UnreadableVersionError,
@@ -28,6 +29,7 @@ from watchroom_tui.context import Target, VersionTarget
 from watchroom_tui.dialogs.restore import ask_to_restore
 from watchroom_tui.dialogs.revert import ask_to_revert_row
 from watchroom_tui.dialogs.row import RowDialog
+from watchroom_tui.formatters.client_calls import client_file_lines
 from watchroom_tui.formatters.columns import fit_path
 from watchroom_tui.formatters.diff_drawing import DiffDrawing
 from watchroom_tui.formatters.local_time import local_clock
@@ -70,6 +72,8 @@ class FilesScreen(BaseScreen):
         self._wants_sides = False
         self._blames = False
         self._shown_file: SharedFile | None = None
+        self._client_file: ClientFile | None = None
+        """The file that is shown, if agents edited it by their clients' own tools."""
         self._shown: Shown | None = None
         self._compared: Comparison | None = None
         self._wanted_seq: int | None = None
@@ -92,7 +96,7 @@ class FilesScreen(BaseScreen):
             yield self.view
 
     def show_model(self, model: Model) -> None:
-        self.shared.show(model.files)
+        self.shared.show((*model.files, *model.client_files))
         self._seek_version()
         self._show_versions()
         if self.dashboard.workspace is not None and not self._checked_files and self.timeline.items:
@@ -105,7 +109,8 @@ class FilesScreen(BaseScreen):
 
     def go_to_row(self, row: Row) -> None:
         """To the file of ``row``, and to that row on its timeline."""
-        self.shared.show(self.dashboard.model.files)
+        model = self.dashboard.model
+        self.shared.show((*model.files, *model.client_files))
         if not self.shared.move_to(row.path):
             # Nothing was ever accepted under this name: there is the row alone.
             self.app.push_screen(RowDialog(row))
@@ -125,7 +130,7 @@ class FilesScreen(BaseScreen):
         if self._wanted_version is None:
             return
         path, version = self._wanted_version
-        head = next((each.head for each in self.shared.items if each.path == path), None)
+        head = next((each.head for each in self.dashboard.model.files if each.path == path), None)
         if head is not None and (head.version or 0) >= version and self.shared.move_to(path):
             self._shown_file = None
 
@@ -182,6 +187,10 @@ class FilesScreen(BaseScreen):
 
     def _show_versions(self) -> None:
         file = self.shared.item
+        if isinstance(file, ClientFile):
+            self._show_client_file(file)
+            return
+        self._client_file = None
         if file is self._shown_file:
             return
         if file is None or self._shown_file is None or file.path != self._shown_file.path:
@@ -195,6 +204,28 @@ class FilesScreen(BaseScreen):
             self.view.clear()
         else:
             self.load_versions(file)
+
+    def _show_client_file(self, file: ClientFile) -> None:
+        """Show the newest edit of ``file``, which has no versions."""
+        if file == self._client_file:
+            return
+        self._client_file = file
+        self._shown_file = self._shown = self._compared = None
+        self.workers.cancel_group(self, "versions")
+        self.timeline.mark(None)
+        self.timeline.show(())
+        self.load_client_edit(file)
+
+    @work(exclusive=True, group="diff")
+    async def load_client_edit(self, file: ClientFile) -> None:
+        texts, journal = self.dashboard.texts, self.dashboard.journal
+        text = await asyncio.to_thread(read_client_call, journal, file.row)
+        lines = await asyncio.to_thread(client_file_lines, file, text, texts)
+        if file != self._client_file:
+            return
+        self._arrange()
+        title = self._path_title(file.path, local_clock(file.row.time))
+        self.view.show_notice(("client", file.row.seq, file.path), lines, title=title)
 
     @work(exclusive=True, group="versions")
     async def load_versions(self, file: SharedFile) -> None:
@@ -338,7 +369,10 @@ class FilesScreen(BaseScreen):
 
     def _title(self, what: str) -> str:
         """The file's name before ``what``, as much of it as there is space for."""
-        path = sanitize(self._shown_file.path) if self._shown_file is not None else ""
+        return self._path_title(self._shown_file.path if self._shown_file is not None else "", what)
+
+    def _path_title(self, path: str, what: str) -> str:
+        path = sanitize(path)
         # A pane that waits behind another has no size yet.
         space = (self.view.size.width or self.app.size.width) - cell_len(what) - 8
         return f"{path if cell_len(path) <= space else fit_path(path, max(8, space))}  {what}"
