@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from time import time_ns
 
 import pytest
 from cli.running import Captured, misuse, printed, printed_json, printed_rows, refusal, row_of, run
+from clock import JumpingClock
 from watchroom.projections.model import HANDOFF_OVERDUE_SECONDS
 from watchroom_tui.cli import OK, USAGE
-from watchroom_tui.commands import inspect
 
 
 def test_show_agents(capsys: Captured, team: str) -> None:
@@ -47,9 +46,8 @@ def test_without_a_folder_and_without_a_workspace_it_is_refused(
 def test_show_needs(capsys: Captured, team: str, monkeypatch: pytest.MonkeyPatch) -> None:
     needs = printed_json(capsys, "show", team, "needs", "--json")
     assert [(each["kind"], each["path"]) for each in needs] == [("conflict", "plan.md")]
-    later = time_ns() + int((HANDOFF_OVERDUE_SECONDS + 1) * 1e9)
-    with monkeypatch.context() as clock:
-        clock.setattr(inspect, "time_ns", lambda: later)
+    with monkeypatch.context() as patched:
+        JumpingClock(patched).ahead = int((HANDOFF_OVERDUE_SECONDS + 1) * 1e9)
         late = printed_json(capsys, "show", team, "needs", "--json")
     assert [(each["kind"], each["path"]) for each in late] == [
         ("conflict", "plan.md"),

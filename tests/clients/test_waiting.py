@@ -18,6 +18,8 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 from clients.attached import PATIENCE, told
+from clock import HOUR, JumpingClock
+from runtime.scripted import say
 from watchroom import Json, Workspace
 from watchroom.checkout.layout import CONFIG_PATH, CONTROL
 from watchroom.clients.attachment import Attachment
@@ -255,6 +257,24 @@ async def test_all_waits_of_a_hook_share_one_deadline(root: Path) -> None:
         expires = workspace.requests.read(asked).expires
         assert expires is not None
         assert expires - asked.time < 0.6e9, "people see how long they have"
+
+
+@pytest.mark.parametrize("journal_name", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("is_strict", [False, True])
+async def test_a_question_ends_when_the_clock_jumps_past_its_deadline(
+    root: Path, monkeypatch: pytest.MonkeyPatch, is_strict: bool
+) -> None:
+    case, clock = Case("question", "timeout", is_strict), JumpingClock(monkeypatch)
+    with begun(root, case) as workspace:
+        client = Attachment(workspace, "alice", "claude", is_strict=is_strict)
+        await prepare(workspace, client, case)
+        async with waiting(workspace, client, case) as task:
+            clock.ahead = HOUR
+            answer = await outcome(task)
+        assert permission(answer) == "deny"
+        (asked,) = requests(workspace)
+        late = say(workspace, "answer_request", request=asked.seq, approved=True)
+        assert late["error"] == "request_expired"
 
 
 async def test_a_hook_that_began_long_ago_has_no_time_left(root: Path) -> None:

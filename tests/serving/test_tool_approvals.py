@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from calls import ok
+from clock import HOUR, JumpingClock
 from mcp import MCPError, types
 from people.conftest import close
 from runtime.scripted import until
@@ -97,6 +98,23 @@ async def test_without_an_answer_the_call_is_not_made(workspace: Workspace, alic
             assert (await refused(client, "collab_write", **WRITE))["error"] == "call_unanswered"
     assert written(workspace) == 0
     assert {row.detail.get("outcome") for row in requests_of(workspace) if row.version == 2} == {"expired"}
+
+
+@pytest.mark.parametrize("journal_name", ["sqlite"], indirect=True)
+async def test_a_call_ends_unanswered_when_the_clock_jumps_past_its_deadline(
+    workspace: Workspace, alice: Toolbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = JumpingClock(monkeypatch)
+    async with within(workspace, alice, approval_tools=["collab_write"]) as client:
+        call = asyncio.create_task(refused(client, "collab_write", **WRITE))
+        await until(lambda: len(requests_of(workspace)) == 1)
+        clock.ahead = HOUR
+        assert (await call)["error"] == "call_unanswered"
+    (number,) = [row.seq for row in requests_of(workspace) if row.version == 1]
+    person = workspace.tools_for_human("dana")
+    late = person.dispatch_tool_call("answer_request", {"request": number, "approved": True})
+    assert late["error"] == "request_expired"
+    assert written(workspace) == 0
 
 
 @pytest.mark.parametrize("era", ERAS)

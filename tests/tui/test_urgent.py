@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from calls import ok, refused
+from clock import JumpingClock
 from tui.driver import dashboard, past
 from tui.recorded import SECOND, recorded
 from tui.team import PLAN, deliver, opens_merge, stale_write, write
@@ -140,5 +141,5 @@ async def test_what_needs_a_person_by_now_is_counted_in_every_screen_without_a_n
     async with dashboard(workspace) as user:
         await user.goes_to("8", "activity")
         await user.sees("✓ all well")
-        monkeypatch.setattr("watchroom_tui.app.time_ns", lambda: time.time_ns() + 200 * 10**9)
+        JumpingClock(monkeypatch).ahead = 200 * 10**9
         await user.sees("⚑ 1 needs you")

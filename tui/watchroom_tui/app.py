@@ -6,7 +6,6 @@ import asyncio
 from asyncio import Task
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
-from time import time_ns
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.console import Console
@@ -339,8 +338,8 @@ class WatchroomApp(ReplayApp):
         return self._worker_process
 
     def now(self) -> int:
-        """The moment that is shown: nanoseconds since the epoch."""
-        return time_ns() if self.is_live else self.model.time
+        """The moment that is shown, by the journal's clock: nanoseconds since the epoch."""
+        return self.journal.now() if self.is_live else self.model.time
 
     def send_to_terminal(self, sequence: str) -> None:
         """Write what is not for the screen, between two frames: the driver keeps the order."""

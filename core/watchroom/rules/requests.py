@@ -33,6 +33,9 @@ POLICY_RULE: Final = "policy_rule"
 policy by which people are asked, or it was refused."""
 MAX_NESTING: Final = 100
 """So many arrays and objects may stand in one another in a call's arguments."""
+CLOCK_SECONDS: Final = 0.5
+"""Seconds between two looks at the journal's clock while a request with a deadline is open. The clock jumps
+when it is set, and when a machine wakes up."""
 _LONGEST_TEXT: Final = 100_000
 """Characters."""
 _STRICTNESS: Final[Sequence[Policy]] = ("always", "ask", "never")

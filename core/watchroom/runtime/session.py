@@ -35,6 +35,7 @@ from watchroom.runtime.agent import AgentProgram, AgentTool, RuntimeConfig, Tool
 from watchroom.runtime.approvals import Approvals, has_approvals, request_path
 from watchroom.runtime.events import LlmStream
 from watchroom.runtime.messages import AssistantMessage, ToolCall
+from watchroom.runtime.request_waiting import expiry
 from watchroom.runtime.runtime import AgentRuntime
 from watchroom.runtime.state import AgentState, Event, StepResult, call_key
 from watchroom.runtime.step_encoding import encode_step
@@ -358,16 +359,15 @@ class Session:
             return
         asked = self._state.asked
         expires = asked.expires if asked is not None else None
-        seconds = None if expires is None else max(0.0, (expires - self._runtime.config.clock()) / 1e9)
         if self._is_own_request() or self.watch_request is None:
-            has_come = await self._wait_for_signal(seconds)
+            has_come = await self._wait_for_signal(expires)
         else:
             unwatch = self.watch_request(self._request_path(), self._signal.set)
             try:
                 # It may have ended just before.
                 if await self._apply_answer():
                     return
-                has_come = await self._wait_for_signal(seconds)
+                has_come = await self._wait_for_signal(expires)
             finally:
                 unwatch()
         if not has_come:
@@ -407,11 +407,12 @@ class Session:
         await self._commit_transition(result)
         return True
 
-    async def _wait_for_signal(self, seconds: float | None = None) -> bool:
-        """Wait until something is sent; False if nothing was within ``seconds``."""
+    async def _wait_for_signal(self, expires: int | None = None) -> bool:
+        """Wait until something is sent. Return False if nothing was sent before ``expires`` (nanoseconds
+        since the epoch, None: no limit)."""
         # `wait_for` of Python 3.11 takes a cancellation for a result where both come at once.
         with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
+            async with expiry(expires, self._zone.now):
                 await self._signal.wait()
         return self._signal.is_set()
 

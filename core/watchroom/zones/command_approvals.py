@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from typing import Final
 
 from watchroom.model import Row
 from watchroom.row_dispatcher import RowDispatcher
-from watchroom.rules.requests import Answer, PendingCall, Request, ends_request, parse_arguments
+from watchroom.rules.requests import (
+    CLOCK_SECONDS,
+    Answer,
+    PendingCall,
+    Request,
+    ends_request,
+    has_expired,
+    parse_arguments,
+)
 from watchroom.sandbox.errors import CommandRejected, CommandStopped, CommandUnanswered
 from watchroom.texts import catalogue
 from watchroom.zones.command_executor import StopSignal
@@ -39,8 +48,13 @@ class CommandApprovals:
         path = f"{actor}/commands/{uuid.uuid4().hex[:12]}"
         unsubscribe = self._dispatcher.subscribe((path,), lambda _: stop.wakeup.set())
         try:
-            self._requests.ask(actor, path, self._build_request(tool, command, folder))
-            stop.wakeup.wait(self._seconds)
+            request = self._build_request(tool, command, folder)
+            self._requests.ask(actor, path, request)
+            end = time.monotonic() + self._seconds
+            while (left := end - time.monotonic()) > 0:
+                has_come = stop.wakeup.wait(min(left, CLOCK_SECONDS))
+                if has_come or has_expired(request.expires, self._requests.now()):
+                    break
         finally:
             unsubscribe()
         ended = self._requests.withdraw(path) if stop.event.is_set() else self._requests.expire(path)

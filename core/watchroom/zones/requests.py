@@ -133,8 +133,10 @@ class RequestZone:
             raise self._record_refusal(
                 actor, asked, answer, message, RequestCancelled(request=number, by=cancelled.actor)
             )
-        if has_expired(request.expires, self._store.journal.now()):
-            raise self._record_refusal(actor, asked, answer, message, RequestExpired(request=number))
+        if self._has_expired(request):
+            # Its agent may still wait: the clock may just have jumped.
+            end = self.find_end(asked.path) or self.expire(asked.path).row
+            raise self._record_refusal(actor, asked, answer, message, _closing_error(number, end))
         return self._close(actor, ANSWER, asked, answer, message, answer_outcome(request, answer))
 
     def _find_cancellation(self, asked: Row) -> Row | None:

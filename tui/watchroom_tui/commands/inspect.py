@@ -7,7 +7,6 @@ import sys
 from argparse import Action, ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from time import time_ns
 from typing import Any, Final, get_args
 
 from watchroom.errors import ConfigInvalid, UnknownAgent
@@ -145,7 +144,7 @@ def run_show(args: Namespace, texts: Catalogue) -> int:
         if args.at is None:
             # As of now, as the dashboard shows it: things become urgent without a row.
             model = with_presences(model, journal.presences, own_folder(journal, args.dir))
-            model = model._replace(time=time_ns())
+            model = model._replace(time=journal.now())
     finally:
         journal.close()
     if args.view != "needs" and any(need.row.error == ConfigInvalid.code for need in model.needs):

@@ -140,7 +140,7 @@ class Watcher:
         if self._alerts is not None:
             # What is under way is sent, and said.
             self._alerts.close()
-            self._say_alerts(time.time_ns())
+            self._say_alerts(self._journal.now())
 
     def _follow(self) -> None:
         end = None if self._options.seconds is None else time.monotonic() + self._options.seconds
@@ -169,7 +169,7 @@ class Watcher:
 
     def _longest_wait(self) -> float:
         """Seconds until something may change by itself."""
-        now = time.time_ns()
+        now = self._journal.now()
         left = [(need.deadline - now) / 1e9 for need in self._model.needs if need.deadline is not None]
         most = PRESENCE_SECONDS if sys.stdout.isatty() and self._alerts is None else PIPE_SECONDS
         return max(FRAME_SECONDS, min(each for each in (most, *left) if each > 0))
@@ -178,7 +178,7 @@ class Watcher:
         self._fold = open_fold(self._journal)
         self._read_rows()
         self._untold.clear()
-        now = time.time_ns()
+        now = self._journal.now()
         self._model = with_presences(self._fold.model(), self._journal.presences, self._options.folder)
         self._date = local_date(now)
         self._say(self._texts("watch.begin", place=sanitize(self._options.place), time=zoned_time(now)))
@@ -192,7 +192,7 @@ class Watcher:
         """Read and tell what is new. Returns whether there were rows."""
         self._read_rows()
         rows, self._untold = self._untold, []
-        now = time.time_ns()
+        now = self._journal.now()
         self._model = with_presences(self._fold.model(), self._journal.presences, self._options.folder)
         if self._options.all_rows:
             self._announce([self._row_line(row) for row in rows if not is_step(row)])
@@ -245,7 +245,7 @@ class Watcher:
     def _ask_next(self) -> None:
         if self._act is None:
             return
-        needs = urgent_needs(self._model, time.time_ns())
+        needs = urgent_needs(self._model, self._journal.now())
         need = next((each for each in needs if each.identity not in self._postponed), None)
         if need is not None:
             self._ask(need)
@@ -263,7 +263,7 @@ class Watcher:
         for line in question.lead:
             self._say(line)
         if question.need.deadline is not None:
-            self._say(time_left(question.need.deadline, time.time_ns(), self._texts))
+            self._say(time_left(question.need.deadline, self._journal.now(), self._texts))
         self._say(end_sentence(keys_line(question, self._texts), self._texts))
 
     def _take_line(self, line: str | None) -> bool:
@@ -291,7 +291,7 @@ class Watcher:
         return True
 
     def _list_needs(self) -> None:
-        now = time.time_ns()
+        now = self._journal.now()
         for line in state_lines(self._model, now, self._texts):
             self._say(line)
         for need in urgent_needs(self._model, now):
@@ -358,7 +358,7 @@ class Watcher:
 
     def _say_if_gone(self, need: Need) -> None:
         """That a need which could not be answered waits no more, if so."""
-        now = time.time_ns()
+        now = self._journal.now()
         model = self._fold.model()
         if need.identity not in {each.identity for each in urgent_needs(model, now)}:
             self._news.mark_settled(need)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import time_ns
 from typing import Final
 
 from watchroom.projections.model import urgent_needs
@@ -28,6 +27,6 @@ class Clock:
         app = self._app
         needs = urgent_needs(app.model, app.now())
         # What is new in the present is told while an earlier moment is shown, too.
-        self._alerts.tell(needs if app.is_live else urgent_needs(app.newest_model, time_ns()))
+        self._alerts.tell(needs if app.is_live else urgent_needs(app.newest_model, app.journal.now()))
         if app.base_screen is not None:
             app.base_screen.follow_clock(needs)
