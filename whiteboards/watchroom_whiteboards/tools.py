@@ -11,7 +11,15 @@ from watchroom.texts import catalogue
 from watchroom.toolbox.collab import HistoryEntry, settlement_notices
 from watchroom.toolbox.conflict_diff import truncate_diff
 from watchroom.toolbox.context import ToolContext
-from watchroom.toolbox.models import Integer, Message, Name, Number, ParamsModel, ResultModel, Version
+from watchroom.toolbox.models import (
+    NO_BOOL,
+    NO_BOOL_AS_FLOAT,
+    Message,
+    Name,
+    ParamsModel,
+    ResultModel,
+    Version,
+)
 from watchroom.toolbox.tool import Toolset
 from watchroom.zones.boards import SECTION
 from watchroom.zones.leases import LEASE_WAIT_SECONDS
@@ -21,8 +29,8 @@ from watchroom_whiteboards.texts import TEXTS
 if TYPE_CHECKING:
     from watchroom_whiteboards.whiteboards import Whiteboards
 
-Wait = Annotated[Number, Field(ge=0, le=60)]
-Expected = Annotated[Integer, Field(ge=-1, le=2**31 - 1)]
+Wait = Annotated[float, Field(ge=0, le=60), NO_BOOL_AS_FLOAT]
+Expected = Annotated[int, Field(ge=-1, le=2**31 - 1), NO_BOOL]
 
 TOOLS: Final = Toolset("board", texts=TEXTS)
 tool = TOOLS.tool
@@ -186,7 +194,7 @@ def _update_section_result(
 
 class BoardHistoryParams(ParamsModel):
     board: Name
-    limit: Annotated[Integer, Field(ge=1)] | None = None
+    limit: Annotated[int, Field(ge=1), NO_BOOL] | None = None
     diff_from: Version | None = None
     diff_to: Version | None = None
 

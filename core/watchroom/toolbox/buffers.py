@@ -24,7 +24,7 @@ from watchroom.model import Row
 from watchroom.rules.buffers import CLOSE, OPEN, RESPONSE, buffer_name
 from watchroom.toolbox.conflict_diff import truncate_diff
 from watchroom.toolbox.context import ToolContext
-from watchroom.toolbox.models import Integer, Message, Name, NoParams, ParamsModel, ResultModel
+from watchroom.toolbox.models import NO_BOOL, Message, Name, NoParams, ParamsModel, ResultModel
 from watchroom.toolbox.tool import AnyTool, Tool, ToolAnnotations, Toolset
 from watchroom.zones.buffers.tracing import SCHEMA
 from watchroom.zones.buffers.zone import Operation
@@ -109,7 +109,7 @@ class ReplaceParams(ParamsModel):
 
 
 class ReplaceSelectionParams(ParamsModel):
-    selection_id: Annotated[Integer, Field(ge=1, le=2**31 - 1)]
+    selection_id: Annotated[int, Field(ge=1, le=2**31 - 1), NO_BOOL]
     new_text: str | None = None
 
 

@@ -11,8 +11,8 @@ from watchroom.journal import NoteKey
 from watchroom.model import Row, Zone
 from watchroom.toolbox.context import ToolContext
 from watchroom.toolbox.models import (
+    NO_BOOL,
     FrozenModel,
-    Integer,
     Message,
     Name,
     NoParams,
@@ -33,7 +33,7 @@ class SharedFileParams(ParamsModel):
 class CollabWriteParams(SharedFileParams):
     content: str
     message: Message
-    expected_version: Annotated[Integer, Field(ge=-1, le=2**31 - 1)] | None = None
+    expected_version: Annotated[int, Field(ge=-1, le=2**31 - 1), NO_BOOL] | None = None
 
 
 class CollabWriteResult(ResultModel):
@@ -148,7 +148,7 @@ def collab_list(context: ToolContext, params: NoParams) -> CollabListResult:
 
 
 class CollabHistoryParams(SharedFileParams):
-    limit: Annotated[Integer, Field(ge=1)] | None = None
+    limit: Annotated[int, Field(ge=1), NO_BOOL] | None = None
 
 
 class HistoryEntry(FrozenModel):

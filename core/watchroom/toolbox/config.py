@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from watchroom.toolbox.context import ToolContext
-from watchroom.toolbox.models import Name, Number, ParamsModel, ResultModel
+from watchroom.toolbox.models import NO_BOOL_AS_FLOAT, Name, ParamsModel, ResultModel
 from watchroom.toolbox.tool import Toolset
 
 TOOLS: Final = Toolset("config", audience="people")
@@ -18,7 +18,7 @@ class SetBudgetParams(ParamsModel):
     scope: Literal["session", "agent", "task", "team"]
     name: Name | None = None
     measure: Literal["cost", "tokens", "seconds", "steps"]
-    most: Annotated[Number, Field(gt=0, le=1e12)] | None = None
+    most: Annotated[float, Field(gt=0, le=1e12), NO_BOOL_AS_FLOAT] | None = None
 
 
 class SignSettingsParams(ParamsModel):

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from watchroom.toolbox.context import ToolContext
-from watchroom.toolbox.models import Integer, Message, Name, ParamsModel, ResultModel, RowNumber
+from watchroom.toolbox.models import NO_BOOL, Message, Name, ParamsModel, ResultModel, RowNumber
 from watchroom.toolbox.tool import Toolset
 
 TOOLS: Final = Toolset("collab", audience="people")
@@ -18,7 +18,7 @@ class ResolveConflictParams(ParamsModel):
     filepath: Name
     content: str
     message: Message
-    expected_version: Annotated[Integer, Field(ge=0, le=2**31 - 1)]
+    expected_version: Annotated[int, Field(ge=0, le=2**31 - 1), NO_BOOL]
     conflicts: Annotated[list[RowNumber], Field(min_length=1, max_length=1000)]
 
 

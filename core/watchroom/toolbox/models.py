@@ -5,7 +5,7 @@ Descriptions of parameters stand in the text catalogues, under ``tool.TOOL`` and
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticKnownError
@@ -22,16 +22,20 @@ def _no_bool(problem: Literal["int_type", "float_type"]) -> BeforeValidator:
     return BeforeValidator(refuse_bool)
 
 
-Integer: TypeAlias = Annotated[int, _no_bool("int_type")]
-"""A whole number. ``true`` and ``false`` are refused, although Python counts them among its integers."""
-Number: TypeAlias = Annotated[float, _no_bool("float_type")]
-"""As `Integer`, for a number with a fraction."""
+NO_BOOL: Final = _no_bool("int_type")
+"""Refuses ``true`` and ``false`` for a whole number, although Python counts them among its integers.
+
+It comes after the limits of a field. Limits that come later are ``ge`` and ``le`` in pydantic's schema."""
+NO_BOOL_AS_FLOAT: Final = _no_bool("float_type")
+"""As `NO_BOOL`, for a number with a fraction."""
+Integer: TypeAlias = Annotated[int, NO_BOOL]
+"""A whole number without limits."""
 
 Message = Annotated[str, Field(max_length=2000)]
 Name = Annotated[str, Field(max_length=2000)]
 """A path or an identifier; the zone checks its form."""
-Version = Annotated[Integer, Field(ge=1, le=2**31 - 1)]
-RowNumber = Annotated[Integer, Field(ge=1, le=2**62)]
+Version = Annotated[int, Field(ge=1, le=2**31 - 1), NO_BOOL]
+RowNumber = Annotated[int, Field(ge=1, le=2**62), NO_BOOL]
 
 
 class FrozenModel(BaseModel):

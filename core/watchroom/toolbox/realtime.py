@@ -12,7 +12,7 @@ from watchroom.crdt import Document, LWWRegister, Text, agent_of
 from watchroom.errors import InvalidArguments, ValueTooLarge
 from watchroom.model import MAX_TEXT_BYTES, Json, Row, timestamp
 from watchroom.toolbox.context import ToolContext
-from watchroom.toolbox.models import Integer, Name, ParamsModel, ResultModel
+from watchroom.toolbox.models import NO_BOOL, Integer, Name, ParamsModel, ResultModel
 from watchroom.toolbox.tool import Toolset
 from watchroom.zones.realtime.document_editor import DocumentEditor
 
@@ -276,7 +276,7 @@ def _edit_set_result(context: ToolContext, params: EditSetParams, row: Row) -> E
 
 class EditCounterParams(FieldParams):
     operation: Literal["increment", "decrement", "value"]
-    amount: Annotated[Integer, Field(ge=0, le=2**53 - 1)] | None = None
+    amount: Annotated[int, Field(ge=0, le=2**53 - 1), NO_BOOL] | None = None
 
 
 class EditCounterResult(SetFieldResult):

@@ -10,14 +10,14 @@ from pydantic import Field
 from watchroom.model import Zone
 from watchroom.rules.reverts import Place, RevertSelection
 from watchroom.toolbox.context import ToolContext
-from watchroom.toolbox.models import FrozenModel, Integer, Message, Name, ParamsModel, ResultModel
+from watchroom.toolbox.models import NO_BOOL, FrozenModel, Message, Name, ParamsModel, ResultModel
 from watchroom.toolbox.tool import Toolset
 from watchroom.zones.reverts import RevertOutcome
 
 TOOLS: Final = Toolset("revert", audience="people")
 tool = TOOLS.tool
 
-_RowCount = Annotated[Integer, Field(ge=0, le=2**63 - 1)]
+_RowCount = Annotated[int, Field(ge=0, le=2**63 - 1), NO_BOOL]
 _MOST_LISTED: Final = 1000
 ALL: Final = "all"
 _DECIDABLE: Final[tuple[Zone, ...]] = ("private", "file")
@@ -32,12 +32,12 @@ class RevertWorkParams(ParamsModel):
 
     agents: Annotated[list[Name] | None, Field(max_length=1000)] = None
     task: Name | None = None
-    after: _RowCount = 0
+    after: _RowCount | None = None
     until: _RowCount | None = None
     undo: Name | None = None
-    clean_only: bool = False
+    clean_only: bool | None = None
     take_back: Annotated[list[Name] | None, Field(max_length=1000)] = None
-    with_spawned: bool = False
+    with_spawned: bool | None = None
     revert_id: Name | None = None
     message: Message | None = None
 
@@ -75,19 +75,19 @@ def revert_work(context: ToolContext, params: RevertWorkParams) -> RevertWorkRes
     selection = RevertSelection(
         tuple(params.agents or ()),
         params.task or "",
-        params.after,
+        params.after or 0,
         params.until,
         undo=params.undo or "",
         decided=decided_places(params.take_back or ()),
         decides_all=ALL in (params.take_back or ()),
-        with_spawned=params.with_spawned,
+        with_spawned=bool(params.with_spawned),
     )
     outcome = context.zones.reverts.apply(
         context.actor,
         selection,
         revert_id=params.revert_id or "",
         message=params.message or "",
-        clean_only=params.clean_only,
+        clean_only=bool(params.clean_only),
     )
     return _result(outcome)
 

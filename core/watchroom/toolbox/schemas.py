@@ -22,7 +22,12 @@ Format: TypeAlias = Literal["plain", "openai", "anthropic", "mcp"]
 Definition: TypeAlias = dict[str, Json]
 
 _BUILDING: Final = Lock()
-_LIMITS = ("maxLength", "minLength", "minimum", "maximum", "minItems", "maxItems")
+_LIMITS: Final = frozenset(
+    {
+        *("minLength", "maxLength", "minItems", "maxItems"),
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+    }
+)
 
 
 def build_definition(tool: AnyTool, style: Format, language: Language) -> Definition:
@@ -119,19 +124,21 @@ def _is_closed(parameters: Mapping[str, Json]) -> bool:
     return parameters.get("additionalProperties") is False and all(map(_is_closed, properties.values()))
 
 
-def _to_strict(parameters: Mapping[str, Json]) -> dict[str, Json]:
+def _to_strict(schema: Mapping[str, Json]) -> dict[str, Json]:
     """OpenAI's strict mode: every argument is required, optional ones may be null, no limits."""
-    required = cast("list[str]", parameters["required"])
-    properties: dict[str, Json] = {}
-    for name, shape in cast("Mapping[str, Mapping[str, Json]]", parameters["properties"]).items():
-        closed = _to_strict(shape) if "properties" in shape else shape
-        if "properties" in (items := cast("Mapping[str, Json]", shape.get("items", {}))):
-            closed = {**shape, "items": _to_strict(items)}
-        kept = {key: value for key, value in closed.items() if key not in _LIMITS}
-        if name not in required:
-            kept["type"] = [cast("str", kept["type"]), "null"]
-        properties[name] = kept
-    return {**parameters, "properties": properties, "required": list(properties)}
+    kept = {key: value for key, value in schema.items() if key not in _LIMITS}
+    if "items" in kept:
+        kept["items"] = _to_strict(cast("Mapping[str, Json]", kept["items"]))
+    if "properties" in kept:
+        required = cast("list[str]", kept["required"])
+        properties: dict[str, Json] = {}
+        for name, shape in cast("Mapping[str, Mapping[str, Json]]", kept["properties"]).items():
+            strict = _to_strict(shape)
+            if name not in required:
+                strict["type"] = [cast("str", strict["type"]), "null"]
+            properties[name] = strict
+        kept |= {"properties": properties, "required": list(properties)}
+    return kept
 
 
 def _build_output(tool: AnyTool) -> dict[str, Json]:

@@ -18,12 +18,13 @@ from watchroom.sandbox.errors import (
 from watchroom.sandbox.limits import ResourceLimits
 from watchroom.texts import Catalogue
 from watchroom.toolbox.context import ToolContext
-from watchroom.toolbox.models import FrozenModel, Integer, Name, NoParams, ParamsModel, ResultModel
+from watchroom.toolbox.models import NO_BOOL, FrozenModel, Name, NoParams, ParamsModel, ResultModel
 from watchroom.toolbox.tool import Toolset
 
 if TYPE_CHECKING:
     from watchroom.zones.commands import CommandChanges, CommandOutcome
 
+_DEFAULT_SECONDS: Final = 60.0
 _MAX_NAMED: Final = 5
 _MAX_LISTED: Final = 1000
 """So many entries of a folder are in one result."""
@@ -129,9 +130,17 @@ def list_files(context: ToolContext, params: ListFilesParams) -> ListFilesResult
     return ListFilesResult(files=files, more=more or None, notice=notice)
 
 
+_Timeout = Annotated[int, Field(ge=1, le=3_600_000), NO_BOOL]
+
+
 class RunCommandParams(ParamsModel):
     command: Annotated[str, Field(max_length=100_000)]
-    timeout_ms: Annotated[Integer, Field(alias="timeoutMs", ge=1, le=3_600_000)] = 60_000
+    timeout_ms: Annotated[_Timeout | None, Field(alias="timeoutMs")] = None
+
+    @property
+    def seconds(self) -> float:
+        """The timeout in seconds, default 60."""
+        return _DEFAULT_SECONDS if self.timeout_ms is None else self.timeout_ms / 1000
 
 
 class RunCommandResult(ResultModel):
@@ -161,7 +170,7 @@ def run_command(context: ToolContext, params: RunCommandParams) -> RunCommandRes
     """Run the command in ``params`` in the sandbox of the task of the actor of ``context``. Raises
     `CommandFailed`, `CommandTimeout`, `CommandStopped`, `RepositoryRefused`, `TaskQuotaExceeded`,
     `WorkspaceNotBound`, `CommandBlocked`, `NoSandbox`, and what keeps it from starting."""
-    limits = ResourceLimits(seconds=params.timeout_ms / 1000)
+    limits = ResourceLimits(seconds=params.seconds)
     return _command_result(
         context.zones.commands.run(context.actor, params.command, limits), params, context.texts
     )
@@ -210,7 +219,7 @@ def _command_result(outcome: CommandOutcome, params: RunCommandParams, texts: Ca
         "notice": _changes_notice(left, texts) or None,
     }
     if finished.timed_out:
-        raise CommandTimeout(seconds=params.timeout_ms / 1000, **values)
+        raise CommandTimeout(seconds=params.seconds, **values)
     if finished.stopped:
         raise CommandStopped(**values)
     values["exit_code"] = finished.exit_code
