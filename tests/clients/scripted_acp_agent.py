@@ -34,12 +34,16 @@ class ScriptedAgent:
         for message in self._messages:
             method = message.get("method")
             if method is not None and "id" in message:
-                self._send(id=message["id"], result=self._result(method))
+                self._send(id=message["id"], **self._response(method))
             if method == "session/load":
                 # Some tell the rest of the past only now.
                 self._update(
                     sessionUpdate="agent_message_chunk", content={"type": "text", "text": "And then"}
                 )
+
+    def _response(self, method: str) -> dict[str, Any]:
+        result = self._result(method)
+        return {"error": result["error"]} if "error" in result else {"result": result}
 
     def _result(self, method: str) -> dict[str, Any]:
         if method == "initialize":
@@ -67,7 +71,7 @@ class ScriptedAgent:
             elif kind == "exit":
                 print("it broke", file=sys.stderr, flush=True)
                 sys.exit(given)
-            elif kind in ("usage", "_meta"):
+            elif kind in ("usage", "_meta", "stopReason", "error"):
                 result[kind] = given
             elif kind == "loop":
                 self._loop(given)

@@ -16,7 +16,7 @@ import psutil
 import pytest
 from watchroom import Workspace
 from watchroom.checkout.layout import CONFIG_PATH, CONTROL
-from watchroom.clients.acp import AcpTranslator
+from watchroom.clients.acp import AcpTranslator, describe_error
 from watchroom.clients.acp_clients import AcpClient, AcpOptions
 from watchroom.clients.acp_runner import run_acp
 from watchroom.clients.client_process import namespace_command
@@ -25,14 +25,17 @@ from watchroom.clients.events import (
     CallFinished,
     ClientEvent,
     MessageCompleted,
+    PromptSubmitted,
     SessionEnded,
     TextStreamed,
     TurnEnded,
+    TurnFailed,
     UsageTold,
 )
 from watchroom.clients.team_stop import prove_paused
 from watchroom.journal import RowFilter
 from watchroom.model import CANCEL, PAUSE, RESUME, Json, Row
+from watchroom.projections import read_model
 from watchroom.rules.client_calls import client_call
 from watchroom.rules.details import StepDetail
 from watchroom.rules.requests import Answer, decide_all
@@ -112,6 +115,16 @@ class Run:
                     is_open = bool(found) and found[0].version == 1
                     if is_open and (not prefix or self.status == "waiting_for_human_input"):
                         return found[0]
+                    await asyncio.to_thread(changes.wait, 1.0)
+        finally:
+            changes.close()
+
+    async def has_status(self, status: str) -> None:
+        """Wait until the session has the ``status``."""
+        changes = self.workspace.journal.changes()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while self.status != status:
                     await asyncio.to_thread(changes.wait, 1.0)
         finally:
             changes.close()
@@ -305,6 +318,115 @@ async def test_a_client_that_dies_is_said_to_be_gone(workspace: Workspace, tmp_p
     assert [each.outcome for each in ended] == ["error"]
     assert "status 3" in ended[0].reason
     assert run.status == "error"
+
+
+LIMIT = {
+    "code": -32603,
+    "message": "usage limit reached",
+    "data": {"resetsAt": "2026-11-28T15:00:00Z", "limits": {"weekly": 100}},
+}
+REASON = 'usage limit reached (resetsAt: 2026-11-28T15:00:00Z, limits: {"weekly": 100})'
+
+
+def failures(run: Run) -> list[str]:
+    return [each.reason for each in run.events if isinstance(each, TurnFailed)]
+
+
+def has_answered(run: Run, prompt: str) -> bool:
+    """Whether a turn has ended with an answer since the client was given ``prompt``."""
+    texts = [each.text if isinstance(each, PromptSubmitted) else "" for each in run.events]
+    return prompt in texts and any(isinstance(each, TurnEnded) for each in run.events[texts.index(prompt) :])
+
+
+def failed_needs(workspace: Workspace) -> list[str]:
+    """What the needs for failed sessions say."""
+    model = read_model(workspace.journal, workspace.journal.last_seq())
+    return [need.row.message for need in model.needs if need.kind == "failed"]
+
+
+async def test_a_limit_does_not_end_the_session_and_its_end_is_kept(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    run = Run(workspace, tmp_path, [{"error": LIMIT}], [says("Done")])
+    running = run.start()
+    await run.until(lambda: failures(run) == [REASON])
+    zone = workspace.session_zone
+    await run.has_status("error")
+    state = workspace.sessions.state("alice", "scripted-1")
+    assert state.error is not None
+    assert (state.error.code, state.error.message) == ("turn_failed", REASON)
+    assert failed_needs(workspace) == [REASON]
+    zone.control("human:ann", RESUME, "alice", None, "")
+    await run.until(lambda: any(isinstance(each, TurnEnded) for each in run.events))
+    await run.has_status("idle")
+    assert failed_needs(workspace) == []
+    assert [each["prompt"][0]["text"] for each in run.sent("session/prompt")] == ["Do it", "Do it"]
+    zone.control("human:ann", CANCEL, "alice", None, "")
+    await asyncio.wait_for(running, PATIENCE)
+    assert run.status == "cancelled"
+
+
+@pytest.mark.parametrize("reason", ["max_tokens", "max_turn_requests", "refusal", "cancelled", "error"])
+async def test_a_turn_without_an_answer_is_a_need_and_the_agent_goes_on(
+    workspace: Workspace, tmp_path: Path, reason: str
+) -> None:
+    run = Run(workspace, tmp_path, [says("Well"), {"stopReason": reason}], [says("Done")])
+    running = run.start()
+    await run.until(lambda: any(reason in each for each in failures(run)))
+    await run.has_status("error")
+    (line,) = failed_needs(workspace)
+    assert "without an answer" in line
+    workspace.session_zone.control("human:ann", RESUME, "alice", None, "")
+    await run.until(lambda: any(isinstance(each, TurnEnded) for each in run.events))
+    again = run.sent("session/prompt")[1]["prompt"][0]["text"]
+    assert again.startswith("Your last turn ended without an answer.")
+    workspace.session_zone.control("human:ann", CANCEL, "alice", None, "")
+    await asyncio.wait_for(running, PATIENCE)
+
+
+async def test_a_message_goes_on_after_a_limit_and_what_waited_is_not_lost(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    run = Run(workspace, tmp_path, [says("Well"), {"error": LIMIT}], [{"error": LIMIT}], [says("Done")])
+    running = run.start()
+    await run.until(lambda: len(failures(run)) == 1)
+    zone = workspace.session_zone
+    zone.control("human:ann", "send_message", "alice", None, "One")
+    await run.until(lambda: len(failures(run)) == 2)
+    zone.control("human:ann", "send_message", "alice", None, "Two")
+    await run.until(lambda: has_answered(run, "Two"))
+    sent = [block["text"] for each in run.sent("session/prompt") for block in each["prompt"]]
+    assert sent == ["Do it", "One", "One", "Two"]
+    zone.control("human:ann", CANCEL, "alice", None, "")
+    await asyncio.wait_for(running, PATIENCE)
+
+
+@pytest.mark.parametrize("step", [{"error": LIMIT}, {"stopReason": "refusal"}, {"stopReason": "error"}])
+async def test_a_run_of_one_turn_that_fails_ends_with_the_reason(
+    workspace: Workspace, tmp_path: Path, step: dict[str, Any]
+) -> None:
+    run = Run(workspace, tmp_path, [step])
+    await run.once()
+    (ended,) = [each for each in run.events if isinstance(each, SessionEnded)]
+    assert ended.outcome == "error"
+    assert run.status == "error"
+    (line,) = failed_needs(workspace)
+    assert line == ended.reason
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (None, "limit"),
+        ("try later", "limit (try later)"),
+        ({"details": "try later"}, "limit (details: try later)"),
+        ({"resets_at": 1764342000}, "limit (resets_at: 2025-11-28T15:00:00.000Z)"),
+        ({"retryAfter": 30}, "limit (retryAfter: 30)"),
+        ([1, 2], "limit ([1, 2])"),
+    ],
+)
+def test_what_an_error_adds_is_kept(data: Json, said: str) -> None:
+    assert describe_error("limit", data) == said
 
 
 async def test_a_session_goes_on_and_what_it_tells_again_is_no_second_row(

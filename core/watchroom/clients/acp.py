@@ -18,12 +18,11 @@ from watchroom.clients.events import (
     PlanStatus,
     PlanUpdated,
     TextStreamed,
-    TurnEnded,
     UsageTold,
 )
 from watchroom.clients.json_fields import amount_of, count_of, object_of, text_of
 from watchroom.merge import unified_diff
-from watchroom.model import Json
+from watchroom.model import Json, timestamp
 from watchroom.rules.usage import UsageTotal
 
 _PLAN: Final[tuple[PlanStatus, ...]] = ("pending", "in_progress", "completed")
@@ -93,7 +92,8 @@ class AcpTranslator:
         return AskedCall(events, text_of(call, "toolCallId"), _tool(known), _arguments(known), difference)
 
     def end_turn(self, response: Fields) -> list[ClientEvent]:
-        """What ``response``, that to a ``session/prompt``, tells: the turn is over, and what it used."""
+        """Return what ``response``, to a ``session/prompt``, reports of the turn before it ended: the rest of
+        its message, and what it used."""
         events = self._complete()
         usage = object_of(response, "usage")
         cost, self._told_cost = self._cost - self._told_cost, self._cost
@@ -109,8 +109,7 @@ class AcpTranslator:
             events.append(UsageTold(used, self._model))
         else:
             events.extend(_usage_of_models(response))
-        reason = text_of(response, "stopReason")
-        return [*events, TurnEnded("" if reason == "end_turn" else reason)]
+        return events
 
     def finish(self) -> list[ClientEvent]:
         """The message that was being told when the client ended, as far as it came."""
@@ -152,6 +151,23 @@ class AcpTranslator:
             del self._calls[call_id]
             self._begun.discard(call_id)
         return events
+
+
+def describe_error(message: str, data: Json) -> str:
+    """Return the ``message`` of an error of the protocol with all that its ``data`` add, such as when a limit
+    ends."""
+    if isinstance(data, Mapping):
+        said = ", ".join(f"{name}: {_readable(name, value)}" for name, value in data.items())
+    else:
+        said = "" if data is None else _readable("", data)
+    return f"{message} ({said})" if said else message
+
+
+def _readable(name: str, value: Json) -> str:
+    if "reset" in name.lower() and type(value) is int and 10**9 < value < 10**11:
+        # Seconds since the epoch.
+        return timestamp(value * 10**9)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _usage_of_models(response: Fields) -> list[ClientEvent]:

@@ -11,8 +11,10 @@ from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from pydantic import ValidationError
+
 from watchroom import validation
-from watchroom.clients.acp import AcpTranslator
+from watchroom.clients.acp import AcpTranslator, describe_error
 from watchroom.clients.acp_clients import AcpClient, AcpOptions
 from watchroom.clients.budget_hold import hold_for_budgets
 from watchroom.clients.client_process import kill_process, start_process
@@ -25,6 +27,8 @@ from watchroom.clients.events import (
     PromptSubmitted,
     SessionEnded,
     TextStreamed,
+    TurnEnded,
+    TurnFailed,
 )
 from watchroom.clients.open_calls import REJECTED
 from watchroom.clients.questions import format_decision
@@ -52,6 +56,8 @@ _QUIET_SECONDS: Final = 0.5
 """Once a client has told nothing for so long, it has told all of a session's past."""
 _MOST_WAITING: Final = 10_000
 """So many events may wait to become rows; a client that tells more is ended."""
+_MOST_REASON: Final = 500
+"""Characters of the reason for which a turn failed."""
 _MOST_ERRORS: Final = 2000
 """Characters of what the client says on standard error that are kept."""
 
@@ -121,6 +127,13 @@ class _AcpRun:
         self._refusals: dict[str, str] = {}
         """By the id of a call that was refused and has not ended, the code of why."""
         self._has_cut_turn = False
+        self._has_worked = False
+        """Whether the client has reported anything in this turn."""
+        self._is_ready = asyncio.Event()
+        """Not set after a turn has failed, until a person resumes the agent or a message comes."""
+        self._is_ready.set()
+        self._next: PromptSubmitted | None = None
+        """What the client is given before all other prompts: what a failed turn leaves to do."""
         self._open_questions = 0
         self._cancelled: Row | None = None
         self._must_end = asyncio.Event()
@@ -229,6 +242,7 @@ class _AcpRun:
     def _obey(self, row: Row, text: str) -> None:
         if row.tool == MESSAGE:
             self._prompts.put_nowait(PromptSubmitted(text, row.actor, key=f"message {row.seq}"))
+            self._is_ready.set()
         elif row.tool == CANCEL:
             self._cancelled = row
             self._must_end.set()
@@ -241,11 +255,16 @@ class _AcpRun:
                 self._tasks.append(asyncio.create_task(self._cancel_turn()))
             else:
                 self._tell(ClientPaused(row.actor))
+        elif row.tool == RESUME and not self._is_ready.is_set():
+            self._is_ready.set()
+            self._is_resumed.set()
+            if self._next is None:
+                self._next = PromptSubmitted(self._texts("hook.try_again"), row.actor)
         elif row.tool == RESUME and not self._is_resumed.is_set():
             self._is_resumed.set()
             self._tell(ClientPaused(row.actor, is_paused=False))
             if self._has_cut_turn:
-                go_on = catalogue(self._workspace.config.language)("hook.go_on")
+                go_on = self._texts("hook.go_on")
                 self._prompts.put_nowait(PromptSubmitted(go_on, row.actor))
 
     async def _hold(self) -> bool:
@@ -263,7 +282,7 @@ class _AcpRun:
             if asked is None:
                 break
             self._tell(asked)
-            if await self._unless_ended(self._take_turn(asked)) is None:
+            if await self._unless_ended(self._take_turn(asked)) is None or self._must_end.is_set():
                 break
             if self._options.once and self._prompts.empty():
                 self._outcome = SessionEnded("done")
@@ -273,7 +292,8 @@ class _AcpRun:
             await self._cancel_turn()
 
     async def _next_prompt(self) -> PromptSubmitted | None:
-        prompt = await self._prompts.get()
+        await self._is_ready.wait()
+        prompt, self._next = self._next or await self._prompts.get(), None
         await self._is_resumed.wait()
         return prompt if await self._is_within_budget() else None
 
@@ -293,20 +313,55 @@ class _AcpRun:
         await self._hold()
         asked = self._connection.prompt(session_id=self._session_id, prompt=[text_block(prompt.text)])
         self._turn = asyncio.ensure_future(asked)
+        self._has_cut_turn = self._has_worked = False
         try:
             response = await asyncio.shield(self._turn)
+        except ValidationError as error:
+            # The protocol has no such answer.
+            said = ", ".join(f"{'.'.join(map(str, each['loc']))}: {each['input']}" for each in error.errors())
+            self._fail_turn(self._texts("hook.turn_failed", reason=said))
+            return False
         except (RequestError, ConnectionError) as error:
             # One that has died says so itself.
             with suppress(TimeoutError):
                 async with asyncio.timeout(_CANCEL_SECONDS):
                     await self._must_end.wait()
-            if not self._must_end.is_set():
-                self._outcome = SessionEnded("error", validation.escape_unstorable(str(error)))
-                self._must_end.set()
+            if isinstance(error, RequestError):
+                self._fail_turn(describe_error(str(error), error.data), None if self._has_worked else prompt)
+            elif not self._must_end.is_set():
+                self._end_with(str(error))
             return False
         for event in self._translator.end_turn(response.model_dump(mode="json", by_alias=True)):
             self._tell(event)
-        return await self._hold()
+        reason = str(response.stop_reason)
+        if reason == "end_turn" or self._has_cut_turn:
+            self._tell(TurnEnded("" if reason == "end_turn" else reason))
+            return await self._hold()
+        self._fail_turn(self._texts("hook.turn_failed", reason=reason))
+        return False
+
+    def _fail_turn(self, reason: str, prompt: PromptSubmitted | None = None) -> None:
+        """Record that the turn failed for ``reason``, and give the client no other prompt until a person
+        resumes the agent or a message comes. ``prompt``: what the client is given first then, None: to go
+        on, if the agent was resumed."""
+        reason = validation.escape_unstorable(reason, _MOST_REASON)
+        if self._must_end.is_set():
+            return
+        if self._options.once:
+            self._end_with(reason)
+            return
+        # What the client has said so far came before.
+        for event in (*self._translator.finish(), TurnFailed(reason)):
+            self._tell(event)
+        self._is_ready.clear()
+        self._next = prompt._replace(key="") if prompt is not None else None
+
+    def _end_with(self, error: str) -> None:
+        self._outcome = SessionEnded("error", validation.escape_unstorable(error))
+        self._must_end.set()
+
+    def _texts(self, key: str, **values: str) -> str:
+        return catalogue(self._workspace.config.language)(key, **values)
 
     async def _unless_ended(self, work: Any) -> Any:
         """What ``work`` gives, None where the run has to end before."""
@@ -358,10 +413,7 @@ class _AcpRun:
         status = await self._process.wait()
         if not self._must_end.is_set():
             reason = self._errors.strip().rpartition("\n")[2]
-            self._outcome = SessionEnded(
-                "error", f"{self._client.name} ended with status {status}. {reason}".strip()
-            )
-            self._must_end.set()
+            self._end_with(f"{self._client.name} ended with status {status}. {reason}".strip())
 
     async def _read_errors(self) -> None:
         while self._process.stderr is not None and (piece := await self._process.stderr.read(4096)):
@@ -402,10 +454,10 @@ class _AcpRun:
             self._replayed += 1
             return
         if self._events.qsize() > _MOST_WAITING:
-            self._outcome = SessionEnded("error", f"{self._client.name} tells more than can be recorded")
-            self._must_end.set()
+            self._end_with(f"{self._client.name} tells more than can be recorded")
             return
         for event in self._translator.translate(update.model_dump(mode="json", by_alias=True)):
+            self._has_worked = True
             self._tell(event)
 
     async def request_permission(

@@ -99,6 +99,12 @@ class TurnEnded(NamedTuple):
     reason: str = ""
 
 
+class TurnFailed(NamedTuple):
+    """The turn ended without an answer, because of ``reason``. The client takes another prompt."""
+
+    reason: str
+
+
 class SessionEnded(NamedTuple):
     """The client is done with the session: ``outcome`` is how, ``reason`` why."""
 
@@ -122,6 +128,7 @@ ClientEvent: TypeAlias = (
     | PlanUpdated
     | UsageTold
     | TurnEnded
+    | TurnFailed
     | SessionEnded
     | ClientPaused
 )

@@ -29,6 +29,7 @@ from watchroom.clients.events import (
     SessionEnded,
     TextStreamed,
     TurnEnded,
+    TurnFailed,
     UsageTold,
 )
 from watchroom.clients.stopping import find_process
@@ -269,14 +270,19 @@ class ClientSession:
             reason=event.result if event.is_error else "",
         )
 
-    def _record_end(self, event: SessionEnded) -> Row:
-        reason = validation.escape_unstorable(event.reason, 500)
+    def _record_end(self, event: SessionEnded | TurnFailed) -> Row:
+        if isinstance(event, TurnFailed):
+            return self._record_failure("turn_failed", event.reason)
         if event.outcome == "error":
-            error = ErrorInfo(code="client_failed", message=reason)
-            return self._write((Failed(error=error),), (), "error", error=error)
+            return self._record_failure("client_failed", event.reason)
+        reason = validation.escape_unstorable(event.reason, 500)
         if event.outcome == "cancelled":
             return self._write((Cancelled(reason=reason),), (), "cancelled")
         return self._write((Done.model_construct(type="done", reason=reason),), (), "done", message=reason)
+
+    def _record_failure(self, code: str, reason: str) -> Row:
+        error = ErrorInfo(code=code, message=validation.escape_unstorable(reason, 500))
+        return self._write((Failed(error=error),), (), "error", error=error)
 
     def ask(self, call_id: str, request: Request) -> str:
         """Ask people ``request``, which is about the call ``call_id``, and say that the session waits.

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
+from typing import TextIO
 
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
@@ -39,7 +40,7 @@ def declare_run(parser: ArgumentParser, texts: Catalogue) -> None:
 def run_run(args: Namespace, texts: Catalogue) -> int:
     from watchroom.clients.acp_clients import ACP_CLIENTS, AcpOptions
     from watchroom.clients.acp_runner import run_acp
-    from watchroom.clients.events import CallStarted, ClientEvent, MessageCompleted, SessionEnded
+    from watchroom.clients.events import CallStarted, ClientEvent, MessageCompleted, SessionEnded, TurnFailed
 
     if args.tools == "ours" and args.client != "claude":
         raise WrongUsage(texts("cli.run.no_tools", client=args.client))
@@ -55,6 +56,8 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
             _print(event.text)
         elif isinstance(event, CallStarted):
             _print(f"→ {event.tool} {event.arguments[:200]}")
+        elif isinstance(event, TurnFailed):
+            _print(event.reason, sys.stderr)
         elif isinstance(event, SessionEnded) and event.outcome == "error":
             failed.append(event.reason)
 
@@ -75,10 +78,10 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
         suggest_closing(workspace, args.dir, texts)
         asyncio.run(run_acp(workspace, args.agent, client, options, prompt=args.prompt, on_event=show))
     for reason in failed:
-        print("\n".join(sanitize_lines(reason)), file=sys.stderr)
+        _print(reason, sys.stderr)
     return 1 if failed else 0
 
 
-def _print(text: str) -> None:
+def _print(text: str, file: TextIO | None = None) -> None:
     for line in sanitize_lines(text.strip("\n")):
-        print(line, flush=True)
+        print(line, file=file, flush=True)
