@@ -114,6 +114,46 @@ async def test_a_person_lets_a_session_take_as_many_steps_again(workspace: Works
             await status_is(session, "done")
 
 
+@pytest.mark.parametrize(
+    "word",
+    [
+        ("resume_agent", {"agent_id": "alice"}),
+        ("resume_agent", {"agent_id": "alice", "session_id": "s1"}),
+        ("send_message", {"to": "alice", "payload": {"text": "Go on."}}),
+    ],
+    ids=["agent", "session", "message"],
+)
+async def test_a_person_lets_a_session_that_no_process_runs_take_as_many_steps_again(
+    workspace: Workspace, word: tuple[str, dict[str, Any]]
+) -> None:
+    model = Model(*[calling(call("tool", f"c{turn}")) for turn in range(9)])
+    agent = ChatAgent(offered({"tool": Calls({"success": True})}), model_runtime=model)
+    config = RuntimeConfig(limits=Limits(steps=4))
+    async with workspace.sessions.begin("alice", agent, config, session_id="s1") as session:
+        assert (await session.run()).status == "error"
+    assert len(model.asked) == 2
+    assert say(workspace, word[0], **word[1])["success"]
+    async with workspace.sessions.resume("alice", "s1", agent, config) as session:
+        assert (await session.run()).status == "error"
+    assert len(model.asked) == 4
+    # It counts once.
+    async with workspace.sessions.resume("alice", "s1", agent, config) as session:
+        assert (await session.run()).status == "error"
+    assert len(model.asked) == 4
+
+
+async def test_a_word_of_another_agent_grants_no_steps(workspace: Workspace) -> None:
+    model = Model(*[calling(call("tool", f"c{turn}")) for turn in range(9)])
+    agent = ChatAgent(offered({"tool": Calls({"success": True})}), model_runtime=model)
+    config = RuntimeConfig(limits=Limits(steps=4))
+    async with workspace.sessions.begin("alice", agent, config, session_id="s1") as session:
+        await session.run()
+    workspace.session_zone.control("bob", "send_message", "alice", None, "Go on.")
+    async with workspace.sessions.resume("alice", "s1", agent, config) as session:
+        assert (await session.run()).status == "error"
+    assert len(model.asked) == 2
+
+
 async def test_tokens_that_nobody_counts_are_estimated_and_told_so() -> None:
     model = Model(*(calling(call("tool", f"c{n}", text="x" * 400)) for n in range(30)))
     tool = Calls({"success": True})

@@ -221,8 +221,11 @@ class Session:
         await self._commit_step(transitions.pause(self._state, row.actor), row)
 
     async def retry(self) -> None:
-        """Continue after an error."""
-        await self._commit_transition(transitions.resume(self._state, self.agent_id))
+        """Continue after an error: in the name of the person who resumed the session or wrote to it since, if
+        there is one, because only people grant it more steps."""
+        words = (each.row for each in self._inbox if each.row.tool in (RESUME, MESSAGE))
+        by = next((row.actor for row in words if row.kind == "human"), self.agent_id)
+        await self._commit_transition(transitions.resume(self._state, by))
 
     async def record_start(self, call: ToolCall, key: str, tool: Tool) -> bool:
         """The runtime's `CallLedger`: record that ``call`` of ``tool`` starts under ``key``; returns whether

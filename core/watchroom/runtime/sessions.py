@@ -101,7 +101,8 @@ class Sessions:
         ``agent`` and ``config`` are as for `begin`.
 
         No tool call that has finished runs again. What people sent meanwhile is obeyed, and a session that an
-        error stopped tries again. The next step of a process that has it still is refused, from here on.
+        error stopped tries again. If a person resumed it or wrote to it since, its steps are counted anew.
+        The next step of a process that has it still is refused, from here on.
         Raises `SessionNotFound`, `InvalidAgentId`, `InvalidSession`, `SessionTaken` if another process took a
         step at this moment."""
         path = _path(agent_id, session_id)
