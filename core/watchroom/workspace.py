@@ -143,7 +143,10 @@ class Workspace(Zones):
         self._search_index: SearchIndex | None = None
         self._sessions: Sessions | None = None
         stack.callback(self._write_last_checkpoint)
-        super().__init__(store, reconciler, self.root, self.register, sandbox)
+        dispatcher = RowDispatcher(
+            self.journal, row_address, self.record_lost_processes, AgentBreaker(store).watch
+        )
+        super().__init__(store, reconciler, self.root, self.register, dispatcher, sandbox)
         stack.callback(super().close)
         stack.callback(self._close_sessions)
         self.signing.anchor_with(lambda: self.sealing.newest_body())
@@ -158,10 +161,7 @@ class Workspace(Zones):
             ("snapshots", _SNAPSHOT_SECONDS, self._keep_snapshots),
         ):
             stack.callback(Repeater(name, seconds, work).close)
-        self.dispatcher = RowDispatcher(
-            self.journal, row_address, self.record_lost_processes, AgentBreaker(store).watch
-        )
-        stack.callback(self.dispatcher.close)
+        stack.callback(dispatcher.close)
 
     @classmethod
     def open(

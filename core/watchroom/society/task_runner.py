@@ -122,7 +122,6 @@ class TaskRunner:
             self._running[member.id] = asyncio.create_task(self._run_agent(member))
         if member.id in self._sessions:
             self._sessions[member.id].end_agent(member.ended)
-        await asyncio.to_thread(self._workspace.commands.stop, member.id)
         ended = member.ended
         if ended.tool == TERMINATE and ended.path == member.id and ended.actor != member.parent:
             reason = ended.message or "-"

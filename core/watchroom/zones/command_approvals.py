@@ -14,7 +14,6 @@ from watchroom.rules.requests import (
     Answer,
     PendingCall,
     Request,
-    ends_request,
     has_expired,
     parse_arguments,
 )
@@ -30,13 +29,19 @@ ANSWER_SECONDS: Final = 600.0
 
 class CommandApprovals:
     """Requests of ``store`` and ``requests`` by which people approve commands, each answered within
-    ``seconds``. May be used from any thread."""
+    ``seconds``; ``dispatcher`` reports the answers. May be used from any thread."""
 
-    def __init__(self, store: Store, requests: RequestZone, seconds: float = ANSWER_SECONDS) -> None:
+    def __init__(
+        self,
+        store: Store,
+        requests: RequestZone,
+        dispatcher: RowDispatcher,
+        seconds: float = ANSWER_SECONDS,
+    ) -> None:
         self._store = store
         self._requests = requests
         self._seconds = seconds
-        self._dispatcher = RowDispatcher(store.journal, _request_path)
+        self._dispatcher = dispatcher
 
     def request(self, actor: str, tool: str, command: str, folder: str, stop: StopSignal) -> str:
         """Wait until a person approves that ``actor`` runs ``command`` in ``folder`` by ``tool``, or until
@@ -46,7 +51,12 @@ class CommandApprovals:
         `CommandUnanswered`, `CommandStopped`.
         """
         path = f"{actor}/commands/{uuid.uuid4().hex[:12]}"
-        unsubscribe = self._dispatcher.subscribe((path,), lambda _: stop.wakeup.set())
+
+        def wake(row: Row) -> None:
+            if row.path == path:
+                stop.wakeup.set()
+
+        unsubscribe = self._dispatcher.subscribe((path.rpartition("/")[0],), wake)
         try:
             request = self._build_request(tool, command, folder)
             self._requests.ask(actor, path, request)
@@ -62,10 +72,6 @@ class CommandApprovals:
             raise CommandStopped
         return _approved_command(command, ended.answer)
 
-    def close(self) -> None:
-        """Stop listening to the journal."""
-        self._dispatcher.close()
-
     def _build_request(self, tool: str, command: str, folder: str) -> Request:
         language = self._store.registry.current().language
         arguments = json.dumps({"command": command}, ensure_ascii=False)
@@ -76,11 +82,6 @@ class CommandApprovals:
             metadata={"folder": folder},
             expires=self._store.journal.now() + int(self._seconds * 1e9),
         )
-
-
-def _request_path(row: Row) -> str | None:
-    """The path of the request that ``row`` ends, None if it ends none."""
-    return row.path if ends_request(row) else None
 
 
 def _approved_command(command: str, answer: Answer | None) -> str:

@@ -7,8 +7,8 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from threading import Event
 from types import MappingProxyType
 from typing import Final, NamedTuple, cast
@@ -16,6 +16,8 @@ from typing import Final, NamedTuple, cast
 from watchroom import validation
 from watchroom.errors import DiskFailed, WatchroomError
 from watchroom.model import PRESENCE, PRINTED, SYSTEM, Json, Note, Row, Write
+from watchroom.row_dispatcher import RowDispatcher
+from watchroom.rules.addresses import task_address
 from watchroom.sandbox.backend import SandboxBackend
 from watchroom.sandbox.blocklist import find_blocked_keyword
 from watchroom.sandbox.cgroups import CgroupFactory
@@ -36,7 +38,7 @@ from watchroom.sandbox.runner import CommandResult
 from watchroom.sandbox.unsandboxed import UnsandboxedBackend
 from watchroom.texts import catalogue
 from watchroom.zones.command_approvals import CommandApprovals
-from watchroom.zones.command_executor import CommandExecutor, Execution, ExecutionRequest
+from watchroom.zones.command_executor import CommandExecutor, Execution, ExecutionRequest, StopSignal
 from watchroom.zones.command_output import OutputBatcher
 from watchroom.zones.store import Store
 from watchroom.zones.task_errors import AgentEnded
@@ -105,8 +107,9 @@ class CommandZone:
     """The commands that agents run in the folders of their tasks. May be used from any thread.
 
     ``store`` and ``files`` keep the rows, ``approvals`` asks people where no sandbox works. ``has_ended``
-    tells of an agent whether it has ended; ``quarantine`` is the folder into which repositories are moved
-    that commands made. ``sandbox`` are the sandboxes to choose from (default: those of this machine).
+    returns whether an agent has ended, and ``dispatcher`` reports that one may have; ``quarantine`` is the
+    folder into which repositories are moved that commands made. ``sandbox`` are the sandboxes to choose from
+    (default: those of this machine).
     """
 
     def __init__(
@@ -115,6 +118,7 @@ class CommandZone:
         files: TaskFiles,
         approvals: CommandApprovals,
         has_ended: Callable[[str], bool],
+        dispatcher: RowDispatcher,
         quarantine: str,
         sandbox: SandboxProbe | None = None,
     ) -> None:
@@ -122,6 +126,7 @@ class CommandZone:
         self._files = files
         self._approvals = approvals
         self._has_ended = has_ended
+        self._dispatcher = dispatcher
         self._quarantine = quarantine
         self._executor = CommandExecutor(sandbox)
         self._recovered: set[str] = set()
@@ -133,7 +138,8 @@ class CommandZone:
         return self._executor.sandbox
 
     def run(self, actor: str, command: str, limits: ResourceLimits) -> CommandOutcome:
-        """Run ``command`` in the folder of the task of ``actor``, to its end or the end of its time.
+        """Run ``command`` in the folder of the task of ``actor``, to its end, the end of its time, or the end
+        of ``actor``.
 
         ``limits`` are those of this command. Raises `WorkspaceNotBound`, `CommandBlocked`, `AgentEnded`,
         `TaskQuotaExceeded`, `NoSandbox`; where a person was asked `CommandRejected`, `CommandUnanswered` and
@@ -142,8 +148,8 @@ class CommandZone:
         folder = self._files.agent_folder(actor)
         _check_keywords(command)
         backend = self.sandbox.best
-        with self._executor.stoppable(actor) as stop:
-            # Whoever ended the agent before now did not find the command, and from now on does.
+        with self._executor.stoppable(actor) as stop, self._stopped_with(actor, stop):
+            # From now on a row that ends the agent stops the command.
             if self._has_ended(actor):
                 raise AgentEnded(agent=actor)
             if backend is None:
@@ -155,6 +161,20 @@ class CommandZone:
                     raise WorkspaceNotBound(agent=actor)
             return self._run(actor, command, folder, backend, limits, stop.event)
 
+    @contextmanager
+    def _stopped_with(self, actor: str, stop: StopSignal) -> Iterator[None]:
+        """Set ``stop`` if ``actor`` ends, whichever process ends it."""
+
+        def take(row: Row) -> None:
+            if self._has_ended(actor):
+                stop.set()
+
+        unsubscribe = self._dispatcher.subscribe((task_address(self._files.task_of(actor)),), take)
+        try:
+            yield
+        finally:
+            unsubscribe()
+
     def stop(self, agent: str) -> int:
         """Stop the commands that this process runs for ``agent``, with all that they started. They end on
         their own threads, a moment later. Returns their number."""
@@ -162,9 +182,7 @@ class CommandZone:
 
     def close(self) -> None:
         """Stop what runs, and wait until each command has its last row."""
-        with ExitStack() as stack:
-            stack.callback(self._approvals.close)
-            stack.callback(self._executor.close)
+        self._executor.close()
 
     def outcome(self, start: Row) -> CommandOutcome:
         """How the command ended whose first row is ``start``. Raises `CommandInterrupted` where it was cut

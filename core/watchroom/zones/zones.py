@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from watchroom.checkout.layout import CONTROL, QUARANTINE
 from watchroom.checkout.reconciler import Reconciler
 from watchroom.registry import Registry
+from watchroom.row_dispatcher import RowDispatcher
 from watchroom.rules.config import Agent
 from watchroom.zones.acknowledgements import Acknowledgements
 from watchroom.zones.alerts import Alerts
@@ -49,7 +50,8 @@ class Zones:
     """Everything that tools act in, as attributes; what is slow to load is loaded with its first use.
 
     ``store`` has the journal and the files beneath ``root``, ``reconciler`` finds edits made by hand,
-    ``register`` adds agents to the config, ``sandbox`` finds what commands run in.
+    ``register`` adds agents to the config, ``dispatcher`` delivers new rows, ``sandbox`` finds what commands
+    run in.
     """
 
     def __init__(
@@ -58,12 +60,15 @@ class Zones:
         reconciler: Reconciler,
         root: str,
         register: Callable[[Iterable[Agent]], None],
+        dispatcher: RowDispatcher,
         sandbox: SandboxProbe | None,
     ) -> None:
         self._store = store
         self._reconciler = reconciler
         self._quarantine = os.path.join(root, CONTROL, QUARANTINE)
         self._sandbox = sandbox
+        self.dispatcher = dispatcher
+        """Delivers new rows, whichever process made them."""
         self.registry: Registry = store.registry
         """Who works here, as it is now."""
         self.policy = PolicyGuard(store)
@@ -128,10 +133,10 @@ class Zones:
 
         with self._loading:
             if self._commands is None:
-                approvals = CommandApprovals(self._store, self.requests)
-                has_ended = self.members.has_ended
+                approvals = CommandApprovals(self._store, self.requests, self.dispatcher)
                 self._commands = CommandZone(
-                    self._store, self.task_files, approvals, has_ended, self._quarantine, self._sandbox
+                    *(self._store, self.task_files, approvals, self.members.has_ended, self.dispatcher),
+                    *(self._quarantine, self._sandbox),
                 )
             return self._commands
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,33 @@ def test_one_that_is_stopped_leaves_nothing_running(team: Team) -> None:
     assert json.loads(team.workspace.journal.content(ended.seq) or "")["stopped"] is True
     assert marked_processes(marked) == []
     assert team.workspace.commands.stop("alice") == 0
+
+
+@pytest.mark.parametrize("word", ["terminate_agent", "end_task"])
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_the_end_of_its_agent_stops_it(team: Team, root: Path, word: str, is_elsewhere: bool) -> None:
+    """Nothing runs the agent but the thread that calls its tool."""
+    marked = token()
+    heard = threading.Event()
+    ending = team.workspace.subscribe(lambda: heard.set() if rows_with(team, "command_output") else None)
+    task = team.workspace.task_files.task_of("alice")
+    given = {
+        "terminate_agent": {"agent_id": "alice"},
+        "end_task": {"task_id": task, "status": "cancelled", "report": "Enough."},
+    }[word]
+    with ThreadPoolExecutor(1) as thread, ExitStack() as stack:
+        other = team.workspace
+        if is_elsewhere:
+            other = stack.enter_context(Workspace.open(root, scan=False))
+        command = f"echo begun; (setsid sleep {marked} &); sleep 60"
+        running = thread.submit(refused, team.one, "run_command", command=command)
+        assert heard.wait(30)
+        ok(other.tools_for_human("dana"), word, **given)
+        result = running.result(30)
+    ending()
+    assert (result["error"], result["stdout"]) == ("command_stopped", "begun\n")
+    assert marked_processes(marked) == []
+    assert refused(team.one, "run_command", command="true")["error"] == "agent_ended"
 
 
 def test_one_that_the_end_of_its_process_cut_off_has_a_last_row(team: Team, root: Path) -> None:
