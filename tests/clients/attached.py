@@ -106,4 +106,8 @@ def wait_for(workspace: Workspace, fits: Callable[[Row], bool]) -> Row:
             changes.wait(1)
     finally:
         changes.close()
-    raise AssertionError("no such row")
+    seen = [
+        (row.seq, row.tool, row.path, row.detail.get("status"))
+        for row in workspace.journal.rows(limit=10_000)
+    ]
+    raise AssertionError(f"no such row among {seen}")

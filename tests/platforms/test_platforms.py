@@ -131,6 +131,19 @@ def test_a_process_is_known_by_when_it_began_whatever_the_time_zone(
     assert platform.process_start(child.pid) == 0, "it only waits to be collected"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says that a process is ending")
+def test_a_process_whose_pipes_are_closed_by_its_end_is_gone() -> None:
+    """Whoever reads the end of its output may look at once, before the process can be collected."""
+    for _ in range(20):
+        reads, writes = os.pipe()
+        with subprocess.Popen(["sleep", "1000"], pass_fds=(writes,)) as child:
+            os.close(writes)
+            child.kill()
+            assert os.read(reads, 1) == b""
+            assert LinuxPlatform().process_start(child.pid) == 0
+        os.close(reads)
+
+
 def test_a_signal_goes_to_the_process_that_began_then_and_to_no_other(
     platform: Platform, child: subprocess.Popen[bytes]
 ) -> None:

@@ -7,7 +7,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from threading import Lock
@@ -18,8 +18,10 @@ from watchroom.platforms.protocol import FileWatch, ProcessInfo, ProcessScope
 
 _RENAME_EXCHANGE: Final = 2
 _Rename = Callable[[int, bytes, int, bytes, int], int]
-_STATE, _PARENT, _GROUP, _SESSION, _STARTED = 0, 1, 2, 3, 19
+_STATE, _PARENT, _GROUP, _SESSION, _FLAGS, _STARTED = 0, 1, 2, 3, 6, 19
 """Where ``stat`` of a process says them, after the program's name."""
+_ENDING: Final = 0x4
+"""PF_EXITING among the flags of a process."""
 
 
 class LinuxPlatform(PosixPlatform):
@@ -81,7 +83,7 @@ class LinuxPlatform(PosixPlatform):
 
     def process_start(self, pid: int) -> float:
         fields = _stat_fields(pid) if pid > 0 else []
-        return 0.0 if not fields or fields[_STATE] in "ZX" else float(fields[_STARTED])
+        return _start_of(fields) if fields else 0.0
 
     def send_signal(self, pid: int, started: float, number: signal.Signals) -> bool:
         with _opened_process(pid) as process:
@@ -115,7 +117,7 @@ class LinuxPlatform(PosixPlatform):
                     arguments = tuple(file.read().split("\0"))
                 if fields:
                     parent, group, session = (int(fields[at]) for at in (_PARENT, _GROUP, _SESSION))
-                    started = 0.0 if fields[_STATE] in "ZX" else float(fields[_STARTED])
+                    started = _start_of(fields)
                     folder = _folder_of(name)
                     owner = os.stat(f"/proc/{name}").st_uid
                     yield ProcessInfo(int(name), parent, arguments, folder, group, session, started, owner)
@@ -158,6 +160,16 @@ def _stat_fields(pid: int) -> list[str]:
             return file.read().rpartition(")")[2].split()
     except OSError:
         return []
+
+
+def _start_of(fields: Sequence[str]) -> float:
+    """Return when a process began, 0 if it has ended or is ending.
+
+    A process that is ending runs no code of its own any more, but its state does not say so yet: others see
+    its files closed before that.
+    """
+    is_ending = int(fields[_FLAGS]) & _ENDING
+    return 0.0 if is_ending or fields[_STATE] in "ZX" else float(fields[_STARTED])
 
 
 def _folder_of(name: str) -> str:
