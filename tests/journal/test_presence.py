@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic, sleep
 
+import psutil
 import pytest
 from evidence import all_rows
 from watchroom import Workspace
@@ -52,12 +53,18 @@ def killed_demo(tmp_path: Path) -> Path:
     finally:
         demo.send_signal(signal.SIGKILL)
         demo.wait()
-    # The process that it began for some of its agents ends when it notices.
+    # The process that it began for one of its agents ends when it notices; it may hold no lease yet.
     until = monotonic() + PATIENCE
-    while any(each.is_alive for each in presences(root)):
+    while is_at_work(root) or any(each.is_alive for each in presences(root)):
         assert monotonic() < until
         sleep(0.1)
     return root
+
+
+def is_at_work(root: Path) -> bool:
+    """Whether a process was started for the workspace at ``root``."""
+    lines = (each.info["cmdline"] or [] for each in psutil.process_iter(["cmdline"]))
+    return any(str(root) in word for line in lines for word in line)
 
 
 def presences(root: Path) -> Sequence[Presence]:
