@@ -2,6 +2,9 @@
 
 Threads that commit at the same moment share one append: one of them leads, and commits for everyone who
 waits. Between processes the journal lets one at a time append.
+
+The rows of one thread are in the order in which it asked for them: a note comes before everything that the
+thread commits later. Where the journal's server is away, notes may come later.
 """
 
 from __future__ import annotations
@@ -90,6 +93,7 @@ class GroupCommit:
         self._waiting: deque[_Ticket] = deque()
         self._notes: deque[_Ticket] = deque()
         self._flushing = Lock()
+        """Held while notes become rows: what is committed meanwhile comes after them."""
         self._has_leader = False
         self._sign: Callable[[Draft], Draft] | None = None
         self._listeners: list[Callable[[], None]] = []
@@ -173,6 +177,8 @@ class GroupCommit:
         return appended
 
     def _append(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
+        with self._flushing:
+            self._append_notes()
         appended = self._journal.append(drafts, all_or_nothing=all_or_nothing)
         self._record(drafts, appended)
         return appended
@@ -203,18 +209,25 @@ class GroupCommit:
     def flush(self) -> None:
         """Commit the notes that wait, and wait for those that others commit. Raises `JournalError`,
         `WorkspaceLocked`."""
-        has_appended = False
         with self._flushing:
-            while self._notes:
-                notes = self._taken(self._notes)
-                self._append_tickets(notes)
-                has_appended = True
-                errors = [note.error for note in notes if isinstance(note.error, _OF_ALL)]
-                self._keep(notes)
-                if errors:
-                    raise errors[0]
-        if has_appended:
+            has_notes = bool(self._notes)
+            error = self._append_notes()
+        if error is not None:
+            raise error
+        if has_notes:
             self._notify()
+
+    def _append_notes(self, most_left: int = 0) -> BaseException | None:
+        """Make rows of the notes that wait, until at most ``most_left`` are left. Return the error that ended
+        it."""
+        while len(self._notes) > most_left:
+            notes = self._taken(self._notes)
+            self._append_tickets(notes)
+            errors = [note.error for note in notes if isinstance(note.error, _OF_ALL)]
+            self._keep(notes)
+            if errors:
+                return errors[0]
+        return None
 
     def close(self) -> None:
         """Commit the notes that wait, and end."""
@@ -257,13 +270,11 @@ class GroupCommit:
 
     def _append_batch(self, batch: list[_Ticket]) -> None:
         """Make rows of the batch, and of the notes that wait. Nothing is raised."""
-        if self._notes:
-            with self._flushing:
-                notes = self._taken(self._notes)
-                self._append_tickets([*notes, *batch])
-                self._keep(notes)
-        else:
-            self._append_tickets(batch)
+        with self._flushing:
+            self._append_notes(_MOST_AT_ONCE)
+            notes = self._taken(self._notes)
+            self._append_tickets([*notes, *batch])
+            self._keep(notes)
 
     def _append_tickets(self, batch: list[_Ticket]) -> None:
         if not batch:
