@@ -18,9 +18,9 @@ from watchroom.texts import LANGUAGES, Catalogue, Language
 
 from watchroom_tui.charset import REPLACEMENT_ERRORS, output_encoding, replace_unencodable
 from watchroom_tui.commands import COMMANDS, WrongUsage
-from watchroom_tui.escaping_stream import escape_terminal_output
 from watchroom_tui.formatters.local_time import use_utc
 from watchroom_tui.localization import load_texts, readable_language
+from watchroom_tui.output_stream import command_output
 from watchroom_tui.termination import Terminated, die_of, ending_on_signals
 
 OK: Final = 0
@@ -59,12 +59,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606  # itself
     _replace_closed_streams()
     _never_refuse_to_print()
-    with escape_terminal_output():
+    with command_output() as output:
         try:
             check_platform()
         except PlatformUnsupported as error:
             return _refuse(error, _language())
-        return _run(list(sys.argv[1:] if arguments is None else arguments))
+        status = _run(list(sys.argv[1:] if arguments is None else arguments))
+        output.flush()
+        if output.failure is None or isinstance(output.failure, BrokenPipeError):
+            # A reader that closes a pipe has read enough.
+            return status
+        key = "cli.output_lost" if status == OK else "cli.output_lost_refused"
+        text = load_texts(_language())(key, reason=output.failure.strerror or str(output.failure))
+        print(f"watchroom: {text}", file=sys.stderr)
+        return status or REFUSED
 
 
 def _run(typed: list[str]) -> int:
@@ -120,10 +128,6 @@ def _run_command(args: argparse.Namespace, texts: Catalogue, language: Language)
             return command.run(args, texts)
     except WatchroomError as error:
         return _refuse(error, language)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
     except OSError as error:
         reason = f"{error.strerror}: {error.filename}" if error.filename else str(error)
         return _refuse(DiskFailed(reason=reason), language)

@@ -13,7 +13,7 @@ from watchroom_tui.actions import SCREENS
 from watchroom_tui.app import WatchroomApp
 from watchroom_tui.cli import main
 from watchroom_tui.commands.views import VIEWS
-from watchroom_tui.escaping_stream import EscapingStream
+from watchroom_tui.output_stream import OutputStream
 
 from reliability.fuzzing.oracle import check_line
 
@@ -31,7 +31,7 @@ def check_shown(workspace: Workspace) -> Iterator[str]:
     for command in commands:
         printed = io.StringIO()
         try:
-            with redirect_stdout(EscapingStream(printed)):
+            with redirect_stdout(OutputStream(printed, is_terminal=True)):
                 status = main(command)
             if status:
                 yield f"{command[0]} ends with {status}"

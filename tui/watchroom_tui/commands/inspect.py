@@ -26,9 +26,9 @@ from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.columns import fit, fit_path
 from watchroom_tui.formatters.local_time import zoned_time
+from watchroom_tui.output_stream import is_output_lost
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.shown_place import own_folder
-from watchroom_tui.terminal import is_hung_up
 from watchroom_tui.usage import WrongUsage
 
 _MAX_LISTED: Final = 20
@@ -90,7 +90,7 @@ def _check_known(journal: Journal, actor: str) -> None:
 def _coming(journal: Journal, last: int) -> Iterator[Row]:
     """Rows after ``last``, as they are committed, until nobody reads them any more."""
     with closing(journal.changes(last)) as commits:
-        while not is_hung_up(sys.stdout):
+        while not is_output_lost():
             while rows := journal.rows(last):
                 last = rows[-1].seq
                 yield from rows
@@ -99,6 +99,8 @@ def _coming(journal: Journal, last: int) -> Iterator[Row]:
 
 def _print_rows(rows: Iterable[Row], as_json: bool, texts: Catalogue) -> None:
     for row in rows:
+        if is_output_lost():
+            return
         if as_json:
             print_json(row_as_json(row))
         else:

@@ -101,18 +101,9 @@ def run_task(args: Namespace, texts: Catalogue) -> int:
                 print(texts("cli.task.later", root=place_word(root)))
             return status
         if args.background:
-            _tell_ids(tasks)
+            print(*(each.id for each in tasks), flush=True)
         ended = follow_tasks(workspace, background, root, texts)
         return _summarize(workspace, ended, root, texts) if args.headless else 0
-
-
-def _tell_ids(tasks: Sequence[Task]) -> None:
-    """Print the ids for whoever started this, who reads no further. The tasks go on if they have left."""
-    try:
-        print(*(each.id for each in tasks), flush=True)
-    except BrokenPipeError:
-        # Else Python would try once more when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _submit(workspace: Workspace, args: Namespace, text: str, limits: Mapping[str, int]) -> Task:

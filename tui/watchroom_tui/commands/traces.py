@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -20,7 +19,7 @@ from watchroom.texts import Catalogue
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.span_exporter import TRACES_PATH, SpanExporter
 from watchroom_tui.commands.time_argument import moment, open_journal
-from watchroom_tui.terminal import is_hung_up
+from watchroom_tui.output_stream import is_output_lost
 from watchroom_tui.usage import WrongUsage
 
 ENDPOINT_VARIABLE: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
@@ -61,6 +60,8 @@ def run_traces(args: Namespace, texts: Catalogue) -> int:
                 if spans:
                     take(spans)
                 sent, since = sent + len(spans), max(since, row)
+                if args.json and is_output_lost():
+                    break
         except KeyboardInterrupt:
             # So ends what goes on.
             if not args.follow:
@@ -88,7 +89,7 @@ def _batches(
                 # Of the last row there may be more.
                 yield batch, batch[-1].row - 1
             yield [], reader.row
-            if not follow or is_hung_up(sys.stdout):
+            if not follow or is_output_lost():
                 return
             changes.wait(_LOOK_SECONDS)
 

@@ -20,6 +20,7 @@ from watchroom.rules.reviews import Review
 from watchroom.texts import Catalogue, Language, catalogue
 
 from watchroom_tui.formatters.local_time import local_clock, local_date, utc_offset, zoned_time
+from watchroom_tui.output_stream import is_output_lost
 from watchroom_tui.plain.news import Announcement, Identity, News, gone_sentence
 from watchroom_tui.plain.question import (
     Question,
@@ -39,7 +40,6 @@ from watchroom_tui.plain.sentences import (
 )
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.services.person_calls import PersonCall
-from watchroom_tui.terminal import is_hung_up
 
 if TYPE_CHECKING:
     from watchroom_tui.plain.alert_sender import AlertSender
@@ -135,7 +135,7 @@ class Watcher:
 
     def run(self) -> None:
         """Until the input ends, the person quits, nobody reads any more, the time is over, or `stop` was
-        called. Raises `JournalError`, BrokenPipeError."""
+        called. Raises `JournalError`."""
         self._follow()
         if self._alerts is not None:
             # What is under way is sent, and said.
@@ -149,7 +149,7 @@ class Watcher:
                 self._alerts.start(changes.wake)
             self._begin()
             typed = LineReader(sys.stdin.fileno(), changes.wake) if self._act else None
-            while not (self._is_stopped or is_hung_up(sys.stdout)):
+            while not (self._is_stopped or is_output_lost()):
                 while typed and typed.lines:
                     if not self._take_line(typed.lines.popleft()):
                         return
