@@ -194,21 +194,24 @@ class Workspace(Zones):
         """
         path = os.fspath(root)
         given = [Agent(each) if isinstance(each, str) else each for each in agents]
-        if is_server_address(path):
-            path = _checked_out(path, checkout)
-        found = find_journal(path)
+        address = path if is_server_address(path) else None
+        if address is not None:
+            path = _find_checkout(address, checkout)
+        found = address or find_journal(path)
         if journal is None and found is not None and is_server_address(found):
             journal = open_journal(found)
-        if not (found if journal is None else journal.last_seq()):
-            try:
+        # Nothing is made yet: a workspace that is refused leaves nothing behind.
+        try:
+            if not (found if journal is None else journal.last_seq()):
                 if not create:
                     raise WorkspaceNotFound(root=os.fspath(root))
-                # Before anything is made: a workspace that is refused leaves nothing behind.
                 add_agents(Config(), given)
-            except BaseException:
-                if journal is not None:
-                    journal.close()
-                raise
+            if address is not None and find_journal(path) is None:
+                keep_journal_address(path, address)
+        except BaseException:
+            if journal is not None:
+                journal.close()
+            raise
         workspace = cls(path, sandbox, journal, platform)
         try:
             workspace._prepare(given, language, scan)
@@ -496,14 +499,11 @@ class Workspace(Zones):
         self.close()
 
 
-def _checked_out(address: str, checkout: str | os.PathLike[str] | None) -> str:
-    """The folder with the files of the workspace whose journal is at ``address``, which it remembers. Raises
-    `JournalError` where it shows another one."""
+def _find_checkout(address: str, checkout: str | os.PathLike[str] | None) -> str:
+    """Return the folder for the files of the workspace whose journal is at ``address``. Raises
+    `CheckoutTaken` if it shows another workspace, `JournalError`."""
     folder = os.path.abspath(checkout or cached_checkout(address))
-    known = find_journal(folder)
-    if known is None:
-        keep_journal_address(folder, address)
-    elif known != address:
+    if find_journal(folder) not in (None, address):
         raise CheckoutTaken(folder=folder)
     return folder
 

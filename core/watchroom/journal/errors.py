@@ -39,6 +39,12 @@ class JournalHeld(JournalBusy):
     texts = "journal_held"
 
 
+class EncodingUnsupported(JournalError):
+    """The journal's database is not encoded in UTF-8. Values: encoding, as PostgreSQL names it."""
+
+    code = "encoding_unsupported"
+
+
 class DraftRefused(JournalError):
     """The journal's server refuses a row that breaks its rules. Values: reason."""
 

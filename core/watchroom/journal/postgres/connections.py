@@ -17,7 +17,13 @@ from psycopg import errors as sqlstates
 from psycopg.abc import PQGen
 
 from watchroom.errors import JournalError
-from watchroom.journal.errors import DraftRefused, JournalDenied, JournalHeld, JournalUnreachable
+from watchroom.journal.errors import (
+    DraftRefused,
+    EncodingUnsupported,
+    JournalDenied,
+    JournalHeld,
+    JournalUnreachable,
+)
 
 CONNECT_SECONDS: Final = 3
 """How long one attempt to connect may take."""
@@ -28,6 +34,8 @@ SILENCE_SECONDS: Final = 30.0
 SHARE_SECONDS: Final = 0.01
 """How long one in use is waited for before another is made: most questions take less, and a new session on
 the server costs about as much."""
+_ENCODING: Final = "UTF8"
+"""The encoding of the database and of every connection, as PostgreSQL names it."""
 LOCK_SECONDS: Final = 10
 """How long an append waits for its turn (as the server's function says)."""
 _SETTINGS: Final = {
@@ -161,12 +169,16 @@ class Connections:
         Known once there was a connection."""
 
     def connect(self) -> BoundedConnection:
-        """A new connection, which commits each statement. Raises what psycopg raises."""
+        """A new connection, which commits each statement. Raises `EncodingUnsupported`, and what psycopg
+        raises."""
         connection = BoundedConnection.connect(
             self._url, autocommit=True, cursor_factory=CountingCursor, **_settings(self._url)
         )
         connection.silence = self._silence
         try:
+            encoding = connection.info.parameter_status("server_encoding")
+            if encoding != _ENCODING:
+                raise EncodingUnsupported(encoding=encoding)
             served = connection.execute(_ON_SERVER).fetchone()
             # A pooler tells a number of its own: with that of a session clients could cancel each other's.
             self.is_pooled = served is not None and served[0] != connection.info.backend_pid
@@ -251,7 +263,9 @@ def _is_quiet(connection: Connection) -> bool:
 def _settings(url: str) -> dict[str, Any]:
     """What is set for a connection, but for what its address says itself."""
     said = psycopg.conninfo.conninfo_to_dict(url)
-    return {name: value for name, value in _SETTINGS.items() if name not in said}
+    settings = {name: value for name, value in _SETTINGS.items() if name not in said}
+    # The default is PGCLIENTENCODING, or that of the server's settings.
+    return {**settings, "client_encoding": _ENCODING}
 
 
 class Patience:
