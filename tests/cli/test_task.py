@@ -65,7 +65,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     if machine_sandbox().best is None:
         pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
     folder = tmp_path_factory.mktemp("task") / "app"
-    done = spawned("task", REQUIREMENT, "--workspace", str(folder), "--headless")
+    done = spawned("task", REQUIREMENT, "--workspace", str(folder), "--simulate", "--headless")
     return Built(folder, folder.with_name("app-watchroom"), done)
 
 
@@ -100,7 +100,7 @@ def test_what_was_killed_goes_on(folder: Path) -> None:
     root = folder.with_name("team")
     given = ("--workspace", str(folder), "--team", str(root), "--headless")
     with subprocess.Popen(
-        as_typed("task", REQUIREMENT, *given), stderr=subprocess.PIPE, text=True
+        as_typed("task", REQUIREMENT, "--simulate", *given), stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr
         line = next(line for line in process.stderr if "makes evaluate-programmer" in line)
@@ -113,17 +113,36 @@ def test_what_was_killed_goes_on(folder: Path) -> None:
     checked(root, folder, summary["task"])
 
 
-def test_what_somebody_else_wrote_there_is_left_alone(capsys: Captured, folder: Path) -> None:
-    (folder / "calculator").mkdir(parents=True)
-    (folder / "calculator" / "mine.py").write_text("kept\n")
-    (folder / "README.md").write_text("mine\n")
-    given = ("--workspace", str(folder), "--headless", "--language", "zh")
+def test_simulated_developers_speak_the_language_of_the_team(capsys: Captured, folder: Path) -> None:
+    folder.mkdir()
+    given = ("--workspace", str(folder), "--simulate", "--headless", "--language", "zh")
     status, out, err = run(capsys, "task", REQUIREMENT, *given)
     assert status == OK, err
-    assert on_disk(folder)["calculator/mine.py"] == b"kept\n"
-    assert on_disk(folder)["README.md"] == b"mine\n"
     assert "14 个测试通过" in json.loads(out)["report"]
-    assert (folder / "calculator_2" / "evaluate.py").exists()
+
+
+@pytest.mark.parametrize("entry", ["README.md", ".git"])
+def test_simulated_developers_refuse_a_folder_that_is_not_empty(
+    capsys: Captured, tmp_path: Path, entry: str
+) -> None:
+    folder = tmp_path / "app"
+    folder.mkdir()
+    (folder / entry).write_text("mine\n")
+    given = ("--workspace", str(folder), "--headless")
+    said = misuse(capsys, "task", "x", *given, "--simulate")
+    assert f"{folder} has files in it" in said
+    assert "--model NAME" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["app"]
+    assert on_disk(folder) == {entry: b"mine\n"}
+
+
+def test_who_works_on_a_task_has_to_be_said(capsys: Captured, tmp_path: Path) -> None:
+    given = ("--workspace", str(tmp_path / "app"), "--headless")
+    said = misuse(capsys, "task", "x", *given)
+    assert "--model NAME" in said
+    assert "--simulate" in said
+    assert "not allowed with" in misuse(capsys, "task", "x", *given, "--simulate", "--model", "m1")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_it_says_what_is_missing(capsys: Captured, tmp_path: Path) -> None:
@@ -237,7 +256,7 @@ def test_limits_hold_from_the_beginning(capsys: Captured, tmp_path: Path) -> Non
 
 
 def test_a_team_whose_steps_are_used_up_fails(capsys: Captured, folder: Path) -> None:
-    given = ("--workspace", str(folder), "--headless", "--steps", "6")
+    given = ("--workspace", str(folder), "--simulate", "--headless", "--steps", "6")
     status, out, _ = run(capsys, "task", REQUIREMENT, *given)
     assert status == REFUSED
     assert json.loads(out)["status"] != "done"

@@ -30,7 +30,7 @@ from contextlib import closing
 from watchroom_tui.localization import load_texts
 from watchroom_tui.services.task_launcher import TaskOrder, launch_task
 root, folder = sys.argv[1:]
-print(*launch_task(TaskOrder("-- Build it.", folder), root, "dana", load_texts("en"), "en", speed=0.01))
+print(*launch_task(TaskOrder("-- Build it.", folder, is_simulated=True), root, "dana", load_texts("en"), "en", speed=0.01))
 """
 
 
@@ -69,7 +69,7 @@ def test_a_task_goes_on_without_who_began_it_and_is_not_seen_alive_once_killed(
             while not any(workspace.journal.heads("session")):
                 changes.wait(PATIENCE)
         with pytest.raises(TaskNotLaunched, match="shares files with a task that is still open"):
-            launch_task(TaskOrder("Another one.", str(tmp_path / "app")), team, "dana", TEXTS, "en")
+            launch_task(TaskOrder("Another one.", str(tmp_path / "app"), "m1"), team, "dana", TEXTS, "en")
     finally:
         os.kill(process, signal.SIGKILL)
         os.unlink(output)
@@ -91,6 +91,9 @@ def test_a_task_goes_on_without_who_began_it_and_is_not_seen_alive_once_killed(
         (TaskOrder("x", "app", "m\n1"), "name of a model"),
         (TaskOrder("x", "/"), "home folder"),
         (TaskOrder("x", "team/below"), "cannot be a task's workspace"),
+        (TaskOrder("x", "app"), "Name a model, or tick"),
+        (TaskOrder("x", "app", "m1", is_simulated=True), "Name a model, or tick"),
+        (TaskOrder("x", "full", is_simulated=True), "has files in it"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -99,6 +102,8 @@ def test_an_order_that_cannot_be_carried_out_is_refused_before_anything_is_made(
 ) -> None:
     folder = Path(team).parent
     monkeypatch.chdir(folder)
+    Path("full").mkdir()
+    Path("full", "a").write_text("a")
     before = sorted(folder.rglob("*"))
     with pytest.raises(TaskNotLaunched, match=says):
         check_order(order, team, TEXTS, "en")

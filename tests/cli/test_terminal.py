@@ -22,7 +22,7 @@ COMMANDS = {
     "open": ("open", "{}"),
     "no command": ("{}",),
     "demo": ("demo", "{}-new"),
-    "task": ("task", "Build it.", "--workspace", "{}-new"),
+    "task": ("task", "Build it.", "--workspace", "{}-new", "--simulate"),
 }
 INSTEAD = {
     "open": "watchroom show",

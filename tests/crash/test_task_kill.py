@@ -44,7 +44,7 @@ def test_a_team_that_is_killed_again_and_again_delivers(tmp_path: Path) -> None:
     print(f"WATCHROOM_SEED={SEED}")
     dice = random.Random(SEED)
     given = ["--team", str(root), "--headless"]
-    command = as_typed("task", "Build a calculator.", "--workspace", str(folder), *given)
+    command = as_typed("task", "Build a calculator.", "--workspace", str(folder), "--simulate", *given)
     # The first two lines only say where everything is.
     done = killed_after(command, 2 + dice.randint(1, MOST_LINES))
     kills = 1

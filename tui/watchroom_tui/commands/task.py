@@ -21,6 +21,7 @@ from watchroom_tui.commands.dashboard import is_foreign, run_dashboard
 from watchroom_tui.commands.person import name_of_this_person
 from watchroom_tui.commands.publication import publish_later
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.services.task_launcher import is_empty_folder
 from watchroom_tui.shown_place import place_word
 from watchroom_tui.terminal import require_terminal
 from watchroom_tui.usage import WrongUsage
@@ -44,7 +45,9 @@ def declare_task(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("text", nargs="?", metavar="TEXT | -", help=texts("cli.task.text"))
     parser.add_argument("--workspace", metavar="DIR", help=texts("cli.task.workspace"))
     parser.add_argument("--team", metavar="DIR", help=texts("cli.task.team"))
-    parser.add_argument("--model", metavar="NAME", help=texts("cli.task.model"))
+    who = parser.add_mutually_exclusive_group()
+    who.add_argument("--model", metavar="NAME", help=texts("cli.task.model"))
+    who.add_argument("--simulate", action="store_true", help=texts("cli.task.simulate"))
     parser.add_argument("--base-url", metavar="URL", default=BASE_URL, help=texts("cli.task.base_url"))
     parser.add_argument("--speed", type=float, default=1.0, metavar="X", help=texts("cli.task.speed"))
     for limit in _LIMITS:
@@ -132,7 +135,11 @@ def _checked(args: Namespace, root: str, text: str | None, texts: Catalogue) -> 
     if args.model is None and args.base_url != BASE_URL:
         raise WrongUsage(texts("cli.task.no_model"))
     if text is not None:
-        checked_folder(os.path.abspath(args.workspace), root)
+        folder = checked_folder(os.path.abspath(args.workspace), root)
+        if args.model is None and not args.simulate:
+            raise WrongUsage(texts("cli.task.which_developers"))
+        if args.simulate and not is_empty_folder(folder):
+            raise WrongUsage(texts("cli.task.simulate_not_empty", folder=sanitize(folder)))
     return limits
 
 

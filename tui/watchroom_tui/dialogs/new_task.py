@@ -8,9 +8,10 @@ from typing import ClassVar, NamedTuple
 
 from textual import on, work
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Input, Static, TextArea
+from textual.widgets import Checkbox, Input, Static, TextArea
 
 from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.dialogs.base import ModalDialog
@@ -21,11 +22,25 @@ from watchroom_tui.widgets.line_widget import content
 
 
 class NewTask(NamedTuple):
-    """What a person entered: the ``text`` of the task, its ``folder``, and a ``model``, empty for none."""
+    """What a person entered: the ``text`` of the task, its ``folder``, a ``model`` (empty for none), and
+    whether simulated developers work on it."""
 
     text: str
     folder: str
     model: str
+    is_simulated: bool
+
+
+class _SpaceCheckbox(Checkbox, inherit_bindings=False):
+    """A box that only space ticks: enter begins the task."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "toggle_button", show=False)]
+    BUTTON_INNER = " "
+
+    def watch_value(self) -> None:
+        # Textual shows the state by colour alone.
+        self.BUTTON_INNER = "X" if self.value else " "
+        super().watch_value()
 
 
 class NewTaskRefused(Exception):
@@ -58,6 +73,7 @@ class NewTaskDialog(ModalDialog[str | None]):
                 field = Input(value, id=name, select_on_focus=False)
                 field.border_title = content(texts(f"new_task.{name}"))
                 yield field
+            yield _SpaceCheckbox(content(texts("new_task.simulate")), id="simulate")
             said = Static(Content(texts("new_task.about")), id="said", markup=False)
             said.border_subtitle = content(self.key_hints())
             yield said
@@ -92,8 +108,10 @@ class NewTaskDialog(ModalDialog[str | None]):
     async def begin_task(self) -> None:
         """Begin what was entered, and close; or say why that cannot be."""
         folder, model = (self.query_one(f"#{name}", Input).value for name in ("folder", "model"))
+        is_simulated = self.query_one("#simulate", Checkbox).value
+        entered = NewTask(self._text.source, folder, model, is_simulated)
         try:
-            task = await asyncio.to_thread(self._begin, NewTask(self._text.source, folder, model))
+            task = await asyncio.to_thread(self._begin, entered)
         except NewTaskRefused as error:
             self._say(sanitize(str(error)), is_error=True)
             self._is_beginning = False

@@ -21,7 +21,7 @@ async def begin_task(app: Dashboard) -> None:
     root = str(workspace.root)
 
     def begin(task: NewTask) -> str:
-        order = TaskOrder(task.text, task.folder, task.model)
+        order = TaskOrder(task.text, task.folder, task.model, task.is_simulated)
         try:
             return launch_task(order, root, app.person, app.texts, app.language).id
         except TaskNotLaunched as error:

@@ -14,6 +14,8 @@ from watchroom import validation
 from watchroom.errors import WatchroomError
 from watchroom.texts import Catalogue, Language
 
+from watchroom_tui.sanitize import sanitize
+
 MOST_TEXT: Final = 20_000
 """Characters. An argument of a process has an end, and every process of the machine can read it."""
 MOST_NAME: Final = 200
@@ -25,12 +27,18 @@ _MOST_OUTPUT: Final = 4000
 
 
 class TaskOrder(NamedTuple):
-    """What a person wants done: a sentence or more, the folder to work in (made if it is missing), and the
-    model of an OpenAI-compatible server that the agents think with, empty for simulated developers."""
+    """A task that a person enters.
+
+    ``text``: what is to be done, a sentence or more.
+    ``folder``: the folder to work in, made if it is missing.
+    ``model``: the model of an OpenAI-compatible server that the agents think with.
+    ``is_simulated``: simulated developers work instead of a model. They need an empty folder.
+    """
 
     text: str
     folder: str
     model: str = ""
+    is_simulated: bool = False
 
 
 class LaunchedTask(NamedTuple):
@@ -65,7 +73,16 @@ def check_order(order: TaskOrder, root: str, texts: Catalogue, language: Languag
         folder = check_folder(os.path.abspath(os.path.expanduser(order.folder.strip())), root)
     except WatchroomError as error:
         raise TaskNotLaunched(f"{error.message(language)} {error.suggestion(language)}") from error
-    return TaskOrder(text, folder, model)
+    if order.is_simulated == bool(model):
+        raise TaskNotLaunched(texts("task_launcher.which_developers"))
+    if order.is_simulated and not is_empty_folder(folder):
+        raise TaskNotLaunched(texts("cli.task.simulate_not_empty", folder=sanitize(folder)))
+    return TaskOrder(text, folder, model, order.is_simulated)
+
+
+def is_empty_folder(path: str) -> bool:
+    """Return whether nothing is in the folder ``path``, or it is missing. Raises OSError."""
+    return not os.path.exists(path) or not os.listdir(path)
 
 
 def launch_task(
@@ -79,7 +96,7 @@ def launch_task(
     command = [sys.executable, "-m", "watchroom_tui.cli", "task", "--background"]
     command += [f"--workspace={checked.folder}", f"--team={os.path.abspath(root)}", f"--as={person}"]
     command += [f"--language={language}", f"--speed={speed}"]
-    command += [f"--model={checked.model}"] if checked.model else []
+    command += ["--simulate"] if checked.is_simulated else [f"--model={checked.model}"]
     descriptor, output = tempfile.mkstemp(prefix="watchroom-task-", suffix=".log")
     with open(descriptor, "wb") as log:
         process = subprocess.Popen(
