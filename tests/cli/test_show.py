@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cli.running import Captured, misuse, printed, printed_json, printed_rows, refusal, row_of, run
+from cli.running import Captured, misuse, printed, printed_json, printed_rows, row_of, run
 from clock import JumpingClock
 from watchroom.projections.model import HANDOFF_OVERDUE_SECONDS
 from watchroom_tui.cli import OK, USAGE
@@ -40,7 +40,9 @@ def test_without_a_folder_and_without_a_workspace_it_is_refused(
     capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert refusal(capsys, "show", "agents").startswith("watchroom: ")
+    said = misuse(capsys, "show", "agents")
+    assert "no workspace is in this folder or above it" in said
+    assert "watchroom show [DIR] VIEW" in said
 
 
 def test_show_needs(capsys: Captured, team: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,12 @@ from watchroom_tui.localization import load_texts
 
 
 def test_an_unknown_command_is_told_the_usage(capsys: Captured) -> None:
-    assert "usage: watchroom" in misuse(capsys, "nonsense")
+    said = misuse(capsys, "nonsense")
+    assert said == "watchroom: there is no command “nonsense”. All commands: watchroom --help\n"
+    assert "Did you mean show?" in misuse(capsys, "shwo", ".")
+    assert "options stand after the command" in misuse(capsys, "--utc", "log")
+    assert printed(capsys, "help") == printed(capsys, "--help")
+    assert printed(capsys, "help", "show") == printed(capsys, "show", "--help")
 
 
 def test_without_a_command_and_a_workspace_it_says_how_to_begin(
@@ -89,7 +94,8 @@ def test_a_view_may_be_named_before_the_folder_or_after_it(
     assert "alice" in shown
     assert printed(capsys, "show", "agents", str(root)) == shown
     said = misuse(capsys, "show", str(root), "agnts")
-    assert "'agnts' (choose from agents, needs," in said
+    assert "there is no view “agnts”. Did you mean agents?" in said
+    assert printed(capsys, str(root), "show", "agents") == shown
     # A folder that is named as a view is still a folder.
     monkeypatch.chdir(root.parent)
     root.rename("agents")

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from typing import Any, Final
+from typing import Final
 
 from watchroom import __version__
 from watchroom.errors import DiskFailed, WatchroomError
@@ -17,7 +17,7 @@ from watchroom.platforms import PlatformUnsupported, check_platform
 from watchroom.texts import LANGUAGES, Catalogue, Language
 
 from watchroom_tui.charset import REPLACEMENT_ERRORS, output_encoding, replace_unencodable
-from watchroom_tui.commands import COMMANDS, WrongUsage
+from watchroom_tui.commands import COMMANDS, Command, WrongUsage
 from watchroom_tui.formatters.local_time import use_utc
 from watchroom_tui.localization import load_texts, readable_language
 from watchroom_tui.output_stream import command_output
@@ -28,28 +28,12 @@ REFUSED: Final = 1
 USAGE: Final = 2
 INTERRUPTED: Final = 130
 
+_OVERVIEW: Final = ("-h", "--help", "--version")
 LANGUAGE_VARIABLE: Final = "WATCHROOM_LANGUAGE"
 DEBUG_VARIABLE: Final = "WATCHROOM_DEBUG_CATEGORIES"
 """Which debug records are written, by category."""
 DEBUG_FILE_VARIABLE: Final = "WATCHROOM_DEBUG_FILE"
 """The file that they are added to; without one, they go to standard error."""
-
-
-class _CommandParser(argparse.ArgumentParser):
-    """Takes options between the other arguments. By itself argparse, until Python 3.13, takes one that may be
-    left out for left out as soon as an option comes before it."""
-
-    _is_intermixing = False
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        has_commands = any(action.nargs == argparse.PARSER for action in self._actions)
-        if self._is_intermixing or has_commands:
-            return super().parse_known_args(args, namespace)
-        self._is_intermixing = True
-        try:
-            return self.parse_known_intermixed_args(args, namespace)
-        finally:
-            self._is_intermixing = False
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -86,26 +70,15 @@ def _run(typed: list[str]) -> int:
             print(texts("cli.begin"), file=sys.stderr)
             return USAGE
         typed = ["open", root]
-    elif os.path.isdir(typed[0]) and typed[0] not in {each.name for each in COMMANDS}:
-        typed = ["open", *typed]
-    parser = argparse.ArgumentParser(prog="watchroom", description=texts("cli.description"))
-    parser.add_argument("--version", action="version", version=f"watchroom {__version__}")
-    # Newer Pythons would colour the help, in escapes.
-    parser.color = False  # type: ignore[attr-defined]
-    commands = parser.add_subparsers(
-        dest="command", metavar="COMMAND", required=True, parser_class=_CommandParser
-    )
-    # Only the command that was typed is loaded: the list of all needs no more than their names, and is made
-    # only where no command comes first.
-    named = next((each for each in typed if not each.startswith("-")), None)
-    for command in [each for each in COMMANDS if each.name == typed[0]] or COMMANDS:
-        text = texts(f"cli.{command.name}.help")
-        own = commands.add_parser(command.name, help=text, description=text)
-        own.set_defaults(language=None)
-        if command.name == named:
-            command.declare(own, texts)
     try:
-        args = parser.parse_args(typed)
+        if typed[0] in _OVERVIEW or typed == ["help"]:
+            typed = ["--help"] if typed == ["help"] else typed
+            _overview(texts).parse_args(typed)
+        command, rest = _find_command(typed, texts)
+        args = _parse(command, rest, texts)
+    except WrongUsage as error:
+        print(f"watchroom: {error}", file=sys.stderr)
+        return USAGE
     except SystemExit as usage:
         return int(usage.code or OK)
     # Who named no language has the one that is remembered, where something is.
@@ -113,7 +86,7 @@ def _run(typed: list[str]) -> int:
     args.language = readable_language(args.language or language)
     try:
         with ending_on_signals():
-            return _run_command(args, texts, language)
+            return _run_command(command, args, texts, language)
     except KeyboardInterrupt:
         return INTERRUPTED
     except Terminated as ended:
@@ -121,8 +94,7 @@ def _run(typed: list[str]) -> int:
         raise
 
 
-def _run_command(args: argparse.Namespace, texts: Catalogue, language: Language) -> int:
-    command = next(each for each in COMMANDS if each.name == args.command)
+def _run_command(command: Command, args: argparse.Namespace, texts: Catalogue, language: Language) -> int:
     try:
         with _debug_records(texts), use_utc() if getattr(args, "utc", False) else nullcontext():
             return command.run(args, texts)
@@ -134,6 +106,49 @@ def _run_command(args: argparse.Namespace, texts: Catalogue, language: Language)
     except WrongUsage as error:
         print(f"watchroom {command.name}: {error}", file=sys.stderr)
         return USAGE
+
+
+def _overview(texts: Catalogue) -> argparse.ArgumentParser:
+    """The parser that prints the list of commands, and the version. No command is loaded for it."""
+    parser = argparse.ArgumentParser(prog="watchroom", description=texts("cli.description"))
+    parser.add_argument("--version", action="version", version=f"watchroom {__version__}")
+    # Newer Pythons would colour the help, in escapes.
+    parser.color = False  # type: ignore[attr-defined]
+    commands = parser.add_subparsers(metavar="COMMAND")
+    for command in COMMANDS:
+        commands.add_parser(command.name, help=texts(f"cli.{command.name}.help"))
+    return parser
+
+
+def _find_command(typed: list[str], texts: Catalogue) -> tuple[Command, list[str]]:
+    """Return the command that was typed, and its arguments. Raises `WrongUsage`."""
+    known = {each.name: each for each in COMMANDS}
+    first, *rest = typed
+    if first == "help":
+        return _find_command([*rest, "--help"], texts)
+    if first in known:
+        return known[first], rest
+    if first.startswith("-"):
+        raise WrongUsage(texts("cli.typed.options_first"))
+    if os.path.isdir(first) or "://" in first:
+        # A workspace alone is opened; one before a command belongs to it.
+        return (known[rest[0]], [first, *rest[1:]]) if rest and rest[0] in known else (known["open"], typed)
+    from watchroom_tui.commands.parser import unknown_word
+
+    raise WrongUsage(f"{unknown_word(first, list(known), 'command', texts)} {texts('cli.typed.commands')}")
+
+
+def _parse(command: Command, given: list[str], texts: Catalogue) -> argparse.Namespace:
+    """Return the arguments of ``command``. Raises SystemExit for wrong ones."""
+    # What recognises workspaces is loaded only here.
+    from watchroom_tui.commands.parser import CommandParser
+
+    parser = CommandParser(prog=f"watchroom {command.name}", description=texts(f"cli.{command.name}.help"))
+    parser.color = False  # type: ignore[attr-defined]
+    parser.texts = texts
+    parser.set_defaults(language=None)
+    command.declare(parser, texts)
+    return parser.parse_args(given)
 
 
 def _refuse(error: WatchroomError, language: Language) -> int:

@@ -12,6 +12,7 @@ from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.person import suggest_closing
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.shown_place import place_word
 from watchroom_tui.usage import WrongUsage
 
@@ -53,7 +54,7 @@ def _agent(text: str, texts: Catalogue) -> Agent:
 
 
 def declare_call(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("agent")
     parser.add_argument("tool")
     parser.add_argument(
@@ -91,7 +92,7 @@ def run_tools(args: Namespace, texts: Catalogue) -> int:
 
 
 def declare_prompt(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("agent")
 
 

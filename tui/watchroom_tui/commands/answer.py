@@ -20,6 +20,7 @@ from watchroom_tui.commands.review_arguments import (
     reviewed_calls,
     split_call,
 )
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.readers.request import RequestPage
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.services import person_calls
@@ -29,7 +30,7 @@ from watchroom_tui.worker.main import DiffLine, diff
 
 
 def declare_answer(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("request", type=int, help=texts("cli.argument.request"))
     answers = parser.add_mutually_exclusive_group()
     answers.add_argument("--approve", action="store_true", help=texts("cli.argument.approve"))

@@ -54,6 +54,7 @@ from watchroom.transparency.state_folder import state_folder
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.shown_place import place_word
 from watchroom_tui.usage import WrongUsage
 
@@ -67,7 +68,7 @@ _OPEN_SECONDS: Final = 30.0
 
 
 def declare_hook(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument(
         "--agent", metavar="ID", action="append", required=True, help=texts("cli.argument.hook_agent")
     )
@@ -147,7 +148,7 @@ async def _answer_while_asked(
 
 def declare_attach(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("client", choices=CLIENTS)
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("--agent", metavar="ID", required=True, help=texts("cli.argument.attach_agent"))
     parser.add_argument("--project", metavar="DIR", default=".", help=texts("cli.argument.attach_project"))
     parser.add_argument("--strict", action="store_true", help=texts("cli.argument.attach_strict"))

@@ -14,10 +14,11 @@ from watchroom.texts import Catalogue
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.table import format_table
 from watchroom_tui.commands.time_argument import moment_range, open_journal
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 
 
 def declare_diff(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("paths", nargs="*", metavar="PATH", help=texts("cli.argument.diff_paths"))
     parser.add_argument("--from", dest="since", metavar="SEQ | TIME", help=texts("cli.argument.range_from"))
     parser.add_argument("--to", dest="until", metavar="SEQ | TIME", help=texts("cli.argument.range_to"))

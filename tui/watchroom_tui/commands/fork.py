@@ -14,6 +14,7 @@ from watchroom.texts import Catalogue
 
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.time_argument import moment, open_journal
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.usage import WrongUsage
 
@@ -21,7 +22,7 @@ _MAX_LISTED: Final = 20
 
 
 def declare_fork(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("out", help=texts("cli.argument.fork_out"))
     parser.add_argument("--at", metavar="SEQ | TIME", help=texts("cli.argument.at"))
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))

@@ -23,6 +23,7 @@ from watchroom.workspace import Workspace
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.person import name_of_this_person
 from watchroom_tui.commands.time_argument import moment, open_journal
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.usage import WrongUsage
 
@@ -30,7 +31,7 @@ _MOST_SHOWN: Final = 20
 
 
 def declare_git(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--export", metavar="REPO", help=texts("cli.argument.git_export"))
     what.add_argument("--branch", metavar="NAME", help=texts("cli.argument.git_branch"))

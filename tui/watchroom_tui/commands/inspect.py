@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import Action, ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator
 from contextlib import closing
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 from watchroom.errors import ConfigInvalid, UnknownAgent
 from watchroom.journal import Journal, RowFilter
@@ -113,27 +113,9 @@ def _print_rows(rows: Iterable[Row], as_json: bool, texts: Catalogue) -> None:
             print(f"{line}  {labels.row_message(row)}".rstrip(), flush=True)
 
 
-class _ViewAction(Action):
-    """Takes the view, which may also come before the folder: one says "show the agents of team/"."""
-
-    def __call__(
-        self,
-        parser: ArgumentParser,
-        namespace: Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
-        given = str(values)
-        if given not in VIEWS and namespace.dir in VIEWS:
-            given, namespace.dir = namespace.dir, given
-        if given not in VIEWS:
-            parser.error(f"argument view: invalid choice: {given!r} (choose from {', '.join(VIEWS)})")
-        namespace.view = given
-
-
 def declare_show(parser: ArgumentParser, texts: Catalogue) -> None:
     add_workspace_argument(parser, texts)
-    parser.add_argument("view", action=_ViewAction, metavar=f"{{{','.join(VIEWS)}}}")
+    parser.add_argument("view", choices=VIEWS, metavar="VIEW", help=", ".join(VIEWS))
     parser.add_argument("--at", metavar="SEQ | TIME", help=texts("cli.argument.at"))
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
     add_utc_argument(parser, texts)
@@ -162,8 +144,8 @@ def run_show(args: Namespace, texts: Catalogue) -> int:
 
 
 def declare_export(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
-    parser.add_argument("out")
+    add_workspace_argument(parser, texts)
+    parser.add_argument("out", help=texts("cli.argument.export_out"))
     parser.add_argument("--at", metavar="SEQ | TIME", help=texts("cli.argument.at"))
 
 

@@ -20,11 +20,12 @@ from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.person import name_of_this_person
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.sanitize import sanitize
 
 
 def declare_host(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("--show", action="store_true", help=texts("cli.host.show"))
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
     parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
@@ -48,7 +49,7 @@ def run_host(args: Namespace, texts: Catalogue) -> int:
 
 
 def declare_move(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("target", help=texts("cli.move.target"))
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
 

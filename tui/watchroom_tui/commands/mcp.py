@@ -23,6 +23,7 @@ from watchroom_tui.commands.command import add_utc_argument, collector_paused
 from watchroom_tui.commands.person import name_of_this_person, unlock_key
 from watchroom_tui.commands.port import listen
 from watchroom_tui.commands.publication import publish_later
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.usage import WrongUsage
 
@@ -30,7 +31,7 @@ DAY = 86_400.0
 
 
 def declare_mcp(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     who = parser.add_mutually_exclusive_group(required=True)
     who.add_argument("--agent", metavar="ID", action="append", help=texts("cli.argument.mcp_agent"))
     who.add_argument("--http", metavar="PORT", type=int, help=texts("cli.argument.mcp_http"))
@@ -139,7 +140,7 @@ def _load_server() -> Callable[..., Awaitable[None]]:
 
 
 def declare_token(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("agent", nargs="?", help=texts("cli.argument.token_agent"))
     parser.add_argument("--days", type=float, help=texts("cli.argument.token_days"))
     parser.add_argument("--revoke", metavar="ID", help=texts("cli.argument.token_revoke"))

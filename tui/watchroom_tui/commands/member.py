@@ -14,6 +14,7 @@ from watchroom.journal import is_server_address
 from watchroom.texts import Catalogue
 
 from watchroom_tui.commands.command import print_json
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.usage import WrongUsage
 
@@ -21,8 +22,8 @@ _KINDS = ("agent", "supervisor", "viewer")
 
 
 def declare_member(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("what", choices=["add", "list", "revoke"], help=texts("cli.member.what"))
-    parser.add_argument("dir", help=texts("cli.member.dir"))
+    parser.add_argument("action", choices=["add", "list", "revoke"], help=texts("cli.member.what"))
+    add_workspace_argument(parser, texts, "cli.member.dir")
     parser.add_argument("name", nargs="?", help=texts("cli.member.name"))
     parser.add_argument("--as", dest="kind", choices=_KINDS, help=texts("cli.member.kind"))
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
@@ -34,7 +35,7 @@ def run_member(args: Namespace, texts: Catalogue) -> int:
         raise WorkspaceNotFound(root=args.dir)
     if not is_server_address(address):
         raise WrongUsage(texts("cli.member.no_server"))
-    if (args.what != "list") != bool(args.name) or (args.what == "add") != bool(args.kind):
+    if (args.action != "list") != bool(args.name) or (args.action == "add") != bool(args.kind):
         raise WrongUsage(texts("cli.member.usage"))
     if agent := find_parent_agent(args.dir, os.environ):
         raise AgentCannotAnswer(agent=agent)
@@ -43,14 +44,14 @@ def run_member(args: Namespace, texts: Catalogue) -> int:
     except ImportError as error:
         raise JournalError(reason=f"{error}: install watchroom[postgres]") from error
     with closing(Members(address)) as members:
-        if args.what == "add":
+        if args.action == "add":
             login = members.add(args.name, args.kind)
             if args.json:
                 print_json({"name": args.name, "kind": args.kind, "address": login})
             else:
                 print(texts("cli.member.added", name=sanitize(args.name), address=login))
             return 0
-        found = members.revoke(args.name) if args.what == "revoke" else members.all()
+        found = members.revoke(args.name) if args.action == "revoke" else members.all()
     if args.json:
         print_json([each._asdict() for each in found])
     for each in () if args.json else found:

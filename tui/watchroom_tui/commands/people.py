@@ -19,6 +19,7 @@ from watchroom.workspace import Workspace
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.person import name_of_this_person, unlock_key
 from watchroom_tui.commands.person_keys import make_key_file, make_recovery_key, rotate_key
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.signing_keys import key_path
 from watchroom_tui.usage import WrongUsage
@@ -29,10 +30,12 @@ _LONGEST_LINE = 4_000
 
 def declare_person(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument(
-        "what", choices=["add", "list", "revoke", "key", "rotate", "recovery"], help=texts("cli.person.what")
+        "action",
+        choices=["add", "list", "revoke", "key", "rotate", "recovery"],
+        help=texts("cli.person.what"),
     )
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
-    parser.add_argument("name", nargs="?", help=texts("cli.person.name"))
+    add_workspace_argument(parser, texts)
+    parser.add_argument("name", nargs="?", metavar="NAME", help=texts("cli.person.name"))
     parser.add_argument("--role", choices=ROLES, help=texts("cli.person.role"))
     parser.add_argument("--key", metavar="LINE|FILE", help=texts("cli.person.key"))
     parser.add_argument("--device", action="store_true", help=texts("cli.person.device"))
@@ -48,21 +51,21 @@ def declare_person(parser: ArgumentParser, texts: Catalogue) -> None:
 def run_person(args: Namespace, texts: Catalogue) -> int:
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
         people = workspace.people.current()
-        if args.what == "list":
+        if args.action == "list":
             _print_people(people, args, texts)
             return 0
         if agent := find_parent_agent(args.dir, os.environ):
             raise AgentCannotAnswer(agent=agent)
-        if args.what == "key":
+        if args.action == "key":
             print(_own_key(args.name or name_of_this_person(), texts).line)
             return 0
-        if args.what in ("rotate", "recovery"):
+        if args.action in ("rotate", "recovery"):
             _change_own_keys(workspace, args.name or args.person or name_of_this_person(), args, texts)
             return 0
         if not args.name:
             raise WrongUsage(texts("cli.person.usage"))
         actor = args.person or (name_of_this_person() if people.is_closed else args.name)
-        if args.what == "revoke":
+        if args.action == "revoke":
             unlock_key(workspace, people, actor, texts)
             workspace.people.revoke(HUMAN_PREFIX + actor, args.name, since=args.since)
             is_open = not workspace.people.current().is_closed
@@ -81,7 +84,7 @@ def run_person(args: Namespace, texts: Catalogue) -> int:
 
 
 def _change_own_keys(workspace: Workspace, name: str, args: Namespace, texts: Catalogue) -> None:
-    if args.what == "recovery":
+    if args.action == "recovery":
         print(make_recovery_key(workspace, name, texts))
         print(texts("cli.person.recovery_once"), file=sys.stderr)
         return

@@ -25,6 +25,7 @@ from watchroom.workspace import Workspace
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.table import format_table
 from watchroom_tui.commands.time_argument import nanoseconds
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.usage import WrongUsage
 
 if TYPE_CHECKING:
@@ -33,18 +34,20 @@ if TYPE_CHECKING:
 
 
 def declare_policy(parser: ArgumentParser, texts: Catalogue) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    help_text = texts("cli.policy.explain.help")
-    explain = actions.add_parser("explain", help=help_text, description=help_text)
-    explain.add_argument("dir", help=texts("cli.argument.dir"))
-    explain.add_argument("agent")
-    explain.add_argument("tool")
-    explain.add_argument(
+    parser.add_argument("action", choices=["explain"], help=texts("cli.policy.explain.help"))
+    add_workspace_argument(parser, texts)
+    parser.add_argument(
+        "agent",
+    )
+    parser.add_argument(
+        "tool",
+    )
+    parser.add_argument(
         "arguments", nargs="?", default="{}", metavar="JSON", help=texts("cli.argument.policy_arguments")
     )
-    explain.add_argument("--folder", metavar="DIR", help=texts("cli.argument.policy_folder"))
-    explain.add_argument("--time", metavar="TIME", help=texts("cli.argument.policy_time"))
-    explain.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
+    parser.add_argument("--folder", metavar="DIR", help=texts("cli.argument.policy_folder"))
+    parser.add_argument("--time", metavar="TIME", help=texts("cli.argument.policy_time"))
+    parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
 
 
 def run_policy(args: Namespace, texts: Catalogue) -> int:

@@ -12,6 +12,7 @@ from watchroom.texts import Catalogue
 
 from watchroom_tui.commands.command import add_utc_argument, print_json
 from watchroom_tui.commands.time_argument import moment_range, open_journal
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.formatters.report_formats import as_html, as_json, as_markdown
 from watchroom_tui.formatters.report_page import lay_out_report
 
@@ -19,7 +20,7 @@ _FORMATS: Final = ("md", "html", "json", "proof")
 
 
 def declare_report(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("--from", dest="since", metavar="SEQ | TIME", help=texts("cli.argument.range_from"))
     parser.add_argument("--to", dest="until", metavar="SEQ | TIME", help=texts("cli.argument.range_to"))
     parser.add_argument("--format", choices=_FORMATS, default="md", help=texts("cli.argument.report_format"))

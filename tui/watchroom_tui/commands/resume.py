@@ -18,6 +18,7 @@ from watchroom.texts import Catalogue
 
 from watchroom_tui.commands.publication import publish_later
 from watchroom_tui.commands.task import BASE_URL, follow_tasks, open_models
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.sanitize import sanitize, sanitize_lines
 from watchroom_tui.usage import WrongUsage
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def declare_resume(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("session", metavar="SESSION", help=texts("cli.resume.session"))
     parser.add_argument("--model", metavar="NAME", help=texts("cli.resume.model"))
     parser.add_argument("--base-url", metavar="URL", default=BASE_URL, help=texts("cli.task.base_url"))

@@ -17,6 +17,7 @@ from watchroom.workspace import Workspace
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.person import act_as_person, name_of_this_person
 from watchroom_tui.commands.time_argument import moment
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.client_calls import client_edit_lines
 from watchroom_tui.sanitize import sanitize, sanitize_lines
@@ -25,7 +26,8 @@ from watchroom_tui.usage import WrongUsage
 
 
 def declare_revert(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
+    parser.add_argument("agents", nargs="*", metavar="AGENT", help=texts("cli.revert.agent"))
     parser.add_argument("--agent", action="append", default=[], help=texts("cli.revert.agent"))
     parser.add_argument("--task", help=texts("cli.revert.task"))
     parser.add_argument("--all", action="store_true", help=texts("cli.revert.all"))
@@ -47,13 +49,14 @@ def declare_revert(parser: ArgumentParser, texts: Catalogue) -> None:
 
 def run_revert(args: Namespace, texts: Catalogue) -> int:
     """Return the exit status: 1 where nothing, or not everything, could be reverted."""
-    if bool(args.agent) + bool(args.task) + args.all + bool(args.undo) != 1:
+    agents = tuple(dict.fromkeys([*args.agents, *args.agent]))
+    if bool(agents) + bool(args.task) + args.all + bool(args.undo) != 1:
         raise WrongUsage(texts("cli.revert.which"))
     if bool(args.undo) == bool(args.since):
         raise WrongUsage(texts("cli.revert.since_when"))
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
         selection = RevertSelection(
-            tuple(args.agent),
+            agents,
             args.task or "",
             0 if args.undo else moment(workspace.journal, args.since, texts),
             moment(workspace.journal, args.until, texts),

@@ -15,6 +15,7 @@ from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.person import suggest_closing
 from watchroom_tui.commands.publication import publish_later
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.sanitize import sanitize_lines
 from watchroom_tui.usage import WrongUsage
 
@@ -25,7 +26,7 @@ def declare_run(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument(
         "client", choices=_CLIENTS, help=texts("cli.argument.run_client", clients=", ".join(_CLIENTS))
     )
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("prompt", nargs="?", default="", help=texts("cli.argument.run_prompt"))
     parser.add_argument("--agent", required=True, metavar="ID", help=texts("cli.argument.run_agent"))
     parser.add_argument("--command", dest="start", help=texts("cli.argument.run_command"))

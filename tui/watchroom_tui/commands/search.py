@@ -16,6 +16,7 @@ from watchroom.texts import Catalogue
 
 from watchroom_tui.commands.command import add_utc_argument, print_json
 from watchroom_tui.commands.time_argument import moment_range, open_journal
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.formatters.search_hit import excerpt_line, place_of
 from watchroom_tui.sanitize import sanitize
@@ -25,7 +26,7 @@ _INDEX_SECONDS: Final = 10.0
 
 
 def declare_search(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("words", nargs="+", metavar="WORDS", help=texts("cli.argument.search_words"))
     parser.add_argument("--agent", help=texts("cli.argument.search_agent"))
     parser.add_argument("--zone", choices=get_args(Zone))

@@ -12,7 +12,7 @@ from watchroom_tui.commands.command import print_json
 
 
 def declare_server(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("what", choices=["start", "stop", "status"], help=texts("cli.server.what"))
+    parser.add_argument("action", choices=["start", "stop", "status"], help=texts("cli.server.what"))
     parser.add_argument("--folder", metavar="DIR", help=texts("cli.server.folder"))
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
 
@@ -25,10 +25,10 @@ def run_server(args: Namespace, texts: Catalogue) -> int:
         raise JournalError(reason=f"{error}: install watchroom[server]") from error
     folder = Path(args.folder).absolute() if args.folder else default_folder()
     server = LocalServer(folder)
-    if args.what == "start":
+    if args.action == "start":
         server.start(on_loopback=True)
         server.create_database()
-    elif args.what == "stop" and server.is_running:
+    elif args.action == "stop" and server.is_running:
         server.stop()
     is_running = server.is_running
     # There is a password in it, which is for this machine alone.
@@ -39,4 +39,4 @@ def run_server(args: Namespace, texts: Catalogue) -> int:
         print(texts("cli.server.running", address=address))
     else:
         print(texts("cli.server.stopped", folder=folder))
-    return 0 if is_running or args.what == "stop" else 1
+    return 0 if is_running or args.action == "stop" else 1

@@ -14,13 +14,14 @@ from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.person import act_as_person, name_of_this_person
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.services.person_calls import PersonCall
 from watchroom_tui.shown_place import place_word
 
 
 def declare_settings(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("--sign", action="store_true", help=texts("cli.settings.sign"))
     parser.add_argument("--key", metavar="FILE", default="", help=texts("cli.argument.key"))
     parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))

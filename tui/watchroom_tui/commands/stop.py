@@ -17,13 +17,14 @@ from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.person import act_as_person, name_of_this_person
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.services.person_calls import PersonCall
 from watchroom_tui.usage import WrongUsage
 
 
 def declare_stop(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("agent", nargs="*", help=texts("cli.stop.agent"))
     parser.add_argument("--all", action="store_true", help=texts("cli.stop.all"))
     what = parser.add_mutually_exclusive_group()

@@ -19,6 +19,7 @@ from watchroom.texts import Catalogue
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.span_exporter import TRACES_PATH, SpanExporter
 from watchroom_tui.commands.time_argument import moment, open_journal
+from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.output_stream import is_output_lost
 from watchroom_tui.usage import WrongUsage
 
@@ -33,7 +34,7 @@ _LOOK_SECONDS: Final = 1.0
 
 
 def declare_traces(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    add_workspace_argument(parser, texts)
     parser.add_argument("--endpoint", metavar="URL", help=texts("cli.argument.traces_endpoint"))
     parser.add_argument("--follow", action="store_true", help=texts("cli.argument.traces_follow"))
     parser.add_argument("--since", metavar="SEQ | TIME", help=texts("cli.argument.traces_since"))

@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser
+from argparse import OPTIONAL, Action, ArgumentParser, Namespace
+from collections.abc import Sequence
+from typing import Any
 
 from watchroom.checkout.location import is_workspace
+from watchroom.journal import is_server_address
 from watchroom.texts import Catalogue
 
 
-def add_workspace_argument(parser: ArgumentParser, texts: Catalogue) -> None:
-    """Add the folder of a workspace, or its address; without one it is that of `find_workspace`."""
-    nearest = find_workspace() or os.curdir
-    parser.add_argument("dir", nargs="?", default=nearest, help=texts("cli.argument.nearest"))
+class WorkspaceArgument(Action):
+    """A positional argument that is the folder or the address of a workspace."""
+
+    def __call__(
+        self,
+        parser: ArgumentParser,
+        namespace: Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, values)
+
+
+def add_workspace_argument(
+    parser: ArgumentParser, texts: Catalogue, help_key: str = "cli.argument.nearest"
+) -> None:
+    """Add the argument ``dir``, a workspace; without it, the one of `find_workspace`."""
+    parser.add_argument("dir", nargs=OPTIONAL, action=WorkspaceArgument, metavar="DIR", help=texts(help_key))
+
+
+def is_workspace_place(value: str) -> bool:
+    """Return whether ``value`` is the folder of a workspace, or the address of a database."""
+    return is_server_address(value) or is_workspace(value)
 
 
 def find_workspace() -> str | None:
