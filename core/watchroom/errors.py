@@ -108,6 +108,9 @@ class UnknownAgent(DeniedError):
 
     code = "unknown_agent"
 
+    def suggestion(self, language: Language = "en") -> str:
+        return self._text("suggestion" if self.values["known"] != "-" else "nobody", language)
+
 
 class TooLarge(DeniedError):
     """A text or file beyond the size limit. Values: size, limit (bytes)."""
@@ -454,3 +457,9 @@ class InvalidSession(InvalidName):
     """A session id breaks a rule. Values: given, rule."""
 
     code = "invalid_session"
+
+
+class ExtraMissing(WatchroomError):
+    """A package is not installed that comes with an extra. Values: extra, package."""
+
+    code = "extra_missing"

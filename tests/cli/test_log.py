@@ -70,8 +70,8 @@ def test_log_of_somebody_who_is_not_there_says_so(capsys: Captured, team: str, m
 
 
 def test_log_of_somebody_who_did_nothing_is_empty(capsys: Captured, team: str) -> None:
-    assert printed(capsys, "log", team, "--agent", "charlie") == ""
-    assert printed(capsys, "log", team, "--agent", "system", "--zone", "handoff") == ""
+    assert printed(capsys, "log", team, "--agent", "charlie") == "No operation matches.\n"
+    assert printed(capsys, "log", team, "--agent", "system", "--zone", "handoff", "--json") == ""
 
 
 @contextmanager

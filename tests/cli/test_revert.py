@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from calls import ok
-from cli.running import Captured, misuse, printed, printed_json, run
+from cli.running import Captured, misuse, printed, printed_json, refusal, run
 from watchroom import Agent, Workspace
 from watchroom.zones.task_files import ChangeAuthor
 
@@ -53,8 +53,10 @@ def test_it_is_said_whose_work_and_since_when(tmp_path: Path, capsys: Captured) 
     spoiled(tmp_path / "team")
     for arguments in ((), ("--agent", "alice"), ("--all", "--undo", "x"), ("--all", "--since", "then")):
         assert misuse(capsys, "revert", root, *arguments)
-    told = printed(capsys, "revert", root, "--agent", "nobody", "--since", "0")
-    assert told == "There is nothing to take back.\n"
+    for typed in (("--agent", "nobody"), ("nobody",)):
+        assert "no agent 'nobody'" in refusal(capsys, "revert", root, *typed, "--since", "0")
+    assert "There is no task 'none'" in refusal(capsys, "revert", root, "--task", "none", "--since", "0")
+    assert "a.md" in printed(capsys, "revert", "bob", root, "--since", "0", "--dry-run")
 
 
 def test_the_status_is_1_where_something_could_not_be_taken_back(tmp_path: Path, capsys: Captured) -> None:

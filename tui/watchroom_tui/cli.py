@@ -101,7 +101,9 @@ def _run_command(command: Command, args: argparse.Namespace, texts: Catalogue, l
     except WatchroomError as error:
         return _refuse(error, language)
     except OSError as error:
-        reason = f"{error.strerror}: {error.filename}" if error.filename else str(error)
+        reason = error.strerror or str(error)
+        if error.filename is not None:
+            reason += f": {error.filename or repr('')}"
         return _refuse(DiskFailed(reason=reason), language)
     except WrongUsage as error:
         print(f"watchroom {command.name}: {error}", file=sys.stderr)

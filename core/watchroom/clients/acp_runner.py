@@ -18,7 +18,7 @@ from watchroom.clients.acp import AcpTranslator, describe_error
 from watchroom.clients.acp_clients import AcpClient, AcpOptions
 from watchroom.clients.budget_hold import hold_for_budgets
 from watchroom.clients.client_process import kill_process, start_process
-from watchroom.clients.errors import ClientDoesNotAsk, ClientNotStarted, ExtraMissing
+from watchroom.clients.errors import ClientDoesNotAsk, ClientNotStarted
 from watchroom.clients.events import (
     CallFinished,
     ClientEvent,
@@ -34,7 +34,7 @@ from watchroom.clients.open_calls import REJECTED
 from watchroom.clients.questions import format_decision
 from watchroom.clients.session import ClientSession
 from watchroom.clients.session_ids import session_id_of
-from watchroom.errors import PolicyDenied
+from watchroom.errors import ExtraMissing, PolicyDenied
 from watchroom.model import CANCEL, MESSAGE, PAUSE, RESUME, SYSTEM, Row
 from watchroom.rules.policy import PolicyDecision
 from watchroom.rules.requests import DIFFERENCE, PendingCall, Request, parse_arguments

@@ -33,9 +33,3 @@ class ClientDoesNotAsk(WatchroomError):
     """A client has no mode in which it asks before it acts. Values: command, mode, modes."""
 
     code = "client_does_not_ask"
-
-
-class ExtraMissing(WatchroomError):
-    """A package is not installed that comes with an extra. Values: extra, package."""
-
-    code = "extra_missing"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, NamedTuple, Protocol
 
-from watchroom.errors import JournalError
+from watchroom.errors import ExtraMissing
 from watchroom.journal.errors import MoveDiffers
 from watchroom.journal.opening import is_server_address
 from watchroom.journal.protocol import Journal
@@ -72,7 +72,7 @@ def open_move_side(address: str) -> MoveSide:
         try:
             from watchroom.journal.postgres.moving import PostgresMove
         except ImportError as error:
-            raise JournalError(reason=f"{error}: install watchroom[postgres]") from error
+            raise ExtraMissing(extra="postgres", package="psycopg") from error
         return PostgresMove(address)
     from watchroom.journal.sqlite.moving import SqliteMove
 

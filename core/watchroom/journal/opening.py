@@ -6,7 +6,7 @@ import os
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from watchroom.errors import JournalError
+from watchroom.errors import ExtraMissing, JournalError
 from watchroom.journal.protocol import Journal
 from watchroom.journal.sqlite import SqliteJournal
 from watchroom.platforms import Platform
@@ -57,7 +57,7 @@ def open_journal(where: str | os.PathLike[str], platform: Platform | None = None
         try:
             from watchroom.journal.postgres import PostgresJournal
         except ImportError as error:
-            raise JournalError(reason=f"{error}: install watchroom[postgres]") from error
+            raise ExtraMissing(extra="postgres", package="psycopg") from error
         return PostgresJournal(address)
     scheme, is_url, _ = address.partition("://")
     if is_url:

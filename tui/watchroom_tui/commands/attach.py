@@ -55,6 +55,7 @@ from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.workspace_argument import add_workspace_argument
+from watchroom_tui.sanitize import sanitize
 from watchroom_tui.shown_place import place_word
 from watchroom_tui.usage import WrongUsage
 
@@ -192,7 +193,8 @@ def run_detach(args: Namespace, texts: Catalogue) -> int:
     there = files.find_attached()
     left = tuple(each for each in there.agents if args.agent not in (None, each))
     if args.agent is not None and left == there.agents:
-        print(texts("cli.detach.other", client=args.client, agent=args.agent, agents=", ".join(left) or "-"))
+        key = "cli.detach.other" if left else "cli.detach.nothing"
+        print(texts(key, client=args.client, agent=args.agent, agents=", ".join(left)))
         return 0
     if left:
         hook = _hook_program(there.root, args.client, core_texts(args.language))
@@ -228,6 +230,8 @@ class ClientFiles:
     `WrongUsage` for a file that cannot be read as what it should be."""
 
     def __init__(self, project: Path, client: Client, texts: Catalogue) -> None:
+        if not project.is_dir():
+            raise WrongUsage(texts("cli.no_folder", path=sanitize(str(project))))
         self._project = project
         self._texts = texts
         self._names = client_files(client)
@@ -307,7 +311,7 @@ class ClientFiles:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            raise WrongUsage(self._texts("cli.attach.unreadable", path=str(path))) from error
+            raise self._unreadable(name) from error
 
     def _parse(self, name: str, text: str) -> dict[str, Json]:
         try:
@@ -361,7 +365,8 @@ class ClientFiles:
         return text
 
     def _unreadable(self, name: str) -> WrongUsage:
-        return WrongUsage(self._texts("cli.attach.unreadable", path=str(self._project / name)))
+        kind = "TOML" if name.endswith(".toml") else "JSON"
+        return WrongUsage(self._texts("cli.attach.unreadable", path=str(self._project / name), format=kind))
 
 
 def _with_table(text: str, table: Mapping[str, Json]) -> str | None:

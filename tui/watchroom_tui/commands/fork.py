@@ -7,12 +7,11 @@ from argparse import ArgumentParser, Namespace
 from contextlib import closing
 from typing import Final
 
-from rich.console import Console
-from rich.progress import Progress
 from watchroom.fork import fork_workspace
 from watchroom.texts import Catalogue
 
 from watchroom_tui.commands.command import print_json
+from watchroom_tui.commands.progress import progress_bar
 from watchroom_tui.commands.time_argument import moment, open_journal
 from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.sanitize import sanitize
@@ -29,20 +28,11 @@ def declare_fork(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_fork(args: Namespace, texts: Catalogue) -> int:
-    # Its bar is drawn with escapes.
-    with (
-        closing(open_journal(args.dir)) as journal,
-        Progress(console=Console(file=sys.__stderr__), transient=True) as progress,
-    ):
+    with closing(open_journal(args.dir)) as journal:
         until = moment(journal, args.at, texts)
-        task = progress.add_task(texts("cli.fork.copying"), total=until)
-        bar = progress.tasks[task]
-
-        def show(done: int, _: int) -> None:
-            progress.advance(task, done - bar.completed)
-
         try:
-            fork = fork_workspace(journal, until, args.out, show)
+            with progress_bar(texts("cli.fork.copying"), until) as show:
+                fork = fork_workspace(journal, until, args.out, show)
         except FileExistsError as error:
             raise WrongUsage(texts("cli.fork.exists", out=sanitize(str(error)))) from error
     if args.json:

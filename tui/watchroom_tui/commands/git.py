@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from typing import Final
 
-from rich.console import Console
-from rich.progress import Progress as Bar
 from watchroom.clients.errors import AgentCannotAnswer
 from watchroom.clients.parent_agent import find_parent_agent
 from watchroom.git import LeftOut, export_history, write_branch
-from watchroom.git.export import Progress
 from watchroom.model import HUMAN_PREFIX, Json
 from watchroom.texts import Catalogue
 from watchroom.validation import check_human_name
@@ -22,6 +18,7 @@ from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.person import name_of_this_person
+from watchroom_tui.commands.progress import progress_bar
 from watchroom_tui.commands.time_argument import moment, open_journal
 from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.sanitize import sanitize
@@ -57,7 +54,7 @@ def run_git(args: Namespace, texts: Catalogue) -> int:
 def _export(args: Namespace, texts: Catalogue) -> int:
     with closing(open_journal(args.dir)) as journal:
         until = moment(journal, args.at, texts)
-        with _bar(texts) as show:
+        with progress_bar(texts("cli.git.reading")) as show:
             done = export_history(journal, args.export, per=args.per, until=until, progress=show)
     if args.json:
         left_out = [_as_json(each) for each in done.left_out]
@@ -103,21 +100,6 @@ def _import(args: Namespace, texts: Catalogue) -> int:
     if len(done.omitted) > _MOST_SHOWN:
         print("  " + texts("cli.git.more", count=len(done.omitted) - _MOST_SHOWN))
     return 0
-
-
-@contextmanager
-def _bar(texts: Catalogue) -> Iterator[Progress]:
-    """A bar on the terminal, gone when it is done."""
-    # It is drawn with escapes.
-    with Bar(console=Console(file=sys.__stderr__), transient=True) as bar:
-        task = bar.add_task(texts("cli.git.reading"), total=None)
-        known = bar.tasks[task]
-
-        def show(done: int, total: int) -> None:
-            known.total = total
-            bar.advance(task, done - known.completed)
-
-        yield show
 
 
 def _print_left_out(left_out: Sequence[LeftOut], count: int, texts: Catalogue) -> None:

@@ -9,16 +9,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import Final, get_args
 
-from watchroom.errors import ConfigInvalid, UnknownAgent
+from watchroom.errors import ConfigInvalid
 from watchroom.journal import Journal, RowFilter
 from watchroom.model import OUTCOMES, Row, Zone, row_as_json, timestamp
 from watchroom.projections import read_model, with_presences
-from watchroom.registry import Registry
 from watchroom.rules.client_calls import client_call
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import add_utc_argument, print_json
+from watchroom_tui.commands.known_names import check_actor
 from watchroom_tui.commands.table import format_table
 from watchroom_tui.commands.time_argument import moment, nanoseconds, open_journal
 from watchroom_tui.commands.views import VIEWS, view_of
@@ -68,23 +68,15 @@ def run_log(args: Namespace, texts: Catalogue) -> int:
         last = journal.last_seq()
         rows = journal.rows_before(last + 1, limit=args.limit, only=only)
         if not rows and args.agent is not None:
-            _check_known(journal, args.agent)
+            check_actor(journal, args.agent)
         _print_rows(reversed(rows), args.json, texts)
+        if not (rows or args.json or args.follow):
+            print(texts("cli.log.none"))
         if args.follow:
             _print_rows((row for row in _coming(journal, last) if only.admits(row)), args.json, texts)
     finally:
         journal.close()
     return 0
-
-
-def _check_known(journal: Journal, actor: str) -> None:
-    """Raises `UnknownAgent` for somebody who is not registered and never did anything."""
-    last = journal.last_seq()
-    if actor in Registry(journal).ever_known():
-        return
-    if not journal.rows_before(last + 1, limit=1, only=RowFilter(actor=actor, steps=True)):
-        known = ", ".join(Registry(journal).current().agents)
-        raise UnknownAgent(agent=sanitize(actor), known=known or "-")
 
 
 def _coming(journal: Journal, last: int) -> Iterator[Row]:
@@ -138,7 +130,7 @@ def run_show(args: Namespace, texts: Catalogue) -> int:
     if args.json:
         print_json(lines, indent=2)
     else:
-        for line in format_table(lines, texts):
+        for line in format_table(lines, texts) or [texts("cli.show.none", view=args.view)]:
             print(line)
     return 0
 
@@ -150,7 +142,7 @@ def declare_export(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_export(args: Namespace, texts: Catalogue) -> int:
-    if os.path.isdir(args.out) and os.listdir(args.out):
+    if os.path.lexists(args.out) and not (os.path.isdir(args.out) and not os.listdir(args.out)):
         raise WrongUsage(texts("cli.export.not_empty", out=args.out))
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
         until = moment(workspace.journal, args.at, texts)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser, Namespace
 
-from rich.console import Console
-from rich.progress import Progress
 from watchroom.checkout.host import CheckoutHost
-from watchroom.checkout.location import move_journal
+from watchroom.checkout.location import IN_FILE, move_journal
 from watchroom.clients.errors import AgentCannotAnswer
 from watchroom.clients.parent_agent import find_parent_agent
 from watchroom.journal import database_name, is_server_address
@@ -20,8 +17,10 @@ from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.person import name_of_this_person
+from watchroom_tui.commands.progress import progress_bar
 from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.usage import WrongUsage
 
 
 def declare_host(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -57,15 +56,9 @@ def declare_move(parser: ArgumentParser, texts: Catalogue) -> None:
 def run_move(args: Namespace, texts: Catalogue) -> int:
     if agent := find_parent_agent(args.dir, os.environ):
         raise AgentCannotAnswer(agent=agent)
-    # Its bar is drawn with escapes.
-    with Progress(console=Console(file=sys.__stderr__), transient=True) as progress:
-        task = progress.add_task(texts("cli.move.copying"), total=None)
-        bar = progress.tasks[task]
-
-        def show(done: int, total: int) -> None:
-            bar.total = total
-            progress.advance(task, done - bar.completed)
-
+    if args.target != IN_FILE and not is_server_address(args.target):
+        raise WrongUsage(texts("cli.move.no_target", given=sanitize(args.target)))
+    with progress_bar(texts("cli.move.copying")) as show:
         moved = move_journal(args.dir, args.target, show)
     where = database_name(args.target) if is_server_address(args.target) else args.dir
     if args.json:

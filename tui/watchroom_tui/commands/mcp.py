@@ -25,6 +25,7 @@ from watchroom_tui.commands.port import listen
 from watchroom_tui.commands.publication import publish_later
 from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.formatters.local_time import zoned_time
+from watchroom_tui.sanitize import sanitize
 from watchroom_tui.usage import WrongUsage
 
 DAY = 86_400.0
@@ -161,6 +162,10 @@ def run_token(args: Namespace, texts: Catalogue) -> int:
         if args.revoke is not None:
             if args.agent is None:
                 raise WrongUsage(texts("cli.token.whose"))
+            if not any(
+                (each.agent, each.id) == (args.agent, args.revoke) for each in workspace.access.list()
+            ):
+                raise WrongUsage(texts("cli.token.unknown", agent=args.agent, id=sanitize(args.revoke)))
             workspace.access.revoke(person, args.agent, args.revoke)
             print(texts("cli.token.revoked", agent=args.agent, id=args.revoke))
         elif args.agent is None:
@@ -174,7 +179,10 @@ def run_token(args: Namespace, texts: Catalogue) -> int:
 
 
 def _list(workspace: Workspace, texts: Catalogue) -> None:
-    for each in workspace.access.list():
+    tokens = workspace.access.list()
+    if not tokens:
+        print(texts("cli.token.none"))
+    for each in tokens:
         expires = zoned_time(each.expires) if each.expires is not None else "-"
         state = texts("cli.token.state.revoked" if each.revoked else "cli.token.state.valid")
         print(f"{each.agent}\t{each.id}\t{state}\t{zoned_time(each.row.time)}\t{expires}")

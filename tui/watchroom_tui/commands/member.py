@@ -9,7 +9,7 @@ from contextlib import closing
 from watchroom.checkout.location import find_journal
 from watchroom.clients.errors import AgentCannotAnswer
 from watchroom.clients.parent_agent import find_parent_agent
-from watchroom.errors import JournalError, WorkspaceNotFound
+from watchroom.errors import ExtraMissing, WorkspaceNotFound
 from watchroom.journal import is_server_address
 from watchroom.texts import Catalogue
 
@@ -42,7 +42,7 @@ def run_member(args: Namespace, texts: Catalogue) -> int:
     try:
         from watchroom.journal.postgres.members import Members
     except ImportError as error:
-        raise JournalError(reason=f"{error}: install watchroom[postgres]") from error
+        raise ExtraMissing(extra="postgres", package="psycopg") from error
     with closing(Members(address)) as members:
         if args.action == "add":
             login = members.add(args.name, args.kind)

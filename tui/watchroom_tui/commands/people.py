@@ -49,6 +49,8 @@ def declare_person(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_person(args: Namespace, texts: Catalogue) -> int:
+    if args.action in ("add", "revoke") and not args.name:
+        raise WrongUsage(texts("cli.person.usage", action=args.action))
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
         people = workspace.people.current()
         if args.action == "list":
@@ -62,8 +64,6 @@ def run_person(args: Namespace, texts: Catalogue) -> int:
         if args.action in ("rotate", "recovery"):
             _change_own_keys(workspace, args.name or args.person or name_of_this_person(), args, texts)
             return 0
-        if not args.name:
-            raise WrongUsage(texts("cli.person.usage"))
         actor = args.person or (name_of_this_person() if people.is_closed else args.name)
         if args.action == "revoke":
             unlock_key(workspace, people, actor, texts)

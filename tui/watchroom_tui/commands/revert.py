@@ -15,6 +15,7 @@ from watchroom.toolbox.reverts import ALL, decided_places
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
+from watchroom_tui.commands.known_names import check_actor
 from watchroom_tui.commands.person import act_as_person, name_of_this_person
 from watchroom_tui.commands.time_argument import moment
 from watchroom_tui.commands.workspace_argument import add_workspace_argument
@@ -55,6 +56,10 @@ def run_revert(args: Namespace, texts: Catalogue) -> int:
     if bool(args.undo) == bool(args.since):
         raise WrongUsage(texts("cli.revert.since_when"))
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
+        for agent in agents:
+            check_actor(workspace.journal, agent)
+        if args.task:
+            workspace.tasks.find(args.task)
         selection = RevertSelection(
             agents,
             args.task or "",

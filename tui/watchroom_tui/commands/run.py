@@ -41,6 +41,7 @@ def declare_run(parser: ArgumentParser, texts: Catalogue) -> None:
 def run_run(args: Namespace, texts: Catalogue) -> int:
     from watchroom.clients.acp_clients import ACP_CLIENTS, AcpOptions
     from watchroom.clients.acp_runner import run_acp
+    from watchroom.clients.errors import ClientNotStarted
     from watchroom.clients.events import CallStarted, ClientEvent, MessageCompleted, SessionEnded, TurnFailed
 
     if args.tools == "ours" and args.client != "claude":
@@ -75,6 +76,10 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
         continues=("watchroom", "run", args.client, root, "--agent", args.agent, "--resume"),
     )
     with Workspace.open(root, create=False, scan=False) as workspace:
+        workspace.registry.agent(args.agent)
+        if shutil.which(client.command[0]) is None:
+            reason = texts("cli.run.no_program", program=client.command[0])
+            raise ClientNotStarted(command=client.command[0], reason=reason)
         publish_later(workspace, texts)
         suggest_closing(workspace, args.dir, texts)
         asyncio.run(run_acp(workspace, args.agent, client, options, prompt=args.prompt, on_event=show))

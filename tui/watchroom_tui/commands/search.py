@@ -15,6 +15,7 @@ from watchroom.search import Hit, SearchIndex, SearchQuery, SearchResult, open_i
 from watchroom.texts import Catalogue
 
 from watchroom_tui.commands.command import add_utc_argument, print_json
+from watchroom_tui.commands.known_names import check_actor
 from watchroom_tui.commands.time_argument import moment_range, open_journal
 from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.formatters.local_time import zoned_time
@@ -55,6 +56,8 @@ def run_search(args: Namespace, texts: Catalogue) -> int:
         index.search(journal, query)
         _catch_up(index, journal, texts)
         found = index.search(journal, query)
+        if args.agent is not None and not found.hits:
+            check_actor(journal, args.agent)
     if args.json:
         print_json(_as_json(found), indent=2)
         return 0

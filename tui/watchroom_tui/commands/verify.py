@@ -12,7 +12,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rich.console import Console
-from rich.progress import Progress
 from rich.text import Text
 from watchroom.errors import JournalError
 from watchroom.git import SealBranch
@@ -25,6 +24,7 @@ from watchroom.verify import Problem
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
+from watchroom_tui.commands.progress import progress_bar
 from watchroom_tui.commands.publication import publish_as_set
 from watchroom_tui.commands.time_argument import open_journal
 from watchroom_tui.commands.workspace_argument import add_workspace_argument
@@ -84,7 +84,7 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
             # Much of both is done by SQLite and by the disk.
             comparing = pool.submit(workspace.verify)
             try:
-                report = _verify_checkpoints(workspace, given, against, console, texts)
+                report = _verify_checkpoints(workspace, given, against, texts)
             except JournalError as error:
                 unread = error
             with console.status(Text(texts("cli.verify.comparing", root=place_word(args.dir)))):
@@ -158,15 +158,10 @@ def _verify_checkpoints(
     workspace: Workspace,
     given: list[Anchor],
     against: SealBranch | None,
-    console: Console,
     texts: Catalogue,
 ) -> SealReport:
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task(texts("cli.seal.reading"), total=workspace.journal.last_seq())
-        bar = progress.tasks[task]
-        return workspace.sealing.verify(
-            given, lambda done, _: progress.advance(task, done - bar.completed), against=against
-        )
+    with progress_bar(texts("cli.seal.reading"), workspace.journal.last_seq()) as show:
+        return workspace.sealing.verify(given, show, against=against)
 
 
 def _repair(journal: Journal, before: int, found: list[Problem], remaining: list[Problem]) -> Repair:
