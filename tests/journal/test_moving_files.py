@@ -11,7 +11,7 @@ import pytest
 from evidence import all_rows
 from journal.disk import meddle
 from journal.sample import OF_EVERY_KIND
-from watchroom.errors import JournalError
+from watchroom.errors import ExtraMissing, JournalError
 from watchroom.journal import SqliteJournal, open_journal
 from watchroom.journal.errors import JournalInUse, MoveDiffers
 from watchroom.journal.moving import copy_blobs, copy_rows, open_move_side
@@ -192,7 +192,7 @@ def test_without_the_extra_for_servers_it_is_named(
 ) -> None:
     for name in ("psycopg", "watchroom.journal.postgres", "watchroom.journal.postgres.moving"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(JournalError, match=r"install watchroom\[postgres\]"):
+    with pytest.raises(ExtraMissing, match="psycopg"):
         opens("postgresql://host/name")
 
 

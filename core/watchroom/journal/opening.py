@@ -46,7 +46,7 @@ def open_journal(where: str | os.PathLike[str], platform: Platform | None = None
     a server's database (extra ``postgres``), made if missing; or ``memory:`` for a new one of this process
     alone. ``platform`` is the operating system (default: this machine's).
 
-    Raises `JournalError` for an address that no backend answers to, and as the backend does.
+    Raises `ExtraMissing`, `JournalError` for an address that no backend answers to, and as the backend does.
     """
     address = os.fspath(where)
     if address == "memory:":
