@@ -7,15 +7,17 @@ import stat
 import pytest
 from calls import ok
 from people.conftest import DANA, EVE, STRANGER, Team
-from runtime.scripted import at_work
+from runtime.scripted import at_work, status_is, until
 from runtime.test_budgets import DONE, asked_about_budget, turns
-from runtime.weather import Calls
+from runtime.weather import Calls, call, calling, offered
+from runtime.weather import Model as ScriptedModel
 from runtime.working import HELLO, chat
 from watchroom import Workspace
 from watchroom.errors import ConflictSettled
 from watchroom.model import DISMISS, MESSAGE, RELEASE_AGENTS, RESUME, Note, Write
 from watchroom.projections import Model, read_model
 from watchroom.rules.effects import STOPPED_PATH
+from watchroom.runtime import ChatAgent, Limits, RuntimeConfig
 
 
 def model(team: Team) -> Model:
@@ -48,6 +50,37 @@ def test_an_agent_reads_that_a_message_is_not_signed(team: Team) -> None:
     by = "[unverified: this says that it is from human:eve, who did not sign it]"
     said = [record.text for record in zone.controls("alice/1", after)]
     assert said == [f"{by}\nGo on {{x}}", f"{by}\nGo on {{x}}", "Go on {x}"]
+
+
+@pytest.mark.parametrize("is_away", [True, False], ids=["away", "running"])
+async def test_a_message_that_is_not_signed_grants_no_steps(team: Team, is_away: bool) -> None:
+    workspace = team.workspace
+    model = ScriptedModel(*[calling(call("tool", f"c{turn}")) for turn in range(9)])
+    agent = ChatAgent(offered({"tool": Calls({"success": True})}), model_runtime=model)
+    config = RuntimeConfig(limits=Limits(steps=4))
+
+    def say() -> None:
+        workspace.session_zone.control("human:eve", MESSAGE, "alice", None, "Go on.")
+
+    async with workspace.sessions.begin("alice", agent, config, session_id="s1") as session:
+        assert (await session.run()).status == "error"
+        if not is_away:
+            team.sign_as(None)
+            async with at_work(session, stay=True):
+                say()
+                await until(lambda: any("unverified" in str(each) for each in session.state.messages))
+                await status_is(session, "error")
+    if is_away:
+        team.sign_as(None)
+        say()
+        async with workspace.sessions.resume("alice", "s1", agent, config) as session:
+            await session.run()
+    assert len(model.asked) == 2
+    team.sign_as(EVE)
+    say()
+    async with workspace.sessions.resume("alice", "s1", agent, config) as session:
+        await session.run()
+    assert len(model.asked) == 4
 
 
 def test_a_forged_dismissal_settles_no_conflict(team: Team) -> None:

@@ -32,8 +32,10 @@ def test_no_other_row_of_the_workspace_says_so() -> None:
 def test_whom_a_person_lets_go_on_is_not_stopped() -> None:
     resumed = row(zone="session", tool=RESUME, actor="human:dana", path="alice")
     assert stopped_after(BEFORE, resumed) == {"bob": 4}
-    for other in (
-        resumed._replace(tool=PAUSE),
-        resumed._replace(path="carol"),
-    ):
-        assert stopped_after(BEFORE, other) is BEFORE
+    assert stopped_after(BEFORE, resumed._replace(path="carol")) is BEFORE
+
+
+def test_an_agent_that_is_paused_again_does_not_go_on_with_the_others() -> None:
+    paused = row(zone="session", tool=PAUSE, actor="human:dana", path="alice")
+    assert stopped_after(BEFORE, paused) == {"bob": 4}
+    assert stopped_after(BEFORE, paused._replace(path="carol")) is BEFORE

@@ -221,9 +221,11 @@ class Session:
         await self._commit_step(transitions.pause(self._state, row.actor), row)
 
     async def retry(self) -> None:
-        """Continue after an error: in the name of the person who resumed the session or wrote to it since, if
-        there is one, because only people grant it more steps."""
-        words = (each.row for each in self._inbox if each.row.tool in (RESUME, MESSAGE))
+        """Continue after an error, in the name of the person who resumed the session or wrote to it since.
+
+        Only people grant it more steps. An unverified message grants none.
+        """
+        words = (each.row for each in self._inbox if each.row.tool in (RESUME, MESSAGE) and each.is_verified)
         by = next((row.actor for row in words if row.kind == "human"), self.agent_id)
         await self._commit_transition(transitions.resume(self._state, by))
 
@@ -345,9 +347,10 @@ class Session:
         if self._state.status != "cancelled":
             while self._messages and transitions.accepts_message(self._state):
                 control = self._messages.popleft()
-                await self._commit_transition(
-                    transitions.add_message(self._state, control.text, control.row.actor), control.row
+                step = transitions.add_message(
+                    self._state, control.text, control.row.actor, is_verified=control.is_verified
                 )
+                await self._commit_transition(step, control.row)
 
     async def _cancel(self, row: Row, reason: str) -> None:
         if self._state.asked is not None and self._is_own_request():

@@ -94,13 +94,17 @@ def _apply_no_answer(state: AgentState, by: str, text: str, language: Language) 
     return apply_answer(state, Answer(decisions=decisions, text=reason, expired=True), by, language)
 
 
-def add_message(state: AgentState, text: str, by: str) -> StepResult:
-    """The step in which ``by`` sends ``text``: a session that had ended continues. Only for a ``state`` that
-    `accepts_message`."""
+def add_message(state: AgentState, text: str, by: str, *, is_verified: bool = True) -> StepResult:
+    """Return the step in which ``by`` sends ``text``: a session that had ended continues.
+
+    Only for a ``state`` that `accepts_message`. A session that ended by its step limit gets as many steps
+    again if ``by`` is a person and ``is_verified`` (the message is signed, or needs no signature).
+    """
     message = UserMessage(content=text, author=by)
     after = state.with_messages(message)
     if state.status in ENDED:
-        after = _reset_failures(after, by).with_changes(status="running")
+        is_person = is_verified and actor_kind(by) == "human"
+        after = _reset_failures(after, is_person=is_person).with_changes(status="running")
     elif state.status == "idle":
         after = after.with_changes(status="running")
     return _build_result(state, after, "message", MessageReceived(message=message))
@@ -122,15 +126,15 @@ def resume(state: AgentState, by: str) -> StepResult:
     """The step in which ``by`` lets ``state``, which was paused or ended by an error, continue. After an
     error failures are counted anew, and, if ``by`` is a person, steps."""
     status = state.paused_from if state.status == "paused" and state.paused_from else "running"
-    after = _reset_failures(state, by) if state.status == "error" else state
+    is_person = actor_kind(by) == "human"
+    after = _reset_failures(state, is_person=is_person) if state.status == "error" else state
     after = after.with_changes(status=status, paused_from=None)
     return _build_result(state, after, "resume", Resumed(by=by))
 
 
-def _reset_failures(state: AgentState, by: str) -> AgentState:
-    """A session that had ended, without what was counted towards its end. Only people grant it more steps."""
+def _reset_failures(state: AgentState, *, is_person: bool) -> AgentState:
+    """Return ``state``, which had ended, without its counts of failures. Only people grant it more steps."""
     after = state.with_changes(error=None, errors_in_a_row=0, failed_turn=-1, incomplete_answers=0)
-    is_person = actor_kind(by) == "human"
     return (
         after.with_changes(granted_from=state.step_count) if is_person and state.status == "error" else after
     )

@@ -33,10 +33,14 @@ _LONGEST_LINE: Final = 200
 
 
 class SessionRecord(NamedTuple):
-    """A ``row`` of a session with its content, ``text``."""
+    """A ``row`` of a session with its content, ``text``.
+
+    ``is_verified``: False for a message in a person's name that has no valid signature and needs one.
+    """
 
     row: Row
     text: str
+    is_verified: bool = True
 
 
 class SessionZone:
@@ -229,10 +233,11 @@ class SessionZone:
     def record(self, row: Row) -> SessionRecord:
         """Return ``row`` with its content; a person's message that does not count is marked as unverified."""
         text = self._store.content(row)
-        if effect_of(row) == "message" and self._people.find_flaw(row):
+        is_verified = effect_of(row) != "message" or not self._people.find_flaw(row)
+        if not is_verified:
             texts = catalogue(self._store.registry.current().language)
             text = texts("session.unverified", actor=row.actor, text=text)
-        return SessionRecord(row, text)
+        return SessionRecord(row, text, is_verified)
 
 
 def session_path(agent: str, session: str) -> str:
