@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 class Society:
     """The agents of ``workspace`` that work on tasks.
 
-    ``models`` returns the model of an agent; ``language`` is that of prompts and messages. With ``asks`` an
-    agent may ask people and wait for the answer, ``ask_timeout`` seconds at most.
+    ``models`` returns the model of an agent; ``language`` is that of prompts and messages (default: the
+    workspace's). With ``asks`` an agent may ask people and wait for the answer, ``ask_timeout`` seconds at
+    most.
 
         society = Society(workspace, lambda member: model)
         task = society.submit_requirement("Build a calculator.", "/srv/calculator", by="human:dana")
@@ -37,13 +38,13 @@ class Society:
         workspace: Workspace,
         models: Callable[[Member], ModelRuntime],
         *,
-        language: Language = "en",
+        language: Language | None = None,
         asks: bool = False,
         ask_timeout: float | None = None,
     ) -> None:
         self._workspace = workspace
         self._models = models
-        self._language: Language = language
+        self._language = language
         self._asks = asks
         self._ask_timeout = ask_timeout
 
@@ -77,7 +78,8 @@ class Society:
         if found.status == "open":
             await asyncio.to_thread(self._workspace.members.start, found)
         limits = Limits(steps=found.limits.steps)
-        config = RuntimeConfig(limits=limits, language=self._language, ask_timeout=self._ask_timeout)
+        language = self._language or self._workspace.config.language
+        config = RuntimeConfig(limits=limits, language=language, ask_timeout=self._ask_timeout)
         runner = TaskRunner(self._workspace, found, self._models, config, asks=self._asks)
         await runner.run(stay=stay)
         return await asyncio.to_thread(self._workspace.tasks.find, task)

@@ -18,6 +18,7 @@ from watchroom.rules.members import Member
 from watchroom.runtime import AgentState, ModelPayload, ToolMessage, UserMessage
 from watchroom.runtime.models import Reply, SimulatedModel
 from watchroom.society import Society
+from watchroom.texts import Language
 from watchroom.zones import Task, TaskLimits
 from watchroom.zones.task_errors import TaskInUse
 
@@ -120,13 +121,15 @@ async def test_agents_make_others_write_to_each_other_and_end_the_task(
     assert not workspace.verify()
 
 
-async def test_each_is_told_of_itself_in_the_language_of_the_workspace(
-    workspace: Workspace, folder: Path
+@pytest.mark.parametrize(("of_workspace", "given"), [("zh", None), ("en", "zh")])
+async def test_prompts_are_in_the_language_of_the_workspace_unless_another_is_given(
+    root: Path, folder: Path, of_workspace: Language, given: Language | None
 ) -> None:
     minds = Minds(root=[END, Reply("That is all.")])
-    society = Society(workspace, minds, language="zh")
-    task = society.submit_requirement("做一个计算器", folder, by="human:dana")
-    await society.run(task.id)
+    with Workspace.open(root, language=of_workspace, sandbox=machine_sandbox()) as workspace:
+        society = Society(workspace, minds, language=given)
+        task = society.submit_requirement("做一个计算器", folder, by="human:dana")
+        await society.run(task.id)
     system = minds.asked["root"][0].messages[0].content
     assert "你是任务的第一个 Agent" in system
     assert "$" not in system
