@@ -28,9 +28,10 @@ from watchroom.clients.stopping import STOP, find_process
 from watchroom.clients.team_stop import check_paused, end_agents
 from watchroom.errors import RequestClosed
 from watchroom.model import ASK, CANCEL, CONTINUE, MESSAGE, PAUSE, RESUME, WITHDRAW, Row
+from watchroom.queries.usage import summarize_usage
 from watchroom.rules.presence import presence_of
 from watchroom.rules.requests import Answer, decide_all
-from watchroom.rules.usage import usage_of
+from watchroom.rules.usage import UsageTotal, usage_of
 
 pytestmark = pytest.mark.slow(4)
 
@@ -248,6 +249,34 @@ def test_usage_comes_from_the_transcript_once_for_each_message(
     state = workspace.sessions.state("alice", SESSION)
     assert (state.spent.input_tokens, state.spent.cache_read_tokens) == (10, 100)
     assert [each.role for each in state.messages] == ["user", "assistant", "assistant", "tool"]
+
+
+def test_the_last_line_of_a_message_has_its_usage(root: Path, workspace: Workspace, tmp_path: Path) -> None:
+    transcript = tmp_path / "transcript.jsonl"
+    model = "claude-sonnet-4-5"
+    # The first line is written while the message is received; lines of others stand between.
+    counts = [("m1", 100, 1), ("m2", 50, 10), ("m1", 100, 900), ("m1", 100, 900), ("m2", 50, 20)]
+    usages = [(name, {"input_tokens": sent, "output_tokens": came}) for name, sent, came in counts]
+    lines = [
+        {"type": "assistant", "message": {"id": name, "model": model, "content": [], "usage": usage}}
+        for name, usage in usages
+    ]
+
+    def count(lines: list[dict[str, Any]]) -> UsageTotal:
+        with attendant(root):
+            client = AttachedClient(root)
+            client.hook("UserPromptSubmit", prompt="Go", transcript_path=str(transcript))
+            transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
+            client.hook("Notification")
+            return summarize_usage(workspace.journal, "agent", day_of=str).total
+
+    assert count(lines[:1])[:2] == (100, 1)
+    total = count(lines)
+    assert total[:2] == (150, 920)
+    assert total.cost == pytest.approx(150 * 3e-6 + 920 * 15e-6)
+    assert (total.unpriced, total.priced_by) == (0, "table")
+    # A server that starts later reads the transcript from its beginning.
+    assert count(lines) == total
 
 
 def test_a_message_that_hook_and_transcript_tell_is_one_whichever_is_first(

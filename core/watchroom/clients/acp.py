@@ -177,7 +177,7 @@ def _usage_of_models(response: Fields) -> list[ClientEvent]:
         counts = object_of(each, "token_count")
         used = UsageTotal(count_of(counts, "input_tokens"), count_of(counts, "output_tokens"))
         if used.tokens:
-            told.append(UsageTold(used._replace(unpriced=used.tokens), text_of(each, "model")))
+            told.append(UsageTold(used, text_of(each, "model")))
     return told
 
 

@@ -50,6 +50,7 @@ from watchroom.clients.hooks import denial_reason, fetch_notifications
 from watchroom.clients.json_fields import dump, text_of, time_of
 from watchroom.clients.message_deduplication import MessageDeduplicator, MessageSource
 from watchroom.clients.message_pieces import MessagePieces
+from watchroom.clients.message_usage import MessageUsage
 from watchroom.clients.open_calls import REJECTED, OpenCall, OpenCalls
 from watchroom.clients.processes import ClientProcess
 from watchroom.clients.questions import build_question
@@ -136,6 +137,7 @@ class Attachment:
         self._inbox = SessionInbox(workspace, self.agent)
         self._displayed = MessagePieces()
         self._messages = MessageDeduplicator()
+        self._usage = MessageUsage()
         self._turns: dict[str, asyncio.Event] = {}
 
     @property
@@ -264,7 +266,9 @@ class Attachment:
                 continue
             if isinstance(event, CallFinished):
                 event = await self.calls.settle(session, event)
-            await self.record(session, event)
+            added = self._usage.find_increase(session.path, event) if isinstance(event, UsageTold) else event
+            if added is not None:
+                await self.record(session, added)
         return bool(told)
 
     async def _record_all(self, session: ClientSession, event: Event, name: str) -> None:

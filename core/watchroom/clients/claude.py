@@ -1,8 +1,8 @@
 """What Claude Code tells by its hooks and in its transcripts, in our words. Pure.
 
 The transcript is not documented: what is not understood is passed over. It has a line for each block of a
-message, and the same usage on each: a message's id is counted once. It is behind at PreToolUse, and has no
-call that the client refuses by itself.
+message, each with what the message used so far: `MessageUsage` counts a message once. It is behind at
+PreToolUse, and has no call that the client refuses by itself.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _usage_events(message: Mapping[str, Json]) -> Iterator[ClientEvent]:
         count_of(usage, "cache_creation_input_tokens"),
     )
     if used.tokens and key:
-        yield UsageTold(used._replace(unpriced=used.tokens), text_of(message, "model"), key)
+        yield UsageTold(used, text_of(message, "model"), key)
 
 
 def _results(message: Mapping[str, Json]) -> Iterator[ClientEvent]:

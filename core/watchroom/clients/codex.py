@@ -66,9 +66,7 @@ def _usage_events(event: Mapping[str, Json]) -> tuple[ClientEvent, ...]:
     used = UsageTotal(uncached, count_of(usage, "output_tokens"), cached, written)
     if not used.tokens:
         return ()
-    return (
-        UsageTold(used._replace(unpriced=used.tokens), text_of(event, "model"), _request_key(event, used)),
-    )
+    return (UsageTold(used, text_of(event, "model"), _request_key(event, used)),)
 
 
 def _request_key(event: Mapping[str, Json], used: UsageTotal) -> str:

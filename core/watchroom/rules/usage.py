@@ -92,15 +92,17 @@ def usage_of(step: Row) -> UsageRecord | None:
     used = step.detail.get(USED)
     if not isinstance(used, Mapping):
         return None
-    priced_by = used.get("priced_by")
+    given = used.get("priced_by")
+    priced_by: PricedBy = "client" if given == "client" else "table" if given == "table" else ""
     usage = UsageTotal(
         get_count(used, "input"),
         get_count(used, "output"),
         get_count(used, "cache_read"),
         get_count(used, "cache_write"),
         get_float(used, "cost"),
-        get_count(used, "unpriced"),
-        "client" if priced_by == "client" else "table" if priced_by == "table" else "",
+        # Steps of version 0.2.0 call tokens with a price unpriced as well.
+        0 if priced_by else get_count(used, "unpriced"),
+        priced_by,
     )
     return UsageRecord(get_text(used, "model"), usage)
 

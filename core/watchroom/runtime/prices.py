@@ -46,11 +46,11 @@ def price_usage(used: UsageTotal, model: str, table: PriceTable | None = None) -
     """``used`` of ``model`` with what it cost: as its client said, else by ``table`` (default: that of the
     extra ``prices``). What has no known price is unpriced; it never costs 0."""
     if used.priced_by or not used.tokens:
-        return used
+        return used._replace(unpriced=0)
     cost = (table or GenaiPrices()).cost(model, used) if model else None
     if cost is None:
         return used._replace(unpriced=used.tokens)
-    return used._replace(cost=cost, priced_by="table")
+    return used._replace(cost=cost, unpriced=0, priced_by="table")
 
 
 def total_of(usage: Usage) -> UsageTotal:
