@@ -39,6 +39,7 @@ from watchroom.model import CANCEL, MESSAGE, PAUSE, RESUME, SYSTEM, Row
 from watchroom.rules.policy import PolicyDecision
 from watchroom.rules.requests import DIFFERENCE, PendingCall, Request, parse_arguments
 from watchroom.rules.shown_commands import quote_command
+from watchroom.runtime.errors import BudgetReached
 from watchroom.runtime.request_waiting import wait_for_outcome
 from watchroom.runtime.threads import call_soon_threadsafe, run_in_thread
 from watchroom.texts import catalogue
@@ -301,11 +302,13 @@ class _AcpRun:
         """Wait while a budget is used up; False, and the run ends, where a person stops the agent for it."""
         # What the last turn used must be known.
         await self._all_written()
-        over = await hold_for_budgets(self._workspace, self._agent, self._opened_session.path)
-        if over:
-            self._outcome = SessionEnded("cancelled", over)
+        try:
+            await hold_for_budgets(self._workspace, self._agent, self._opened_session)
+        except BudgetReached as error:
+            self._outcome = SessionEnded("cancelled", error.message(self._workspace.config.language))
             self._must_end.set()
-        return not over
+            return False
+        return True
 
     async def _take_turn(self, prompt: PromptSubmitted) -> bool:
         from acp import RequestError, text_block

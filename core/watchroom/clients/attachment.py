@@ -17,6 +17,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 from uuid import uuid4
 
 from watchroom.clients import claude, codex
+from watchroom.clients.budget_hold import hold_for_budgets
 from watchroom.clients.configuration import HOLDING, Client, hook_seconds
 from watchroom.clients.events import (
     CallFinished,
@@ -64,7 +65,6 @@ from watchroom.rules.budgets import Budgets
 from watchroom.rules.policy import PolicyDecision
 from watchroom.rules.policy_subject import policy_subject
 from watchroom.rules.requests import PendingCall, parse_arguments
-from watchroom.runtime.budget_waiting import wait_for_budgets
 from watchroom.runtime.errors import BudgetReached
 from watchroom.runtime.request_waiting import wait_for_outcome
 from watchroom.runtime.threads import call_soon_threadsafe, run_in_thread, run_to_completion
@@ -129,6 +129,8 @@ class Attachment:
         self.process = process
         self.sessions: dict[str, ClientSession] = {}
         """By their path, without agent: the main ones, and those of subagents."""
+        # Read once: a call is denied in words even if the journal cannot be read any more.
+        self._language = workspace.config.language
         self._is_owner = is_owner
         self._is_strict = is_strict
         self._hold_seconds = hold_seconds
@@ -142,7 +144,7 @@ class Attachment:
 
     @property
     def _texts(self) -> Catalogue:
-        return catalogue(self.workspace.config.language)
+        return catalogue(self._language)
 
     def deadline(self, event: Event, age: float = 0.0) -> float:
         """Return the event loop's time by which the hook of ``event``, which began ``age`` seconds ago, has
@@ -187,8 +189,9 @@ class Attachment:
         if session is None:
             if name != AFTER:
                 return NOTHING
-            language = self.workspace.config.language
-            return tell(name, await run_in_thread(fetch_notifications, self.workspace, self.agent, language))
+            return tell(
+                name, await run_in_thread(fetch_notifications, self.workspace, self.agent, self._language)
+            )
         main = self._main_path(event)
         if name in (PROMPT, "SessionEnd"):
             self._turn(main).set()
@@ -366,9 +369,9 @@ class Attachment:
             reason = self._texts("hook.policy", rule=decision.label)
         if not reason and self._has_budgets(tool):
             try:
-                await self._wait_for_budgets("", deadline)
+                await hold_for_budgets(self.workspace, self.agent, None, deadline)
             except BudgetReached as error:
-                reason = error.message(self.workspace.config.language)
+                reason = error.message(self._language)
         return _deny_by(name, reason, decision) if reason else NOTHING
 
     async def _asked_call(self, session: ClientSession, tool: str, arguments: str) -> OpenCall:
@@ -408,11 +411,11 @@ class Attachment:
                     # Of what a person has approved the client decides nothing: it may know other arguments.
                     return deny(name, warning, "paused")
             if not has_paid and self._has_budgets(call.tool):
-                waiting = self._wait_for_budgets(session.budgeted, deadline)
+                waiting = hold_for_budgets(self.workspace, self.agent, session, deadline)
                 try:
                     has_paid = await self._unless_stopped(session, main, waiting)
                 except BudgetReached as error:
-                    return deny(name, error.message(self.workspace.config.language), error.code)
+                    return deny(name, error.message(self._language), error.code)
                 has_waited = has_waited or has_paid
             if has_waited:
                 # The rules may be others by now, and the agent may be paused again.
@@ -441,23 +444,15 @@ class Attachment:
             return deny(name, said)
         try:
             reason, decision = await self._check(None, event)
+            if not reason and (decision.verdict == "ask" or self._has_budgets(text_of(event, "tool_name"))):
+                reason = said
         except WatchroomError:
             return deny(name, said)
-        if not reason and (decision.verdict == "ask" or self._has_budgets(text_of(event, "tool_name"))):
-            reason = said
         return deny(name, reason) if reason else warn(said)
 
     def _has_budgets(self, tool: str) -> bool:
         """Return whether a budget may hold a call of ``tool``. Our own tools are held by our server."""
         return not tool.startswith(_OURS) and self.workspace.config.budgets != Budgets()
-
-    async def _wait_for_budgets(self, session: str, deadline: float) -> bool:
-        """Wait until no budget holds the next call of ``session`` (a path). Returns whether people were
-        asked. Raises `BudgetReached`."""
-        at = self.workspace
-        return await wait_for_budgets(
-            at.budgets, at.requests, at.dispatcher, self.agent, session, deadline=deadline
-        )
 
     async def _find_pause(self, session: ClientSession, main: str) -> str:
         """Return who has paused the session, empty for nobody. Raises `_Stopped`."""
@@ -498,9 +493,7 @@ class Attachment:
 
     async def _check(self, session: ClientSession | None, event: Event) -> tuple[str, PolicyDecision]:
         """Return why the call of ``event`` is not made, empty if it may be, and the policy's decision."""
-        reason = await run_in_thread(
-            denial_reason, self.workspace.root, self.agent, event, self.workspace.config.language
-        )
+        reason = await run_in_thread(denial_reason, self.workspace.root, self.agent, event, self._language)
         decision = PolicyDecision()
         if not text_of(event, "tool_name").startswith(_OURS):
             decision = await run_in_thread(self._decide, session, event)

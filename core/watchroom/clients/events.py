@@ -119,6 +119,13 @@ class ClientPaused(NamedTuple):
     is_paused: bool = True
 
 
+class BudgetHeld(NamedTuple):
+    """A used-up budget holds the agent's next call or prompt until a person decides; not ``is_held``: no
+    more."""
+
+    is_held: bool = True
+
+
 ClientEvent: TypeAlias = (
     PromptSubmitted
     | TextStreamed
@@ -131,4 +138,5 @@ ClientEvent: TypeAlias = (
     | TurnFailed
     | SessionEnded
     | ClientPaused
+    | BudgetHeld
 )

@@ -34,12 +34,17 @@ class MessageUsage:
         place, used = (session, told.key), told.used
         before = self._counted.pop(place, None)
         if before is None:
-            known, key = UsageTotal(), told.key
+            before, key = UsageTotal(), told.key
         else:
-            known, key = before, f"{told.key} {'-'.join(str(each) for each in used[:4])}"
-        counts = [max(now, was) for now, was in zip(used[:4], known[:4], strict=True)]
-        self._counted[place] = UsageTotal(*counts)
+            key = f"{told.key} {used.input}-{used.output}-{used.cache_read}-{used.cache_write}"
+        counted = UsageTotal(
+            max(used.input, before.input),
+            max(used.output, before.output),
+            max(used.cache_read, before.cache_read),
+            max(used.cache_write, before.cache_write),
+        )
+        self._counted[place] = counted
         if len(self._counted) > _MAX_MESSAGES:
             self._counted.popitem(last=False)
-        added = UsageTotal(*(now - was for now, was in zip(counts, known[:4], strict=True)))
+        added = counted.minus(before)
         return UsageTold(added, told.model, key) if added.tokens else None

@@ -18,6 +18,7 @@ from pydantic import JsonValue
 from watchroom import validation
 from watchroom.clients.client_traces import describe_process
 from watchroom.clients.events import (
+    BudgetHeld,
     CallFinished,
     CallStarted,
     ClientEvent,
@@ -200,7 +201,7 @@ class ClientSession:
             return None
         if isinstance(event, PromptSubmitted):
             said = UserMessage(content=_bounded(event.text), author=event.author)
-            return self._write((), (said,), "running", key=event.key)
+            return self._write((), (said,), "running", key=event.key, is_worked=False)
         if isinstance(event, MessageCompleted):
             return self._record_message(event)
         if isinstance(event, CallStarted):
@@ -223,6 +224,8 @@ class ClientSession:
             status: SessionStatus = "paused" if event.is_paused else "running"
             change = Paused(by=event.by) if event.is_paused else Resumed(by=event.by)
             return self._write((change,), (), status)
+        if isinstance(event, BudgetHeld):
+            return self._write((), (), "waiting_for_human_input" if event.is_held else "running")
         if isinstance(event, TurnEnded):
             return self._write((), (), "idle", message=event.reason)
         return self._record_end(event)
@@ -276,9 +279,12 @@ class ClientSession:
         if event.outcome == "error":
             return self._record_failure("client_failed", event.reason)
         reason = validation.escape_unstorable(event.reason, 500)
+        # An attached client reports no end of a turn that its user interrupts.
+        is_worked = self.info.attachment == "run"
         if event.outcome == "cancelled":
-            return self._write((Cancelled(reason=reason),), (), "cancelled")
-        return self._write((Done.model_construct(type="done", reason=reason),), (), "done", message=reason)
+            return self._write((Cancelled(reason=reason),), (), "cancelled", is_worked=is_worked)
+        done = Done.model_construct(type="done", reason=reason)
+        return self._write((done,), (), "done", message=reason, is_worked=is_worked)
 
     def _record_failure(self, code: str, reason: str) -> Row:
         error = ErrorInfo(code=code, message=validation.escape_unstorable(reason, 500))
@@ -344,22 +350,28 @@ class ClientSession:
         message: str = "",
         key: str = "",
         ended: ClientCall | None = None,
+        is_worked: bool = True,
     ) -> Row:
         """The next step, of the same ``status`` as the one before where none is given; a session that begins
-        amid a turn runs. ``ended``: the call of the client's own tool that ends with it."""
+        amid a turn runs. ``ended``: the call of the client's own tool that ends with it. ``is_worked``: the
+        time since the step before counts if the session was running."""
         tool = TOOL if ended is None else CLIENT_DENIED if ended.outcome == "denied" else CLIENT_CALL
         for attempt in range(_TRIES):
             last = self.last
             before = _state_of(self.path, last)
             begun = "running" if messages and not before.step_count else before.status
+            now = self._zone.now()
+            # A subagent works within a turn of its parent.
+            is_turn = is_worked and before.status == "running" and not self.parent
+            seconds = (now - last.time) / 1e9 if is_turn else 0.0
             after = before.with_changes(
                 status=status or begun,
                 events=(*before.events, *events),
                 messages=tuple(messages),
                 step_count=before.step_count + 1,
-                spent=_charged(before.spent, used, calls),
+                spent=_charged(before.spent, used, calls, seconds),
                 error=error,
-                last_modified=timestamp(self._zone.now()),
+                last_modified=timestamp(now),
             )
             result = StepResult(events=tuple(events), new_state=after)
             line = (
@@ -443,8 +455,10 @@ def _said_in(messages: Sequence[Message]) -> str:
     return ""
 
 
-def _charged(spent: Spent, used: UsageRecord | None, calls: int) -> Spent:
-    counted = spent.model_copy(update={"tool_calls": spent.tool_calls + calls})
+def _charged(spent: Spent, used: UsageRecord | None, calls: int, seconds: float) -> Spent:
+    counted = spent.model_copy(
+        update={"tool_calls": spent.tool_calls + calls, "seconds": spent.seconds + max(0.0, seconds)}
+    )
     return counted if used is None else counted.with_usage(used.usage)
 
 
