@@ -71,9 +71,9 @@ def test_what_one_agent_did_goes_and_what_others_wrote_stays(
     assert not (root / "agents/alice/own.md").exists()
     assert workspace.verify() == []
     # Who is concerned hears of it with the next tool, and whoever goes on from the old version is refused.
-    told = [workspace.journal.content(row.seq) or "" for row in workspace.notifications.fetch("alice")]
-    assert "plan.md" in told[0]
-    assert workspace.notifications.fetch("bob") != []
+    (to_alice,) = workspace.messages.find_waiting("alice")
+    assert "plan.md" in to_alice.text
+    assert workspace.messages.find_waiting("bob") != []
     assert refused(alice, "collab_write", **STALE)["error"] == "version_conflict"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from calls import ok
 from watchroom import Toolbox, Workspace
-from watchroom.model import Note, Write
+from watchroom.model import DISMISS, Note, Write
 
 
 @pytest.fixture
@@ -76,16 +76,28 @@ def test_each_agent_hears_of_what_came_for_it_once(
     assert fetch("bob") == []
     for text in ("one", "two"):
         ok(alice, "handoff_file", to_agent="bob", filename="a.md", content=text, message="m")
-    journal = workspace.journal
-    message = Note("alice", "send_message", "agent", "bob", content="Hi")
-    journal.append([message, message, message._replace(actor="bob"), message._replace(path="charlie")])
-    journal.append([message._replace(tool="pause_agent")])
-    found = fetch("bob")
-    assert [(row.zone, row.version) for row in found] == [("handoff", 2), ("agent", None), ("agent", None)]
+    assert [(row.zone, row.version) for row in fetch("bob")] == [("handoff", 2)]
     assert fetch("bob") == []
-    assert [row.path for row in fetch("charlie")] == ["charlie"]
-    journal.append([message])
+    ok(alice, "handoff_file", to_agent="bob", filename="a.md", content="three", message="m")
     assert len(fetch("bob")) == 1
+
+
+def test_messages_wait_until_they_were_handed_over(workspace: Workspace) -> None:
+    message = Note("alice", "send_message", "agent", "bob", content="Hi")
+    others = [message._replace(actor="bob"), message._replace(path="charlie")]
+    workspace.journal.append([message, message, *others, message._replace(tool="pause_agent")])
+
+    def taken() -> list[str]:
+        with workspace.messages.hand_over() as handover:
+            found = [each.text for each in handover.take("bob")]
+            handover.record()
+        return found
+
+    assert taken() == ["Hi", "Hi"]
+    assert taken() == []
+    assert len(workspace.messages.find_waiting("charlie")) == 1
+    workspace.journal.append([message])
+    assert taken() == ["Hi"]
 
 
 def test_what_is_for_others_is_looked_through_once(workspace: Workspace) -> None:
@@ -94,8 +106,8 @@ def test_what_is_for_others_is_looked_through_once(workspace: Workspace) -> None
     def notices() -> list[object]:
         return [row.base for row in journal.notes("workspace", "bob", "bob", "tell_news")]
 
-    own = Note("bob", "send_message", "agent", "bob", content="to myself")
-    journal.append([own] * 99)
+    settled = Note("human:dana", DISMISS, "collab", "of-others.md")
+    journal.append([settled] * 99)
     assert (workspace.notifications.fetch("bob"), notices()) == ([], [])
-    ((newest, _),) = journal.append([own])
+    ((newest, _),) = journal.append([settled])
     assert (workspace.notifications.fetch("bob"), notices()) == ([], [newest.seq])

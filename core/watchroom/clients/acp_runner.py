@@ -41,9 +41,10 @@ from watchroom.rules.requests import DIFFERENCE, PendingCall, Request, parse_arg
 from watchroom.rules.shown_commands import quote_command
 from watchroom.runtime.errors import BudgetReached
 from watchroom.runtime.request_waiting import wait_for_outcome
-from watchroom.runtime.threads import call_soon_threadsafe, run_in_thread
+from watchroom.runtime.threads import call_soon_threadsafe, run_in_thread, run_to_completion
 from watchroom.texts import catalogue
 from watchroom.workspace import Workspace
+from watchroom.zones.messages import Handover
 
 if TYPE_CHECKING:
     from acp import Client, RequestPermissionResponse
@@ -55,6 +56,8 @@ _CANCEL_SECONDS: Final = 1.0
 _START_SECONDS: Final = 60.0
 _QUIET_SECONDS: Final = 0.5
 """Once a client has told nothing for so long, it has told all of a session's past."""
+_CLAIMED_SECONDS: Final = 0.5
+"""Seconds between two looks whether another process has handed over the messages that wait."""
 _MOST_WAITING: Final = 10_000
 """So many events may wait to become rows; a client that tells more is ended."""
 _MOST_REASON: Final = 500
@@ -121,20 +124,24 @@ class _AcpRun:
         self._connection: Any = None
         self._turn: asyncio.Future[Any] | None = None
         self._events: asyncio.Queue[ClientEvent] = asyncio.Queue()
-        self._prompts: asyncio.Queue[PromptSubmitted] = asyncio.Queue()
+        self._prompts: list[PromptSubmitted] = []
+        """The next prompts of Watchroom itself: messages come from the journal."""
+        self._given: list[PromptSubmitted] = []
+        """Of the newest prompts those of Watchroom itself."""
+        self._has_prompts = asyncio.Event()
+        self._has_begun = asyncio.Event()
+        """Set once the client has done something with the newest prompts."""
         self._is_resumed = asyncio.Event()
         self._is_resumed.set()
         self._paused_by = ""
         self._refusals: dict[str, str] = {}
         """By the id of a call that was refused and has not ended, the code of why."""
         self._has_cut_turn = False
-        self._has_worked = False
-        """Whether the client has reported anything in this turn."""
         self._is_ready = asyncio.Event()
         """Not set after a turn has failed, until a person resumes the agent or a message comes."""
         self._is_ready.set()
-        self._next: PromptSubmitted | None = None
-        """What the client is given before all other prompts: what a failed turn leaves to do."""
+        self._must_retry = False
+        """Whether the client is told to try again when a person resumes the agent after a turn has failed."""
         self._open_questions = 0
         self._cancelled: Row | None = None
         self._must_end = asyncio.Event()
@@ -234,16 +241,15 @@ class _AcpRun:
         def take(row: Row) -> None:
             is_said = row.seq > first and row.tool in (MESSAGE, CANCEL, PAUSE, RESUME)
             if is_said and self._workspace.session_zone.counts(row):
-                text = self._workspace.session_zone.record(row).text
-                call_soon_threadsafe(loop, partial(self._obey, row, text))
+                call_soon_threadsafe(loop, partial(self._obey, row))
 
         addresses = (self._agent, session.path)
         self._unsubscribe = self._workspace.dispatcher.subscribe(addresses, take)
 
-    def _obey(self, row: Row, text: str) -> None:
+    def _obey(self, row: Row) -> None:
         if row.tool == MESSAGE:
-            self._prompts.put_nowait(PromptSubmitted(text, row.actor, key=f"message {row.seq}"))
             self._is_ready.set()
+            self._has_prompts.set()
         elif row.tool == CANCEL:
             self._cancelled = row
             self._must_end.set()
@@ -259,14 +265,14 @@ class _AcpRun:
         elif row.tool == RESUME and not self._is_ready.is_set():
             self._is_ready.set()
             self._is_resumed.set()
-            if self._next is None:
-                self._next = PromptSubmitted(self._texts("hook.try_again"), row.actor)
+            if self._must_retry:
+                self._must_retry = False
+                self._add_prompt(PromptSubmitted(self._texts("hook.try_again"), row.actor))
         elif row.tool == RESUME and not self._is_resumed.is_set():
             self._is_resumed.set()
             self._tell(ClientPaused(row.actor, is_paused=False))
             if self._has_cut_turn:
-                go_on = self._texts("hook.go_on")
-                self._prompts.put_nowait(PromptSubmitted(go_on, row.actor))
+                self._add_prompt(PromptSubmitted(self._texts("hook.go_on"), row.actor))
 
     async def _hold(self) -> bool:
         """Say that the agent is paused, where it is, and wait until it is resumed."""
@@ -275,28 +281,54 @@ class _AcpRun:
         return await self._is_resumed.wait()
 
     async def work(self, prompt: str) -> None:
-        """Give the client its prompts, one after the other, until it has to end."""
+        """Give the client its prompts, and the messages that wait for the agent, until it has to end."""
         if prompt:
-            self._prompts.put_nowait(PromptSubmitted(prompt))
+            self._add_prompt(PromptSubmitted(prompt))
         while not self._must_end.is_set():
-            asked = await self._unless_ended(self._next_prompt())
-            if asked is None:
+            if await self._unless_ended(self._wait_for_prompts()) is None:
                 break
-            self._tell(asked)
-            if await self._unless_ended(self._take_turn(asked)) is None or self._must_end.is_set():
+            with self._workspace.messages.hand_over() as handover:
+                prompts = await self._take_prompts(handover)
+                if prompts and await self._unless_ended(self._take_turn(prompts, handover)) is None:
+                    break
+            if self._must_end.is_set():
                 break
-            if self._options.once and self._prompts.empty():
+            if not prompts:
+                await asyncio.sleep(_CLAIMED_SECONDS)
+                continue
+            if self._options.once and not await self._find_prompts():
                 self._outcome = SessionEnded("done")
                 break
         if self._cancelled is not None:
             self._outcome = SessionEnded("cancelled", self._cancelled.message or self._cancelled.actor)
             await self._cancel_turn()
 
-    async def _next_prompt(self) -> PromptSubmitted | None:
+    def _add_prompt(self, prompt: PromptSubmitted) -> None:
+        self._prompts.append(prompt)
+        self._has_prompts.set()
+
+    async def _wait_for_prompts(self) -> bool:
+        """Wait until there is something to give the client, and it may be given. False if a person stops the
+        agent because of a budget."""
         await self._is_ready.wait()
-        prompt, self._next = self._next or await self._prompts.get(), None
+        while True:
+            self._has_prompts.clear()
+            if await self._find_prompts():
+                break
+            await self._has_prompts.wait()
         await self._is_resumed.wait()
-        return prompt if await self._is_within_budget() else None
+        return await self._is_within_budget()
+
+    async def _find_prompts(self) -> bool:
+        """Return whether there is something to give the client."""
+        path = self._opened_session.path
+        return bool(self._prompts or await run_in_thread(self._workspace.messages.find_waiting, path))
+
+    async def _take_prompts(self, handover: Handover) -> list[PromptSubmitted]:
+        """Return the next prompts, the messages that ``handover`` takes first."""
+        messages = await run_to_completion(None, handover.take, self._opened_session.path)
+        self._given, self._prompts = self._prompts, []
+        return [*(PromptSubmitted(each.text, each.row.actor) for each in messages), *self._given]
 
     async def _is_within_budget(self) -> bool:
         """Wait while a budget is used up; False, and the run ends, where a person stops the agent for it."""
@@ -310,14 +342,19 @@ class _AcpRun:
             return False
         return True
 
-    async def _take_turn(self, prompt: PromptSubmitted) -> bool:
+    async def _take_turn(self, prompts: Sequence[PromptSubmitted], handover: Handover) -> bool:
         from acp import RequestError, text_block
 
         await self._hold()
-        asked = self._connection.prompt(session_id=self._session_id, prompt=[text_block(prompt.text)])
+        for each in prompts:
+            self._tell(each)
+        self._has_begun.clear()
+        blocks = [text_block(each.text) for each in prompts]
+        asked = self._connection.prompt(session_id=self._session_id, prompt=blocks)
         self._turn = asyncio.ensure_future(asked)
-        self._has_cut_turn = self._has_worked = False
+        self._has_cut_turn = False
         try:
+            await self._record_delivery(self._turn, handover)
             response = await asyncio.shield(self._turn)
         except ValidationError as error:
             # The protocol has no such answer.
@@ -330,7 +367,8 @@ class _AcpRun:
                 async with asyncio.timeout(_CANCEL_SECONDS):
                     await self._must_end.wait()
             if isinstance(error, RequestError):
-                self._fail_turn(describe_error(str(error), error.data), None if self._has_worked else prompt)
+                has_begun = self._has_begun.is_set()
+                self._fail_turn(describe_error(str(error), error.data), None if has_begun else self._given)
             elif not self._must_end.is_set():
                 self._end_with(str(error))
             return False
@@ -343,10 +381,10 @@ class _AcpRun:
         self._fail_turn(self._texts("hook.turn_failed", reason=reason))
         return False
 
-    def _fail_turn(self, reason: str, prompt: PromptSubmitted | None = None) -> None:
+    def _fail_turn(self, reason: str, again: Sequence[PromptSubmitted] | None = None) -> None:
         """Record that the turn failed for ``reason``, and give the client no other prompt until a person
-        resumes the agent or a message comes. ``prompt``: what the client is given first then, None: to go
-        on, if the agent was resumed."""
+        resumes the agent or a message comes. ``again``: the prompts that the client is given once more then,
+        beside the messages that wait; None if it has done something with them, and is told to try again."""
         reason = validation.escape_unstorable(reason, _MOST_REASON)
         if self._must_end.is_set():
             return
@@ -357,7 +395,8 @@ class _AcpRun:
         for event in (*self._translator.finish(), TurnFailed(reason)):
             self._tell(event)
         self._is_ready.clear()
-        self._next = prompt._replace(key="") if prompt is not None else None
+        self._must_retry = again is None
+        self._prompts = [*(again or ()), *self._prompts]
 
     def _end_with(self, error: str) -> None:
         self._outcome = SessionEnded("error", validation.escape_unstorable(error))
@@ -365,6 +404,18 @@ class _AcpRun:
 
     def _texts(self, key: str, **values: str) -> str:
         return catalogue(self._workspace.config.language)(key, **values)
+
+    async def _record_delivery(self, turn: asyncio.Future[Any], handover: Handover) -> None:
+        """Record that the messages of ``handover`` are delivered, once the client has done something in
+        ``turn`` or has ended it without an error. Raises as the turn does."""
+        begun = asyncio.create_task(self._has_begun.wait())
+        try:
+            await asyncio.wait({turn, begun}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            begun.cancel()
+        if not self._has_begun.is_set():
+            turn.result()
+        await run_to_completion(None, handover.record)
 
     async def _unless_ended(self, work: Any) -> Any:
         """What ``work`` gives, None where the run has to end before."""
@@ -460,7 +511,7 @@ class _AcpRun:
             self._end_with(f"{self._client.name} tells more than can be recorded")
             return
         for event in self._translator.translate(update.model_dump(mode="json", by_alias=True)):
-            self._has_worked = True
+            self._has_begun.set()
             self._tell(event)
 
     async def request_permission(
@@ -470,6 +521,7 @@ class _AcpRun:
         from acp import RequestPermissionResponse
         from acp.schema import AllowedOutcome, DeniedOutcome
 
+        self._has_begun.set()
         call = tool_call.model_dump(mode="json", by_alias=True)
         asked = self._translator.describe_call(call)
         for event in asked.events:
@@ -506,7 +558,7 @@ class _AcpRun:
         await self._hold()
         (decided,) = outcome.answer.decisions
         if told := format_decision(call, decided):
-            self._prompts.put_nowait(PromptSubmitted(told, outcome.row.actor))
+            self._add_prompt(PromptSubmitted(told, outcome.row.actor))
         if not decided.approved:
             self._refusals[call.id] = REJECTED
         if not decided.approved or decided.arguments is not None:
@@ -527,6 +579,6 @@ class _AcpRun:
             return decision
         await run_in_thread(workspace.policy.record_test, self._agent, call.name, arguments, decision)
         reason = catalogue(workspace.config.language)("policy.denied", rule=decision.label)
-        self._prompts.put_nowait(PromptSubmitted(f"{call.name}: {reason}", SYSTEM))
+        self._add_prompt(PromptSubmitted(f"{call.name}: {reason}", SYSTEM))
         self._refusals[call.id] = PolicyDenied.code
         return None

@@ -47,7 +47,7 @@ from watchroom.clients.hook_answer import (
     wake,
     warn,
 )
-from watchroom.clients.hooks import denial_reason, fetch_notifications
+from watchroom.clients.hooks import denial_reason
 from watchroom.clients.json_fields import dump, text_of, time_of
 from watchroom.clients.message_deduplication import MessageDeduplicator, MessageSource
 from watchroom.clients.message_pieces import MessagePieces
@@ -70,6 +70,7 @@ from watchroom.runtime.request_waiting import wait_for_outcome
 from watchroom.runtime.threads import call_soon_threadsafe, run_in_thread, run_to_completion
 from watchroom.texts import Catalogue, catalogue
 from watchroom.workspace import Workspace
+from watchroom.zones.messages import Handover
 from watchroom.zones.requests import RequestOutcome
 
 T = TypeVar("T")
@@ -155,14 +156,18 @@ class Attachment:
             seconds = timeout - min(_MARGIN, timeout / 4)
         return asyncio.get_running_loop().time() + seconds - age
 
-    async def answer(self, event: Event, *, may_wait: bool = False, age: float = 0.0) -> HookAnswer:
+    async def answer(
+        self, event: Event, handover: Handover, *, may_wait: bool = False, age: float = 0.0
+    ) -> HookAnswer:
         """Answer the hook of ``event``, which began ``age`` seconds ago, as `handle` does: by the same
-        deadline if a check hangs."""
+        deadline if a check hangs. The caller gives the answer to the client, and then records ``handover``,
+        which has the messages in the answer."""
         deadline = self.deadline(event, age)
         try:
             async with asyncio.timeout_at(max(deadline, asyncio.get_running_loop().time()) + _SLACK):
-                return await self.handle(event, may_wait=may_wait, deadline=deadline)
+                return await self._handle(event, handover, may_wait=may_wait, deadline=deadline)
         except TimeoutError:
+            handover.release()
             name, said = text_of(event, "hook_event_name"), self._texts("hook.late")
             return deny(name, said) if self._is_strict and name in HOLDING else warn(said)
 
@@ -175,10 +180,19 @@ class Attachment:
         - ``deadline``: the event loop's time by which the answer is there, whatever the hook waits for in
           turn; default: `deadline` of an event that has just begun
 
-        A wait that is cancelled withdraws its question. Raises `WatchroomError`, but never for a call that
-        the client is about to make: that is denied, or left to the client, by what can still be checked.
+        The messages in the answer count as handed over. A wait that is cancelled withdraws its question.
+        Raises `WatchroomError`, but never for a call that the client is about to make: that is denied, or
+        left to the client, by what can still be checked.
         """
         deadline = self.deadline(event) if deadline is None else deadline
+        with self.workspace.messages.hand_over() as handover:
+            answer = await self._handle(event, handover, may_wait=may_wait, deadline=deadline)
+            await run_in_thread(handover.record)
+            return answer
+
+    async def _handle(
+        self, event: Event, handover: Handover, *, may_wait: bool, deadline: float
+    ) -> HookAnswer:
         name = text_of(event, "hook_event_name")
         if name in HOLDING:
             try:
@@ -187,26 +201,23 @@ class Attachment:
                 return await self._answer_after_error(event, name, error)
         session = await run_in_thread(self.find_session, event)
         if session is None:
-            if name != AFTER:
-                return NOTHING
-            return tell(
-                name, await run_in_thread(fetch_notifications, self.workspace, self.agent, self._language)
-            )
+            return tell(name, await self._take_news(self.agent, handover)) if name == AFTER else NOTHING
         main = self._main_path(event)
         if name in (PROMPT, "SessionEnd"):
             self._turn(main).set()
         if name == PROMPT:
-            return await self._prompt(session, main, event)
+            return await self._prompt(session, main, event, handover)
         await self._record_all(session, event, name)
         if name == START and await run_in_thread(lambda: session.status) in ENDED:
             # It was resumed, and waits for a prompt.
             await self.record(session, TurnEnded())
         if name == AFTER:
-            return tell(AFTER, await run_in_thread(self._inbox.news, main))
+            return tell(AFTER, await self._take_news(main, handover))
         if name == STOP:
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(deadline):
-                    return await self._idle(session, main, event, may_wait)
+                    return await self._idle(session, main, event, handover, may_wait=may_wait)
+            handover.release()
         return NOTHING
 
     def find_session(self, event: Event) -> ClientSession | None:
@@ -309,7 +320,14 @@ class Attachment:
     def _is_duplicate(self, session: ClientSession, text: str, source: MessageSource) -> bool:
         return self._messages.is_duplicate(f"{session.path} {fingerprint(text)}", source)
 
-    async def _prompt(self, session: ClientSession, main: str, event: Event) -> HookAnswer:
+    async def _take_news(self, main: str, handover: Handover) -> str:
+        """Return what has come for the session at ``main``. What ``handover`` takes is in it even if the
+        caller is cancelled meanwhile."""
+        return await run_to_completion(None, self._inbox.take_news, main, handover)
+
+    async def _prompt(
+        self, session: ClientSession, main: str, event: Event, handover: Handover
+    ) -> HookAnswer:
         held = await run_in_thread(self._inbox.controls, session, main)
         if held.paused_by:
             return block_prompt(self._texts("hook.paused", by=held.paused_by))
@@ -318,7 +336,7 @@ class Attachment:
             row = await self.record(session, told)
             if isinstance(told, PromptSubmitted) and row is not None:
                 self._inbox.prompted[main] = row.seq
-        return tell(PROMPT, await run_in_thread(self._inbox.news, main))
+        return tell(PROMPT, await self._take_news(main, handover))
 
     async def _check_call(self, event: Event, name: str, deadline: float) -> HookAnswer:
         """Answer the hook ``name``, which asks about the call of ``event``."""
@@ -618,12 +636,15 @@ class Attachment:
         changed = parse_arguments(decision.arguments)
         return Answered(allow(name, changed), {**event, "tool_input": changed})
 
-    async def _idle(self, session: ClientSession, main: str, event: Event, may_wait: bool) -> HookAnswer:
+    async def _idle(
+        self, session: ClientSession, main: str, event: Event, handover: Handover, *, may_wait: bool
+    ) -> HookAnswer:
         """Give an agent that has nothing to do what comes for it, as soon as it comes."""
         if self.client == "codex" or not may_wait:
-            news = await run_in_thread(self._inbox.news, main)
-            is_again = event.get("stop_hook_active") is True
-            if not news or is_again:
+            if event.get("stop_hook_active") is True:
+                return NOTHING
+            news = await self._take_news(main, handover)
+            if not news:
                 return NOTHING
             return block_prompt(news) if self.client == "codex" else wake(news)
         turn = self._turn(main)
@@ -632,7 +653,7 @@ class Attachment:
         try:
             while not turn.is_set():
                 held = await run_in_thread(self._inbox.controls, session, main)
-                if not held.paused_by and (news := await run_in_thread(self._inbox.news, main)):
+                if not held.paused_by and (news := await self._take_news(main, handover)):
                     return wake(news)
                 waits = [asyncio.ensure_future(each.wait()) for each in (changed, turn)]
                 try:

@@ -41,6 +41,7 @@ from watchroom.rules.usage import is_subagent_step
 from watchroom.runtime.threads import call_soon_threadsafe, run_in_thread
 from watchroom.texts import catalogue
 from watchroom.workspace import Workspace
+from watchroom.zones.messages import Handover
 
 FOLDER: Final = "attendants"
 UNSUPERVISED_SECONDS: Final = 30.0
@@ -233,30 +234,28 @@ class Attendant:
     async def _serve_hook(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one hook; what was asked for one that is gone before its answer is withdrawn."""
         event, head = await self._read_event(reader)
-        answering = asyncio.ensure_future(self._answer(event, head))
-        closing = asyncio.ensure_future(reader.read(1))
-        try:
-            with suppress(ConnectionError):
-                while not answering.done() and not closing.done():
-                    if head.has_beats:
-                        # So it knows that this process is not stopped.
-                        writer.write(b"\n")
+        with self._workspace.messages.hand_over() as handover:
+            answering = asyncio.ensure_future(self._answer(event, head, handover))
+            closing = asyncio.ensure_future(reader.read(1))
+            try:
+                with suppress(ConnectionError):
+                    while not answering.done() and not closing.done():
+                        if head.has_beats:
+                            # So it knows that this process is not stopped.
+                            writer.write(b"\n")
+                            await writer.drain()
+                        await asyncio.wait(
+                            (answering, closing), timeout=BEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED
+                        )
+                    if answering.done():
+                        writer.write(_dump_answer(answering.result(), handover) + b"\n")
                         await writer.drain()
-                    await asyncio.wait(
-                        (answering, closing), timeout=BEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED
-                    )
-                if answering.done():
-                    answer = answering.result()
-                    said = None
-                    if answer is not None:
-                        said = {"said": answer.dump(), "error": answer.error, "status": answer.status}
-                    writer.write(json.dumps(said).encode() + b"\n")
-                    await writer.drain()
-        finally:
-            for each in (answering, closing):
-                each.cancel()
-            await asyncio.gather(answering, closing, return_exceptions=True)
-            writer.close()
+                        await run_in_thread(handover.record)
+            finally:
+                for each in (answering, closing):
+                    each.cancel()
+                await asyncio.gather(answering, closing, return_exceptions=True)
+                writer.close()
 
     async def _read_event(self, reader: asyncio.StreamReader) -> tuple[Event | str, _Head]:
         """Return the event of a hook, or what is wrong with it, and what the hook says of itself."""
@@ -283,7 +282,7 @@ class Attendant:
             return str(error), head
         return event if isinstance(event, dict) else type(event).__name__, head
 
-    async def _answer(self, event: Event | str, head: _Head) -> HookAnswer | None:
+    async def _answer(self, event: Event | str, head: _Head, handover: Handover) -> HookAnswer | None:
         """Answer the hook of ``event``; None if it is for other agents than this server."""
         texts = catalogue(self._workspace.config.language)
         if isinstance(event, str):
@@ -300,7 +299,7 @@ class Attendant:
             return refuse_client(name, error, self._workspace.config.language)
         if not self._serves(head.agents):
             return None
-        answer = await self._answer_as(attachment, event, head)
+        answer = await self._answer_as(attachment, event, head, handover)
         if name not in (START, PROMPT) or self._told_agent in ("", attachment.agent):
             return answer
         self._told_agent = attachment.agent
@@ -311,7 +310,9 @@ class Attendant:
         own = self._agents if self._attachment is None else (self._attachment.agent,)
         return not agents or any(each in agents for each in own)
 
-    async def _answer_as(self, attachment: Attachment, event: Event, head: _Head) -> HookAnswer:
+    async def _answer_as(
+        self, attachment: Attachment, event: Event, head: _Head, handover: Handover
+    ) -> HookAnswer:
         """Answer the hook of ``event`` as the agent of ``attachment``."""
         texts = catalogue(self._workspace.config.language)
         failed: WatchroomError | None = None
@@ -323,8 +324,9 @@ class Attendant:
             # The checks of a call do not depend on what was said before it.
             failed = error
         try:
-            answer = await attachment.answer(event, may_wait=head.may_wait, age=head.age)
+            answer = await attachment.answer(event, handover, may_wait=head.may_wait, age=head.age)
         except WatchroomError as error:
+            handover.release()
             # Status 2 keeps a prompt from being sent.
             is_kept = self._is_strict and text_of(event, "hook_event_name") == PROMPT
             return HookAnswer(error=texts("hook.no_attendant", reason=str(error)), status=2 if is_kept else 1)
@@ -451,6 +453,14 @@ class Attendant:
                 if self._attachment is not None:
                     await self._attachment.calls.withdraw_all(session)
                 await run_in_thread(_end_session, session, texts("hook.gone"))
+
+
+def _dump_answer(answer: HookAnswer | None, handover: Handover) -> bytes:
+    """The line that the hook gets: ``answer``, and whether it delivers what ``handover`` has taken."""
+    if answer is None:
+        return b"null"
+    said: dict[str, Json] = {"said": answer.dump(), "error": answer.error, "status": answer.status}
+    return json.dumps({**said, "delivers": not handover.is_empty}).encode()
 
 
 @contextmanager

@@ -28,6 +28,8 @@ BEAT_SECONDS = 2.0
 _INPUT_SECONDS = 5.0
 _SILENCE_SECONDS = 10.0
 """Seconds without a line after which an attendant is taken to be stopped."""
+_RECORD_SECONDS = 2.0
+"""Seconds to wait until an attendant has recorded what its answer delivers."""
 _MAX_ANCESTORS = 8
 _CONNECT_SECONDS = 2.0
 _START_SECONDS = 20.0
@@ -60,13 +62,11 @@ def main(command: list[str]) -> int:
         names = _names(root, agents, ancestors)
     for name in names:
         try:
-            answer = _ask(root, name, agents, event)
+            status = _ask(root, name, agents, event)
         except TimeoutError:
             return _become([*command, UNANSWERED], event)
-        if answer is not None:
-            sys.stdout.write(answer["said"])
-            sys.stderr.write(answer["error"])
-            return int(answer["status"])
+        if status is not None:
+            return status
         ended = _read_ended(root, name)
         if fields.get("hook_event_name") == "SessionEnd" and fields.get("session_id") in ended:
             # Nothing is left to be told.
@@ -181,9 +181,9 @@ def _is_there(pid: int) -> bool:
         return True
 
 
-def _ask(root: str, name: str, agents: list[str], event: bytes) -> dict[str, str] | None:
-    """Return what the attendant answers, None if it is gone, or is not of one of ``agents``. Raises
-    TimeoutError if it is silent."""
+def _ask(root: str, name: str, agents: list[str], event: bytes) -> int | None:
+    """Print what the attendant answers and return the exit status; None if the attendant is gone, or is not
+    of one of ``agents``. Raises TimeoutError if it is silent."""
     connection = socket.socket(socket.AF_UNIX)
     try:
         # A path from the root may be too long for a socket.
@@ -197,15 +197,29 @@ def _ask(root: str, name: str, agents: list[str], event: bytes) -> dict[str, str
             line = b"\n"
             while line == b"\n":
                 line = file.readline()
-        answer: dict[str, str] | None = json.loads(line) if line else None
+        answer = json.loads(line) if line else None
+        if answer is not None:
+            _print(answer, connection)
+            return int(answer["status"])
     except TimeoutError:
         raise
     except (OSError, ValueError):
         return None
     else:
-        return answer
+        return None
     finally:
         connection.close()
+
+
+def _print(answer: dict[str, object], connection: socket.socket) -> None:
+    """Print ``answer``. If it delivers messages, wait until the attendant has recorded that."""
+    sys.stdout.write(str(answer["said"]))
+    sys.stderr.write(str(answer["error"]))
+    sys.stdout.flush()
+    if answer.get("delivers"):
+        ended = select.poll()
+        ended.register(connection, select.POLLIN)
+        ended.poll(_RECORD_SECONDS * 1000)
 
 
 def _may_wait() -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from watchroom import validation
 from watchroom.checkout.layout import CONTROL, ROOTS, path_at
 from watchroom.disk import Parts
-from watchroom.model import MESSAGE, Json, Row, Zone
+from watchroom.model import Json, Row, Zone
 from watchroom.rules.client_calls import WRITING_TOOL
 from watchroom.rules.handoffs import split_handoff
 from watchroom.rules.policy_subject import patched_files
@@ -101,8 +101,6 @@ def _describe(row: Row, language: Language) -> str:
     if row.zone == "handoff":
         sender, _, filename = split_handoff(row.path)
         return texts("hook.handed", sender=sender, filename=filename, message=message)
-    if row.tool == MESSAGE:
-        return texts("hook.message", sender=row.actor, text=message)
     kind = "resolved" if row.version else "dismissed"
     suffix = texts("conflict.saying", message=message) if message else ""
     version = row.version or row.base

@@ -75,6 +75,7 @@ from watchroom.runtime.state import AgentState, Done, Event, Spent, StepResult, 
 from watchroom.runtime.step_encoding import encode_initial_state, encode_step
 from watchroom.runtime.step_summary import step_detail, summarize_step
 from watchroom.workspace import Workspace
+from watchroom.zones.messages import heard_until
 from watchroom.zones.sessions import session_path
 
 TOOL: Final = "client_event"
@@ -145,7 +146,9 @@ class ClientSession:
             name: value for name, value in self.info._asdict().items() if value not in ("", 0)
         }
         state = create_initial_state(session_id=session_id, metadata=metadata, now=self._zone.now())
-        detail = {**step_detail(state), "client": self.info.client, _FOLDER: self.info.cwd, **process}
+        heard = self._workspace.messages.handed_over_until(self.agent)
+        about: dict[str, Json] = {"client": self.info.client, _FOLDER: self.info.cwd, **process}
+        detail = {**step_detail(state, last_processed=heard), **about}
         try:
             self._zone.begin(
                 self.agent, session_id, encode_initial_state(state), "", self._with_parent(detail)
@@ -380,7 +383,7 @@ class ClientSession:
                 or summarize_step(_with_calls(before, self._calls), result)
                 or _said_in(messages)
             )
-            detail = self._with_parent(step_detail(after))
+            detail = self._with_parent(step_detail(after, last_processed=heard_until(last)))
             if ended is not None:
                 detail[CALL] = call_detail(ended)
             if used is not None:

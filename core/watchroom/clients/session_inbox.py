@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from watchroom.clients.hooks import fetch_notifications
 from watchroom.clients.session import ClientSession
-from watchroom.model import CANCEL, MESSAGE, PAUSE, RESUME, Json, Row
+from watchroom.model import CANCEL, PAUSE, RESUME, Row
 from watchroom.texts import catalogue
 from watchroom.workspace import Workspace
-
-_TELL: Final = "tell_news"
+from watchroom.zones.messages import Handover
 
 
 class Controls(NamedTuple):
@@ -73,30 +72,16 @@ class SessionInbox:
         last = session.last
         return cancelled.seq > last.seq or session.status == "cancelled"
 
-    def news(self, main: str) -> str:
-        """What has come for the agent since it was last told, also what people wrote to its session at the
-        path ``main``; empty where nothing has. It counts as told. Raises `JournalError`."""
+    def take_news(self, main: str, handover: Handover) -> str:
+        """Return what has come for the agent, empty if nothing has: handoffs and settled conflicts since the
+        last call, which count as delivered, and the messages that ``handover`` takes for the session at the
+        path ``main``. Raises `JournalError`."""
         language = self._workspace.config.language
-        told = [fetch_notifications(self._workspace, self._agent, language)]
-        journal, zone = self._workspace.journal, self._workspace.session_zone
-        begun, last = (
-            journal.version("session", main, 1),
-            journal.last_note("session", main, self._agent, _TELL),
-        )
-        after = (last.base or 0) if last else (begun.seq if begun else 0)
-        written = [
-            each
-            for each in zone.controls(main, after)
-            if each.row.tool == MESSAGE and each.row.zone == "session"
+        texts = catalogue(language)
+        news = [fetch_notifications(self._workspace, self._agent, language)]
+        # Each message begins a line, and nothing within one does.
+        news += [
+            texts("hook.message", sender=each.row.actor, text="\n  ".join(each.text.splitlines()))
+            for each in handover.take(main)
         ]
-        if written:
-            key = f"{_TELL} {main} {written[-1].row.seq}"
-            detail: dict[str, Json] = {"rows": len(written)}
-            noted = zone.note(self._agent, _TELL, main, "", detail, base=written[-1].row.seq, key=key)
-            if noted.base == written[-1].row.seq:
-                texts = catalogue(language)
-                told.extend(
-                    texts("hook.message", sender=each.row.actor, text="\n  ".join(each.text.splitlines()))
-                    for each in written
-                )
-        return "\n".join(each for each in told if each)
+        return "\n".join(each for each in news if each)

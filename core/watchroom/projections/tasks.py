@@ -9,6 +9,7 @@ from watchroom.model import MESSAGE, PRINTED, SEEN, USER, Row
 from watchroom.rules.config import Agent
 from watchroom.rules.details import get_count, get_int, get_text, task_end_status
 from watchroom.rules.members import Member, is_spawn, is_termination, list_members
+from watchroom.rules.messages import HANDED_OVER, messages_of
 from watchroom.rules.presence import presence_of
 
 _KEPT_MESSAGES: Final = 500
@@ -47,7 +48,8 @@ class TaskView(NamedTuple):
 
 class MessageView(NamedTuple):
     """A message. ``receiver`` is an agent's id or ``user``; ``delivered`` the step that took it in, ``read``
-    the one in which its model was given it; of one to people, the row that shows that somebody saw it."""
+    the one in which its model was given it. A client's model is given it when it is delivered: both are the
+    note of that. Of a message to people ``read`` is the row that shows that somebody saw it."""
 
     row: Row
     receiver: str
@@ -142,6 +144,11 @@ class TaskProjection:
                 self._messages[message.row.seq] = message._replace(delivered=row)
                 self._unread.setdefault(row.path, []).append(message.row.seq)
                 self._message_list = None
+        elif row.tool == HANDED_OVER:
+            for number in messages_of(row):
+                if number in self._messages:
+                    self._messages[number] = self._messages[number]._replace(delivered=row, read=row)
+                    self._message_list = None
         elif row.tool == _MODEL_CALLED and row.path in self._unread:
             for number in self._unread.pop(row.path):
                 if number in self._messages:

@@ -1,11 +1,11 @@
-"""What has come for an agent since it was last notice: handoffs, messages, conflicts that people settled."""
+"""What has come for an agent since the last notice: handoffs, and conflicts that people settled."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from watchroom.journal.topics import SETTLED, deliveries_to, messages_to
-from watchroom.model import MESSAGE, Note, Row
+from watchroom.journal.topics import SETTLED, deliveries_to
+from watchroom.model import Note, Row
 from watchroom.zones.conflict_settlement import ConflictSettlement
 from watchroom.zones.store import Store
 
@@ -47,23 +47,20 @@ class Notifications:
     def _since(self, agent: str, after: int, last: int) -> list[Row]:
         """What may concern the agent of the rows with after < seq ≤ last, oldest first."""
         journal = self._store.journal
-        topics = (deliveries_to(agent), messages_to("agent", agent), SETTLED)
+        topics = (deliveries_to(agent), SETTLED)
         rows = (row for topic in topics for row in journal.topic(topic, after=after, until=last))
         return sorted(rows, key=lambda row: row.seq)
 
     def _found(self, agent: str, rows: list[Row]) -> list[Row]:
-        found: dict[tuple[str, str, int], Row] = {}
+        found: dict[tuple[str, str], Row] = {}
         for row in rows:
             if self._concerns(row, agent):
-                # Of a message each counts; of a file only what it is now.
-                key = (row.zone, row.path, row.seq if row.zone == "agent" else 0)
-                found.pop(key, None)
-                found[key] = row
+                # Of a file only what it is now counts.
+                found.pop((row.zone, row.path), None)
+                found[row.zone, row.path] = row
         return list(found.values())
 
     def _concerns(self, row: Row, agent: str) -> bool:
         if row.actor == agent:
             return False
-        if row.zone == "agent":
-            return row.tool == MESSAGE
         return row.zone == "handoff" or self._conflicts.settles_conflict_of(row, agent)

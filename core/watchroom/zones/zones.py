@@ -24,6 +24,7 @@ from watchroom.zones.document_reverts import DocumentReversal
 from watchroom.zones.handoff import HandoffZone
 from watchroom.zones.leases import Leases
 from watchroom.zones.members import Members
+from watchroom.zones.messages import Messages
 from watchroom.zones.people import PeopleZone
 from watchroom.zones.policy_guard import PolicyGuard
 from watchroom.zones.private import PrivateZone
@@ -85,6 +86,7 @@ class Zones:
         self.settings = SettingsZone(store, self.people)
         self.budgets = BudgetZone(store, self.requests, self.settings, self.people)
         self.session_zone = SessionZone(store, self.policy, self.people)
+        self.messages = Messages(store, self.session_zone)
         self.stops = StopZone(store, self.session_zone)
         self.tasks = Tasks(store, root, self.people)
         self.members = Members(store, self.tasks, register)

@@ -61,6 +61,7 @@ from watchroom_tui.usage import WrongUsage
 
 if TYPE_CHECKING:
     from watchroom.clients.attachment import Attachment
+    from watchroom.zones.messages import Handover
 
 _LOOK_SECONDS: Final = 0.5
 """Seconds between two looks whether a client is still there."""
@@ -110,8 +111,12 @@ def run_hook(args: Namespace, texts: Catalogue) -> int:
             return _print_answer(refuse_client(name, error, workspace.config.language))
         attachment = Attachment(workspace, agent, args.client, process=process, is_strict=args.strict)
         give_up.cancel()
-        answer = asyncio.run(_answer_while_asked(attachment, event, process))
-    return _print_answer(answer)
+        with workspace.messages.hand_over() as handover:
+            answer = asyncio.run(_answer_while_asked(attachment, event, process, handover))
+            status = _print_answer(answer)
+            sys.stdout.flush()
+            handover.record()
+    return status
 
 
 def _give_up(said: str, status: int) -> None:
@@ -129,11 +134,11 @@ def _print_answer(answer: HookAnswer) -> int:
 
 
 async def _answer_while_asked(
-    attachment: Attachment, event: dict[str, Json], client: ClientProcess
+    attachment: Attachment, event: dict[str, Json], client: ClientProcess, handover: Handover
 ) -> HookAnswer:
-    """Answer ``event``. If the client is gone, or somebody ends this process, questions are withdrawn, and a
-    call that was asked about is not made."""
-    task = asyncio.ensure_future(attachment.answer(event, age=hook_client.age()))
+    """Answer ``event``, with the messages that ``handover`` takes. If the client is gone, or somebody ends
+    this process, questions are withdrawn, and a call that was asked about is not made."""
+    task = asyncio.ensure_future(attachment.answer(event, handover, age=hook_client.age()))
     for number in (signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     while not (await asyncio.wait({task}, timeout=_LOOK_SECONDS))[0]:
@@ -141,6 +146,7 @@ async def _answer_while_asked(
             task.cancel()
     if not task.cancelled():
         return task.result()
+    handover.release()
     if event.get("hook_event_name") not in HOLDING:
         return HookAnswer()
     said = core_texts(attachment.workspace.config.language)("hook.ended")
