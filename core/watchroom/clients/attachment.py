@@ -157,37 +157,45 @@ class Attachment:
         return asyncio.get_running_loop().time() + seconds - age
 
     async def answer(
-        self, event: Event, handover: Handover, *, may_wait: bool = False, age: float = 0.0
+        self, event: Event, *, handover: Handover | None = None, may_wait: bool = False, age: float = 0.0
     ) -> HookAnswer:
         """Answer the hook of ``event``, which began ``age`` seconds ago, as `handle` does: by the same
-        deadline if a check hangs. The caller gives the answer to the client, and then records ``handover``,
-        which has the messages in the answer."""
+        deadline if a check hangs."""
         deadline = self.deadline(event, age)
         try:
             async with asyncio.timeout_at(max(deadline, asyncio.get_running_loop().time()) + _SLACK):
-                return await self._handle(event, handover, may_wait=may_wait, deadline=deadline)
+                return await self.handle(event, handover=handover, may_wait=may_wait, deadline=deadline)
         except TimeoutError:
-            handover.release()
+            if handover is not None:
+                handover.release()
             name, said = text_of(event, "hook_event_name"), self._texts("hook.late")
             return deny(name, said) if self._is_strict and name in HOLDING else warn(said)
 
     async def handle(
-        self, event: Event, *, may_wait: bool = False, deadline: float | None = None
+        self,
+        event: Event,
+        *,
+        handover: Handover | None = None,
+        may_wait: bool = False,
+        deadline: float | None = None,
     ) -> HookAnswer:
         """Make rows of what ``event`` reports, ask people where that is needed, and return the answer.
 
+        - ``handover``: takes the messages that are in the answer. The caller gives the answer to the client
+          and then records it. Default: the messages count as handed over when this returns
         - ``may_wait``: the hook of an idle client may wait until something comes
         - ``deadline``: the event loop's time by which the answer is there, whatever the hook waits for in
           turn; default: `deadline` of an event that has just begun
 
-        The messages in the answer count as handed over. A wait that is cancelled withdraws its question.
-        Raises `WatchroomError`, but never for a call that the client is about to make: that is denied, or
-        left to the client, by what can still be checked.
+        A wait that is cancelled withdraws its question. Raises `WatchroomError`, but never for a call that
+        the client is about to make: that is denied, or left to the client, by what can still be checked.
         """
         deadline = self.deadline(event) if deadline is None else deadline
-        with self.workspace.messages.hand_over() as handover:
-            answer = await self._handle(event, handover, may_wait=may_wait, deadline=deadline)
-            await run_in_thread(handover.record)
+        if handover is not None:
+            return await self._handle(event, handover, may_wait=may_wait, deadline=deadline)
+        with self.workspace.messages.hand_over() as own:
+            answer = await self._handle(event, own, may_wait=may_wait, deadline=deadline)
+            await run_in_thread(own.record)
             return answer
 
     async def _handle(

@@ -324,7 +324,7 @@ class Attendant:
             # The checks of a call do not depend on what was said before it.
             failed = error
         try:
-            answer = await attachment.answer(event, handover, may_wait=head.may_wait, age=head.age)
+            answer = await attachment.answer(event, handover=handover, may_wait=head.may_wait, age=head.age)
         except WatchroomError as error:
             handover.release()
             # Status 2 keeps a prompt from being sent.

@@ -75,8 +75,7 @@ from watchroom.runtime.state import AgentState, Done, Event, Spent, StepResult, 
 from watchroom.runtime.step_encoding import encode_initial_state, encode_step
 from watchroom.runtime.step_summary import step_detail, summarize_step
 from watchroom.workspace import Workspace
-from watchroom.zones.messages import heard_until
-from watchroom.zones.sessions import session_path
+from watchroom.zones.sessions import HEARD_IN_SESSION, heard_in_session, heard_until, session_path
 
 TOOL: Final = "client_event"
 """The tool of the rows of such a session, except for those with which calls end."""
@@ -128,6 +127,7 @@ class ClientSession:
         self._calls: dict[str, ToolCall] = {}
         self.ended_at = 0
         """When the session ended before this process went on with it, in nanoseconds; 0 where it had not."""
+        self._heard = self._zone.handed_over_until(agent)
         self._begin(session_id)
 
     def _begin(self, session_id: str) -> None:
@@ -146,9 +146,8 @@ class ClientSession:
             name: value for name, value in self.info._asdict().items() if value not in ("", 0)
         }
         state = create_initial_state(session_id=session_id, metadata=metadata, now=self._zone.now())
-        heard = self._workspace.messages.handed_over_until(self.agent)
         about: dict[str, Json] = {"client": self.info.client, _FOLDER: self.info.cwd, **process}
-        detail = {**step_detail(state, last_processed=heard), **about}
+        detail = {**step_detail(state, last_processed=self._heard), **about}
         try:
             self._zone.begin(
                 self.agent, session_id, encode_initial_state(state), "", self._with_parent(detail)
@@ -383,7 +382,10 @@ class ClientSession:
                 or summarize_step(_with_calls(before, self._calls), result)
                 or _said_in(messages)
             )
-            detail = self._with_parent(step_detail(after, last_processed=heard_until(last)))
+            heard = max(self._heard, heard_until(last))
+            detail = self._with_parent(step_detail(after, last_processed=heard))
+            if in_session := heard_in_session(last):
+                detail[HEARD_IN_SESSION] = in_session
             if ended is not None:
                 detail[CALL] = call_detail(ended)
             if used is not None:

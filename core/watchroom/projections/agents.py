@@ -16,13 +16,13 @@ Status: TypeAlias = Literal["waiting", "error", "lost", "unsupervised", "paused"
 wrong before what goes on by itself. ``lost``: not seen alive; ``unsupervised``: its client
 does something of which no hook tells."""
 _ORDER: Final[Mapping[Status, int]] = {status: at for at, status in enumerate(get_args(Status))}
-Reading: TypeAlias = Literal["now", "resumed", "never"]
+Reading: TypeAlias = Literal["now", "resumed", "next", "never"]
 
 
 class MessageReader(NamedTuple):
     """When an agent reads what is sent to it: ``now``, before its next step; once its session is ``resumed``,
-    by the command in ``hint`` where one is known; or ``never``, for it has ended or no session takes
-    messages."""
+    by the command in ``hint`` where one is known; with its ``next`` session, for this one was cancelled; or
+    ``never``, for it has ended or no session takes messages."""
 
     when: Reading
     hint: str = ""
@@ -120,8 +120,10 @@ def find_reader(view: AgentView, hint: str = "") -> MessageReader:
     lost."""
     session = view.session
     takes_none = session is None and not view.agent.task
-    if view.is_ended or takes_none or (session is not None and session.status == "cancelled"):
+    if view.is_ended or takes_none:
         return MessageReader("never")
+    if session is not None and session.status == "cancelled":
+        return MessageReader("next")
     if view.is_present and (session is None or session.status != "paused"):
         return MessageReader("now")
     return MessageReader("resumed", hint)

@@ -84,12 +84,12 @@ class Sessions:
             yield session
 
     def _write_first_row(self, agent_id: str, state: AgentState, title: str) -> Row:
-        """Write the first row. What was sent to the agent since its last session was done, or since it was
-        created, belongs to this session."""
+        """Write the first row. Messages that the agent's last session did not take in before it ended belong
+        to this one. To the first session belong those since the agent was created."""
         last = self._zone.newest_step(validation.check_agent_id(agent_id))
         heard = self._zone.first_message_after(agent_id) if last is None else None
-        if last is not None and parse_status(last) == "done":
-            heard = parse_processed_rows(last)[0]
+        if last is not None and parse_status(last) in ENDED:
+            heard = self._zone.handed_over_until(agent_id)
         detail = step_detail(state, last_processed=heard)
         return self._zone.begin(agent_id, state.session_id, encode_initial_state(state), title, detail)
 

@@ -12,8 +12,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from watchroom.journal.topics import messages_to
-from watchroom.model import MESSAGE, Json, Note, Row
-from watchroom.rules.details import get_int
+from watchroom.model import MESSAGE, Json, Note
 from watchroom.rules.messages import HANDED_OVER, MESSAGES
 from watchroom.zones.sessions import ZONE, SessionRecord, SessionZone, split_session
 from watchroom.zones.store import Store
@@ -38,10 +37,10 @@ class Messages:
         `JournalError`."""
         agent, _ = split_session(path)
         journal = self._store.journal
-        of_agent, of_session = self._handed_over(agent, path)
-        places = [(messages_to(ZONE, agent), of_agent), (messages_to(_AGENTS, agent), of_agent)]
+        after = self._sessions.handed_over_until(agent)
+        places = [(messages_to(ZONE, agent), after), (messages_to(_AGENTS, agent), after)]
         if path != agent:
-            places.append((messages_to(ZONE, path), of_session))
+            places.append((messages_to(ZONE, path), self._sessions.handed_over_until(path)))
         last = journal.last_seq()
         rows = [row for topic, after in places for row in journal.topic(topic, after=after, until=last)]
         messages = [row for row in rows if row.tool == MESSAGE and row.actor != agent]
@@ -50,25 +49,6 @@ class Messages:
             for row in sorted(messages, key=lambda row: row.seq)
             if self._sessions.counts(row)
         ]
-
-    def handed_over_until(self, agent: str) -> int:
-        """Return the newest row up to which all messages to ``agent`` were handed over; 0 if none was. Raises
-        `JournalError`."""
-        return self._handed_over(agent, agent)[0]
-
-    def _handed_over(self, agent: str, path: str) -> tuple[int, int]:
-        """The newest row up to which the messages to ``agent``, and those to the session at ``path``, were
-        handed over."""
-        journal = self._store.journal
-        to_agent, to_session = journal.last_notes(
-            [(ZONE, agent, agent, HANDED_OVER), (ZONE, path, agent, HANDED_OVER)]
-        )
-        newest = self._sessions.newest_step(agent)
-        head = newest if newest is None or newest.path == path else self._sessions.newest(path)
-        return (
-            max(_base_of(to_agent), heard_until(newest)),
-            max(_base_of(to_session), heard_until(head)),
-        )
 
     def record(self, path: str, messages: Sequence[SessionRecord]) -> None:
         """Record that ``messages`` were handed over to the session at ``path``. Raises `JournalError`."""
@@ -144,20 +124,6 @@ class Handover:
         """Leave what was taken to the next hand-over."""
         self._taken = []
         self._claim.close()
-
-
-def heard_until(step: Row | None) -> int:
-    """Return the row up to which the agent had got its messages as of ``step``, its session's newest one; 0
-    if there is none. Steps of clients' sessions of earlier versions do not say: those had got all that came
-    before."""
-    if step is None:
-        return 0
-    heard = get_int(step.detail, "heard")
-    return step.seq if heard is None else heard
-
-
-def _base_of(note: Row | None) -> int:
-    return (note.base or 0) if note is not None else 0
 
 
 def _first(messages: Sequence[SessionRecord]) -> list[SessionRecord]:

@@ -13,9 +13,11 @@ from typing import Final, NamedTuple
 from watchroom import validation
 from watchroom.errors import SessionExists, SessionNotFound, SessionTaken, UnknownAgent
 from watchroom.journal.topics import messages_to, steps_of
-from watchroom.model import CONTINUE, PRESENCE, SPAWN, STREAM, Json, Note, Row, Write
+from watchroom.model import CONTINUE, MESSAGE, PRESENCE, SPAWN, STREAM, Json, Note, Row, Write
 from watchroom.rules.decisions import WRONG_FORM, takes_effect
+from watchroom.rules.details import get_int
 from watchroom.rules.effects import effect_of
+from watchroom.rules.messages import HANDED_OVER
 from watchroom.rules.presence import presence_of
 from watchroom.texts import catalogue
 from watchroom.zones.people import PeopleZone
@@ -27,6 +29,8 @@ _AGENTS: Final = "agent"
 """The zone in which agents speak to each other."""
 BEGIN: Final = "begin_session"
 TOOL_BEGINS: Final = "tool_begins"
+HEARD_IN_SESSION: Final = "heard_in_session"
+"""In the detail of a step of a client's session that an earlier version began: its newest step of then."""
 _STANDS_AT: Final = "version"
 """In the detail of a call that begins: the number at which the session stood."""
 _LONGEST_LINE: Final = 200
@@ -209,20 +213,42 @@ class SessionZone:
         return self._store.commits.commit(note).row
 
     def controls(self, path: str, after: int) -> list[SessionRecord]:
-        """Return what was said to the session at ``path`` after row ``after`` and counts, oldest first. A
-        message that nobody signed is among it, marked as unverified."""
+        """Return what was said to the session at ``path`` after row ``after`` and counts, oldest first, but
+        the messages that a client of its agent was given. A message that nobody signed is among it, marked as
+        unverified."""
         agent, _ = split_session(path)
         journal = self._store.journal
         last = journal.last_seq()
         topics = (messages_to(ZONE, path), messages_to(ZONE, agent), messages_to(_AGENTS, agent))
         rows = (row for topic in topics for row in journal.topic(topic, after=after, until=last))
-        return [self.record(row) for row in sorted(rows, key=lambda row: row.seq) if self.counts(row)]
+        ordered = sorted(rows, key=lambda row: row.seq)
+        return [self.record(row) for row in ordered if self.counts(row) and not self._is_handed_over(row)]
 
     def counts(self, row: Row) -> bool:
         """Whether what ``row`` says to a session reaches it: to resume one has to be signed in a closed
         workspace; an unsigned message is read as unverified."""
         flaw = self._people.find_flaw(row)
         return takes_effect(row, flaw) or (effect_of(row) == "message" and flaw != WRONG_FORM)
+
+    def handed_over_until(self, place: str) -> int:
+        """Return the newest row up to which the messages to ``place`` were handed over to a model; 0 if none
+        was. ``place`` is an agent's id or a session's path. Raises `JournalError`."""
+        agent, _ = split_session(place)
+        if place == agent:
+            known = heard_until(self.newest_step(agent))
+        else:
+            known = heard_in_session(self.newest(place))
+        return max(self._handed_over_by_note(place), known)
+
+    def _handed_over_by_note(self, place: str) -> int:
+        """As `handed_over_until`, of messages that clients were given."""
+        agent, _ = split_session(place)
+        note = self._store.journal.last_note(ZONE, place, agent, HANDED_OVER)
+        return (note.base or 0) if note is not None else 0
+
+    def _is_handed_over(self, row: Row) -> bool:
+        """Whether ``row`` is a message that a client of its agent was given."""
+        return row.tool == MESSAGE and row.seq <= self._handed_over_by_note(row.path)
 
     def records(self, numbers: Iterable[int]) -> list[SessionRecord]:
         """The rows with these ``numbers``, without those that there are not."""
@@ -243,6 +269,23 @@ class SessionZone:
 def session_path(agent: str, session: str) -> str:
     """The path of ``session`` of ``agent``."""
     return f"{agent}/{session}"
+
+
+def heard_until(step: Row | None) -> int:
+    """Return the row up to which an agent had got its messages as of ``step``, the newest of its sessions; 0
+    if there is none. Clients' sessions of earlier versions do not say: they had got all that came before."""
+    if step is None:
+        return 0
+    heard = get_int(step.detail, "heard")
+    return step.seq if heard is None else heard
+
+
+def heard_in_session(step: Row | None) -> int:
+    """As `heard_until`, of the messages to the very session whose newest step is ``step``. No message to a
+    session is older than its first row."""
+    if step is None:
+        return 0
+    return (get_int(step.detail, HEARD_IN_SESSION) or 0) if "heard" in step.detail else step.seq
 
 
 def split_session(path: str) -> tuple[str, str]:

@@ -138,7 +138,7 @@ async def _answer_while_asked(
 ) -> HookAnswer:
     """Answer ``event``, with the messages that ``handover`` takes. If the client is gone, or somebody ends
     this process, questions are withdrawn, and a call that was asked about is not made."""
-    task = asyncio.ensure_future(attachment.answer(event, handover, age=hook_client.age()))
+    task = asyncio.ensure_future(attachment.answer(event, handover=handover, age=hook_client.age()))
     for number in (signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     while not (await asyncio.wait({task}, timeout=_LOOK_SECONDS))[0]:

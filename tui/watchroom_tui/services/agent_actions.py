@@ -125,9 +125,9 @@ class AgentActions:
     def _reading_text(self, agent: str) -> str:
         """When ``agent`` reads what is written to it now."""
         view = self._find(agent)
-        if view is not None and not view.is_present:
-            return self._reader_text("session.reads_lost" if view.is_lost else "session.reads_stopped", agent)
         when = self._app.model.message_reader(agent).when
+        if view is not None and not view.is_present and when != "next":
+            return self._reader_text("session.reads_lost" if view.is_lost else "session.reads_stopped", agent)
         return self._app.texts(f"session.reads_{when}", agent=sanitize(agent))
 
     async def _act(self, tool: str, arguments: Mapping[str, Json], done: str) -> bool:
