@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from watchroom.model import HUMAN_PREFIX
 from watchroom.runtime.threads import run_in_thread
 from watchroom.serving.approvals import CallApprovals
+from watchroom.serving.call_messages import CallMessages
 from watchroom.serving.resources import WorkspaceResources
 from watchroom.serving.server import Context, make_server
 from watchroom.texts import Language
@@ -105,7 +106,8 @@ def http_app(
 
     resources = WorkspaceResources(workspace.journal, language)
     approvals = CallApprovals(workspace, approval_tools)
-    server = make_server(toolbox_of, resources, approvals, toolsets=toolsets)
+    messages = CallMessages(workspace)
+    server = make_server(toolbox_of, resources, approvals, messages=messages, toolsets=toolsets)
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,

@@ -21,6 +21,7 @@ from watchroom.rules.trace_context import TRACEPARENT
 from watchroom.runtime.errors import BudgetReached
 from watchroom.runtime.threads import run_in_thread
 from watchroom.serving.approvals import CallApprovals
+from watchroom.serving.call_messages import CallMessages
 from watchroom.serving.errors import CallRejected, CallUnanswered
 from watchroom.serving.malformed_messages import parse_problem
 from watchroom.serving.resources import WorkspaceResources
@@ -40,14 +41,16 @@ def make_server(
     resources: WorkspaceResources,
     approvals: CallApprovals,
     *,
+    messages: CallMessages | None = None,
     toolsets: Collection[str] | None = None,
     instructions: str = "",
     notifier: ToolListNotifier | None = None,
 ) -> Server[Any]:
     """Return a server whose tools are those of the toolbox that ``toolbox_of`` returns for a request, or of
     some of its ``toolsets``, and whose resources are ``resources``. ``approvals`` asks people where they have
-    to approve. ``instructions`` is what the client is told of the server; ``notifier`` tells it that the list
-    of tools has changed, where there is a single client that can be told."""
+    to approve. ``messages`` come with the results of calls (default: none). ``instructions`` is what the
+    client is told of the server; ``notifier`` tells it that the list of tools has changed, where there is a
+    single client that can be told."""
 
     async def list_tools(context: Context, params: Paging) -> types.ListToolsResult:
         toolbox = await toolbox_of(context)
@@ -61,6 +64,10 @@ def make_server(
     ) -> types.CallToolResult | types.InputRequiredResult:
         toolbox = await toolbox_of(context)
         result = await _call_tool(context, toolbox, approvals, params)
+        if messages is not None and isinstance(result, types.CallToolResult):
+            text = await run_in_thread(messages.take, toolbox.actor)
+            added = [types.TextContent(type="text", text=text)] if text else []
+            result = result.model_copy(update={"content": [*added, *result.content]})
         if notifier is not None:
             names = await run_in_thread(toolbox.registry.available_names, toolsets)
             await notifier.notify_if_changed(context, names)

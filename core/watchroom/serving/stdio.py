@@ -11,6 +11,7 @@ from mcp.types import INVALID_REQUEST
 
 from watchroom.errors import WatchroomError
 from watchroom.serving.approvals import CallApprovals
+from watchroom.serving.call_messages import CallMessages
 from watchroom.serving.malformed_messages import MalformedMessageFilter
 from watchroom.serving.resources import WorkspaceResources
 from watchroom.serving.server import Context, make_server
@@ -50,6 +51,7 @@ async def serve_stdio(
         toolbox_of,
         WorkspaceResources(workspace.journal, toolbox.language),
         CallApprovals(workspace, approval_tools),
+        messages=CallMessages(workspace),
         toolsets=toolsets,
         instructions=toolbox.system_prompt(toolsets=toolsets),
         notifier=ToolListNotifier(),
