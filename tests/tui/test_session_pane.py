@@ -153,6 +153,28 @@ async def test_a_session_is_ended_for_good_and_asks_nothing_any_more(workspace: 
         await user.sees("ended by a person")
         await user.until(lambda: not user.model.requests, "no request")
         assert bob.session.state.open_calls == ()
+        await user.press("X")
+        await user.is_told("The session of bob was ended already.")
+
+
+async def test_a_message_to_an_agent_whose_session_was_ended_is_for_its_next_one(
+    workspace: Workspace,
+) -> None:
+    async with dashboard(workspace) as user:
+        async with running(workspace, "bob", asks("Which?")) as bob:
+            await user.until(lambda: user.model.requests, "a request")
+            ok(workspace.tools_for_human("dana"), "cancel_agent", agent_id="bob")
+            await bob.ended()
+        await sees_agent(user, "bob")
+        await user.sees("ended by a person")
+        await user.press("m")
+        await user.sees("Message to bob")
+        await user.type("Once more.")
+        await user.press("enter")
+        await user.is_told("The session of bob was ended: it reads this with its next session.")
+        async with running(workspace, "bob", says("Again.")) as bob:
+            state = await bob.ended()
+        assert "Once more." in [each.content for each in state.messages]
 
 
 async def test_earlier_sessions_can_be_read(workspace: Workspace) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 from watchroom.model import CANCEL, END_TASK, MESSAGE, PAUSE, RESUME, TERMINATE, Json
 from watchroom.projections import AgentView, Member, TaskView
+from watchroom.projections.agents import Reading
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog
@@ -27,7 +28,7 @@ class AgentActions:
 
     def write_message(self, agent: str) -> None:
         """Have the person write to ``agent``, and say when it reads that, or why it never does."""
-        if self._can_receive(agent):
+        if self._can_receive(agent, ("now", "resumed", "next")):
             self._app.open_editor(partial(self._write, agent))
 
     def toggle_pause(self, agent: str) -> None:
@@ -102,15 +103,16 @@ class AgentActions:
     def _find(self, agent: str) -> AgentView | None:
         return self._app.model.agent(agent) if self._app.can_act else None
 
-    def _can_receive(self, agent: str) -> bool:
-        """Whether the agent heeds what is said to it, now or once it is resumed; else says why not."""
+    def _can_receive(self, agent: str, when: Sequence[Reading] = ("now", "resumed")) -> bool:
+        """Whether the agent heeds at one of these times what is said to it; else says why not."""
         if not self.can_act():
             return False
         view, texts = self._find(agent), self._app.texts
         if view is None or view.session is None:
             self._app.show_message(texts("session.none"), "warning")
-        elif self._app.model.message_reader(agent).when == "never":
-            self._app.show_message(texts("session.reads_never", agent=sanitize(agent)), "warning")
+        elif (reading := self._app.model.message_reader(agent).when) not in when:
+            key = "session.reads_never" if reading == "never" else "session.was_ended"
+            self._app.show_message(texts(key, agent=sanitize(agent)), "warning")
         else:
             return True
         return False
