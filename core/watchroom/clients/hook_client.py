@@ -62,11 +62,11 @@ def main(command: list[str]) -> int:
         names = _names(root, agents, ancestors)
     for name in names:
         try:
-            status = _ask(root, name, agents, event)
+            answered = _ask(root, name, agents, event)
         except TimeoutError:
             return _become([*command, UNANSWERED], event)
-        if status is not None:
-            return status
+        if answered is not None:
+            return _print(*answered)
         ended = _read_ended(root, name)
         if fields.get("hook_event_name") == "SessionEnd" and fields.get("session_id") in ended:
             # Nothing is left to be told.
@@ -181,9 +181,11 @@ def _is_there(pid: int) -> bool:
         return True
 
 
-def _ask(root: str, name: str, agents: list[str], event: bytes) -> int | None:
-    """Print what the attendant answers and return the exit status; None if the attendant is gone, or is not
-    of one of ``agents``. Raises TimeoutError if it is silent."""
+def _ask(
+    root: str, name: str, agents: list[str], event: bytes
+) -> tuple[dict[str, object], socket.socket] | None:
+    """Return what the attendant answers, and the open connection; None if the attendant is gone, or is not of
+    one of ``agents``. Raises TimeoutError if it is silent."""
     connection = socket.socket(socket.AF_UNIX)
     try:
         # A path from the root may be too long for a socket.
@@ -198,21 +200,20 @@ def _ask(root: str, name: str, agents: list[str], event: bytes) -> int | None:
             while line == b"\n":
                 line = file.readline()
         answer = json.loads(line) if line else None
-        if answer is not None:
-            _print(answer, connection)
-            return int(answer["status"])
     except TimeoutError:
+        connection.close()
         raise
     except (OSError, ValueError):
-        return None
-    else:
-        return None
-    finally:
+        answer = None
+    if answer is None:
         connection.close()
+        return None
+    return answer, connection
 
 
-def _print(answer: dict[str, object], connection: socket.socket) -> None:
-    """Print ``answer``. If it delivers messages, wait until the attendant has recorded that."""
+def _print(answer: dict[str, object], connection: socket.socket) -> int:
+    """Print ``answer`` and return the exit status. If it delivers messages, wait until the attendant at
+    ``connection`` has recorded that."""
     sys.stdout.write(str(answer["said"]))
     sys.stderr.write(str(answer["error"]))
     sys.stdout.flush()
@@ -220,6 +221,8 @@ def _print(answer: dict[str, object], connection: socket.socket) -> None:
         ended = select.poll()
         ended.register(connection, select.POLLIN)
         ended.poll(_RECORD_SECONDS * 1000)
+    connection.close()
+    return int(str(answer["status"]))
 
 
 def _may_wait() -> bool:

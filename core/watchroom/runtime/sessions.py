@@ -128,10 +128,16 @@ class Sessions:
 
     async def has_controls(self, session: Session) -> bool:
         """Whether something was sent to ``session`` that it has not acted on."""
-        said = await run_to_completion(
-            self._threads, self._zone.controls, session.path, session.last_processed
-        )
-        return any(session.is_for_session(control.row) for control in said)
+        after = session.last_processed
+        return bool(await run_to_completion(self._threads, self._find_controls, session, after))
+
+    def _find_controls(self, session: Session, after: int) -> Sequence[SessionRecord]:
+        """What was sent to ``session`` after row ``after``, without messages that a client was given."""
+        return [
+            each
+            for each in self._zone.controls(session.path, after)
+            if session.is_for_session(each.row) and not self._zone.is_handed_over(each.row)
+        ]
 
     def list(self, agent_id: str = "") -> list[SessionHead]:
         """All sessions, or those of ``agent_id``, in the order of their ids."""
@@ -183,11 +189,9 @@ class Sessions:
         end = self._dispatcher.subscribe((agent_id, path), take)
         try:
             # What was sent before the subscription.
-            for control in await run_to_completion(
-                threads, self._zone.controls, path, parse_processed_rows(last)[0]
-            ):
-                if session.is_for_session(control.row):
-                    session.deliver(control)
+            after = parse_processed_rows(last)[0]
+            for control in await run_to_completion(threads, self._find_controls, session, after):
+                session.deliver(control)
             yield session
         finally:
             end()

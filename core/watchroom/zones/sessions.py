@@ -213,16 +213,14 @@ class SessionZone:
         return self._store.commits.commit(note).row
 
     def controls(self, path: str, after: int) -> list[SessionRecord]:
-        """Return what was said to the session at ``path`` after row ``after`` and counts, oldest first, but
-        the messages that a client of its agent was given. A message that nobody signed is among it, marked as
-        unverified."""
+        """Return what was said to the session at ``path`` after row ``after`` and counts, oldest first. A
+        message that nobody signed is among it, marked as unverified."""
         agent, _ = split_session(path)
         journal = self._store.journal
         last = journal.last_seq()
         topics = (messages_to(ZONE, path), messages_to(ZONE, agent), messages_to(_AGENTS, agent))
         rows = (row for topic in topics for row in journal.topic(topic, after=after, until=last))
-        ordered = sorted(rows, key=lambda row: row.seq)
-        return [self.record(row) for row in ordered if self.counts(row) and not self._is_handed_over(row)]
+        return [self.record(row) for row in sorted(rows, key=lambda row: row.seq) if self.counts(row)]
 
     def counts(self, row: Row) -> bool:
         """Whether what ``row`` says to a session reaches it: to resume one has to be signed in a closed
@@ -246,8 +244,8 @@ class SessionZone:
         note = self._store.journal.last_note(ZONE, place, agent, HANDED_OVER)
         return (note.base or 0) if note is not None else 0
 
-    def _is_handed_over(self, row: Row) -> bool:
-        """Whether ``row`` is a message that a client of its agent was given."""
+    def is_handed_over(self, row: Row) -> bool:
+        """Whether ``row`` is a message that a client of its agent was given. Raises `JournalError`."""
         return row.tool == MESSAGE and row.seq <= self._handed_over_by_note(row.path)
 
     def records(self, numbers: Iterable[int]) -> list[SessionRecord]:
