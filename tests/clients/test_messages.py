@@ -18,6 +18,7 @@ from watchroom.clients.configuration import Client
 from watchroom.clients.events import TurnEnded
 from watchroom.model import CANCEL, Note, Write
 from watchroom.projections import Fold, MessageView
+from watchroom.rules.requests import Answer
 from watchroom.zones.messages import Messages
 
 KINDS = ("claude", "codex", "run", "stepped")
@@ -263,6 +264,21 @@ async def test_a_message_amid_a_turn_is_the_next_prompt(workspace: Workspace, tm
     workspace.session_zone.control("human:ann", CANCEL, "alice", None, "")
     await asyncio.wait_for(running, PATIENCE)
     assert prompts(run) == ["Do it", "Now this", "And that"]
+
+
+async def test_a_message_that_a_budget_held_waits_if_the_agent_is_stopped(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    run = Run(workspace, tmp_path, [says("One")])
+    running = run.start()
+    await run.until(lambda: count_turns(run) == 1)
+    workspace.budgets.set_budget("human:ann", "session", "", "steps", 1)
+    send(workspace, "Now this")
+    asked = await run.asked("")
+    workspace.requests.answer("human:ann", asked.seq, Answer(values=("stop",)))
+    await asyncio.wait_for(running, PATIENCE)
+    assert prompts(run) == ["Do it"]
+    assert messages(workspace)["Now this"].delivered is None
 
 
 def count_turns(run: Run) -> int:

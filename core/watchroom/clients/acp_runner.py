@@ -285,7 +285,7 @@ class _AcpRun:
         if prompt:
             self._add_prompt(PromptSubmitted(prompt))
         while not self._must_end.is_set():
-            if await self._unless_ended(self._wait_for_prompts()) is None:
+            if not await self._unless_ended(self._wait_for_prompts()):
                 break
             with self._workspace.messages.hand_over() as handover:
                 prompts = await self._take_prompts(handover)

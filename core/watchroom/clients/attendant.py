@@ -250,7 +250,8 @@ class Attendant:
                     if answering.done():
                         writer.write(_dump_answer(answering.result(), handover) + b"\n")
                         await writer.drain()
-                        await run_in_thread(handover.record)
+                        if not closing.done():
+                            await run_in_thread(handover.record)
             finally:
                 for each in (answering, closing):
                     each.cancel()
