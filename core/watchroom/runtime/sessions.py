@@ -133,11 +133,11 @@ class Sessions:
 
     def _find_controls(self, session: Session, after: int) -> Sequence[SessionRecord]:
         """What was sent to ``session`` after row ``after``, without messages that a client was given."""
-        return [
-            each
-            for each in self._zone.controls(session.path, after)
-            if session.is_for_session(each.row) and not self._zone.is_handed_over(each.row)
-        ]
+        return [each for each in self._zone.controls(session.path, after) if self._is_for(session, each.row)]
+
+    def _is_for(self, session: Session, row: Row) -> bool:
+        """Whether ``row``, sent to the agent, is for ``session``, and no client of the agent was given it."""
+        return session.is_for_session(row) and not self._zone.is_handed_over(row)
 
     def list(self, agent_id: str = "") -> list[SessionHead]:
         """All sessions, or those of ``agent_id``, in the order of their ids."""
@@ -183,7 +183,7 @@ class Sessions:
 
         def take(row: Row) -> None:
             # The dispatcher may still deliver rows from before this session began.
-            if session.is_for_session(row) and self._zone.counts(row):
+            if self._is_for(session, row) and self._zone.counts(row):
                 call_soon_threadsafe(loop, partial(session.deliver, self._zone.record(row)))
 
         end = self._dispatcher.subscribe((agent_id, path), take)
