@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from watchroom import validation
 from watchroom.checkout.export import export
+from watchroom.checkout.file_watcher import FileWatcher
 from watchroom.checkout.host import CheckoutHost
 from watchroom.checkout.layout import (
     CONFIG_PATH,
@@ -162,6 +163,9 @@ class Workspace(Zones):
         ):
             stack.callback(Repeater(name, seconds, work).close)
         stack.callback(dispatcher.close)
+        self.file_watcher = FileWatcher(self.watched_folders, self.watched_files, self.check, self.scan)
+        """Records external edits as they are made, while anybody is subscribed."""
+        stack.callback(self.file_watcher.close)
 
     @classmethod
     def open(

@@ -94,6 +94,19 @@ def test_a_request_is_shown_and_approved(workspace: Workspace) -> None:
     assert (row.actor, row.detail["outcome"]) == ("human:dana", "approved")
 
 
+def test_an_external_edit_is_reported_where_nobody_can_answer(workspace: Workspace, alice: Toolbox) -> None:
+    ok(alice, "collab_write", filepath=PLAN, content="one\n", message="m", expected_version=0)
+    command = as_typed("watch", workspace.root)
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            assert any("Nothing needs you." in line for line in process.stdout)
+            Path(workspace.root, "collaborative/current", PLAN).write_text("by hand\n")
+            assert any(f"Needs you: {PLAN} was changed by hand." in line for line in process.stdout)
+        finally:
+            process.terminate()
+
+
 def test_requests_are_rejected_replied_to_and_chosen_from_one_after_the_other(workspace: Workspace) -> None:
     options = (Option("the first", "1st"), Option("the second", "2nd"), Option("the third", "3rd"))
     ask(workspace, save(), 1)

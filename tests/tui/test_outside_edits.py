@@ -8,6 +8,7 @@ import pytest
 from calls import ok
 from tui.driver import User, dashboard
 from watchroom import Toolbox, Workspace
+from watchroom_tui.services.feed_messages import WatchModeChanged
 
 pytestmark = pytest.mark.slow(3)
 
@@ -44,6 +45,16 @@ async def test_a_board_edited_by_hand_becomes_a_need_while_the_dashboard_is_open
             await user.sees(f"▤ {board}")
         needs = [need.row.seq for need in user.model.needs if need.kind == "outside"]
         ok(workspace.tools_for_human("sam"), "revert_outside_edit", filepath=board, conflict=needs[0])
+
+
+async def test_the_header_says_that_files_are_polled(root: Path, workspace: Workspace) -> None:
+    async with dashboard(workspace) as user:
+        await user.until(lambda: touched(root / "agents/alice/a.md", user, ""), "the files are watched")
+        user.app.post_message(WatchModeChanged(2))
+        await user.is_told("External edits are found by polling, every 2 s")
+        await user.sees("files polled")
+        user.app.post_message(WatchModeChanged(None))
+        await user.sees_no("files polled")
 
 
 _written: dict[Path, int] = {}

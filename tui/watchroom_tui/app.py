@@ -42,7 +42,7 @@ from watchroom_tui.screen_registry import load_screen_class
 from watchroom_tui.services.clock import CLOCK_SECONDS, Clock
 from watchroom_tui.services.decision_signing import DecisionSigning
 from watchroom_tui.services.feed import Feed
-from watchroom_tui.services.feed_messages import ModelChanged, OutageChanged
+from watchroom_tui.services.feed_messages import ModelChanged, OutageChanged, WatchModeChanged
 from watchroom_tui.services.navigator import Navigator
 from watchroom_tui.services.replay import ReplayApp
 from watchroom_tui.services.start_up import load_screens, resume_collector
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from watchroom import Workspace
 
     from watchroom_tui.services.agent_stop import AgentStop
-    from watchroom_tui.services.file_watcher import FileWatcher
     from watchroom_tui.settings import Settings
     from watchroom_tui.terminal import TerminalWatch
     from watchroom_tui.worker.process import WorkerProcess
@@ -127,7 +126,9 @@ class WatchroomApp(ReplayApp):
         """Why the workspace could not be opened, as people read it."""
         self.root = root
         self._end_after = end_after
-        self._file_watcher: FileWatcher | None = None
+        self._stop_watching: Callable[[], None] | None = None
+        self.polls_files = False
+        """Whether external edits are found by polling, because the system has no watches left."""
         self._agent_stop: AgentStop | None = None
         self._visited: list[str] = []
         self._signing = DecisionSigning(self)
@@ -199,13 +200,14 @@ class WatchroomApp(ReplayApp):
             # What can only be read can be looked at.
             self._explain_view_only(error)
             return
-        from watchroom_tui.services.file_watcher import FileWatcher
-
         # All of it at one stroke: a dashboard that is closed in between would leave something running.
         self.workspace = workspace
         workspace.dispatcher.start()
-        self._file_watcher = FileWatcher(workspace)
-        self._file_watcher.start()
+        self._stop_watching = workspace.file_watcher.subscribe(
+            lambda mode: self.post_message(
+                WatchModeChanged(workspace.file_watcher.POLL_SECONDS if mode == "polling" else None)
+            )
+        )
         self._is_open.set()
 
     def _explain_view_only(self, error: WatchroomError | OSError) -> None:
@@ -312,6 +314,12 @@ class WatchroomApp(ReplayApp):
 
     def on_outage_changed(self, message: OutageChanged) -> None:
         self.outage = message.since
+        self.show_model()
+
+    def on_watch_mode_changed(self, message: WatchModeChanged) -> None:
+        self.polls_files = message.poll_seconds is not None
+        if self.polls_files:
+            self.show_message(self.texts("header.polling_reason", seconds=message.poll_seconds), "warning")
         self.show_model()
 
     def _handle_exception(self, error: Exception) -> None:
@@ -511,8 +519,8 @@ class WatchroomApp(ReplayApp):
     async def _stop_threads(self) -> None:
         await asyncio.to_thread(self.feed.stop)
         await asyncio.to_thread(self.stop_timeline)
-        if self._file_watcher is not None:
-            await asyncio.to_thread(self._file_watcher.stop)
+        if self._stop_watching is not None:
+            await asyncio.to_thread(self._stop_watching)
 
     async def on_unmount(self) -> None:
         await self._stop_threads()

@@ -124,6 +124,7 @@ class BaseScreen(WorkerScreen[None]):
             can_act=app.can_act,
             progress=app.progress,
             outage=app.outage,
+            polls_files=app.polls_files,
         )
 
     def show_timeline(self) -> None:

@@ -176,6 +176,8 @@ class Dashboard(Protocol):
     """The share of the journal that ``model`` holds, 0 to 1."""
     outage: int | None
     """Since when the journal's server does not answer (nanoseconds since the epoch), None while it does."""
+    polls_files: bool
+    """Whether external edits are found by polling, because the system has no watches left."""
     drafts: DraftStore
     keymap: Mapping[str, tuple[str, ...]]
     """The keys that a person gave to actions, by their ids."""

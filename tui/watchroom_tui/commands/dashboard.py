@@ -143,14 +143,16 @@ def run_demo(args: Namespace, texts: Catalogue) -> int:
         if not args.headless:
             with simulation:
                 if args.plain:
-                    from watchroom_tui.commands.watch import watch_plainly
+                    from watchroom_tui.commands.watch import watch_files, watch_plainly
 
+                    watch_files(workspace, texts)
                     status = watch_plainly(workspace.journal, root, args, workspace)
                 else:
                     status = run_dashboard(workspace.journal, root, args, lambda: workspace)
             if args.dir:
                 print(texts("cli.demo.kept", root=place_word(root)))
             return status
+        workspace.file_watcher.subscribe()
         with simulation:
             Event().wait(HEADLESS_SECONDS if args.seconds is None else args.seconds)
         workspace.flush()

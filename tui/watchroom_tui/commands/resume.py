@@ -51,6 +51,7 @@ def run_resume(args: Namespace, texts: Catalogue) -> int:
 
     with Workspace.open(args.dir, create=False, scan=False, checkout=args.checkout) as workspace:
         publish_later(workspace, texts)
+        workspace.file_watcher.subscribe()
         # Between two messages the sessions of a task's agents have ended, and still go on.
         task = find_task(workspace, args.session)
         if task is not None:

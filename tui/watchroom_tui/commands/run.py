@@ -81,6 +81,7 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
             reason = texts("cli.run.no_program", program=client.command[0])
             raise ClientNotStarted(command=client.command[0], reason=reason)
         publish_later(workspace, texts)
+        workspace.file_watcher.subscribe()
         suggest_closing(workspace, args.dir, texts)
         asyncio.run(run_acp(workspace, args.agent, client, options, prompt=args.prompt, on_event=show))
     for reason in failed:

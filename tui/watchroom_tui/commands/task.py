@@ -76,6 +76,7 @@ def run_task(args: Namespace, texts: Catalogue) -> int:
 
     with Workspace.open(root, language=args.language, create=text is not None) as workspace:
         publish_later(workspace, texts)
+        workspace.file_watcher.subscribe()
         language = workspace.config.language
         options = [] if args.model is None else ["--model", args.model]
         if options and args.base_url != BASE_URL:

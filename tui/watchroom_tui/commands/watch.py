@@ -11,6 +11,7 @@ from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from watchroom.checkout.file_watcher import FileWatcher, WatchMode
 from watchroom.errors import WatchroomError
 from watchroom.journal import Journal
 from watchroom.texts import LANGUAGES, Catalogue
@@ -53,16 +54,18 @@ def run_watch(args: Namespace, texts: Catalogue) -> int:
 
 def watch_folder(args: Namespace) -> int:
     """Tell what comes into the workspace that the command names, until the input ends or the person leaves;
-    ask for answers where a terminal is there and it may be written to. Returns the exit status."""
+    ask for answers where a terminal is there and it may be written to. External edits are recorded meanwhile,
+    unless the person only views. Returns the exit status."""
     with ExitStack() as stack:
         journal = stack.enter_context(closing(open_journal(args.dir)))
         workspace = None
-        if is_interactive() and not args.view:
+        if not args.view:
             from watchroom.workspace import Workspace
 
             try:
                 workspace = stack.enter_context(Workspace.open(args.dir, create=False))
                 publish_later(workspace, load_texts(args.language))
+                watch_files(workspace, load_texts(args.language))
             except (WatchroomError, OSError) as error:
                 # What can only be read can be watched.
                 message = error.message(args.language) if isinstance(error, WatchroomError) else str(error)
@@ -83,6 +86,7 @@ def _send(args: Namespace) -> int:
     with ExitStack() as stack:
         workspace = stack.enter_context(Workspace.open(args.dir, create=False))
         publish_later(workspace, texts)
+        watch_files(workspace, texts)
         if not stack.enter_context(workspace.alerts.claim()):
             raise WrongUsage(texts("watch.alert.sent_already"))
         place = os.path.basename(workspace.root)
@@ -91,6 +95,18 @@ def _send(args: Namespace) -> int:
         )
         acting = None if args.view else workspace
         return watch_plainly(workspace.journal, args.dir, args, acting, sender)
+
+
+def watch_files(workspace: Workspace, texts: Catalogue) -> None:
+    """Record external edits until ``workspace`` is closed. Print a line if they are found by polling."""
+
+    def show(mode: WatchMode) -> None:
+        if mode == "polling":
+            print(
+                texts("header.polling_reason", seconds=FileWatcher.POLL_SECONDS), file=sys.stderr, flush=True
+            )
+
+    workspace.file_watcher.subscribe(show)
 
 
 def is_interactive() -> bool:

@@ -21,3 +21,11 @@ class OutageChanged(Message):
     def __init__(self, since: int | None) -> None:
         super().__init__()
         self.since = since
+
+
+class WatchModeChanged(Message):
+    """External edits are noticed otherwise than before: by events, or by polling every ``poll_seconds``."""
+
+    def __init__(self, poll_seconds: int | None) -> None:
+        super().__init__()
+        self.poll_seconds = poll_seconds

@@ -47,6 +47,7 @@ class Header(LineWidget):
         self._is_live = self._may_act = True
         self._progress = 1.0
         self._outage: int | None = None
+        self._polls_files = False
 
     def show(
         self,
@@ -58,10 +59,12 @@ class Header(LineWidget):
         can_act: bool,
         progress: float,
         outage: int | None = None,
+        polls_files: bool = False,
     ) -> None:
         """``needs``: what waits for a person now. ``next_need``: what the key for the next one would open.
-        ``outage``: since when the journal's server does not answer."""
-        self._outage = outage
+        ``outage``: since when the journal's server does not answer. ``polls_files``: whether external edits
+        are found by polling."""
+        self._outage, self._polls_files = outage, polls_files
         self._model, self._is_live, self._progress = model, is_live, progress
         self._needs, self._next, self._may_act = needs, next_need, can_act
         self.refresh()
@@ -103,6 +106,7 @@ class Header(LineWidget):
         count = len(model.agents)
         named = texts("header.agent") if count == 1 else texts("header.agents", count=count)
         agents = Span(f"  {named}  ", "dim")
+        polled = [Span(f"  {texts('header.polling')}", "warning")] if self._polls_files else []
         counts = sparkline_counts(model.activity, now)
         per_minute = sum(counts[-60 // BUCKET_SECONDS :])
         busy = [
@@ -111,11 +115,11 @@ class Header(LineWidget):
         ]
         cost = self._cost(now)
         return [
-            [*start, clock, agents, *cost, *busy],
-            [*start, clock, agents, *cost],
-            [*start, clock, agents],
-            [*start, agents],
-            start,
+            [*start, clock, *polled, agents, *cost, *busy],
+            [*start, clock, *polled, agents, *cost],
+            [*start, clock, *polled, agents],
+            [*start, *polled, agents],
+            [*start, *polled],
         ]
 
     def _cost(self, now: int) -> Line:
