@@ -110,6 +110,7 @@ class Folder:
         self._spares: list[str] = []
         self._spare_mode = 0
         self._folds_case: bool | None = None
+        self._has_modes: bool | None = None
 
     def _open_scratch(self) -> int:
         os.makedirs(self.scratch, exist_ok=True)
@@ -172,6 +173,28 @@ class Folder:
     def modified(self) -> int:
         """The mtime of the root itself, in nanoseconds since the epoch."""
         return os.fstat(self._root_fd).st_mtime_ns
+
+    def is_executable(self, parts: Parts) -> bool | None:
+        """Whether the owner may execute the regular file at ``parts``; None if there is no regular file.
+        False on a file system without modes, such as FAT, where every file looks executable."""
+        try:
+            with self._place(parts) as (fd, name):
+                mode = os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if not stat.S_ISREG(mode):
+            return None
+        return bool(mode & stat.S_IXUSR) and self._keeps_modes()
+
+    def _keeps_modes(self) -> bool:
+        if self._has_modes is None:
+            name = self._staged(b"", is_private=True)
+            try:
+                mode = os.stat(name, dir_fd=self._scratch_fd, follow_symlinks=False).st_mode
+                self._has_modes = not mode & stat.S_IXUSR
+            finally:
+                self._drop(name)
+        return self._has_modes
 
     def is_blocked(self, parts: Parts) -> bool:
         """Whether something other than a folder stands where a folder above ``parts`` should be. Raises
@@ -252,10 +275,11 @@ class Folder:
                 self._drop(self._spares.pop(0))
         return previous
 
-    def replace_if_other(self, parts: Parts, data: bytes) -> None:
-        """Put ``data`` at ``parts``, unless that is what stands there. Raises OSError."""
-        if self.read(parts) != data:
-            self.write(parts, data)
+    def replace_if_other(self, parts: Parts, data: bytes, *, executable: bool = False) -> None:
+        """Put ``data`` at ``parts``, unless that is what stands there, ``executable`` or not. Raises
+        OSError."""
+        if self.read(parts) != data or (self.is_executable(parts) or False) != executable:
+            self.write(parts, data, executable=executable)
 
     def _staged(self, data: bytes, *, is_private: bool) -> str:
         """The name of a scratch file that holds ``data``."""

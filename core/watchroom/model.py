@@ -91,7 +91,8 @@ class ZoneSpec(NamedTuple):
     what a file becomes that somebody edits by hand: the path's next version, a conflict for a person to
     settle, or nothing where the files only show something. ``is_shared``: several write, so a stale write is
     refused and waits as a conflict. ``is_on_disk_first``: what its rows tell of is on disk before they are,
-    so nothing can be in its way.
+    so nothing can be in its way. ``keeps_mode``: the rows of its versions say whether the file may be
+    executed, as it was on disk when the version was made.
     """
 
     folder: tuple[str, ...] = ()
@@ -99,19 +100,24 @@ class ZoneSpec(NamedTuple):
     on_edit: Literal["version", "conflict", "nothing"] = "nothing"
     is_shared: bool = False
     is_on_disk_first: bool = False
+    keeps_mode: bool = False
 
 
 ZONES: Final[Mapping[Zone, ZoneSpec]] = dict.fromkeys(get_args(Zone), ZoneSpec()) | {
-    "private": ZoneSpec(("agents",), on_edit="version"),
-    "handoff": ZoneSpec(("handoff",), on_edit="conflict"),
+    "private": ZoneSpec(("agents",), on_edit="version", keeps_mode=True),
+    "handoff": ZoneSpec(("handoff",), on_edit="conflict", keeps_mode=True),
     "collab": ZoneSpec(
-        ("collaborative", "current"), ("collaborative", ".versions"), on_edit="conflict", is_shared=True
+        ("collaborative", "current"),
+        ("collaborative", ".versions"),
+        on_edit="conflict",
+        is_shared=True,
+        keeps_mode=True,
     ),
     "config": ZoneSpec((".watchroom",), on_edit="version"),
     "board": ZoneSpec(("whiteboards",), ("whiteboard-history",), on_edit="conflict", is_shared=True),
     "lease": ZoneSpec(("whiteboards", ".locks")),
     # By TASK/PATH; it lies in the task's own folder.
-    "file": ZoneSpec(is_on_disk_first=True),
+    "file": ZoneSpec(is_on_disk_first=True, keeps_mode=True),
 }
 """Each zone's record; one without files needs no entry. All have versions as files have, whether their rows
 are laid out as files or not."""

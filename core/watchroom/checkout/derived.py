@@ -110,9 +110,9 @@ class DerivedFiles:
         """Write all derived files of ``path`` in ``zone`` anew, where they are not as the journal says;
         ``head`` is its current version. Raises OSError, `WorkspaceLocked`."""
         with self._cursor.hold():
-            for parts, data in files_of(self._journal, head):
-                if parts != place(zone, path):
-                    self._folder.replace_if_other(parts, data)
+            for file in files_of(self._journal, head):
+                if file.parts != place(zone, path):
+                    self._folder.replace_if_other(file.parts, file.data)
             if zone == "collab":
                 rows = self._journal.history(zone, path)
                 self._folder.write(history_place(path), history_text([history_line(row) for row in rows]))

@@ -79,9 +79,9 @@ def _is_written(
 def _write_files(journal: Journal, folder: Folder, head: Row) -> bool:
     """Write what belongs to the path of ``head``. Return whether its current text could be read."""
     is_there = False
-    for parts, data in files_of(journal, head):
-        folder.write(parts, data)
-        is_there = is_there or parts == place(head.zone, head.path)
+    for file in files_of(journal, head):
+        folder.write(file.parts, file.data, executable=file.executable)
+        is_there = is_there or file.parts == place(head.zone, head.path)
     if head.zone == "collab":
         rows = journal.history("collab", head.path, limit=head.version)
         folder.write(history_place(head.path), history_text([history_line(row) for row in rows]))

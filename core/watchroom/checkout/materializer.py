@@ -40,6 +40,7 @@ from watchroom.model import REVERT, SYSTEM, Appended, Draft, Json, Note, Row, Wr
 from watchroom.platforms import Platform
 from watchroom.rules.conflicts import checkout_of
 from watchroom.rules.row_files import find_edit_flaw, find_row_flaw
+from watchroom.rules.task_versions import is_executable
 
 LAY_OUT_TOOL: Final = "lay_out"
 DERIVED_SECONDS: Final = 0.25
@@ -123,6 +124,11 @@ class Materializer:
         """The file of ``path`` in ``zone`` as it is on disk, None where there is none. Raises `NotAFile`,
         OSError."""
         return self.folder.read(place(zone, path))
+
+    def is_executable(self, zone: Zone, path: str) -> bool | None:
+        """Whether the file of ``path`` in ``zone`` may be executed; None where there is no file. Raises
+        OSError."""
+        return self.folder.is_executable(place(zone, path))
 
     def is_blocked(self, zone: Zone, path: str) -> bool:
         """Whether something other than a folder stands above the file of ``path`` in ``zone``. Raises
@@ -231,7 +237,7 @@ class Materializer:
             if head is None or head.deleted:
                 self.folder.remove(place(zone, path))
             elif data is not None:
-                self.folder.replace_if_other(place(zone, path), data)
+                self.folder.replace_if_other(place(zone, path), data, executable=is_executable(head))
         if head is not None and has_derived(head):
             self.derived.rewrite(zone, path, head)
 
@@ -338,10 +344,12 @@ class Materializer:
         row, parts = change.row, place(change.row.zone, change.row.path)
         shown: list[bytes | None] = []
 
+        executable = is_executable(row)
+
         def look(old: bytes | None) -> bool:
             shown.append(old)
             self._keep_edit(change, old)
-            return data != old
+            return data != old or (self.folder.is_executable(parts) or False) != executable
 
         if row.deleted:
             self._keep_edit(change, self._old(parts))
@@ -355,7 +363,9 @@ class Materializer:
             data = verified_content(self._journal, row)
         if data is None:
             return
-        replaced = self.folder.write(parts, data, look=look if is_edited(row.zone) else None)
+        replaced = self.folder.write(
+            parts, data, look=look if is_edited(row.zone) else None, executable=executable
+        )
         if shown and replaced is not None and replaced != shown[0]:
             # Someone wrote in the instant between our look and the replacement.
             self._keep_edit(change, replaced)

@@ -26,6 +26,7 @@ from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, ZONES, Appended, Draft, Not
 from watchroom.rules.conflicts import checkout_of
 from watchroom.rules.damage import find_damage
 from watchroom.rules.row_files import find_edit_flaw, find_row_flaw
+from watchroom.rules.task_versions import EXECUTABLE
 
 _MOST_AT_ONCE: Final = 50
 """So many paths are compared before everyone else gets a turn."""
@@ -326,6 +327,8 @@ class Reconciler:
         if ZONES[zone].on_edit == "version" and not self._host.is_here():
             return edit_note(zone, path, data, outcome="denied", error=OTHER_HOST, base=base, detail=detail)
         if is_version and not refusal:
+            if content is not None and self._checkout.is_executable(zone, path):
+                detail = {**(detail or {}), EXECUTABLE: True}
             return Write(OUTSIDE, EDIT_TOOL, zone, path, content, expected=base, detail=detail)
         outcome: Outcome = "failed" if refusal else "conflict"
         return edit_note(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from watchroom import validation
 from watchroom.checkout.layout import VERSIONED, meta_place, meta_text, oldest_kept, place, version_place
@@ -11,6 +12,7 @@ from watchroom.errors import JournalError
 from watchroom.journal import Journal
 from watchroom.journal.errors import JournalUnreachable
 from watchroom.model import Row
+from watchroom.rules.task_versions import is_executable
 
 
 def verified_content(journal: Journal, row: Row) -> bytes | None:
@@ -32,14 +34,22 @@ def verify_content(row: Row, content: str | None) -> bytes | None:
     return data if data is not None and validation.sha256(data) == row.sha256 else None
 
 
-def files_of(journal: Journal, head: Row) -> Iterator[tuple[Parts, bytes]]:
+class RenderedFile(NamedTuple):
+    """A file by its ``parts`` from the root, and whether it is ``executable``."""
+
+    parts: Parts
+    data: bytes
+    executable: bool = False
+
+
+def files_of(journal: Journal, head: Row) -> Iterator[RenderedFile]:
     """Every file that belongs to the path of ``head``, its current version, but its history; those whose
     content is broken in ``journal`` are left out."""
     current = None if head.deleted else verified_content(journal, head)
     if current is not None:
-        yield place(head.zone, head.path), current
+        yield RenderedFile(place(head.zone, head.path), current, is_executable(head))
     if head.zone == "handoff" and not head.deleted:
-        yield meta_place(head.path), meta_text(head)
+        yield RenderedFile(meta_place(head.path), meta_text(head))
     if head.zone in VERSIONED:
         gone = oldest_kept(head) - 1
         for row in journal.history(
@@ -47,4 +57,4 @@ def files_of(journal: Journal, head: Row) -> Iterator[tuple[Parts, bytes]]:
         ):
             data = b"" if row.deleted else verified_content(journal, row)
             if data is not None:
-                yield version_place(row), data
+                yield RenderedFile(version_place(row), data)

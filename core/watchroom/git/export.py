@@ -254,7 +254,7 @@ class _Export:
         data = self._documents.render(row) if is_document else verified_content(self._journal, row)
         if data is None:
             self._leave_out(row, "damaged")
-        return FileChange(path, data, FILE_MODES[is_file and is_executable(row)])
+        return FileChange(path, data, FILE_MODES[is_executable(row)])
 
     def _text_of_one(self, row: Row) -> CommitText:
         path = _tree_path(row) or ""

@@ -12,6 +12,7 @@ from watchroom.git.errors import GitError, InvalidRepository
 from watchroom.git.names import is_safe_path, one_line
 from watchroom.git.process import Repository
 from watchroom.model import MAX_TEXT_BYTES, Json, Write
+from watchroom.rules.task_versions import EXECUTABLE, is_executable
 from watchroom.zones.task_recording import ChangeAuthor
 
 if TYPE_CHECKING:
@@ -79,11 +80,15 @@ def import_shared(store: Store, path: str, actor: str, revision: str = "HEAD") -
     drafts = []
     unchanged = 0
     for (each, text), head in zip(files, heads, strict=True):
-        if head is not None and head.sha256 == validation.sha256(each.data):
+        is_same_text = head is not None and head.sha256 == validation.sha256(each.data)
+        if is_same_text and is_executable(head) == each.executable:
             unchanged += 1
             continue
         detail: dict[str, Json] = {COMMIT: commit, "blob": each.blob}
-        draft = Write(actor, IMPORT, "collab", each.path, text, message, 0, detail)
+        if each.executable:
+            detail[EXECUTABLE] = True
+        expected = (head.version or 0) if head is not None and is_same_text else 0
+        draft = Write(actor, IMPORT, "collab", each.path, text, message, expected, detail)
         try:
             store.check_place(draft)
         except InvalidPath:

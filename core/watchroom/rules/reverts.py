@@ -107,8 +107,7 @@ class PlannedPath(NamedTuple):
     @property
     def makes_version(self) -> bool:
         """Whether the file is another one afterwards."""
-        is_other = self.zone == "file" and self.plan.executable != is_executable(self.head)
-        return is_other or self.plan.content != self.current
+        return self.plan.executable != is_executable(self.head) or self.plan.content != self.current
 
 
 class PlannedItem(NamedTuple):
@@ -163,7 +162,7 @@ class RevertPlan(NamedTuple):
 def mode_change(planned: PlannedPath | PlannedItem) -> list[str]:
     """The lines, as git has them, that say whether the file may be executed before and after ``planned``;
     empty where that stays as it is."""
-    if not isinstance(planned, PlannedPath) or planned.zone != "file" or planned.plan.content is None:
+    if not isinstance(planned, PlannedPath) or planned.plan.content is None:
         return []
     before, after = is_executable(planned.head), planned.plan.executable
     modes = ("100644", "100755")

@@ -1,4 +1,4 @@
-"""What the row of a version says of a task's file: whether it is a text, which bytes it has. Pure."""
+"""What the row of a version says of its file: whether it is a text, which bytes it has, its mode. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXECUTABLE_BEFORE: Final = "executable_before"
 """The field by which the row of a revert says so of the version that it followed."""
 
 
-_ESCAPED_BYTE: Final = re.compile(r"\\udc[89a-f][0-9a-f]")
+_ESCAPED_BYTE: Final = re.compile(r"\\u(dc[89a-f][0-9a-f])")
 """How `validation.escape_unstorable` writes a byte of a file name that is not UTF-8."""
 
 
@@ -46,6 +46,12 @@ def is_escaped_path(path: str) -> bool:
     """Return whether ``path``, of a row, stands for a file name that is not UTF-8. Such a path names the
     row only: the file cannot be found by it."""
     return _ESCAPED_BYTE.search(path) is not None
+
+
+def unescape_path(path: str) -> bytes:
+    """Return the file name that ``path``, of a row, stands for, in bytes."""
+    name = _ESCAPED_BYTE.sub(lambda found: chr(int(found[1], 16)), path)
+    return name.encode("utf-8", "surrogateescape")
 
 
 def is_ignored_version(row: Row) -> bool:

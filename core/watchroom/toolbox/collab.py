@@ -9,6 +9,7 @@ from pydantic import Field
 from watchroom.errors import InvalidPath
 from watchroom.journal import NoteKey
 from watchroom.model import Row, Zone
+from watchroom.rules.task_versions import is_executable
 from watchroom.toolbox.context import ToolContext
 from watchroom.toolbox.models import (
     NO_BOOL,
@@ -124,6 +125,8 @@ class CollabFile(FrozenModel):
     author: str
     timestamp: str
     size: int
+    executable: bool | None = None
+    """True if the file may be executed, else left out."""
 
 
 class CollabListResult(ResultModel):
@@ -141,6 +144,7 @@ def collab_list(context: ToolContext, params: NoParams) -> CollabListResult:
             author=row.actor,
             timestamp=row.timestamp,
             size=row.size or 0,
+            executable=is_executable(row) or None,
         )
         for row in context.zones.collab.files(context.actor, tool="collab_list")
     ]

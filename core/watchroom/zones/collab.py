@@ -9,6 +9,7 @@ from watchroom import validation
 from watchroom.errors import VersionConflict, VersionNotFound
 from watchroom.journal import NoteKey
 from watchroom.model import Json, Row, Write
+from watchroom.rules.task_versions import EXECUTABLE, is_executable
 from watchroom.zones.store import Store
 
 READ_TOOL = "collab_read"
@@ -97,14 +98,16 @@ class CollabZone:
     def rollback(
         self, actor: str, path: str, version: int, message: str, *, tool: str, expected: int | None = None
     ) -> Row:
-        """Make a new version of ``path`` with the content of ``version``, by ``actor`` with ``tool`` and
-        ``message``. Returns its row. Raises `NotFound`, `VersionNotFound`, and `VersionConflict` if the file
-        moves meanwhile, or if ``expected`` is given and is not the current version any more."""
+        """Make a new version of ``path`` with the content and the mode of ``version``, by ``actor`` with
+        ``tool`` and ``message``. Returns its row. Raises `NotFound`, `VersionNotFound`, and
+        `VersionConflict` if the file moves meanwhile, or if ``expected`` is given and is not the current
+        version any more."""
         head = self._store.live_head("collab", validation.check_path(path))
         target = head if version == head.version else self._earlier(head, version)
         content = self._store.content(target)
         base = (head.version or 0) if expected is None else expected
-        return self.write(actor, path, content, base, tool=tool, message=message)
+        mode = {EXECUTABLE: is_executable(target)}
+        return self.write(actor, path, content, base, tool=tool, message=message, detail=mode)
 
     def seen_key(self, actor: str, path: str) -> NoteKey:
         """What `last_seen` of ``actor`` and ``path`` asks for, for whoever asks together with more. Raises

@@ -326,7 +326,7 @@ def _path_version(row: Row, content: str | None) -> PathVersion:
         gave=_numbers(switched.get("gave")),
         is_entry=row.tool == _ENTRY_TOOL,
         blob=blob_of(row) if is_file else None,
-        executable=is_file and is_executable(row),
+        executable=is_executable(row),
     )
 
 

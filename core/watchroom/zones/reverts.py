@@ -247,9 +247,8 @@ def _version(actor: str, revert: str, planned: PlannedPath, message: str) -> Wri
         "before": file_checksum(head),
         **(plan.blob.detail if plan.blob is not None else {}),
     }
-    if planned.zone == "file":
-        rights = {EXECUTABLE: plan.executable, EXECUTABLE_BEFORE: is_executable(head)}
-        detail |= {name: True for name, holds in rights.items() if holds}
+    rights = {EXECUTABLE: plan.executable, EXECUTABLE_BEFORE: is_executable(head)}
+    detail |= {name: True for name, holds in rights.items() if holds}
     place = planned.zone, planned.path
     return Write(actor, REVERT_WORK, *place, plan.content, message, expected=head.version or 0, detail=detail)
 

@@ -18,8 +18,9 @@ from watchroom.errors import ApprovalOutdated, InvalidPath, NotFound, NotText, P
 from watchroom.files import NotAFile
 from watchroom.follower import Follower
 from watchroom.journal import Journal, NoteKey
-from watchroom.model import UNCHECKED, Appended, Note, Row, Write, Zone
+from watchroom.model import UNCHECKED, ZONES, Appended, Note, Row, Write, Zone
 from watchroom.registry import Registry
+from watchroom.rules.task_versions import EXECUTABLE, is_executable
 
 
 class Seen(NamedTuple):
@@ -53,14 +54,27 @@ class Store:
         without a row, where the disk has no place for its file, `InvalidPath` and `NotText`.
         """
         self.check_place(draft)
+        draft = self._with_mode(draft)
         return _checked(draft, self.commits.commit(draft))
 
     def write_all(self, drafts: Sequence[Write]) -> list[Appended]:
         """Commit ``drafts`` at once; returns what became of each, in their order. Raises as `write` does."""
         for draft in drafts:
             self.check_place(draft)
-        appended = self.commits.commit_all(drafts)
+        appended = self.commits.commit_all([self._with_mode(draft) for draft in drafts])
         return [_checked(*each) for each in zip(drafts, appended, strict=True)]
+
+    def _with_mode(self, draft: Write) -> Write:
+        """Return ``draft`` with the mode of the file that it replaces, unless it names a mode. A person may
+        have changed the mode with chmod(1); without a file, the mode of the current version stays."""
+        spec = ZONES[draft.zone]
+        is_file = spec.keeps_mode and spec.folder and draft.content is not None
+        if not is_file or EXECUTABLE in (draft.detail or {}):
+            return draft
+        executable = self.checkout.is_executable(draft.zone, draft.path)
+        if executable is None and draft.expected != 0:
+            executable = is_executable(self.journal.head(draft.zone, draft.path))
+        return draft._replace(detail={**(draft.detail or {}), EXECUTABLE: True}) if executable else draft
 
     def check_conditions(self, draft: Write) -> None:
         """Raise `ApprovalOutdated` if a condition of the approval of the call that ``draft`` is made for no
