@@ -94,7 +94,7 @@ def test_a_document_is_compared_by_what_it_contains(
     workspace.close()
     team = str(root)
     since = row_of(capsys, team, "realtime_create_document")["seq"]
-    assert "+one" in printed(capsys, "diff", team, "notes", "--from", str(since))
+    assert '+  "one",' in printed(capsys, "diff", team, "notes", "--from", str(since))
 
 
 def test_a_range_that_runs_backwards_is_wrong_usage(capsys: Captured, changed: tuple[str, int]) -> None:

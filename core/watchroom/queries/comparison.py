@@ -6,20 +6,20 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from watchroom.checkout.layout import has_files, place
+from watchroom.checkout.layout import document_place, has_files, place
 from watchroom.errors import JournalDamaged
 from watchroom.journal import ChangedPath, Journal
-from watchroom.merge import diff_lines, unified_diff
+from watchroom.merge import diff_lines
 from watchroom.model import Row, Zone
+from watchroom.queries.git_patch import FileMode, GitFile, git_patch
 from watchroom.queries.versions import UnreadableVersionError, VersionPair, VersionTexts, read_pair_texts
 from watchroom.rules.details import size_without_text
+from watchroom.rules.task_versions import is_executable, unescape_path
 
 COMPARED: Final[tuple[Zone, ...]] = ("private", "handoff", "collab", "board", "realtime", "file", "config")
 """What agents and people work on; other zones tell how they do it."""
 ChangeKind: TypeAlias = Literal["created", "changed", "deleted"]
 CHANGE_KINDS: Final[tuple[ChangeKind, ...]] = ("created", "changed", "deleted")
-_NOTHING: Final = "/dev/null"
-"""What a patch calls a file that does not exist, for every program that reads patches."""
 
 
 class PathDifference(NamedTuple):
@@ -92,15 +92,43 @@ def read_sides(journal: Journal, pair: VersionPair) -> VersionTexts:
 
 
 def read_patch(journal: Journal, pair: VersionPair) -> str:
-    """What changed within ``pair`` of ``journal`` in unified form, empty where nothing did; its file names
-    are those of an export. Raises `UnreadableVersionError`, `JournalError`."""
-    name = _file_name(pair.new)
-    old = _NOTHING if pair.old is None or pair.old.deleted else f"a/{name}"
-    return unified_diff(*read_sides(journal, pair), old, _NOTHING if pair.new.deleted else f"b/{name}")
+    """Return what changed within ``pair`` of ``journal`` as a patch for ``git apply``, empty if nothing
+    changed. The file names are those of an export; task files are in ``tasks/TASK``, as in an exported
+    repository. Raises `UnreadableVersionError`, `JournalError`."""
+    if pair.new.zone == "realtime":
+        old_text, new_text = (_document_values(journal, row) if row is not None else "" for row in pair)
+    else:
+        old_text, new_text = read_sides(journal, pair)
+    sides = (
+        GitFile(_mode(pair.old), old_text) if pair.old is not None and not pair.old.deleted else None,
+        GitFile(_mode(pair.new), new_text) if not pair.new.deleted else None,
+    )
+    return git_patch(_file_name(pair.new), *sides)
 
 
-def _file_name(row: Row) -> str:
-    return "/".join(place(row.zone, row.path)) if has_files(row.zone) else f"{row.zone}/{row.path}"
+def _mode(row: Row) -> FileMode:
+    return "100755" if is_executable(row) else "100644"
+
+
+def _file_name(row: Row) -> bytes:
+    """The path of a file in an export. A name that is not UTF-8 gets its own bytes back."""
+    if row.zone == "realtime":
+        return "/".join(document_place(row.path)).encode()
+    if has_files(row.zone):
+        return "/".join(place(row.zone, row.path)).encode()
+    return b"tasks/" + unescape_path(row.path) if row.zone == "file" else f"{row.zone}/{row.path}".encode()
+
+
+def _document_values(journal: Journal, row: Row) -> str:
+    # Documents need the engine, slow to load.
+    from watchroom.checkout.document_replica import DocumentReplica
+
+    if row.deleted:
+        return ""
+    try:
+        return DocumentReplica(row.path, journal, until=row.version).render_values().decode()
+    except JournalDamaged as error:
+        raise UnreadableVersionError(row) from error
 
 
 def _document_text(journal: Journal, row: Row) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import closing
 
@@ -51,7 +52,9 @@ def _print_patch(journal: Journal, found: PathDifference, texts: Catalogue) -> N
     patch = _patch_of(journal, found)
     if patch is None:
         name = f"{found.path.zone}/{found.path.path}"
-        print(texts("cli.diff.no_text", path=name, before=found.path.before, version=found.path.last))
+        told = texts("cli.diff.no_text", path=name, before=found.path.before, version=found.path.last)
+        # It is no part of a patch.
+        print(told, file=sys.stderr)
     elif patch:
         print(patch, end="")
 
