@@ -95,7 +95,12 @@ def verify(
         found.append(Problem("registry", "config", CONFIG_PATH, what, invalid))
     found.extend(_path_problems(store))
     found.extend(_role_problems(store.registry.current()))
-    found.extend(Problem("file", zone, path, "differs") for zone, path in reconciler.differing())
+    found.extend(
+        Problem(
+            "file", zone, path, "is no regular file" if reconciler.is_obstructed(zone, path) else "differs"
+        )
+        for zone, path in reconciler.differing()
+    )
     found.extend(_problems_of_versions(store))
     if documents:
         found.extend(
@@ -133,7 +138,10 @@ def repair(
             if not validation.is_unicode(path):
                 continue
             try:
-                store.checkout.rematerialize(zone, path, current=_is_kept(store, zone, path))
+                is_kept = _is_kept(store, zone, path)
+                if is_kept:
+                    reconciler.keep_edit(zone, path)
+                store.checkout.rematerialize(zone, path, current=is_kept)
             except OSError as error:
                 # What stands in the way is not ours to remove; what remains wrong is told.
                 _log.warning("%s %s could not be laid out again: %s", zone, path, error)

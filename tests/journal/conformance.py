@@ -524,6 +524,11 @@ class Conformance:
     def test_rows_are_found_by_topic_call_and_what_is_open(self, journal: Journal) -> None:
         journal.append(OF_EVERY_KIND)
         assert {name: [row.tool for row in journal.topic(name)] for name in TOPICS} == TOPICS
+        edited = [name for name, tools in TOPICS.items() if tools and name.startswith("outside:")]
+        newest = [journal.topic(name, limit=1)[0] for name in edited]
+        assert journal.newest_of_topics("outside:") == sorted(newest, key=lambda row: row.seq)
+        assert journal.newest_of_topics("outsid") == journal.newest_of_topics("outside:")
+        assert journal.newest_of_topics("outside:;") == []
         for (zone, holder), paths in OPEN.items():
             items = journal.open_items(zone, holder)
             assert [row.path for row in items] == paths

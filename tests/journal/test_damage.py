@@ -205,6 +205,7 @@ QUESTIONS: dict[str, Question] = {
     "last_note": lambda journal: [journal.last_note("collab", "plan.md", "alice", "t")],
     "last_notes": lambda journal: journal.last_notes([("collab", "plan.md", "alice", "t")]),
     "topic": lambda journal: journal.topic(outside_edits_of("collab", "plan.md")),
+    "newest_of_topics": lambda journal: journal.newest_of_topics("outside:"),
     "rows_of_call": lambda journal: journal.rows_of_call("alice", "c"),
     "open_items": lambda journal: journal.open_items("buffer", "alice"),
     "append": lambda journal: [

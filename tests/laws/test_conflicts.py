@@ -32,7 +32,8 @@ texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=
 
 
 class Done(NamedTuple):
-    """One operation on a path: a refused text (``number``), a version, a reading, or a settling of ``named``."""
+    """One operation on a path: a refused text (``number``), a version, a reading, a settling of ``named``, or the
+    undoing of the edits by hand of version ``base``."""
 
     what: str
     actor: str
@@ -40,6 +41,7 @@ class Done(NamedTuple):
     number: int = 0
     text: str | None = None
     named: tuple[int, ...] | None = None
+    base: int = 0
 
     @property
     def by_a_person(self) -> bool:
@@ -73,6 +75,8 @@ class ConflictsMachine(RuleBasedStateMachine):
             return False
         if later.what == "version" and later.actor == refusal.actor:
             return True
+        if later.what == "undone":
+            return refusal.actor == "outside" and refusal.base == later.base
         if not later.by_a_person or later.what == "reading":
             return False
         if later.named is None:
@@ -163,19 +167,17 @@ class ConflictsMachine(RuleBasedStateMachine):
         before = file.read_bytes().decode() if file.exists() else None
         file.write_bytes(text.encode())
         rows = self.workspace.scan()
-        if text == before or text == self.head(path):
+        if text == self.head(path):
+            edits = [each for each in self.refusals(path) if each.actor == "outside"]
+            is_undone = bool(edits) and edits[-1] in self.open() and edits[-1].base == self.current(path)
+            assert [row.error for row in rows] == ["edit_undone"] * is_undone
+            if is_undone:
+                self.done.append(Done("undone", "outside", path, base=self.current(path)))
+        elif text == before:
             assert rows == []
         else:
-            self.note_edit(path, text, [row.seq for row in rows])
-
-    def note_edit(self, path: str, text: str, found: list[int]) -> None:
-        """An edit that was put back in between is the same edit still, as long as it is open."""
-        if found:
-            self.done.append(Done("refusal", "outside", path, found[0], text))
-            return
-        edits = [each for each in self.refusals(path) if each.actor == "outside"]
-        assert edits[-1].text == text
-        assert edits[-1] in self.open()
+            (row,) = rows
+            self.done.append(Done("refusal", "outside", path, row.seq, text, base=self.current(path)))
 
     def head(self, path: str) -> str | None:
         return next((x.text for x in reversed(self.done) if x.what == "version" and x.path == path), None)

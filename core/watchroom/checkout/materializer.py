@@ -7,6 +7,7 @@ and what a process that died had not laid out is laid out by the next one.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +19,7 @@ from typing import Final, NamedTuple
 from watchroom import validation
 from watchroom.checkout.cursor import Cursor
 from watchroom.checkout.derived import DerivedFiles, has_derived
-from watchroom.checkout.edits import OVERWRITTEN_TOOL, edit_note
+from watchroom.checkout.edits import EDIT_TOOL, OVERWRITTEN_TOOL, edit_note
 from watchroom.checkout.host import CheckoutHost
 from watchroom.checkout.layout import (
     CONTROL,
@@ -33,12 +34,13 @@ from watchroom.checkout.layout import (
 from watchroom.checkout.rendering import verified_content
 from watchroom.disk import Folder, Parts
 from watchroom.errors import WatchroomError, WorkspaceLocked
+from watchroom.files import NotAFile
 from watchroom.follower import Follower
 from watchroom.journal import Journal
 from watchroom.journal.edits import edits, last_revert, reverted_edit
-from watchroom.model import REVERT, SYSTEM, Appended, Draft, Json, Note, Row, Write, Zone
+from watchroom.model import OUTSIDE, REVERT, SYSTEM, Appended, Draft, Json, Note, Row, Write, Zone
 from watchroom.platforms import Platform
-from watchroom.rules.conflicts import checkout_of
+from watchroom.rules.conflicts import NOT_A_FILE, checkout_of
 from watchroom.rules.row_files import find_edit_flaw, find_row_flaw
 from watchroom.rules.task_versions import is_executable
 
@@ -51,6 +53,9 @@ _CHUNK: Final = 1000
 """Rows that are read at a time."""
 _WRITTEN_BACK: Final = 120 * 10**9
 """After so many nanoseconds a system has written files to the disk that nobody synced; Linux after 35 s."""
+_MOST_FAILURES: Final = 1000
+"""Maximum number of rows of which is kept why their files could not be written."""
+_OBSTACLES: Final = frozenset({errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.ENOTEMPTY})
 _log = logging.getLogger("watchroom")
 
 
@@ -101,11 +106,13 @@ class Materializer:
         self._append = append
         self._follower = follower
         self._host = host
-        self._counts = counts
+        self.counts: Final = counts
+        """Whether a person's decision counts."""
         self._noting = Lock()
         self._is_held_up = False
         self._known = _Known(0, -1)
         self._pending: dict[int, _Committed] = {}
+        self._failures: dict[int, str] = {}
         with ExitStack() as stack:
             self._cursor = stack.enter_context(closing(Cursor(os.path.join(control, "lock"), platform)))
             self.folder = stack.enter_context(closing(Folder(root, os.path.join(control, "tmp"), platform)))
@@ -302,7 +309,7 @@ class Materializer:
         """Replace each edit of this checkout that a person reverted on another machine by the journal's
         version. Rows of ``reverts`` that do not count replace nothing."""
         for revert in reverts:
-            edit = reverted_edit(self._journal, revert, self._counts)
+            edit = reverted_edit(self._journal, revert, self.counts)
             if edit is None or not self._host.made_edit(edit) or checkout_of(revert) == self._host.id:
                 continue
             if not has_files(edit.zone) or find_edit_flaw(edit.zone, edit.path) is not None:
@@ -398,21 +405,51 @@ class Materializer:
     def last_revert(self, zone: Zone, path: str) -> int:
         """Return the number of the newest row by which a person reverted an edit that was made in this
         checkout at ``path`` in ``zone``, 0 if there is none. Raise `JournalError`."""
-        return last_revert(self._journal, zone, path, self._host.made_edit, self._counts)
+        return last_revert(self._journal, zone, path, self._host.made_edit, self.counts)
+
+    def note_laid_out(self, row: Row) -> None:
+        """Make a row that says that the files of ``row``, which could not be written, are in place."""
+        if was_not_laid_out(self._journal, row):
+            self._append([Note(SYSTEM, LAY_OUT_TOOL, row.zone, row.path, detail={"row": row.seq})])
+
+    def layout_failure(self, row: Row) -> str:
+        """Why this process could not write the files of ``row`` when it was committed; empty if it could."""
+        return self._failures.get(row.seq, "")
 
     def _note_failures(self, failed: Sequence[tuple[Row, OSError]]) -> None:
         """Make a row of each row whose files could not be written, once."""
         notes = []
         for row, error in failed:
             _log.error("row %d could not be laid out: %s", row.seq, error)
+            self._failures[row.seq] = str(error.strerror or error)
+            while len(self._failures) > _MOST_FAILURES:
+                del self._failures[next(iter(self._failures))]
             if was_not_laid_out(self._journal, row):
                 continue
             detail: dict[str, Json] = {"row": row.seq, "reason": str(error.strerror or error)}
             notes.append(
                 Note(SYSTEM, LAY_OUT_TOOL, row.zone, row.path, "failed", "not_laid_out", detail=detail)
             )
+            if _is_obstacle(error) and row.version is not None and is_edited(row.zone):
+                notes.append(
+                    Note(
+                        OUTSIDE,
+                        EDIT_TOOL,
+                        row.zone,
+                        row.path,
+                        "failed",
+                        NOT_A_FILE,
+                        base=row.version,
+                        detail=self._host.edit_detail(),
+                    )
+                )
         if notes:
             self._append(notes)
+
+
+def _is_obstacle(error: OSError) -> bool:
+    """Whether something that is no file, or no folder, stands in the way."""
+    return isinstance(error, NotAFile) or error.errno in _OBSTACLES
 
 
 def _valid(rows: Iterable[Row]) -> list[Row]:
@@ -430,4 +467,8 @@ def _valid(rows: Iterable[Row]) -> list[Row]:
 def was_not_laid_out(journal: Journal, row: Row) -> bool:
     """Whether ``journal`` says that files of ``row`` are old because we could not replace them."""
     lately = journal.refused(row.zone, row.path, limit=20)
-    return any(each.tool == LAY_OUT_TOOL and each.detail.get("row") == row.seq for each in lately)
+    failed = [each.seq for each in lately if each.tool == LAY_OUT_TOOL and each.detail.get("row") == row.seq]
+    if not failed:
+        return False
+    repaired = journal.last_note(row.zone, row.path, SYSTEM, LAY_OUT_TOOL)
+    return repaired is None or repaired.seq < failed[0]

@@ -16,14 +16,28 @@ from watchroom.call_context import with_call_context
 from watchroom.checkout.edits import EDIT_TOOL, OVERWRITTEN_TOOL, edit_note
 from watchroom.checkout.host import CheckoutHost
 from watchroom.checkout.layout import CONFIG_PATH, ROOTS, is_edited, path_at, place
-from watchroom.checkout.materializer import Materializer, was_not_laid_out
+from watchroom.checkout.materializer import LAY_OUT_TOOL, Materializer, was_not_laid_out
 from watchroom.disk import Parts
 from watchroom.errors import ConfigInvalid, DiskFailed, EditedAgain, NoOutsideEdit, NotText, WatchroomError
 from watchroom.files import NotAFile
 from watchroom.journal import Journal
-from watchroom.journal.edits import edits
-from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, ZONES, Appended, Draft, Note, Outcome, Row, Write, Zone
-from watchroom.rules.conflicts import checkout_of
+from watchroom.journal.edits import edits, is_settled
+from watchroom.journal.topics import OUTSIDE_EDITS
+from watchroom.model import (
+    MAX_TEXT_BYTES,
+    OUTSIDE,
+    SHARED,
+    SYSTEM,
+    ZONES,
+    Appended,
+    Draft,
+    Note,
+    Outcome,
+    Row,
+    Write,
+    Zone,
+)
+from watchroom.rules.conflicts import EDIT_UNDONE, NOT_A_FILE, checkout_of
 from watchroom.rules.damage import find_damage
 from watchroom.rules.row_files import find_edit_flaw, find_row_flaw
 from watchroom.rules.task_versions import EXECUTABLE
@@ -85,12 +99,16 @@ class Reconciler:
         ``after_restart``: the machine went down meanwhile, so a file that is missing, empty or an older
         version was never synced; it is laid out again instead of taken for an edit.
         """
-        return self._record_all(list(self._suspects()), after_restart=after_restart)
+        found = self._record_all(list(self._suspects()), after_restart=after_restart)
+        newest = self._journal.newest_of_topics(OUTSIDE_EDITS)
+        return found + self._record_undone([(edit.zone, edit.path) for edit in newest if _is_open(edit)])
 
     def check_files(self, files: Iterable[Parts]) -> list[Row]:
         """Compare only ``files``, by their parts from the root; returns the rows of edits found."""
-        places = {found for parts in files if (found := path_at(parts))}
-        return self._record_all([each for each in sorted(places) if self._differs_now(*each)])
+        places = sorted({found for parts in files if (found := path_at(parts))})
+        differing = [each for each in places if self._differs_now(*each)]
+        same = [each for each in places if each not in differing]
+        return self._record_all(differing) + self._record_undone(same)
 
     def _record_all(self, suspects: list[tuple[Zone, str]], *, after_restart: bool = False) -> list[Row]:
         found: list[Row] = []
@@ -106,10 +124,67 @@ class Reconciler:
     def check(self, zone: Zone, path: str) -> Row | None:
         """Compare ``path`` in ``zone``; returns the row of an edit, if there is a new one. None for a path
         that breaks the rules of its zone: it has no file."""
-        if find_edit_flaw(zone, path) is not None or not self._differs_now(zone, path):
+        if find_edit_flaw(zone, path) is not None:
             return None
+        if not self._differs_now(zone, path):
+            return next(iter(self._record_undone([(zone, path)])), None)
         with self._checkout.settled() as seq:
             return next(iter(self._record(zone, path, seq)), None)
+
+    def _record_undone(self, places: Iterable[tuple[Zone, str]]) -> list[Row]:
+        """Record which external edits are not on disk any more, of the files at ``places``."""
+        places = [each for each in places if self._undone_edit(*each) is not None]
+        found: list[Row] = []
+        for at in range(0, len(places), _MOST_AT_ONCE):
+            with self._checkout.settled():
+                for zone, path in places[at : at + _MOST_AT_ONCE]:
+                    edit = self._undone_edit(zone, path)
+                    if edit is not None:
+                        found.append(self._append(self._undone_note(edit)))
+        return found
+
+    def _undone_edit(self, zone: Zone, path: str) -> Row | None:
+        """The newest edit of this checkout, if it waits for a person, and the file is again as it was before.
+        None if a newer version or a repair replaced the file: somebody has to decide about the text then."""
+        if not is_edited(zone) or not validation.is_unicode(path):
+            return None
+        edit = next(self._own_edits(zone, path), None)
+        if edit is None or not _is_open(edit) or self._differs_now(zone, path):
+            return None
+        if edit.error == NOT_A_FILE:
+            return edit
+        head = self._journal.head(zone, path)
+        if (edit.base or 0) != ((head.version or 0) if head else 0):
+            return None
+        put_back = self._journal.last_note(zone, path, SYSTEM, LAY_OUT_TOOL)
+        if put_back is not None and put_back.seq > edit.seq:
+            return None
+        is_settled_already = zone in SHARED and is_settled(self._journal, edit, self._checkout.counts)
+        return None if is_settled_already else edit
+
+    def keep_edit(self, zone: Zone, path: str) -> None:
+        """Record that the external edit of ``path`` in ``zone`` is about to be replaced on disk, within
+        `Materializer.settled`. Else it would seem to be undone, and nobody would be asked about it."""
+        edit = next(self._own_edits(zone, path), None) if is_edited(zone) else None
+        if (
+            edit is not None
+            and edit.outcome == "conflict"
+            and _is_open(edit)
+            and self._differs_now(zone, path)
+        ):
+            self._append(Note(SYSTEM, LAY_OUT_TOOL, zone, path, detail={"replaced": edit.seq}))
+
+    def _undone_note(self, edit: Row) -> Note:
+        return Note(
+            OUTSIDE,
+            EDIT_TOOL,
+            edit.zone,
+            edit.path,
+            "failed",
+            EDIT_UNDONE,
+            base=edit.base,
+            detail=self._host.edit_detail(),
+        )
 
     def pending(self, zone: Zone, path: str) -> Row | None:
         """The edit that stands on disk in place of the journal's version of ``path`` in ``zone``, recorded if
@@ -193,6 +268,18 @@ class Reconciler:
         with self._checkout.settled() as seq:
             return [(zone, path) for zone, path in suspects if self._differs_now(zone, path, seq)]
 
+    def is_obstructed(self, zone: Zone, path: str) -> bool:
+        """Whether a link, a folder or a pipe is in the place of the file of ``path`` in ``zone``, or above
+        it."""
+        if not validation.is_unicode(path):
+            return False
+        try:
+            return self._checkout.is_blocked(zone, path)
+        except NotAFile:
+            return True
+        except OSError:
+            return False
+
     def _differs_now(self, zone: Zone, path: str, seq: int | None = None) -> bool:
         if not validation.is_unicode(path):
             return True
@@ -275,7 +362,7 @@ class Reconciler:
         if head is not None and find_damage(head) == "damage_version":
             # No version can follow it: `verify` names the row.
             return
-        if head is not None and was_not_laid_out(self._journal, head):
+        if head is not None and (was_not_laid_out(self._journal, head) or self._is_cleared(head)):
             yield from self._lay_again(head)
             return
         draft = self._draft(zone, path, head)
@@ -299,9 +386,23 @@ class Reconciler:
                     edit_note(head.zone, head.path, data, tool=OVERWRITTEN_TOOL, base=base, detail=detail)
                 )
             self._checkout.rematerialize(head.zone, head.path)
+            self._checkout.note_laid_out(head)
+            edit = self._undone_edit(head.zone, head.path)
+            if edit is not None:
+                yield self._append(self._undone_note(edit))
         except OSError as error:
             # It still cannot be replaced; its row says so already, and `verify` names it.
             _log.warning("%s %s could not be laid out again: %s", head.zone, head.path, error)
+
+    def _is_cleared(self, head: Row) -> bool:
+        """Whether what stood in the place of the file of ``head`` was removed."""
+        edit = next(self._own_edits(head.zone, head.path), None)
+        if edit is None or edit.error != NOT_A_FILE:
+            return False
+        try:
+            return self._checkout.current(head.zone, head.path) is None
+        except OSError:
+            return False
 
     def _draft(self, zone: Zone, path: str, head: Row | None) -> Draft | None:
         """What becomes of the file as it is; None if that is no edit."""
@@ -320,6 +421,9 @@ class Reconciler:
             if isinstance(error, ConfigInvalid):
                 # Whoever wrote it learns which entry is meant.
                 problem = validation.escape_unstorable(str(error.values.get("problem", "")), _MAX_PROBLEM)
+        except NotAFile:
+            # A link beside our files concerns nobody; one in the place of a file does.
+            refusal = NotText.code if head is None or head.deleted else NOT_A_FILE
         except OSError:
             refusal = NotText.code
         base, detail = (head.version or 0) if head else 0, self._host.edit_detail()
@@ -352,6 +456,15 @@ class Reconciler:
         else:
             checksum, base, error = draft.sha256, draft.base or 0, draft.error
         known = next(self._own_edits(draft.zone, draft.path), None)
+        if known is not None and known.error == error == NOT_A_FILE:
+            return True
         if known is None or (known.sha256, known.base, known.error) != (checksum, base, error):
             return False
         return known.seq > self._checkout.last_revert(draft.zone, draft.path)
+
+
+def _is_open(edit: Row) -> bool:
+    """Whether ``edit`` waits for a person unless somebody settled it. A text that a newer version replaced on
+    disk (`OVERWRITTEN_TOOL`) cannot be undone there."""
+    is_need = edit.outcome == "conflict" or edit.error in (NOT_A_FILE, ConfigInvalid.code)
+    return is_need and edit.tool == EDIT_TOOL

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 
 from watchroom.journal.protocol import Journal
 from watchroom.journal.topics import outside_edits_of
 from watchroom.model import OUTSIDE, REVERT, ZONES, Row, Zone
+from watchroom.rules.conflicts import ConflictTracker
+from watchroom.rules.decisions import as_undecided
 
 _PAGE = 20
+_REFUSED_PAGE = 100
+_MOST_SETTLED = 10_000
 _END = 2**63
 """No row has this number or a larger one."""
 _MOST_REVERTS = 100
@@ -41,6 +46,30 @@ def last_revert(
     return next(
         (row.seq for row in reverts if (edit := reverted_edit(journal, row, counts)) and is_own(edit)), 0
     )
+
+
+def is_settled(journal: Journal, conflict: Row, counts: Callable[[Row], bool]) -> bool:
+    """Whether ``conflict``, a row of ``journal`` that opened a conflict, is closed. ``counts``: whether a
+    person's decision counts. Raise `JournalError`."""
+    zone, path = conflict.zone, conflict.path
+    met = conflict.detail.get("current", conflict.base)
+    after = max(0, met - 1) if isinstance(met, int) else 0
+    rows = {row.seq: row for row in journal.history(zone, path, after_version=after)}
+    rows |= {row.seq: row for row in journal.settled(zone, path, after=conflict.seq, limit=_MOST_SETTLED)}
+    rows |= {row.seq: row for row in _refused_since(journal, conflict)}
+    tracker = ConflictTracker()
+    for _, row in sorted(rows.items()):
+        tracker.apply(row if counts(row) else as_undecided(row))
+    return not tracker.is_open(conflict)
+
+
+def _refused_since(journal: Journal, conflict: Row) -> Iterator[Row]:
+    """The refused texts of the conflict's actor from the conflict on, newest first."""
+    before = None
+    refused = partial(journal.refused, conflict.zone, conflict.path, after=conflict.seq - 1)
+    while rows := refused(before=before, limit=_REFUSED_PAGE):
+        yield from (row for row in rows if row.actor == conflict.actor)
+        before = rows[-1].seq
 
 
 def reverted_edit(journal: Journal, row: Row, counts: Callable[[Row], bool]) -> Row | None:

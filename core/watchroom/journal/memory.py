@@ -294,6 +294,11 @@ class MemoryJournal:
     ) -> list[Row]:
         return self._newest(self._topics.get(name), after, until, limit)
 
+    def newest_of_topics(self, prefix: str) -> list[Row]:
+        with self._lock:
+            newest = [rows[-1] for name, rows in self._topics.items() if rows and name.startswith(prefix)]
+        return sorted(newest, key=lambda row: row.seq)
+
     def rows_of_call(self, actor: str, call: str) -> list[Row]:
         return self._newest(self._calls.get((actor, call)), 0, None, None)
 

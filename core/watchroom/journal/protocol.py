@@ -294,6 +294,11 @@ class Journal(Protocol):
         ``after`` < seq ≤ ``until``."""
         ...
 
+    def newest_of_topics(self, prefix: str) -> list[Row]:
+        """The newest row of each topic whose name begins with ``prefix``, which is not empty, in order. One
+        question."""
+        ...
+
     def rows_of_call(self, actor: str, call: str) -> list[Row]:
         """The rows that ``actor`` made on behalf of the tool call with the key ``call``, newest first."""
         ...

@@ -26,9 +26,18 @@ def deliveries_to(agent: str) -> str:
     return f"handoff:{agent}"
 
 
+OUTSIDE_EDITS: Final = "outside:"
+"""What the names of all topics of `outside_edits_of` begin with."""
+
+
+def end_of_prefix(prefix: str) -> str:
+    """The first text, by code points, after all that begin with ``prefix``."""
+    return prefix[:-1] + chr(ord(prefix[-1]) + 1)
+
+
 def outside_edits_of(zone: Zone, path: str) -> str:
     """The edits of ``path`` in ``zone`` that were made by hand and made no version."""
-    return f"outside:{zone}:{path}"
+    return f"{OUTSIDE_EDITS}{zone}:{path}"
 
 
 def section_written_by(actor: str, board: str, section: str) -> str:

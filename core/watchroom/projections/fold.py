@@ -48,7 +48,7 @@ RECENT: Final = 400
 
 KEPT_DELIVERIES: Final = 500
 """So many acknowledged deliveries the model carries: those that were acknowledged last."""
-FORMAT: Final = 7
+FORMAT: Final = 8
 """Of what `Fold.dump` gives. Another one whenever what is kept, or what rows come to mean, changes: what was
 dumped before is folded anew."""
 _READ_BY_COLUMNS: Final[frozenset[Zone]] = frozenset({"collab", "board", "handoff", "realtime"})

@@ -48,6 +48,9 @@ class Need(NamedTuple):
     """Until when it can be dealt with, in nanoseconds since the epoch; None where that has no end."""
     work: OpenWork = OpenWork()
     """What a lost process had to go on with."""
+    paths: int = 1
+    """The number of files that it is about: external edits that were found together are one need, and ``row``
+    tells of the first of them."""
     folder: str = ""
     """The workspace's folder as the reader opened it, empty if it is not known."""
 

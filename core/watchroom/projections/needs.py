@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import ClassVar, Final
 
 from watchroom.errors import ConfigInvalid
-from watchroom.model import CANCEL, MESSAGE, RESUME, SEEN, SET_BUDGET, SHARED, Row
+from watchroom.model import CANCEL, MESSAGE, OUTSIDE, RESUME, SEEN, SET_BUDGET, SHARED, Row
 from watchroom.projections.configuration import CONFIG_ZONES
 from watchroom.projections.model import Need, order_needs
 from watchroom.projections.processes import OpenWork
 from watchroom.projections.sessions import RequestView
 from watchroom.rules.budgets import budget_key
 from watchroom.rules.config import Agent
-from watchroom.rules.conflicts import ConflictView
+from watchroom.rules.conflicts import EDIT_UNDONE, NOT_A_FILE, ConflictView, checkout_of
 from watchroom.rules.decision_errors import SettingsUnsigned
 from watchroom.rules.details import get_count, get_text
 from watchroom.rules.handoffs import acknowledges, delivers, split_handoff
@@ -24,6 +25,12 @@ REPEATED_REFUSALS: Final = 3
 """So many refusals in a row of one path mean that an agent does not get it."""
 PATHS_COUNTED: Final = 50
 """Of so many paths the refusals of an agent are counted: those that it tried last."""
+
+
+MOST_SEPARATE_EDITS: Final = 3
+"""Maximum number of external edits found together that are needs of their own."""
+TOGETHER_NS: Final = 10 * 10**9
+"""Maximum nanoseconds from one external edit to the next that were found together."""
 
 
 class NeedProjection:
@@ -54,6 +61,9 @@ class NeedProjection:
         self._requests: tuple[RequestView, ...] = ()
         self._changed = False
         self._task_of: Mapping[str, str] = MappingProxyType({})
+        self._bursts: dict[str, list[tuple[int, int]]] = {}
+        """By zone and checkout, the external edits that were found together: the first one's row, and the
+        time of the last one."""
 
     def register(self, agents: Iterable[Agent]) -> None:
         """Take ``agents`` for those that are registered from now on: who is of a task is lost with it."""
@@ -65,6 +75,8 @@ class NeedProjection:
         if counts:
             self._close_by(row)
         kind = need_opened_by(row) if not is_known else None
+        if row.actor == OUTSIDE:
+            self._apply_edit(row)
         if kind == "denied":
             self._count_refusal(row)
         elif kind == "unchecked":
@@ -78,7 +90,7 @@ class NeedProjection:
         elif kind == "message" and row.kind == "agent":
             # Of a failure that Watchroom tells people there is a need already.
             self._add(kind, row, row.actor)
-        elif kind == "outside" and row.zone not in SHARED:
+        elif kind == "outside" and (row.zone not in SHARED or row.error == NOT_A_FILE):
             self._add(kind, row)
         elif kind == "expired":
             self._expired.append(row)
@@ -148,10 +160,48 @@ class NeedProjection:
             self._changed = False
             self._conflicts, self._requests = conflicts, requests
             needs = [need for opened in self._open.values() for need in opened.values()]
-            needs += [_need_of_conflict(each) for each in conflicts]
+            needs += self._needs_of_conflicts(conflicts)
             needs += [_need_of_request(each) for each in requests]
             self._current = order_needs(needs)
         return self._current
+
+    def _apply_edit(self, row: Row) -> None:
+        """Take in the external edit ``row``: what was found at its path before is not on disk any more."""
+        if row.error != NOT_A_FILE and (
+            row.zone in SHARED or row.version is not None or row.error == EDIT_UNDONE
+        ):
+            self._close("outside", need_key("outside", row.actor, row))
+        if row.zone in SHARED and row.outcome == "conflict":
+            self._extend_burst(row)
+
+    def _extend_burst(self, row: Row) -> None:
+        """Count the external edit ``row`` to those found just before it, or begin with it anew."""
+        bursts = self._bursts.setdefault(f"{row.zone} {checkout_of(row)}", [])
+        if bursts and row.time - bursts[-1][1] <= TOGETHER_NS:
+            bursts[-1] = bursts[-1][0], row.time
+        else:
+            bursts.append((row.seq, row.time))
+
+    def _needs_of_conflicts(self, conflicts: Iterable[ConflictView]) -> Iterator[Need]:
+        """A need for each conflict, and one for many external edits that were found together, as after
+        copying a folder: they have one cause."""
+        together: dict[str, list[ConflictView]] = {}
+        for each in conflicts:
+            if each.kind == "outside":
+                place = f"{each.zone} {checkout_of(each.row)}"
+                bursts = self._bursts.get(place, [])
+                at = bisect_right(bursts, each.since.seq, key=lambda burst: burst[0])
+                first = bursts[at - 1][0] if at else each.since.seq
+                together.setdefault(f"{place} {first}", []).append(each)
+            else:
+                yield _need_of_conflict(each)
+        for key, found in together.items():
+            if len(found) <= MOST_SEPARATE_EDITS:
+                yield from map(_need_of_conflict, found)
+            else:
+                first_need = _need_of_conflict(min(found, key=lambda each: each.since.seq))
+                since = int(key.rpartition(" ")[2])
+                yield first_need._replace(key=key, since=since, paths=len(found))
 
     def _add(self, kind: NeedKind, row: Row, against: str = "", times: int = 1) -> None:
         key = need_key(kind, row.actor, row)

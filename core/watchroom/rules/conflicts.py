@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import ClassVar, Literal, NamedTuple, TypeAlias
+from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.model import CHECKOUT, HUMAN_PREFIX, OUTSIDE, SETTLING_NOTES, SHARED, Row, Zone
 from watchroom.rules.details import get_int, get_ints
 
 ConflictKind: TypeAlias = Literal["write", "outside"]
+
+
+EDIT_UNDONE: Final = "edit_undone"
+"""The error of the row that records that an external edit is not on disk any more: the file is again as the
+version says that the edit replaced."""
+NOT_A_FILE: Final = "not_a_file"
+"""The error of an external edit that put a link, a folder or a pipe in the place of a file."""
 
 
 class ConflictView(NamedTuple):
@@ -115,10 +122,10 @@ class ConflictTracker:
 
     A refused write of an agent opens one, as does an edit made by hand. It closes by the agent's own next
     version of the file, by a person's version, dismissal or revert, or by anybody's version with the very
-    text that was refused, and by nothing else. A refused text that is current already opens none. A person's
-    version that names what it resolves closes only that; what the same agent wrote after the named row stays
-    open, for the person has not seen it. A person whose write is refused sees it at once, so that opens
-    nothing.
+    text that was refused; that of an external edit also when the edit is undone. Nothing else closes it. A
+    refused text that is current already opens none. A person's version that names what it resolves closes
+    only that; what the same agent wrote after the named row stays open, for the person has not seen it. A
+    person whose write is refused sees it at once, so that opens nothing.
     """
 
     DERIVED: ClassVar[Mapping[str, object]] = {"_changed": True, "_current": ()}
@@ -141,6 +148,8 @@ class ConflictTracker:
         head = self._heads.get(place)
         if is_conflict(row):
             self._refuse(row, head)
+        elif row.actor == OUTSIDE and row.error == EDIT_UNDONE:
+            self._undo(row, head)
         elif row.outcome == "ok" and place in self._refusals:
             if row.version is not None:
                 self._move_on(row)
@@ -170,6 +179,19 @@ class ConflictTracker:
         self._open.pop((place, writer), None)
         self._open[place, writer] = _conflict(refusals, head)
         self._changed = True
+
+    def _undo(self, row: Row, head: Row | None) -> None:
+        """Close the edits of the version that ``row`` says is on disk again. What a newer version replaced
+        on disk was not undone."""
+        place, writer = _file_key(row), writer_of(row)
+        refusals = self._refusals.get(place, {}).get(writer, [])
+        left = [each for each in refusals if (each.row.base or 0) != (row.base or 0)]
+        if refusals and not left:
+            self._close(place, [writer])
+        elif len(left) < len(refusals):
+            self._refusals[place][writer] = left
+            self._open[place, writer] = _conflict(left, head)
+            self._changed = True
 
     def _move_on(self, row: Row) -> None:
         """A new version: it closes some and is one more round of the others."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias, get_args
 
+from watchroom.errors import ConfigInvalid
 from watchroom.model import (
     BUDGET_WARNING,
     LOST,
@@ -20,7 +21,7 @@ from watchroom.model import (
     Row,
     Zone,
 )
-from watchroom.rules.conflicts import checkout_of
+from watchroom.rules.conflicts import NOT_A_FILE, checkout_of
 
 NeedKind: TypeAlias = Literal[
     "forged",
@@ -72,7 +73,8 @@ def need_opened_by(row: Row) -> NeedKind | None:
     if row.actor == SYSTEM and row.tool in _OPENED_BY_SYSTEM:
         return _OPENED_BY_SYSTEM[row.tool]
     if row.actor == OUTSIDE:
-        return "outside" if row.outcome == "conflict" or row.error == "config_invalid" else None
+        is_need = row.outcome == "conflict" or row.error in (ConfigInvalid.code, NOT_A_FILE)
+        return "outside" if is_need else None
     if row.kind == "human" and row.version is None:
         # A person who is refused sees it at once.
         return "forged" if row.error in TRIPWIRES else None
@@ -127,6 +129,8 @@ def need_answers(kind: NeedKind, row: Row) -> tuple[NeedAnswer, ...]:
     """What deals with a need of ``kind`` that ``row`` tells of, the usual first."""
     if kind == "request":
         return _REQUEST_ANSWERS.get(str(row.detail.get("kind")), ("reply", "reject"))
+    if kind == "outside" and row.error == NOT_A_FILE:
+        return ("edit",)
     if kind == "outside" and row.zone not in SHARED:
         return ("seen",) if row.zone == "handoff" else ("edit",)
     return _ANSWERS[kind]

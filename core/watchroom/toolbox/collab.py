@@ -42,6 +42,8 @@ class CollabWriteResult(ResultModel):
     version: int
     overwrote_version: int | None = None
     overwrote_author: str | None = None
+    notice: str | None = None
+    """That the version is kept, and its file could not be written to disk."""
 
 
 def _seen_key(context: ToolContext, params: CollabWriteParams) -> NoteKey | None:
@@ -77,6 +79,7 @@ def _write_result(context: ToolContext, params: CollabWriteParams, row: Row) -> 
         version=row.version or 0,
         overwrote_version=overwrote.version if overwrote else None,
         overwrote_author=overwrote.actor if overwrote else None,
+        notice=layout_notice(context, row),
     )
 
 
@@ -203,6 +206,8 @@ class CollabRollbackResult(ResultModel):
     filepath: str
     new_version: int
     restored_version: int
+    notice: str | None = None
+    """That the version is kept, and its file could not be written to disk."""
 
 
 @tool("collab_rollback", path=("filepath",), may_conflict=True)
@@ -225,8 +230,17 @@ def collab_rollback(context: ToolContext, params: CollabRollbackParams) -> Colla
 def _rollback_result(context: ToolContext, params: CollabRollbackParams, row: Row) -> CollabRollbackResult:
     context.record_seen("collab", params.filepath, row.version or 0)
     return CollabRollbackResult(
-        filepath=params.filepath, new_version=row.version or 0, restored_version=params.to_version
+        filepath=params.filepath,
+        new_version=row.version or 0,
+        restored_version=params.to_version,
+        notice=layout_notice(context, row),
     )
+
+
+def layout_notice(context: ToolContext, row: Row) -> str | None:
+    """Return why the file of the version ``row`` could not be written to disk; None if it was written."""
+    reason = context.zones.collab.layout_failure(row)
+    return context.texts("files.not_written", version=row.version, reason=reason) if reason else None
 
 
 def settlement_notices(context: ToolContext, zone: Zone, path: str) -> str | None:

@@ -76,14 +76,19 @@ class PrivateListResult(ResultModel):
     agent_id: str
     files: list[str]
     count: int
+    notice: str | None = None
+    """How many files have names that the tools do not take."""
 
 
 @tool("list_workspace_files", path=("agent_id",), reads_only=True)
 def list_workspace_files(context: ToolContext, params: PrivateListParams) -> PrivateListResult:
     """Return the names of the files of the agent in ``params``, to the actor of ``context``. Raises
     `UnknownAgent`."""
-    files = context.zones.private.files(context.actor, params.agent_id, tool="list_workspace_files")
-    return PrivateListResult(agent_id=params.agent_id, files=files, count=len(files))
+    found = context.zones.private.files(context.actor, params.agent_id, tool="list_workspace_files")
+    notice = context.texts("listing.unusable", count=found.unusable) if found.unusable else None
+    return PrivateListResult(
+        agent_id=params.agent_id, files=found.names, count=len(found.names), notice=notice
+    )
 
 
 class PrivateDeleteParams(ParamsModel):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import Field
 
-from watchroom import validation
+from watchroom.errors import InvalidPath
 from watchroom.model import WRITE_FILE, Row, timestamp
 from watchroom.sandbox.errors import (
     CommandFailed,
@@ -16,6 +16,7 @@ from watchroom.sandbox.errors import (
     TaskQuotaExceeded,
 )
 from watchroom.sandbox.limits import ResourceLimits
+from watchroom.sandbox.task_folder import normalize_task_path
 from watchroom.texts import Catalogue
 from watchroom.toolbox.context import ToolContext
 from watchroom.toolbox.models import NO_BOOL, FrozenModel, Name, NoParams, ParamsModel, ResultModel
@@ -111,23 +112,37 @@ class ListFilesResult(ResultModel):
     more: int | None = None
     """How many more come after the last one."""
     notice: str | None = None
-    """How to get them."""
+    """How to get them, and how many entries have names that the tools do not take."""
 
 
 @tool("list_files", path=("path",), reads_only=True)
 def list_files(context: ToolContext, params: ListFilesParams) -> ListFilesResult:
     """Return what is in the folder in ``params`` of the task of the actor of ``context``, in order of name,
     up to a thousand entries after the name in ``params``. Raises as `read_file`."""
-    found = context.zones.task_files.entries(context.actor, params.path or ".", tool="list_files")
-    named = sorted((validation.escape_unstorable(each.name), each) for each in found)
-    wanted = [(name, each) for name, each in named if name > (params.after or "")]
+    folder = params.path or "."
+    found = context.zones.task_files.entries(context.actor, folder, tool="list_files")
+    usable = sorted(each for each in found if _is_usable(folder, each.name))
+    wanted = [each for each in usable if each.name > (params.after or "")]
     files = [
-        ListedFile(name=name, type="directory" if each.kind == "folder" else each.kind, size=each.size)
-        for name, each in wanted[:_MAX_LISTED]
+        ListedFile(name=each.name, type="directory" if each.kind == "folder" else each.kind, size=each.size)
+        for each in wanted[:_MAX_LISTED]
     ]
     more = len(wanted) - len(files)
-    notice = context.texts("listing.more", count=more, last=files[-1].name) if more else None
-    return ListFilesResult(files=files, more=more or None, notice=notice)
+    notices = []
+    if more:
+        notices.append(context.texts("listing.more", count=more, last=files[-1].name))
+    if len(usable) < len(found):
+        notices.append(context.texts("listing.unusable", count=len(found) - len(usable)))
+    return ListFilesResult(files=files, more=more or None, notice=" ".join(notices) or None)
+
+
+def _is_usable(folder: str, name: str) -> bool:
+    """Whether `read_file` takes the name of an entry of ``folder``."""
+    try:
+        normalize_task_path(name if folder == "." else f"{folder}/{name}")
+    except InvalidPath:
+        return False
+    return True
 
 
 _Timeout = Annotated[int, Field(ge=1, le=3_600_000), NO_BOOL]

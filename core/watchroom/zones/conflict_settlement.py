@@ -5,13 +5,13 @@ Each is a row that names the conflicts by their numbers, so an agent can be told
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from watchroom import validation
 from watchroom.checkout.reconciler import Reconciler
 from watchroom.errors import ConflictSettled, NotAConflict, OutsideConflict
+from watchroom.journal.edits import edits, is_settled
 from watchroom.model import (
     DISMISS,
     OUTSIDE,
@@ -22,8 +22,7 @@ from watchroom.model import (
     Write,
     Zone,
 )
-from watchroom.rules.conflicts import ConflictTracker, is_conflict, named_conflicts
-from watchroom.rules.decisions import as_undecided
+from watchroom.rules.conflicts import EDIT_UNDONE, is_conflict, named_conflicts
 from watchroom.zones import boards, collab
 from watchroom.zones.boards import BoardZone
 from watchroom.zones.collab import CollabZone
@@ -34,8 +33,6 @@ _READ_TOOLS: Final[Mapping[Zone, tuple[str, str]]] = {
     "collab": (collab.READ_TOOL, collab.READ_OLD_TOOL),
     "board": (boards.READ_TOOL, boards.READ_OLD_TOOL),
 }
-_PAGE: Final = 100
-_MOST_SETTLED: Final = 10_000
 
 
 class ConflictSettlement:
@@ -61,14 +58,17 @@ class ConflictSettlement:
     ) -> Row:
         """Commit ``content`` for ``actor`` as the next version of the shared file or board ``path`` if
         ``expected`` is the current one; that settles ``conflicts``, rows of this path. Returns the version's
-        row, which carries ``message``. Raises `InvalidPath`, `NotAConflict`, `VersionConflict`,
-        `BoardLeased`."""
+        row, which carries ``message``.
+
+        Raises `InvalidPath`, `NotAConflict`, `VersionConflict`, `BoardLeased`, and `ConflictSettled` if an
+        external edit was undone."""
         validation.check_path(path)
         named = [self._conflict(number) for number in conflicts]
         zone = named[0].zone if named else "collab"
         for conflict in named:
             if (conflict.zone, conflict.path) != (zone, path):
                 raise NotAConflict(conflict=conflict.seq)
+            self._check_not_undone(conflict)
         detail = {"resolves": list(conflicts)}
         if zone == "collab":
             return self._collab.write(
@@ -76,6 +76,17 @@ class ConflictSettlement:
             )
         draft = Write(actor, RESOLVE, zone, path, content, message, expected, detail)
         return self._boards.write(actor, path, lambda current: draft)
+
+    def _check_not_undone(self, conflict: Row) -> None:
+        """Raise `ConflictSettled` if ``conflict`` is an external edit that is not on disk any more."""
+        if conflict.actor != OUTSIDE:
+            return
+        self._reconciler.check(conflict.zone, conflict.path)
+        journal = self._store.journal
+        newest = next(edits(journal, conflict.zone, conflict.path), None)
+        is_undone = newest is not None and newest.error == EDIT_UNDONE
+        if is_undone and is_settled(journal, conflict, self._people.counts):
+            raise ConflictSettled(conflict=conflict.seq)
 
     def dismiss(self, actor: str, number: int, message: str) -> Row:
         """Settle the conflict of row ``number`` for ``actor`` by leaving the current version as it is, with a
@@ -88,7 +99,7 @@ class ConflictSettlement:
         conflict = self._conflict(number)
         if conflict.actor == OUTSIDE:
             raise OutsideConflict(conflict=number, path=conflict.path)
-        if self._is_settled(conflict):
+        if is_settled(self._store.journal, conflict, self._people.counts):
             raise ConflictSettled(conflict=number)
         return self._note(actor, DISMISS, conflict, message)
 
@@ -101,7 +112,7 @@ class ConflictSettlement:
         zone = "collab" if number is None else self._conflict(number).zone
 
         def note(edit: Row) -> Note:
-            if self._is_settled(edit):
+            if is_settled(self._store.journal, edit, self._people.counts):
                 raise ConflictSettled(conflict=edit.seq)
             return self._note(actor, REVERT, edit, message)
 
@@ -150,24 +161,3 @@ class ConflictSettlement:
         if row is None or not is_conflict(row):
             raise NotAConflict(conflict=number)
         return row
-
-    def _is_settled(self, conflict: Row) -> bool:
-        """Whether the conflict is closed: what came of its path since then is looked through."""
-        journal, zone, path = self._store.journal, conflict.zone, conflict.path
-        met = conflict.detail.get("current", conflict.base)
-        after = max(0, met - 1) if isinstance(met, int) else 0
-        rows = {row.seq: row for row in journal.history(zone, path, after_version=after)}
-        rows |= {row.seq: row for row in journal.settled(zone, path, after=conflict.seq, limit=_MOST_SETTLED)}
-        rows |= {row.seq: row for row in self._refused_since(conflict)}
-        tracker = ConflictTracker()
-        for _, row in sorted(rows.items()):
-            tracker.apply(row if self._people.counts(row) else as_undecided(row))
-        return not tracker.is_open(conflict)
-
-    def _refused_since(self, conflict: Row) -> Iterator[Row]:
-        """The refused texts of the conflict's actor from the conflict on, newest first."""
-        before = None
-        refused = partial(self._store.journal.refused, conflict.zone, conflict.path, after=conflict.seq - 1)
-        while rows := refused(before=before, limit=_PAGE):
-            yield from (row for row in rows if row.actor == conflict.actor)
-            before = rows[-1].seq

@@ -11,6 +11,7 @@ from watchroom.journal.protocol import NoteKey
 from watchroom.journal.topics import deliveries_to
 from watchroom.model import Note, Row, Write
 from watchroom.rules.handoffs import ACKNOWLEDGE_TOOL, READ_TOOL, Delivery, handoff_path
+from watchroom.rules.row_files import find_row_flaw
 from watchroom.zones.store import Store
 
 
@@ -36,7 +37,9 @@ class HandoffZone:
         reading is noted as one by ``tool``."""
         found = self._delivered(actor) if acknowledged else self._store.journal.open_items("handoff", actor)
         self._store.note_reading(actor, tool, "handoff", "", None)
-        deliveries = [Delivery.from_row(row) for row in sorted(found, key=lambda row: row.seq)]
+        # `verify` names the rows whose paths no tool takes.
+        readable = [row for row in found if find_row_flaw(row) is None]
+        deliveries = [Delivery.from_row(row) for row in sorted(readable, key=lambda row: row.seq)]
         for tool in (READ_TOOL, ACKNOWLEDGE_TOOL) if acknowledged else (READ_TOOL,):
             keys: list[NoteKey] = [("handoff", each.row.path, actor, tool) for each in deliveries]
             notes = self._store.journal.last_notes(keys)
@@ -69,7 +72,10 @@ class HandoffZone:
         return self._store.commits.commit(note).row
 
     def _delivery(self, actor: str, sender: str, filename: str) -> Row:
-        path = handoff_path(validation.check_agent_id(sender), actor, validation.check_handoff_name(filename))
+        path = handoff_path(validation.check_agent_id(sender), actor, filename)
+        self._store.check_path("handoff", path, filename)
+        if validation.is_metadata_name(filename):
+            validation.check_handoff_name(filename)
         head = self._store.journal.head("handoff", path)
         if head is None or head.deleted:
             if sender not in self._store.registry.ever_known():

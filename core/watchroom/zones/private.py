@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from watchroom import validation
 from watchroom.checkout.layout import ROOTS, place
 from watchroom.checkout.reconciler import Reconciler
-from watchroom.errors import NotFound, NotText, PermissionDenied, VersionConflict
+from watchroom.errors import InvalidPath, NotFound, NotText, PermissionDenied, VersionConflict
 from watchroom.files import NotAFile
 from watchroom.journal.edits import edits
 from watchroom.model import MAX_TEXT_BYTES, UNCHECKED, Row, Write
 from watchroom.zones.store import Store
+
+
+class FileNames(NamedTuple):
+    """The ``names`` of files, sorted, and how many others have names that no tool takes."""
+
+    names: list[str]
+    unusable: int
 
 
 class PrivateZone:
@@ -46,7 +55,7 @@ class PrivateZone:
         """The current version of ``filename`` of ``owner``, as it is on disk; None where there never was one.
         No reading. Raises `UnknownAgent`, `InvalidPath`, and `NotText`, `TooLarge` where what stands there
         cannot be a version."""
-        path = f"{self._store.registry.agent(owner).id}/{validation.check_path(filename)}"
+        path = self._path(owner, filename)
         edit = self._reconciler.check("private", path)
         if edit is not None and edit.version is not None:
             return edit
@@ -67,7 +76,7 @@ class PrivateZone:
     def read(self, actor: str, owner: str, filename: str, *, tool: str) -> tuple[str, Row]:
         """The file ``filename`` of ``owner`` as it is on disk, and the row of that version. A reading by
         ``actor`` with ``tool``. Raises `UnknownAgent`, `InvalidPath`, `NotFound`, `NotText`, `TooLarge`."""
-        path = f"{self._store.registry.agent(owner).id}/{validation.check_path(filename)}"
+        path = self._path(owner, filename)
         edit = self._reconciler.check("private", path)
         data = self._bytes(path)
         if data is None:
@@ -77,26 +86,38 @@ class PrivateZone:
         self._store.note_reading(actor, tool, "private", path, head.version)
         return content, head
 
-    def files(self, actor: str, owner: str, *, tool: str) -> list[str]:
-        """The names of the files of ``owner``, sorted. A reading by ``actor`` with ``tool``. Raises
-        `UnknownAgent`."""
+    def files(self, actor: str, owner: str, *, tool: str) -> FileNames:
+        """The files of ``owner`` on disk. A reading by ``actor`` with ``tool``. Raises `UnknownAgent`."""
         self._store.registry.agent(owner)
         if self._store.journal.is_shared:
             self._store.checkout.catch_up()
         root = (*ROOTS["private"], owner)
-        found = sorted(
+        found = [
             "/".join(entry.parts[len(root) :])
             for entry in self._store.checkout.folder.walk(root)
             if entry.kind == "file"
-        )
+        ]
+        usable = sorted(name for name in found if self._is_usable(owner, name))
         self._store.note_reading(actor, tool, "private", f"{owner}/", None)
-        return found
+        return FileNames(usable, len(found) - len(usable))
+
+    def _is_usable(self, owner: str, filename: str) -> bool:
+        try:
+            self._path(owner, filename)
+        except InvalidPath:
+            return False
+        return True
 
     def _own_path(self, actor: str, owner: str, filename: str) -> str:
         self._store.registry.agent(owner)
         if actor != owner:
             raise PermissionDenied(owner=owner)
-        return f"{owner}/{validation.check_path(filename)}"
+        return self._path(owner, filename)
+
+    def _path(self, owner: str, filename: str) -> str:
+        path = f"{self._store.registry.agent(owner).id}/{filename}"
+        self._store.check_path("private", path, filename)
+        return path
 
     def _bytes(self, path: str) -> bytes | None:
         try:

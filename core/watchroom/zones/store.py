@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final, NamedTuple
 
+from watchroom import validation
 from watchroom.call_context import conditions_of
 from watchroom.checkout.host import CheckoutHost
 from watchroom.checkout.layout import is_edited
@@ -138,6 +139,19 @@ class Store:
     def note_reading(self, actor: str, tool: str, zone: Zone, path: str, version: int | None) -> None:
         """Make a row soon that ``actor`` read the ``version`` of ``path`` in ``zone`` with ``tool``."""
         self.commits.note(Note(actor, tool, zone, path, base=version, durable=False))
+
+    def check_path(self, zone: Zone, path: str, name: str) -> None:
+        """Raise `InvalidPath` unless ``name``, by which agents know ``path`` in ``zone``, may be new, or
+        the path has versions: an earlier release, or another version of Unicode, allowed more names."""
+        try:
+            validation.check_path(name)
+        except InvalidPath:
+            if validation.find_path_flaw(name) is not None or self.journal.head(zone, path) is None:
+                raise
+
+    def layout_failure(self, row: Row) -> str:
+        """Why this process could not write the file of ``row`` when it was committed; empty if it could."""
+        return self.checkout.layout_failure(row)
 
     def written_over(self, row: Row) -> Row | None:
         """The version that ``row`` replaced unchecked, if it did."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
+from watchroom.checkout.materializer import LAY_OUT_TOOL
 from watchroom.errors import JournalError
 from watchroom.git import SealBranch
 from watchroom.journal import Journal
@@ -170,7 +171,12 @@ def _repair(journal: Journal, before: int, found: list[Problem], remaining: list
     seq = before
     while rows := journal.rows(seq):
         seq = rows[-1].seq
-        recorded += [row for row in rows if row.actor in (OUTSIDE, SYSTEM)]
+        # That a file was written again is said of what was mended.
+        recorded += [
+            row
+            for row in rows
+            if row.actor in (OUTSIDE, SYSTEM) and (row.tool, row.outcome) != (LAY_OUT_TOOL, "ok")
+        ]
     numbers = {row.seq for row in recorded}
     needs = [need for need in read_model(journal, seq).needs if need.row.seq in numbers] if recorded else []
     # There may be tens of thousands.

@@ -24,6 +24,7 @@ from watchroom.model import (
 from watchroom.projections import AgentView, MessageView, Need, RequestView, Status
 from watchroom.rules import details
 from watchroom.rules.client_calls import ClientCall, client_call
+from watchroom.rules.conflicts import EDIT_UNDONE, NOT_A_FILE
 from watchroom.rules.details import BufferDetail, CommandDetail, DocumentEdit, StepDetail
 from watchroom.rules.usage import UsageTotal
 from watchroom.texts import Catalogue
@@ -196,6 +197,8 @@ def outcome_span(row: Row, texts: Catalogue, *, is_open: bool = False) -> Span:
             texts("row.conflict", base=row.base, current=details.met_version(row)),
             "error" if is_open else "dim",
         )
+    if row.error in (EDIT_UNDONE, NOT_A_FILE):
+        return Span(texts(f"row.{row.error}"), "dim" if row.error == EDIT_UNDONE else "warning")
     kind = texts(f"outcome.{row.outcome}")
     return Span(f"{kind}: {sanitize(row.error)}", "error" if row.outcome == "denied" else "warning")
 
@@ -293,8 +296,8 @@ def need_text(need: Need, texts: Catalogue) -> str:
         return texts("need.config")
     if need.row.error == "settings_unsigned":
         return texts("need.unsigned", fields=need.against)
-    if need.kind == "outside" and need.row.sha256 is None:
-        return with_machine(texts("need.deleted"), need, texts)
+    if need.kind == "outside" and (need.paths > 1 or need.row.sha256 is None):
+        return with_machine(_edit_text(need, texts), need, texts)
     if need.kind == "lost" and need.hint:
         said = texts("need.lost_resumable", against=sanitize(need.against), resume=sanitize(need.hint))
         return said + omitted_text(need, texts)
@@ -319,6 +322,13 @@ def need_text(need: Need, texts: Catalogue) -> str:
     text = texts(f"need.{need.kind}", who=who, against=sanitize(need.against), count=need.times)
     text = with_machine(text, need, texts)
     return f"{text} ×{need.times}" if need.times > 1 and need.kind not in ("denied", "expired") else text
+
+
+def _edit_text(need: Need, texts: Catalogue) -> str:
+    """What external edits did other than change the text of one file."""
+    if need.paths > 1:
+        return texts("need.outside_many", count=need.paths - 1)
+    return texts("need.not_a_file" if need.row.error == NOT_A_FILE else "need.deleted")
 
 
 def _forged_text(row: Row, texts: Catalogue) -> str:

@@ -9,6 +9,7 @@ from watchroom.model import REVERT_WORK, USER, Row
 from watchroom.projections import Model, Need, RequestView
 from watchroom.projections.model import urgent_needs
 from watchroom.rules.client_calls import client_call
+from watchroom.rules.conflicts import NOT_A_FILE
 from watchroom.rules.details import BufferDetail
 from watchroom.texts import Catalogue
 
@@ -40,7 +41,7 @@ def need_sentence(need: Need, texts: Catalogue) -> str:
         what=labels.need_text(need, texts),
         who=sanitize(need.row.actor),
         against=sanitize(need.against),
-        count=need.times,
+        count=need.paths - 1 if need.paths > 1 else need.times,
         resume=shorten(need.hint),
         message=shorten(need.row.message),
     )
@@ -58,6 +59,10 @@ def _need_name(need: Need) -> str:
         return RequestView(row).kind
     if need.kind == "lost" and need.hint:
         return "resumable"
+    if need.paths > 1:
+        return "outside_many"
+    if need.kind == "outside" and row.error == NOT_A_FILE:
+        return "not_a_file"
     if need.kind == "outside" and row.sha256 is None:
         return "deleted"
     if need.kind == "conflict" and row.tool == REVERT_WORK:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from watchroom.model import SHARED, Row, Zone
+from watchroom.model import Row, Zone
 from watchroom.projections import Need, NeedKind
 from watchroom.projections.model import urgent_needs
 from watchroom.rules.decision_errors import SettingsUnsigned
@@ -94,7 +94,7 @@ class Navigator:
         # The zone of a row that cannot be read says nothing.
         of_zone = None if need.kind == "unreadable" else ZONE_SCREENS.get(need.row.zone)
         await app.show_screen(of_zone or NEED_SCREENS[need.kind])
-        merges = app.is_live and need.kind in ("conflict", "outside") and need.row.zone in SHARED
+        merges = app.is_live and "merge" in need.answers
         heads = app.model.boards if need.row.zone == "board" else app.model.files
         is_known = any(each.head.path == need.row.path for each in heads)
         # The screen would show the row alone, beneath the merge, if there is no such file.

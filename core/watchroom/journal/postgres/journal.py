@@ -48,6 +48,7 @@ from watchroom.journal.postgres.queries import (
     KEEP_SNAPSHOT,
     LAST,
     LAST_NOTES,
+    NEWEST_OF_TOPICS,
     NOTES,
     OPEN_ITEMS,
     ROW,
@@ -65,6 +66,7 @@ from watchroom.journal.postgres.schema import migrate
 from watchroom.journal.postgres.writer import Writer
 from watchroom.journal.protocol import Changes, Damage, NoteKey, Presence, RowFilter
 from watchroom.journal.snapshots import Snapshot, most_snapshots, thin_out
+from watchroom.journal.topics import end_of_prefix
 from watchroom.model import Appended, Draft, Row, Zone
 
 _MOST_HEADS: Final = 256
@@ -264,6 +266,9 @@ class PostgresJournal:
         self, name: str, *, after: int = 0, until: int | None = None, limit: int | None = None
     ) -> list[Row]:
         return self._newest("r.topic = %s", (name,), after, until, limit)
+
+    def newest_of_topics(self, prefix: str) -> list[Row]:
+        return self._rows(NEWEST_OF_TOPICS, prefix, end_of_prefix(prefix))
 
     def rows_of_call(self, actor: str, call: str) -> list[Row]:
         return self._newest("r.actor = %s AND r.call = %s", (actor, call), 0, None, None)

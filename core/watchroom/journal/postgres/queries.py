@@ -63,6 +63,10 @@ LAST_NOTES: Final = (
 HEADS_AND_NOTES: Final = " UNION ALL ".join(
     sql.replace("SELECT", f"SELECT {is_note},", 1) for is_note, sql in enumerate((HEADS_OF, LAST_NOTES))
 )
+NEWEST_OF_TOPICS: Final = (
+    f"{SELECT} WHERE r.seq IN (SELECT max(seq) FROM watchroom.rows"
+    " WHERE topic >= %s AND topic < %s GROUP BY topic) ORDER BY r.seq"
+)
 OPEN_ITEMS: Final = (
     f"SELECT {COLUMNS} FROM watchroom.open_items AS h {_OF_HEAD} WHERE h.zone = %s AND h.holder = %s"
     " ORDER BY h.path"

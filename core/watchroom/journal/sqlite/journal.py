@@ -40,6 +40,7 @@ from watchroom.journal.sqlite.queries import (
     LARGE_CONTENT,
     LAST_NOTES,
     LAST_UNTIL,
+    NEWEST_OF_TOPICS,
     NOTES,
     OPEN_ITEMS,
     ROW,
@@ -53,6 +54,7 @@ from watchroom.journal.sqlite.queries import (
 )
 from watchroom.journal.sqlite.schema import migrate
 from watchroom.journal.sqlite.writer import INLINE_BYTES, MOST_HEADS, Writer, last_announced_time
+from watchroom.journal.topics import end_of_prefix
 from watchroom.model import Appended, Draft, Row, Zone
 from watchroom.platforms import FileWatch, Platform, detect_platform
 
@@ -323,6 +325,12 @@ class SqliteJournal:
         self, name: str, *, after: int = 0, until: int | None = None, limit: int | None = None
     ) -> list[Row]:
         return self._newest("topic=?", (name,), after, until, limit)
+
+    @despite_damage
+    def newest_of_topics(self, prefix: str) -> list[Row]:
+        with self._reader() as reader:
+            found = reader.execute(NEWEST_OF_TOPICS, (prefix, end_of_prefix(prefix)))
+            return [Row._make(fields) for fields in found]
 
     def rows_of_call(self, actor: str, call: str) -> list[Row]:
         return self._newest("actor=? AND call=?", (actor, call), 0, None, None)

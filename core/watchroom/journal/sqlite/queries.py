@@ -37,6 +37,10 @@ OPEN_ITEMS: Final = (
     f"SELECT {','.join(f'rows.{name}' for name in COLUMNS.split(','))} FROM open_items AS item"
     " CROSS JOIN rows ON rows.seq=item.seq WHERE item.zone=? AND item.holder=? ORDER BY item.path"
 )
+NEWEST_OF_TOPICS: Final = (
+    f"{SELECT} WHERE seq IN (SELECT max(seq) FROM rows WHERE topic>=? AND topic<? GROUP BY topic)"
+    " ORDER BY seq"
+)
 INSERT: Final = f"INSERT INTO rows ({COLUMNS},content) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 ROW: Final = SELECT + "WHERE seq=?"
 LAST_UNTIL: Final = "SELECT seq,time FROM rows WHERE seq<=? ORDER BY seq DESC LIMIT 1"
