@@ -84,7 +84,7 @@ async def test_text_is_seen_while_the_model_says_it(workspace: Workspace) -> Non
     ):
         work = asyncio.create_task(session.run())
         await sees_agent(user, "bob")
-        await user.sees("Speak.", "not begun")
+        await user.sees("Speak.", "idle")
         speaker.go_on()
         await user.sees("The first ▌", "is thinking")
         speaker.go_on(2)
