@@ -62,6 +62,8 @@ class SuspendableDriver(LinuxDriver):
         # Neither: it has ended already.
         if self._is_suspended:
             self.resume_application_mode()
+            # The terminal's other screen was emptied, and a size that did not change repaints nothing.
+            self._app.refresh(layout=True)
 
     def suspend_application_mode(self) -> None:
         """Give the terminal back, until `start_application_mode`."""
