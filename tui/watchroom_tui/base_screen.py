@@ -141,7 +141,11 @@ class BaseScreen(WorkerScreen[None]):
             self.query_one(Footer).refresh()
         if state is not None and bar is not None:
             bar.show(state)
-        self.set_class(state is not None and state.seq is not None, "-replay")
+        is_past = state is not None and state.seq is not None
+        if is_past is not self.has_class("-replay"):
+            self.set_class(is_past, "-replay")
+            # Fewer actions are possible in the past.
+            self.query_one(Footer).refresh()
 
     def _show_tabs(self) -> None:
         panes = self.panes_in_use
