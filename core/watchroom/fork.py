@@ -24,7 +24,9 @@ from watchroom.checkout.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME
 from watchroom.disk import Folder
 from watchroom.journal import Journal, open_journal
 from watchroom.journal.moving import copy_blobs, open_move_side
+from watchroom.journal.sqlite.exclusion import KeyedProcessLock
 from watchroom.model import SYSTEM, Draft, Json, Note, Row, Write, Zone, is_of_journal, parse_object
+from watchroom.platforms import detect_platform
 from watchroom.queries.config import read_config
 from watchroom.queries.rows import find_content
 from watchroom.rules.config import render_config
@@ -137,11 +139,8 @@ def _make_scratch(root: str, tasks: str) -> Iterator[str]:
         raise FileExistsError(scratch)
     os.makedirs(os.path.join(scratch, _CLAIMS), mode=0o700, exist_ok=True)
     folder = _identity(scratch)
-    # Whether another try still runs is known by a claim in a journal that is for nothing else.
-    with (
-        closing(open_journal(os.path.join(scratch, _CLAIMS, JOURNAL_NAME))) as claims,
-        claims.claim(FORK) as is_ours,
-    ):
+    # The claim shows whether another try still runs.
+    with KeyedProcessLock(os.path.join(scratch, _CLAIMS), detect_platform()).claim(FORK) as is_ours:
         # Whoever had it before may have deleted it since.
         if not is_ours or not os.path.isdir(scratch) or _identity(scratch) != folder:
             raise FileExistsError(scratch)
