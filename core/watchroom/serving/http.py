@@ -131,6 +131,8 @@ def http_server(app: Starlette, port: int) -> uvicorn.Server:
         port=port,
         log_level="warning",
         lifespan="on",
+        # Nothing here speaks WebSocket, whose library would be loaded at the start.
+        ws="none",
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
     return uvicorn.Server(config)
