@@ -14,7 +14,7 @@ from typing import Final
 from board_app import CHANGED
 from measure import Measure, keep_bytecode, percentile, scratch, table
 from minimal_app import GREETING
-from pty_driver import Terminal
+from timed_terminal import Terminal
 
 _HERE: Final = Path(__file__).parent
 _MINIMAL: Final = [sys.executable, str(_HERE / "minimal_app.py")]

@@ -18,7 +18,7 @@ from big_workspace import build
 from load import marker, save
 from measure import Measure, keep_bytecode, percentile, scratch, table
 from minimal_app import GREETING
-from pty_driver import NotSeen, Terminal, Usage
+from timed_terminal import NotSeen, Terminal, Usage
 from watchroom import Workspace
 
 _HERE = Path(__file__).parent

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from typing import NamedTuple
 
 from measure import Measure, Rounds, middle, percentile, ratio, scratch, table
-from pty_driver import Predicate, Terminal
+from timed_terminal import Predicate, Terminal
 from watchroom import Workspace
 
 _WATCHROOM = [sys.executable, "-c", "import sys; from watchroom_tui.cli import main; sys.exit(main())"]

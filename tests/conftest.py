@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
@@ -11,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from effort import IS_HUNTING
+from effort import SEED
 from forkserver import forked_commands
 from hypothesis import HealthCheck, settings
 from memory_folder import choose_base, remove_tree
 from platforms.choice import PLATFORM_NAMES, choose_platform
 from tasking import machine_sandbox
+from tiers import choose_tier, is_real, keep_tier
 from watchroom import Json, Toolbox, Workspace
 from watchroom.checkout.location import keep_journal_address
 from watchroom.platforms import Platform
@@ -32,23 +34,39 @@ pytest.register_assert_rewrite("cli.running")
 
 Call = Callable[..., dict[str, Json]]
 
-# The same examples each time, so that what fails was changed by the change; WATCHROOM_HUNT tries others. How long an
-# example takes says more of what else the machine does.
-settings.register_profile(
-    "steady",
-    derandomize=not IS_HUNTING,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("steady")
-
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """The files of the tests are in memory where there is room: half of what the kernel did was done for a disk."""
-    if not hasattr(config, "workerinput") and config.option.basetemp is None and (base := choose_base()):
+    """Choose the tier, the examples of hypothesis, and the folder of the tests' files.
+
+    The fast tier keeps files in memory if there is room, because syncs to a disk took half of its kernel time.
+    """
+    choose_tier(config)
+    # A deadline for an example would mostly measure what else the machine does.
+    settings.register_profile(
+        "watchroom",
+        derandomize=SEED not in os.environ,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile("watchroom")
+    if hasattr(config, "workerinput") or config.option.basetemp is not None or is_real(config):
+        return
+    if base := choose_base():
         config.option.basetemp = str(base)
         config.stash[MEMORY_BASE] = base
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Print the seed before the first test, so that a run that is killed has printed it too."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and SEED in os.environ:
+        reporter.write_line(f"{SEED}={os.environ[SEED]}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if SEED in os.environ:
+        terminalreporter.write_line(f"Run again with the same seed: {SEED}={os.environ[SEED]}")
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
@@ -63,7 +81,7 @@ def pytest_collection(session: pytest.Session) -> None:
     """Each of several workers begins with other files: what one has compiled, the others need not compile again."""
     config = session.config
     worker = getattr(config, "workerinput", None)
-    if worker is not None or not config.getoption("numprocesses", None):
+    if not is_real(config) and (worker is not None or not config.getoption("numprocesses", None)):
         # What is loaded to collect the tests stays: it need not be looked through again and again meanwhile.
         gc.disable()
     folders = [Path(each) for each in config.args]
@@ -76,8 +94,8 @@ def pytest_collection(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """All workers have the tests in the same order in the end. On a server that was asked for run those that
-    have a journal."""
+    """Give all workers the tests in the same order. With ``--journal postgres``, select those that have a journal."""
+    keep_tier(config, items)
     if config.getoption("--journal") == "postgres":
         asked = [item for item in items if "root" in item.fixturenames]  # type: ignore[attr-defined]
         config.hook.pytest_deselected(items=[item for item in items if item not in asked])
@@ -105,11 +123,13 @@ def _spread_slow(items: list[pytest.Item]) -> list[pytest.Item]:
     return [*chain.from_iterable(spread), *chain.from_iterable(others[placed:])]
 
 
-def pytest_collection_finish() -> None:
-    """What is imported by now stays to the end: the garbage collector need not look through it again.
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Exclude what is imported by now from garbage collection, and collect the objects of tests less often.
 
-    What the tests make is looked through less often than usual: a dashboard is many objects, most of them at once.
+    The real tier keeps the interpreter's defaults.
     """
+    if is_real(session.config):
+        return
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 50, 50)
@@ -129,9 +149,9 @@ def settings_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _forked_commands() -> Iterator[None]:
-    """Commands of Watchroom start in a tenth of the time that an interpreter takes to load them."""
-    with forked_commands() if sys.platform == "linux" else nullcontext():
+def _forked_commands(pytestconfig: pytest.Config) -> Iterator[None]:
+    """Fork the commands of Watchroom in the fast tier, in a tenth of the time that an interpreter takes to load them."""
+    with nullcontext() if is_real(pytestconfig) or sys.platform != "linux" else forked_commands():
         yield
 
 
@@ -167,11 +187,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres_server() -> Iterator[Server]:
-    """A PostgreSQL server of this test process."""
+def postgres_server(pytestconfig: pytest.Config) -> Iterator[Server]:
+    """A PostgreSQL server of this test process. Only in the real tier it syncs, and has its data on a disk."""
     from journal.server import running_server
 
-    with running_server() as server:
+    with running_server({"fsync": "on"} if is_real(pytestconfig) else None) as server:
         yield server
 
 

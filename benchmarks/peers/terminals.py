@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from big_workspace import build
 from dashboard import open_command, save_as
 from measure import scratch
-from pty_driver import Terminal
+from timed_terminal import Terminal
 
 from peers.comparison import Comparison, Contender, Group, Row, RunContext
 from peers.peer import PythonProgram

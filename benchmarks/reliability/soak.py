@@ -26,7 +26,7 @@ from dashboard import screen_delays
 from load import marker, save
 from measure import Measure, percentile, scratch, table
 from progress import ProgressBar
-from pty_driver import NotSeen, Terminal
+from timed_terminal import NotSeen, Terminal
 from watchroom import Toolbox, Workspace
 from watchroom.checkout.layout import CONTROL
 from watchroom.checkout.location import is_workspace

@@ -27,7 +27,7 @@ import psutil
 from journals import has_server, server_addresses
 from measure import scratch
 from progress import ProgressBar
-from pty_driver import Terminal
+from timed_terminal import Terminal
 from watchroom import Workspace
 from watchroom.journal.edits import edits
 from watchroom.verify import Problem

@@ -9,7 +9,7 @@ import sys
 import unicodedata
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +17,7 @@ import pytest
 from calls import ok, refused
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pty_driver import NotSeen, Terminal
+from pty_driver import Terminal
 from runtime.weather import call, calling
 from tui.sessions import asks, running
 from tui.societies import begins, runs
@@ -234,8 +234,9 @@ ARRIVED: Final = {
 
 def press(terminal: Terminal, key: str) -> None:
     """Press a key and let its answer, if there is one, come whole."""
-    with suppress(NotSeen):
-        terminal.key_latency(key, timeout=0.15)
+    since = terminal.mark()
+    terminal.send(key)
+    terminal.wait_for_output(since, timeout=0.15)
     terminal.settle(0.03, timeout=5)
 
 
