@@ -12,34 +12,14 @@ import pkgutil
 import sys
 from collections.abc import Callable
 
-import attached
 import boards
 import commits
-import compare
 import conversations
-import dashboard
-import deciding
-import git_exporting
-import growth
-import joining
 import journals
 import machines
-import merging
-import models
-import offloading
-import opening
-import realtime
 import reliability
-import replacing
-import reverting
-import sandboxing
 import sealing
-import searching
-import sessions
 import sharing
-import snapshots
-import stalls
-import statements
 import storage
 import syncs
 import writing_together
@@ -47,34 +27,14 @@ from measure import Measure, table
 
 BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "storage": storage.measure,
-    "statements": statements.measure,
     "commits": commits.measure,
     "syncs": syncs.measure,
     "journals": journals.measure,
     "machines": machines.measure,
     "sharing": sharing.measure,
-    "opening": opening.measure,
-    "dashboard": dashboard.measure,
-    "merging": merging.measure,
-    "models": models.measure,
-    "sessions": sessions.measure,
     "conversations": conversations.measure,
-    "decisions": deciding.measure,
-    "git": git_exporting.measure,
-    "growth": growth.measure,
-    "reverts": reverting.measure,
-    "snapshots": snapshots.measure,
-    "search": searching.measure,
-    "compare": compare.measure,
-    "stalls": stalls.measure,
-    "offloading": offloading.measure,
-    "attached": attached.measure,
-    "realtime": realtime.measure,
     "documents": writing_together.measure,
     "boards": boards.measure,
-    "sandboxing": sandboxing.measure,
-    "replacing": replacing.measure,
-    "joining": joining.measure,
     "sealing": sealing.measure,
 }
 

@@ -22,8 +22,7 @@ from typing import Final
 
 import psutil
 from big_workspace import build
-from dashboard import screen_delays
-from load import marker, save
+from dashboard import marker, save, screen_delays
 from measure import Measure, percentile, scratch, table
 from progress import ProgressBar
 from timed_terminal import NotSeen, Terminal

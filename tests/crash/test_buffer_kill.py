@@ -10,7 +10,7 @@ from calls import ok
 from crash import buffer_writer
 from crash.buffer_writer import AGENT, SOURCE, line, opened
 from crash.nursery import nursery
-from effort import rounds
+from effort import rounds, seed
 from watchroom import Workspace
 
 KILLS = rounds(16, 40)
@@ -18,10 +18,10 @@ KILLS = rounds(16, 40)
 
 def test_killed_again_and_again_every_line_stands_there_once(root: Path) -> None:
     Workspace.open(root, agents=[AGENT]).close()
-    chance = random.Random(8)
+    chance = random.Random(seed(8))
     with nursery(buffer_writer.__file__, root) as writers:
-        for seed in range(KILLS):
-            acknowledged = writers.run_and_kill(seed, after=chance.randint(1, 12))
+        for number in range(KILLS):
+            acknowledged = writers.run_and_kill(seed(number), after=chance.randint(1, 12))
             with Workspace.open(root) as workspace:
                 toolbox, lines = opened(workspace)
                 assert lines > acknowledged[-1]

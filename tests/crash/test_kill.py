@@ -9,7 +9,7 @@ import pytest
 from crash import writer
 from crash.nursery import nursery
 from crash.writer import AGENTS, Acknowledged
-from effort import rounds
+from effort import rounds, seed
 from evidence import outside_rows, snapshot, torn
 from platforms.choice import choose_platform
 from watchroom import Workspace
@@ -23,17 +23,17 @@ MOST_BEFORE_DEATH = 40
 def test_killed_again_and_again_nothing_acknowledged_is_lost(
     root: Path, request: pytest.FixtureRequest, team: int
 ) -> None:
-    """Looked at after each kill; `test_torture` kills more at once. The last team has no more of its system than
+    """Looked at after each kill; `test_reliability_commands` kills more at once. The last team has no more of its system than
     POSIX."""
     name = "posix" if team == TEAMS - 1 else request.config.getoption("--platform")
     on = choose_platform(name)
     Workspace.open(root, agents=AGENTS, platform=on).close()
-    chance = random.Random(team)
+    chance = random.Random(seed(team))
     seen = 0
     kept: list[Acknowledged] = []
     with nursery(writer.__file__, root, name) as writers:
-        for seed in range(team * KILLS, (team + 1) * KILLS):
-            acknowledged = writers.run_and_kill(seed, after=chance.randint(0, MOST_BEFORE_DEATH))
+        for number in range(team * KILLS, (team + 1) * KILLS):
+            acknowledged = writers.run_and_kill(seed(number), after=chance.randint(0, MOST_BEFORE_DEATH))
             left = snapshot(root)
             with Workspace.open(root, platform=on) as workspace:
                 assert lost(workspace, acknowledged) == []

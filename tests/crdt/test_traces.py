@@ -9,7 +9,7 @@ from recordings import SCHEMA, load, turns, write
 from watchroom.crdt import Delta, Document
 
 TRANSACTIONS = rounds(20_000, 60_000)
-"""So many of the paper are replayed: ``python -m benchmarks realtime`` replays all of it."""
+"""Transactions of the paper that are replayed."""
 READ_ALONG = rounds(5_000, 10_000)
 """So many deltas the reader gets one by one, and the rest as a state."""
 BATCH = 20

@@ -18,7 +18,6 @@ from watchroom_tui.commands import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "README.zh.md")
-MAX_LINES = 120
 NO_KEYS = {
     "docs/policy.md": {"*", ".", ";", "|", "&", "~", "$", "<", "^", "!", "?", "/"},
     "docs/requirements.md": {"0"},
@@ -34,12 +33,12 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_it_is_short_and_has_the_two_commands_that_are_run_as_they_stand(page: str) -> None:
+def test_the_continuous_integration_runs_its_two_commands_as_they_stand(page: str) -> None:
     lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= MAX_LINES
-    demo, tests = (line for line in lines if line.startswith("    python3 -m venv "))
-    assert "watchroom demo" in demo
-    assert "pytest" in tests
+    demo, tests = (line.strip() for line in lines if line.startswith("    python3 -m venv "))
+    run = (ROOT / ".ci/run").read_text(encoding="utf-8")
+    assert f"demo='{demo}'" in run
+    assert f'tests="{tests}"' in run
 
 
 def test_every_link_of_the_documents_leads_somewhere() -> None:

@@ -5,16 +5,12 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Mapping
-from functools import partial
-from pathlib import Path
 from typing import Final
 
 import pytest
 from effort import rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reliability.fuzzing.documents import Documents
-from reliability.fuzzing.engine import fuzz
 from replicating import ALL, Edit, evidence, fields, new_document, perform, restarted
 from watchroom import Json
 from watchroom.crdt import Document, FieldType
@@ -31,8 +27,6 @@ EDITS: Final = {
     "settings": Edit("settings", "set", ("theme", {"dark": [True, None]})),
     "votes": Edit("votes", "increment", (3,)),
 }
-
-INPUTS = 3000
 
 
 def filled(schema: Schema, *replicas: str) -> Document:
@@ -67,13 +61,6 @@ def offered(document: Document, broken: Json) -> None:
 
 def encoded(data: bytes) -> str:
     return base64.b64encode(data).decode()
-
-
-def test_a_damaged_delta_state_or_checkpoint_is_taken_over_whole_or_refused(tmp_path: Path) -> None:
-    """What `python -m benchmarks fuzz --target documents` goes on with."""
-    result = fuzz(partial(Documents, tmp_path), "1/documents", seconds=600, inputs=INPUTS)
-    assert (result.inputs, result.findings) == (INPUTS, {})
-    assert result.kinds > 20
 
 
 def test_a_name_that_cannot_be_stored_is_quoted_as_it_can() -> None:

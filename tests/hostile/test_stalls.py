@@ -1,7 +1,4 @@
-"""No call of one agent holds up another one for longer than a commit takes: counted in rows and holds of the lock.
-
-The seconds are printed by ``python -m benchmarks stalls``.
-"""
+"""No call of one agent holds up another one for longer than a commit takes: counted in rows and holds of the lock."""
 
 from __future__ import annotations
 

@@ -1,29 +1,16 @@
-"""The worst single calls known, and how long another agent waits for its writes meanwhile.
-
-``python tests/hostile/worst_calls.py`` prints the longest wait beside each of them, as does
-``python -m benchmarks stalls``; the tests count rows in place of seconds.
-"""
+"""The worst single calls known, and for how many rows each holds the workspace's lock."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import tempfile
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from threading import Thread
-from typing import Final, NamedTuple
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent.parent))
+from typing import Final
 
 from calls import ok
 from hostile.leftovers import deep_tree, emptied_after, small_files, sparse_files
 from watchroom import Agent, Toolbox, Workspace
 from watchroom.commit import AppendStatistics
 
-SECONDS_BETWEEN_WRITES: Final = 0.05
 PASTE_BYTES: Final = 10_000_000
 AGENT: Final = "mallory"
 OTHER: Final = "bob"
@@ -63,14 +50,6 @@ WORST_CALLS: Final[Mapping[str, Callable[[Toolbox], None]]] = {
 }
 
 
-class Waits(NamedTuple):
-    """How long the other agent's writes took while the call was made, in seconds, and how long the call."""
-
-    longest: float
-    writes: int
-    call: float
-
-
 def prepare(root: Path, folder: Path) -> None:
     """A workspace with two agents, of whom one has a task in ``folder``, and a document."""
     with Workspace.open(root, agents=[OTHER]) as workspace:
@@ -89,53 +68,3 @@ def count_rows(call: Callable[[Toolbox], None], top: Path) -> AppendStatistics:
             workspace.flush()
             after = workspace.append_statistics
             return AppendStatistics(after.appends - before.appends, after.rows - before.rows, after.most_rows)
-
-
-def measure_waits(call: str, *, same_process: bool) -> Waits:
-    """Make one of `WORST_CALLS` in another thread or another process, and write every 50 ms until it is done."""
-    with tempfile.TemporaryDirectory() as top, emptied_after(Path(top, "project")) as folder:
-        root = Path(top, "team")
-        prepare(root, folder)
-        with Workspace.open(root, scan=False) as workspace:
-            other = workspace.tools(OTHER)
-            if same_process:
-                thread = Thread(target=WORST_CALLS[call], args=(workspace.tools(AGENT),))
-                thread.start()
-                return _write_while(other, thread.is_alive)
-            command = [sys.executable, str(Path(__file__).resolve()), str(root), call]
-            with subprocess.Popen(command) as process:
-                return _write_while(other, lambda: process.poll() is None)
-
-
-def _write_while(other: Toolbox, goes_on: Callable[[], bool]) -> Waits:
-    waits, begun = [0.0], time.perf_counter()
-    while goes_on():
-        start = time.perf_counter()
-        ok(
-            other,
-            "collab_write",
-            filepath="plan.md",
-            content=f"{len(waits)}\n",
-            message="m",
-            expected_version=-1,
-        )
-        waits.append(time.perf_counter() - start)
-        time.sleep(max(0.0, SECONDS_BETWEEN_WRITES - waits[-1]))
-    return Waits(max(waits), len(waits) - 1, time.perf_counter() - begun)
-
-
-def main(arguments: list[str]) -> None:
-    if arguments:
-        root, call = arguments
-        with Workspace.open(root, scan=False) as workspace:
-            WORST_CALLS[call](workspace.tools(AGENT))
-        return
-    for call in WORST_CALLS:
-        for same_process in (False, True):
-            waits = measure_waits(call, same_process=same_process)
-            beside = "another thread" if same_process else "another process"
-            print(f"{call}, in {beside}: {waits.longest:.3f} s of {waits.call:.1f} s, {waits.writes} writes")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 from calls import ok
-from effort import rounds
+from effort import seeds
 from watchroom import Json, Workspace
 from watchroom.model import CHECKOUT, OUTSIDE, Row, Zone
 from watchroom.projections import read_model
@@ -198,13 +198,13 @@ def check(opened: Open, seed: int) -> None:
             assert {problem.path for problem in process.verify()} <= conflicts.keys()
 
 
-@pytest.mark.parametrize("seed", range(rounds(6, 200)))
+@pytest.mark.parametrize("seed", seeds(6, 200))
 def test_in_one_checkout(root: Path, seed: int) -> None:
     check(lambda number: Workspace.open(root, agents=AGENTS), seed)
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("seed", range(rounds(6, 200)))
+@pytest.mark.parametrize("seed", seeds(6, 200))
 def test_in_two_checkouts(new_database: Callable[[], str], tmp_path: Path, seed: int) -> None:
     url = new_database()
     check(lambda number: Workspace.open(url, agents=AGENTS, checkout=tmp_path / f"checkout{number}"), seed)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 from calls import ok, refused
-from growth import grow
+from growing import grow
 from runtime.scripted import say
 from runtime.weather import call, calling
 from runtime.working import HELLO, SAYS, chat

@@ -147,7 +147,6 @@ def test_a_folder_in_place_of_the_journal_is_refused(file: Path) -> None:
         SqliteJournal(file)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on the size of files")
 @pytest.mark.parametrize("then", [[], ["go on"]], ids=["ended", "went on"])
 def test_a_commit_that_the_disk_has_no_room_for_is_refused_whole(file: Path, then: list[str]) -> None:
     """A limit on the size of files stands in for a full disk: SQLite's write fails half-way through a commit."""

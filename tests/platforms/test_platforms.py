@@ -202,57 +202,6 @@ def test_a_run_of_the_machine_has_one_name(platform: Platform) -> None:
     assert platform.boot_id() == type(platform)().boot_id() != ""
 
 
-WINDOWS = """
-import os, sys
-for name in ("O_NOFOLLOW", "O_DIRECTORY", "O_CLOEXEC", "O_NONBLOCK", "pread", "pwrite", "fork", "uname", "getuid"):
-    delattr(os, name)
-os.supports_dir_fd = set()
-MISSING = ("fcntl", "grp", "pwd", "resource", "termios", "tty", "pty", "readline")
-for name in MISSING:
-    sys.modules.pop(name, None)
-class Finder:
-    def __init__(self, finder):
-        self.finder = finder
-    def find_spec(self, name, path=None, target=None):
-        return None if name in MISSING else self.finder.find_spec(name, path, target)
-sys.meta_path[:] = map(Finder, sys.meta_path)
-sys.platform = "win32"
-"""
-"""What Python lacks on Windows; the rest of it is that of this machine."""
-
-
-@pytest.mark.parametrize(
-    ("language", "said"),
-    [("en", "does not run on win32"), ("zh", "不能在 win32 上运行")],
-)
-def test_windows_is_refused_in_one_sentence(tmp_path: Path, language: str, said: str) -> None:
-    program = f"{WINDOWS}\nfrom watchroom_tui.cli import main\nsys.exit(main(['init', sys.argv[1]]))"
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "team")],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "WATCHROOM_LANGUAGE": language, "PYTHONIOENCODING": "utf-8"},
-    )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert said in done.stderr
-    assert "flock, O_NOFOLLOW, O_DIRECTORY, openat" in done.stderr
-    assert "WSL 2" in done.stderr
-    assert not (tmp_path / "team").exists()
-
-
-def test_a_program_on_windows_is_told_why(tmp_path: Path) -> None:
-    program = f"""{WINDOWS}
-from watchroom import WatchroomError
-try:
-    from watchroom import Workspace
-except WatchroomError as error:
-    print(error.code)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "platform_unsupported"
-
-
 @pytest.fixture
 def folder(tmp_path: Path, platform: Platform) -> Iterator[Folder]:
     with closing(Folder(str(tmp_path / "root"), str(tmp_path / "root/scratch"), platform)) as opened:

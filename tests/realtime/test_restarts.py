@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 from calls import ok
-from effort import rounds
+from effort import seeds
 from marked import DOC_ID, FIELD, SCHEMA, Edit, Editor, Neighbours, misplaced, remains
 from watchroom import Toolbox, Workspace
 
@@ -75,7 +75,7 @@ def team_at(root: Path, chance: Random) -> Iterator[Team]:
         team.close()
 
 
-@pytest.mark.parametrize("seed", range(rounds(6, 100)))
+@pytest.mark.parametrize("seed", seeds(6, 100))
 def test_positions_count_in_the_text_as_each_agent_knows_it(root: Path, seed: int) -> None:
     chance = Random(seed)
     edits: list[Edit] = []
@@ -102,7 +102,7 @@ def test_positions_count_in_the_text_as_each_agent_knows_it(root: Path, seed: in
     assert misplaced(text, neighbours) == []
 
 
-@pytest.mark.parametrize("seed", range(rounds(6, 100)))
+@pytest.mark.parametrize("seed", seeds(6, 100))
 def test_what_an_agent_does_not_know_of_stays_in_sets_and_maps(root: Path, seed: int) -> None:
     chance = Random(seed)
     additions: defaultdict[str, set[int]] = defaultdict(set)

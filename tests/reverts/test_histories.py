@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from effort import rounds
+from effort import seeds
 from watchroom import Workspace, Zone
 from watchroom.model import UNCHECKED, Write
 from watchroom.rules.reverts import RevertSelection
@@ -15,7 +15,7 @@ from watchroom.rules.reverts import RevertSelection
 ANN = "human:ann"
 AGENTS = ("alice", "bob", "charlie")
 ZONES: tuple[Zone, ...] = ("collab", "private", "board")
-SEEDS = range(rounds(4, 300))
+SEEDS = seeds(4, 300)
 STEPS = 60
 FILES = ("a", "b", "c")
 BOARDS = ("global", "top-layer", "mid-layer-tester")

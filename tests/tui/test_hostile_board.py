@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 from typing import Final
 
-import board_app
 import pytest
 from pty_driver import Terminal
 from tui.test_hostile_screen import FORBIDDEN, HOSTILE, POINTER_SHAPE, press
+
+from tui import board_app
 
 LAST: Final = "the-last-line"
 KINDS: Final = (

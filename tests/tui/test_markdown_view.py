@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from typing import cast
 
 import pytest
-from board_app import BoardApp
 from textual.app import ComposeResult
 from textual.strip import Strip
+from tui.board_app import BoardApp
 from tui.driver import MIDDLE, NARROW, WIDE, User
 from watchroom_tui.app import WatchroomApp
 from watchroom_tui.formatters.styled_text import Span

@@ -45,7 +45,7 @@ class WorkerProcess:
     that nobody waits for any more is dropped.
 
     `anyio.to_process` and `ProcessPoolExecutor` unpickle an answer in one piece, on the event loop or with
-    the interpreter's lock held (``python -m benchmarks offloading``).
+    the interpreter's lock held.
     """
 
     def __init__(self) -> None:

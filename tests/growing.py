@@ -1,39 +1,19 @@
-"""Whether a team works on a long journal as fast as on a fresh one: rows a second, in rounds that take turns.
-
-Both are one workspace in which the team has just begun; in one of the two its rows are copied until the
-journal is long enough: sessions, requests, handoffs, documents, buffers and tasks under new names, private
-and shared files and whiteboards as further versions. What the agents find to do is the same in both.
-"""
+"""Makes the journal of a workspace long, by copies of the rows that it has."""
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from statistics import median
-from typing import Final, NamedTuple
+from typing import Final
 
-from measure import Measure, scratch
-from watchroom import Workspace
 from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
-from watchroom.journal import Journal, SqliteJournal
+from watchroom.journal import SqliteJournal
 from watchroom.model import ENDED, UNCHECKED, Draft, Json, Note, Row, Write
 from watchroom.platforms import detect_platform
 from watchroom.process_lock import ProcessLock
 from watchroom.rules.handoffs import ACKNOWLEDGE_TOOL, split_handoff
-from watchroom.simulation import Simulation, roster
 
-TEAMS: Final = (12, 30)
-ROWS: Final = 1_000_000
-SAMPLE_ROWS: Final = 5_000
-"""Rows that are simulated, before they are copied."""
-ROUNDS: Final = 5
-WARM_UP_ROWS: Final = 1_000
-SECONDS: Final = 4.0
-"""Of each round, after its warm-up."""
 _BATCH: Final = 2_000
 _RENAMED: Final = frozenset({"session", "request", "handoff", "buffer"})
 """Zones whose paths begin with an agent's name."""
@@ -42,65 +22,6 @@ _NAMES: Final = ("task", "parent", "command")
 _ROW_NUMBERS: Final = ("mail", "request", "conflict")
 """Details that name a row. What an agent has heard is not among them: it was not spoken to since."""
 _SKIPPED: Final = frozenset({"config", "workspace"})
-
-
-class Rate(NamedTuple):
-    """Rows a second, and rows a second of this process's processor time."""
-
-    wall: float
-    processor: float
-
-
-def measure(rows: int = ROWS, rounds: int = ROUNDS) -> list[Measure]:
-    """The rate of each team on a journal of ``rows`` rows against that on a fresh one."""
-    return [each for agents in TEAMS for each in _of_team(agents, rows, rounds)]
-
-
-def _of_team(agents: int, rows: int, rounds: int) -> list[Measure]:
-    with scratch() as folder:
-        short, long = os.path.join(folder, "short"), os.path.join(folder, "long")
-        with Workspace.open(short, roster(agents)) as workspace, _team(workspace, agents):
-            _wait_for(workspace.journal, SAMPLE_ROWS)
-        shutil.copytree(short, long)
-        grow(long, rows)
-        # What the copies left to be written to disk must not slow the rounds.
-        os.sync()
-        fresh: list[Rate] = []
-        grown: list[Rate] = []
-        for turn in range(rounds):
-            places = [(short, fresh), (long, grown)]
-            for root, rates in places[:: -1 if turn % 2 else 1]:
-                rates.append(_rate(root, agents, turn))
-    what = f"{agents} agents"
-    ratio = median(one.wall / other.wall for one, other in zip(grown, fresh, strict=True))
-    of_processor = median(one.processor / other.processor for one, other in zip(grown, fresh, strict=True))
-    return [
-        Measure(f"{what}, a fresh journal", median(rate.wall for rate in fresh), "rows/s"),
-        Measure(f"{what}, {rows:,} rows", median(rate.wall for rate in grown), "rows/s"),
-        Measure(f"{what}: a long journal against a fresh one", ratio, "×", 0.9, "≥"),
-        Measure(f"{what}: the same by processor time", of_processor, "×", 0.9, "≥"),
-    ]
-
-
-def _rate(root: str, agents: int, seed: int) -> Rate:
-    with (
-        Workspace.open(root, roster(agents), scan=False) as workspace,
-        _team(workspace, agents, seed),
-    ):
-        _wait_for(workspace.journal, workspace.journal.last_seq() + WARM_UP_ROWS)
-        first, began, spent = workspace.journal.last_seq(), time.perf_counter(), time.process_time()
-        time.sleep(SECONDS)
-        made = workspace.journal.last_seq() - first
-        return Rate(made / (time.perf_counter() - began), made / (time.process_time() - spent))
-
-
-def _team(workspace: Workspace, agents: int, seed: int = 0) -> Simulation:
-    return Simulation(workspace, roster(agents), seed=seed, speed=0)
-
-
-def _wait_for(journal: Journal, seq: int) -> None:
-    while journal.last_seq() < seq:
-        time.sleep(0.02)
 
 
 def grow(root: str, rows: int) -> None:
@@ -208,12 +129,3 @@ def _renamed(row: Row, copy: int) -> str:
 
 def _number(value: object) -> int:
     return value if isinstance(value, int) else 0
-
-
-if __name__ == "__main__":
-    import sys
-
-    from measure import table
-
-    print(json.dumps(sys.argv[1:]))
-    print(table(measure(*map(int, sys.argv[1:]))))

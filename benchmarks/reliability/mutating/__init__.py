@@ -1,1 +1,0 @@
-"""What the command ``mutation`` is made of."""

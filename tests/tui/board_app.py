@@ -1,0 +1,56 @@
+"""An app that shows a board and nothing else: ``python tests/tui/board_app.py FILE``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import ClassVar
+
+import watchroom_tui
+from rich.style import Style
+from textual.app import App, ComposeResult
+from watchroom.texts import Catalogue
+from watchroom_tui.formatters.actor_class import AgentColours
+from watchroom_tui.theme import DARK, THEMES
+from watchroom_tui.widgets.line_widget import StyleRegistry
+from watchroom_tui.widgets.markdown_view import MarkdownView
+
+
+class BoardApp(App[None]):
+    """One `MarkdownView`, with the dashboard's styles."""
+
+    CSS_PATH: ClassVar[list[str]] = [str(Path(watchroom_tui.__file__ or "").parent / "app.tcss")]  # type: ignore[assignment]
+
+    def __init__(self, data: bytes = b"") -> None:
+        super().__init__()
+        self.line_styles: dict[str, Style] = {}
+        self.agent_colours = AgentColours()
+        self.texts = Catalogue("pane.preview = 'Preview'\nempty.preview = 'Nothing to show.'")
+        self.data = data
+        for theme in THEMES["full"]:
+            self.register_theme(theme)
+        # As the dashboard does: the stylesheets are parsed once.
+        self.set_reactive(BoardApp.theme, DARK)
+        self.add_class(f"-theme-{DARK}", "-dark-mode")
+        self.stylesheet.set_variables(self.get_css_variables())
+
+    def compose(self) -> ComposeResult:
+        yield MarkdownView(title="pane.preview", empty="empty.preview", id="board", classes="pane")
+        yield StyleRegistry()
+
+    def on_mount(self) -> None:
+        self.show(self.data)
+        self.board.focus()
+
+    @property
+    def board(self) -> MarkdownView:
+        return self.query_one("#board", MarkdownView)
+
+    def show(self, data: bytes) -> None:
+        """Show another state of the same board."""
+        self.data = data
+        self.board.show_board("board", data, title="global-whiteboard.md")
+
+
+if __name__ == "__main__":
+    BoardApp(Path(sys.argv[1]).read_bytes()).run()
