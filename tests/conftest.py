@@ -101,7 +101,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=[item for item in items if item not in asked])
         items[:] = asked
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: item.path.parts)
+        # The longest files of the real tier are its own; begun last, they would run alone.
+        first = "real" if is_real(config) else None
+        items.sort(key=lambda item: (item.path.parent.name != first, item.path.parts))
         items[:] = _spread_slow(items)
 
 

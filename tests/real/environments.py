@@ -9,9 +9,29 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
+from xml.etree import ElementTree
 
 ROOT: Final = Path(__file__).parents[2]
 SECONDS_TO_INSTALL: Final = 900
+SELECTION: Final = (
+    "adapters",
+    "cli",
+    "clients/test_acp.py",
+    "journal/test_postgres.py",
+    "journal/test_sqlite.py",
+    "markdown",
+    "requirements",
+    "serving",
+    "signing",
+    "tui/test_documents_screen.py",
+    "tui/test_files_screen.py",
+    "tui/test_merge_screen.py",
+    "tui/test_overview.py",
+    "tui/test_terminals.py",
+)
+"""What depends most on libraries: the tools, the server of tools, the command line, Markdown and the dashboard."""
+EXCLUDED: Final = {"cli/test_loaded_modules.py": "what a library loads differs between its versions"}
+SECONDS_TO_TEST: Final = 900
 _SOURCE: Final = ("pyproject.toml", "README.md", "LICENSE", "core", "whiteboards", "tui")
 _NOT_COPIED: Final = shutil.ignore_patterns("__pycache__")
 
@@ -90,6 +110,29 @@ def other_pythons() -> Sequence[str]:
             ):
                 found.setdefault((3, minor), program)
     return [found[version] for version in sorted(found, reverse=True)]
+
+
+def run_selection(environment: Environment, folder: Path) -> None:
+    """Run `SELECTION` with the Python of ``environment``. Every test has to run and pass."""
+    report = folder / "report.xml"
+    ignored = [f"--ignore=tests/{each}" for each in EXCLUDED]
+    done = subprocess.run(
+        [
+            *(environment.program("python"), "-m", "pytest", "-n0", "-p", "no:cacheprovider"),
+            *("-m", "not postgres or postgres", f"--junitxml={report}", *ignored),
+            *(f"tests/{each}" for each in SELECTION),
+        ],
+        cwd=ROOT,
+        env=clean_environment(Path.home()),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_TO_TEST,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-5_000:]
+    suite = ElementTree.parse(report).getroot()[0]
+    print(suite.attrib)
+    assert int(suite.attrib["tests"]) > 1000
 
 
 def _can_make_environments(python: str) -> bool:
