@@ -143,7 +143,7 @@ class Terminal:
                     return
                 self._changed.wait(remaining)
 
-    def wait_until_idle(self, quiet: float = 0.1, timeout: float = 60) -> None:
+    def wait_until_idle(self, quiet: float = 0.15, timeout: float = 60) -> None:
         """Wait until nothing has come and every process has slept for ``quiet`` seconds, however busy the machine is.
 
         A process that waits for a processor is not asleep. Raise `NotSeen` after ``timeout`` seconds.

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.real
 
 SIZES: Final = ((80, 24), (120, 40), (200, 60))
 PATIENCE: Final = 60
-UP, DOWN, PAGE_UP, PAGE_DOWN, ESC, TAB = "\x1b[A", "\x1b[B", "\x1b[5~", "\x1b[6~", "\x1b", "\t"
+UP, DOWN, PAGE_UP, PAGE_DOWN, ESC, TAB = "\x1b[A", "\x1b[B", "\x1b[5~", "\x1b[6~", "\x1b[27u", "\t"
+"""Keys. Escape is that of the kitty protocol: after a bare one Textual waits 100 ms for what may follow."""
 AGE: Final = re.compile(r" *(\d+ (ms|s|m|h|d)\b|\d\d:\d\d(:\d\d)?|[▁-█ ]+\d+ operations/min *)")
 """Ages, times of day and the recent rate, which change between two pictures of a screen."""
 MAX_PICTURES: Final = 8
@@ -39,7 +40,7 @@ def typed(name: str, *keys: str) -> Step:
         for key in keys:
             since = terminal.mark()
             terminal.send(key)
-            terminal.wait_for_output(since, timeout=0.5)
+            terminal.wait_for_output(since, timeout=1)
 
     return Step(name, act)
 
@@ -118,6 +119,8 @@ STEPS: Final[Sequence[Step]] = (
     Step("change the size and back", _resize),
     typed("return to the overview", "1"),
 )
+LAST_SCREEN: Final = "Needs you"
+"""On the screen after the last step."""
 
 
 @pytest.fixture(params=SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
@@ -138,7 +141,11 @@ def test_partial_updates_leave_what_a_full_repaint_draws(terminal: Terminal, roo
             if found := differences(terminal):
                 wrong.append(f"{step.name}:\n" + "\n".join(found))
     assert wrong == [], "\n\n".join(wrong)
+    terminal.wait_for_text(LAST_SCREEN, timeout=PATIENCE)
     terminal.send("q")
+    # The merge that was begun is not saved.
+    terminal.wait_for_text("Quit now?", timeout=PATIENCE)
+    terminal.send("\r")
     assert terminal.wait(PATIENCE) == 0
 
 
