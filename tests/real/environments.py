@@ -17,7 +17,6 @@ SELECTION: Final = (
     "adapters",
     "cli",
     "clients/test_acp.py",
-    "journal/test_postgres.py",
     "journal/test_sqlite.py",
     "markdown",
     "requirements",
@@ -30,6 +29,8 @@ SELECTION: Final = (
     "tui/test_terminals.py",
 )
 """What depends most on libraries: the tools, the server of tools, the command line, Markdown and the dashboard."""
+ON_A_SERVER: Final = ("tests/journal/test_postgres.py",)
+"""What depends on the driver of PostgreSQL. The other tests of the selection leave the server out, to save time."""
 EXCLUDED: Final = {"cli/test_loaded_modules.py": "what a library loads differs between its versions"}
 SECONDS_TO_TEST: Final = 900
 _SOURCE: Final = ("pyproject.toml", "README.md", "LICENSE", "core", "whiteboards", "tui")
@@ -113,15 +114,19 @@ def other_pythons() -> Sequence[str]:
 
 
 def run_selection(environment: Environment, folder: Path) -> None:
-    """Run `SELECTION` with the Python of ``environment``. Every test has to run and pass."""
+    """Run `SELECTION` and `ON_A_SERVER` with the Python of ``environment``. Every test has to pass."""
     report = folder / "report.xml"
     ignored = [f"--ignore=tests/{each}" for each in EXCLUDED]
+    selected = [f"tests/{each}" for each in SELECTION]
+    _run_tests(environment, "-m", "not postgres", f"--junitxml={report}", *ignored, *selected)
+    _run_tests(environment, *ON_A_SERVER)
+    (suite,) = ElementTree.parse(report).getroot()
+    assert int(suite.attrib["tests"]) > 1000, "the selection was collected"
+
+
+def _run_tests(environment: Environment, *arguments: str) -> None:
     done = subprocess.run(
-        [
-            *(environment.program("python"), "-m", "pytest", "-n0", "-p", "no:cacheprovider"),
-            *("-m", "not postgres or postgres", f"--junitxml={report}", *ignored),
-            *(f"tests/{each}" for each in SELECTION),
-        ],
+        [environment.program("python"), "-m", "pytest", "-n0", "-p", "no:cacheprovider", *arguments],
         cwd=ROOT,
         env=clean_environment(Path.home()),
         capture_output=True,
@@ -130,9 +135,6 @@ def run_selection(environment: Environment, folder: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-5_000:]
-    suite = ElementTree.parse(report).getroot()[0]
-    print(suite.attrib)
-    assert int(suite.attrib["tests"]) > 1000
 
 
 def _can_make_environments(python: str) -> bool:
