@@ -84,6 +84,10 @@ class OutsideFolder(OSError):
         super().__init__(errno.EINVAL, "the path leads out of the folder", "/".join(parts))
 
 
+class ScratchUnavailable(OSError):
+    """The folder in which files are prepared cannot be made. The place of the file itself is not at fault."""
+
+
 class Folder:
     """Reads, replaces and removes files beneath ``root``.
 
@@ -119,7 +123,10 @@ class Folder:
     def _ensure_scratch(self) -> None:
         """Make the scratch folder again if it was removed, as git and cleaners remove empty folders."""
         if os.fstat(self._scratch_fd).st_nlink == 0:
-            new = self._open_scratch()
+            try:
+                new = self._open_scratch()
+            except OSError as error:
+                raise ScratchUnavailable(error.errno, error.strerror, error.filename) from error
             os.dup2(new, self._scratch_fd, inheritable=False)
             os.close(new)
             self._spares.clear()

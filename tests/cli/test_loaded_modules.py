@@ -31,7 +31,8 @@ PRINT_LOADED = "import sys; from watchroom_tui.cli import main; main(sys.argv[1:
         ("show {} agents", OF_SCREENS | OF_SERVERS | OF_AGENTS | {"asyncio"}),
         ("attach claude {} --agent alice", OF_SCREENS | OF_SERVERS | OF_AGENTS),
         ("answer {} 1", OF_SCREENS | OF_SERVERS),
-        ("demo --headless --for 0.01", OF_SCREENS | OF_SERVERS),
+        # The file watcher imports anyio.
+        ("demo --headless --for 0.01", OF_SCREENS | OF_SERVERS - {"anyio"}),
         ("hook {} --agent alice", OF_SCREENS | OF_SERVERS | OF_PROGRAMS | {"watchroom.clients.attendant"}),
         ("mcp {} --agent alice", OF_SCREENS | {"watchroom.clients.attendant"}),
         # A client that has said nothing yet has hooks that want an answer.

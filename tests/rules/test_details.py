@@ -148,8 +148,11 @@ USAGE = UsageTotal(1, 2, 3, 4, 0.5, 6, "client")
 
 
 def test_what_a_step_used_is_said_and_read_again() -> None:
-    record = UsageRecord("model", USAGE)
-    assert usage_of(row({"used": usage_detail(record)})) == record
+    priced = UsageRecord("model", USAGE._replace(unpriced=0))
+    for record in (priced, UsageRecord("model", USAGE._replace(cost=0.0, priced_by=""))):
+        assert usage_of(row({"used": usage_detail(record)})) == record
+    # Steps of version 0.2.0 call tokens with a price unpriced as well.
+    assert usage_of(row({"used": usage_detail(UsageRecord("model", USAGE))})) == priced
     assert usage_detail(UsageRecord("", UsageTotal(output=2))) == {"output": 2}
     assert (USAGE.tokens, USAGE.known_cost) == (10, 0.5)
     assert UsageTotal(unpriced=1).known_cost is None

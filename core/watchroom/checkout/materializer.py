@@ -32,7 +32,7 @@ from watchroom.checkout.layout import (
     place,
 )
 from watchroom.checkout.rendering import verified_content
-from watchroom.disk import Folder, Parts
+from watchroom.disk import Folder, Parts, ScratchUnavailable
 from watchroom.errors import WatchroomError, WorkspaceLocked
 from watchroom.files import NotAFile
 from watchroom.follower import Follower
@@ -448,7 +448,9 @@ class Materializer:
 
 
 def _is_obstacle(error: OSError) -> bool:
-    """Whether something that is no file, or no folder, stands in the way."""
+    """Return whether something that is not a file, or not a folder, is in the place of the file."""
+    if isinstance(error, ScratchUnavailable):
+        return False
     return isinstance(error, NotAFile) or error.errno in _OBSTACLES
 
 

@@ -146,7 +146,7 @@ class Reconciler:
     def _undone_edit(self, zone: Zone, path: str) -> Row | None:
         """The newest edit of this checkout, if it waits for a person, and the file is again as it was before.
         None if a newer version or a repair replaced the file: somebody has to decide about the text then."""
-        if not is_edited(zone) or not validation.is_unicode(path):
+        if not is_edited(zone) or find_edit_flaw(zone, path) is not None:
             return None
         edit = next(self._own_edits(zone, path), None)
         if edit is None or not _is_open(edit) or self._differs_now(zone, path):
