@@ -119,6 +119,8 @@ def command_output() -> Iterator[OutputStream]:
             stream.flush()
             if stream.failure is not None:
                 stream.discard()
+            # Or its finalizer flushes a stream that may be closed by then, which Python 3.13 reports.
+            stream.close()
         sys.stdout, sys.stderr = before
 
 
