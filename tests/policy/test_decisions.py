@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -293,6 +294,15 @@ def test_a_path_counts_by_the_folder_in_which_a_client_began() -> None:
         subject = policy_subject({"file_path": path}, folder="/project", cwd="/project/secrets")
         assert subject.paths == ("secrets/key",)
         assert decide(policy, "alice", "Write", subject, MONDAY_NOON).verdict == "deny"
+
+
+def test_no_folder_of_a_client_that_holds_a_nul_raises() -> None:
+    """A client names its folder, and the folder is also its only working tree."""
+    folder = "/project\0"
+    subject = policy_subject(
+        {"file_path": "a.md"}, folder=folder, worktrees=(folder,), resolve=os.path.realpath
+    )
+    assert "a.md" in subject.paths
 
 
 @pytest.mark.parametrize(

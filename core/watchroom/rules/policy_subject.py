@@ -88,7 +88,7 @@ def policy_subject(
     """
     # Clients replace characters that no path has, each in its own way, but within the same folder.
     folder, cwd = map(validation.replace_non_path_characters, (folder, cwd))
-    roots = (folder, *worktrees)
+    roots = (folder, *map(validation.replace_non_path_characters, worktrees))
     commands = tuple(text for name in _COMMANDS if (text := _command(arguments.get(name))))
     found: dict[str, None] = {}
     for path in _paths(arguments):
