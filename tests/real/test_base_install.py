@@ -31,8 +31,6 @@ BROKEN: Final = (
 
 NEEDS_EXTRA: Final = {
     "postgresql://": "postgres",
-    "watchroom member": "postgres",
-    "watchroom run ": "acp",
     "watchroom traces team/ --endpoint http": "otel",
 }
 """By what a command contains: the extra that it has to name."""
@@ -46,6 +44,9 @@ ENDLESS: Final = (
 )
 """Commands that run until SIGINT."""
 REFUSED: Final = {
+    "watchroom run ": "neither the client nor the extra acp is installed",
+    "watchroom member add ~/team": "there is no such workspace",
+    "--format proof": "no checkpoint covers the rows yet",
     "watchroom answer": "the workspace has no open request",
     "--task 2c2251e33236": "the workspace has no such task",
     "--import project/": "the folder is no repository",

@@ -168,10 +168,12 @@ def differences(terminal: Terminal) -> Sequence[str]:
 
 
 def is_same(one: Sequence[Cell], other: Sequence[Cell]) -> bool:
-    """Whether two rows have the same text but for ages, and the same styles where they have the same text."""
-    return AGE.sub("", line(one)) == AGE.sub("", line(other)) and all(
-        own[1:] == its[1:] for own, its in zip(one, other, strict=True) if own.text == its.text
-    )
+    """Whether two rows are the same, or have the same text but for ages, which move what is behind them."""
+    return one == other or (line(one) != line(other) and timeless(one) == timeless(other))
+
+
+def timeless(cells: Sequence[Cell]) -> str:
+    return " ".join(AGE.sub(" ", line(cells)).split())
 
 
 def described(number: int, partial: Sequence[Cell], whole: Sequence[Cell]) -> str:
