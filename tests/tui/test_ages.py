@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from calls import ok
+from clock import JumpingClock
 from documents import create
 from team_boards import TEAM, fill
 from tui.driver import User, dashboard
@@ -31,7 +31,7 @@ SCREENS = {
 
 
 def let_minutes_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("watchroom_tui.app.time_ns", lambda: time.time_ns() + MINUTES * 60 * 10**9)
+    JumpingClock(monkeypatch).ahead = MINUTES * 60 * 10**9
 
 
 async def sees_seconds(user: User, pane: str) -> None:

@@ -54,7 +54,17 @@ def place(path: Path, node: ast.AST) -> str:
 
 # -- no bare text reaches a widget
 
-WIDGETS_OF_TEXT: Final = {"Static", "Label", "Button", "Option", "Placeholder", "Link", "Tab", "TabPane"}
+WIDGETS_OF_TEXT: Final = {
+    "Static",
+    "Checkbox",
+    "Label",
+    "Button",
+    "Option",
+    "Placeholder",
+    "Link",
+    "Tab",
+    "TabPane",
+}
 METHODS_OF_TEXT: Final = {"notify", "update"}
 ATTRIBUTES_OF_TEXT: Final = {"border_title", "border_subtitle", "tooltip", "sub_title"}
 SAFE_MAKERS: Final = {"Content", "content"}
@@ -149,9 +159,9 @@ def test_the_key_of_a_drawn_line_is_derived_from_what_is_drawn() -> None:
 def test_only_widgets_that_draw_their_own_safe_lines_are_used() -> None:
     """Textual's own widgets parse markup in many places; the few that are allowed are checked above.
 
-    What a person writes in is Textual's: it takes its text as it is.
+    What a person writes in or ticks is Textual's: it takes its text as it is.
     """
-    allowed = {"Static", "Input", "TextArea"}
+    allowed = {"Static", "Input", "TextArea", "Checkbox"}
     used = {
         (place(path, node), alias.name)
         for path, tree in sources(TUI)

@@ -72,7 +72,7 @@ async def test_what_is_in_doubt_can_be_left_out(workspace: Workspace, alice: Too
             lambda: "In 1 of them" in user.words_in("#question"), "that a merge decides this one"
         )
         await user.press("z")
-        await user.until(lambda: "nothing to take back" in user.words_in("#question"), "that nothing is left")
+        await user.until(lambda: "Nothing to revert." in user.words_in("#question"), "that nothing is left")
         await user.press("escape")
         await user.until(lambda: user.place == "agents", "the screen beneath")
 

@@ -21,4 +21,4 @@ def progress_bar(text: str, total: int | None = None) -> Iterator[Callable[[int,
     # It is drawn with escapes, so not on the stream that removes them.
     with Progress(console=console, transient=True) as bar:
         task = bar.add_task(text, total=total)
-        yield lambda done, of: bar.update(task, completed=done, total=of)
+        yield lambda done, of: bar.update(task_id=task, completed=done, total=of)
