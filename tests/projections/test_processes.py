@@ -11,6 +11,7 @@ from pathlib import Path
 from calls import ok
 from projections.folding import folded
 from projections.test_requests_and_sessions import asked
+from runtime.scripted import status_is
 from tui.sessions import Running, asks, running, says
 from watchroom import Agent, Workspace
 from watchroom.journal import Presence
@@ -96,8 +97,10 @@ async def test_a_need_for_a_dead_process_is_the_same_once_a_row_tells_of_it(work
 async def test_what_a_process_left_that_ended_as_it_should_is_stopped_and_not_missed(
     workspace: Workspace,
 ) -> None:
-    async with running(workspace, "bob", says("Done."), stay=True), running(workspace, "alice", asks("?")):
+    bobs = running(workspace, "bob", says("Done."), stay=True)
+    async with bobs as bob, running(workspace, "alice", asks("?")):
         await asked(workspace)
+        await status_is(bob.session, "done")
     model = with_presences(folded(workspace.journal), list)
     assert lost(model) == []
     alice = model.agent("alice")
