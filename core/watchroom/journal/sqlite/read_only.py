@@ -52,20 +52,22 @@ class ReadOnlyJournal(SqliteJournal):
         return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
 
     def _prepared(self) -> sqlite3.Connection:
+        try:
+            return self._checked()
+        except sqlite3.Error as error:
+            if not _is_unwritable(error) or self._has_log():
+                raise
+        self._mode = "immutable=1"
+        return self._checked()
+
+    def _checked(self) -> sqlite3.Connection:
+        """Return a connection to a journal whose version this Watchroom knows."""
         connection = self._connect()
         try:
             check_version(connection)
-            return connection
-        except sqlite3.Error as error:
-            connection.close()
-            if not _is_unwritable(error) or self._has_log():
-                raise
         except BaseException:
             connection.close()
             raise
-        self._mode = "immutable=1"
-        connection = self._connect()
-        check_version(connection)
         return connection
 
     def _has_log(self) -> bool:
