@@ -141,7 +141,7 @@ class _AcpRun:
         """Not set after a turn has failed, until a person resumes the agent or a message comes."""
         self._is_ready.set()
         self._must_retry = False
-        """Whether the client is told to try again when a person resumes the agent after a turn has failed."""
+        """Whether a resume after a failed turn sends a prompt to try again."""
         self._open_questions = 0
         self._cancelled: Row | None = None
         self._must_end = asyncio.Event()
@@ -382,9 +382,11 @@ class _AcpRun:
         return False
 
     def _fail_turn(self, reason: str, again: Sequence[PromptSubmitted] | None = None) -> None:
-        """Record that the turn failed for ``reason``, and give the client no other prompt until a person
-        resumes the agent or a message comes. ``again``: the prompts that the client is given once more then,
-        beside the messages that wait; None if it has done something with them, and is told to try again."""
+        """Record that the turn failed for ``reason``, and send no prompt until a resume or a message.
+
+        ``again``: prompts to send once more then, beside waiting messages. None if the client has acted on
+        them already: then it is asked to try again.
+        """
         reason = validation.escape_unstorable(reason, _MOST_REASON)
         if self._must_end.is_set():
             return

@@ -229,7 +229,7 @@ def _no_answer_text(answer: Answer, language: Language) -> str:
 
 
 def _declined_result(answer: Answer, by: str, language: Language) -> Json:
-    """What the model is told if a person declines to answer its question."""
+    """Result of a question that a person declines to answer."""
     texts = catalogue(language)
     return {
         "success": False,

@@ -46,11 +46,16 @@ def make_server(
     instructions: str = "",
     notifier: ToolListNotifier | None = None,
 ) -> Server[Any]:
-    """Return a server whose tools are those of the toolbox that ``toolbox_of`` returns for a request, or of
-    some of its ``toolsets``, and whose resources are ``resources``. ``approvals`` asks people where they have
-    to approve. ``messages`` come with the results of calls (default: none). ``instructions`` is what the
-    client is told of the server; ``notifier`` tells it that the list of tools has changed, where there is a
-    single client that can be told."""
+    """Return an MCP server.
+
+    - ``toolbox_of``: returns the toolbox of a request.
+    - ``toolsets``: offer only these sets of tools, default all.
+    - ``resources``: the resources that it offers.
+    - ``approvals``: asks people to approve calls.
+    - ``messages``: sent with the results of calls, default none.
+    - ``instructions``: the server's instructions for the client.
+    - ``notifier``: notifies a single client that the list of tools has changed.
+    """
 
     async def list_tools(context: Context, params: Paging) -> types.ListToolsResult:
         toolbox = await toolbox_of(context)
