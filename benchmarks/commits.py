@@ -1,4 +1,5 @@
-"""CPU time of a shared write beside that of its commit alone: ``python benchmarks/commits.py [ROUNDS]``."""
+"""CPU time of a shared write beside that of its commit alone, and the functions that it runs: ``python
+benchmarks/commits.py [ROUNDS]``."""
 
 from __future__ import annotations
 
@@ -6,15 +7,42 @@ import os
 import sys
 import time
 from statistics import median
+from types import CodeType, FrameType
+from typing import Final
 
 from measure import Measure, scratch, table
 from watchroom import Workspace
 from watchroom.model import Write
 
+_CORE: Final = os.path.join("core", "watchroom")
 _BURST = 2000
 """Commits in a row per round."""
 _GOAL_MS = 0.3
 """CPU milliseconds per commit outside the calling thread."""
+
+
+_MAX_FUNCTIONS: Final = 80
+"""Functions of the core that one shared write should run on the caller's thread."""
+
+
+def count_functions() -> int:
+    """Return how many functions of the core one write to an existing shared file runs on its thread."""
+    found: set[CodeType] = set()
+
+    def record(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and _CORE in frame.f_code.co_filename:
+            found.add(frame.f_code)
+
+    with scratch() as folder, Workspace.open(folder, agents=["alice"]) as workspace:
+        alice = workspace.tools("alice")
+        for number in range(4):
+            if number == 3:
+                sys.setprofile(record)
+            alice.dispatch_tool_call(
+                "collab_write", {"filepath": "a.md", "content": str(number), "message": "m"}
+            )
+        sys.setprofile(None)
+    return len(found)
 
 
 def measure(rounds: int = 2) -> list[Measure]:
@@ -50,6 +78,7 @@ def measure(rounds: int = 2) -> list[Measure]:
         Measure("a shared write, CPU", median(writes), "ms"),
         Measure("a shared write ÷ its commit, CPU", ratio, "×"),
         Measure("what follows a commit, CPU", median(behind), "ms", _GOAL_MS),
+        Measure("a shared write, functions on its thread", count_functions(), "", _MAX_FUNCTIONS),
     ]
 
 

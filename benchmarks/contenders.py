@@ -13,9 +13,10 @@ from contextlib import AbstractContextManager, closing, contextmanager
 
 from measure import Work, kilobyte
 from watchroom import Workspace
-from watchroom.disk import Folder
-from watchroom.journal.sqlite.queries import INSERT
-from watchroom.journal.sqlite.schema import migrate
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.journal.sqlite.queries import INSERT
+from watchroom.kernel.journal.sqlite.schema import migrate
+from watchroom.platform.disk import Folder
 
 Contender = Callable[[str], AbstractContextManager[Work]]
 
@@ -35,7 +36,7 @@ def collab_write(folder: str) -> Iterator[Work]:
         def work(n: int) -> None:
             path = file_name(n)
             written = workspace.collab.write(
-                "alice", path, kilobyte(n), versions[path], tool="collab_write", message="work"
+                CallContext("alice", "collab_write"), path, kilobyte(n), versions[path], message="work"
             )
             versions[path] = written.version or 0
 

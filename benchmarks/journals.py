@@ -17,12 +17,13 @@ from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
-from threading import Thread
-from typing import Final
+from threading import Thread, get_ident
+from typing import Any, Final
+from unittest.mock import patch
 
 from measure import Measure, Rounds, interleaved, kilobyte, middle, percentile, ratio, scratch, table
 from watchroom import Json, Workspace
-from watchroom.journal import Journal, open_journal
+from watchroom.kernel.journal import Journal, open_journal
 from watchroom.model import Write
 
 WRITERS: Final = (1, 8, 64)
@@ -69,7 +70,7 @@ def _programs() -> Path | None:
 @contextmanager
 def server_addresses() -> Iterator[Callable[[str], str]]:
     """Gives the addresses of new databases, as long as the context lasts."""
-    from watchroom.journal.postgres.local_server import LocalServer
+    from watchroom.kernel.journal.postgres.local_server import LocalServer
 
     # Beneath a folder of root's the server, which runs as somebody else, would not reach its own.
     folder = Path(tempfile.mkdtemp(prefix="watchroom-benchmark-server-"))
@@ -236,7 +237,6 @@ def _asked(journals: Mapping[str, Journal], rounds: int) -> Iterator[Measure]:
 def _round_trips(address: str, folder: str) -> Iterator[Measure]:
     """Statements of a call upon the server: a round trip each."""
     with Workspace.open(address, ["alice", "bob"], checkout=os.path.join(folder, "team")) as workspace:
-        journal = workspace.journal
         alice = workspace.tools("alice")
         file: dict[str, Json] = {"filepath": "plan.md", "content": "# Plan\n", "message": "m"}
         calls: list[tuple[str, str, list[dict[str, Json]], bool]] = [
@@ -248,11 +248,28 @@ def _round_trips(address: str, folder: str) -> Iterator[Measure]:
             count = 0
             for each in arguments:
                 workspace.flush()
-                before = journal.statements  # type: ignore[attr-defined]
-                result = alice.dispatch_tool_call(tool, each)
-                count = journal.statements - before  # type: ignore[attr-defined]
+                with _counted_statements() as statements:
+                    result = alice.dispatch_tool_call(tool, each)
+                count = len(statements)
                 assert result["success"] is succeeds, result
             yield Measure(f"round trips of {what} ({tool}), {SERVER}", count)
+
+
+@contextmanager
+def _counted_statements() -> Iterator[list[object]]:
+    """Collect the statements that this thread sends to a server within the context."""
+    import psycopg
+
+    sent: list[object] = []
+    thread, execute = get_ident(), psycopg.Cursor.execute
+
+    def execute_counted(cursor: psycopg.Cursor[Any], query: Any, *args: Any, **options: Any) -> object:
+        if get_ident() == thread:
+            sent.append(query)
+        return execute(cursor, query, *args, **options)
+
+    with patch.object(psycopg.Cursor, "execute", execute_counted):
+        yield sent
 
 
 if __name__ == "__main__":

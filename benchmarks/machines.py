@@ -22,18 +22,17 @@ from big_workspace import Team
 from journals import FILE, SERVER, has_server, server_addresses
 from measure import Measure, kilobyte, percentile, scratch, table
 from watchroom import Workspace
-from watchroom.journal import Journal, open_journal
-from watchroom.journal.snapshots import SNAPSHOT_ROWS
+from watchroom.features.overview.snapshots import keep_snapshot, open_fold
+from watchroom.kernel.journal import Journal, open_journal
+from watchroom.kernel.journal.side_stores import SNAPSHOT_ROWS
 from watchroom.model import Write
-from watchroom.projections import open_fold
-from watchroom.projections.snapshots import keep_snapshot
 
 _COMMITS: Final = 120
 _BATCH: Final = 2_000
 _OPENINGS: Final = 5
 _SCREEN: Final = """
 import sys, time
-from watchroom.journal import open_journal
+from watchroom.kernel.journal import open_journal
 from watchroom_tui.services.feed import Feed
 
 def show(model, share):
@@ -46,8 +45,8 @@ feed.stop()
 """
 _OPEN: Final = """
 import sys, time
-from watchroom.journal import open_journal
-from watchroom.projections import open_fold
+from watchroom.kernel.journal import open_journal
+from watchroom.features.overview import open_fold
 begin = time.perf_counter()
 journal = open_journal(sys.argv[1])
 fold = open_fold(journal)

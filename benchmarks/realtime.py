@@ -10,8 +10,8 @@ from typing import Final, NamedTuple, TypeVar
 
 from loro import ExportMode, LoroDoc
 from watchroom import Json
-from watchroom.crdt import Document, FieldType
-from watchroom.crdt.checkpoint import Checkpoint, parse_checkpoint, render_checkpoint
+from watchroom.algorithms.crdt import Document, FieldType
+from watchroom.algorithms.crdt.checkpoint import Checkpoint, parse_checkpoint, render_checkpoint
 
 TRACE: Final = Path(__file__).parent.parent / "tests" / "traces" / "automerge-paper.json.gz"
 SCHEMA: Final[Mapping[str, FieldType]] = {"body": "rga"}

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import boards
 import commits
 import conversations
+import hooks
 import journals
 import machines
 import reliability
@@ -22,6 +23,7 @@ import sealing
 import sharing
 import storage
 import syncs
+import trees
 import writing_together
 from measure import Measure, table
 
@@ -36,6 +38,8 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "documents": writing_together.measure,
     "boards": boards.measure,
     "sealing": sealing.measure,
+    "hooks": hooks.measure,
+    "trees": trees.measure,
 }
 
 

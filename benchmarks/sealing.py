@@ -1,6 +1,6 @@
 """Tamper evidence of a long journal: ``python benchmarks/sealing.py [ROWS]``.
 
-How long comparing all rows with the checkpoints takes, beside what ``verify`` reads of the journal anyway;
+How long comparing all rows with the seals takes, beside what ``verify`` reads of the journal anyway;
 what following costs a row; whether commits wait for it, by two journals that take turns; and what rest costs.
 """
 
@@ -16,23 +16,23 @@ from threading import Event, Thread
 
 from big_workspace import Team
 from measure import Measure, interleaved, middle, ratio, scratch, table
-from watchroom.journal import SqliteJournal
+from watchroom.history.seal import Anchors, SealWriter, verify_seals
+from watchroom.kernel.journal import SqliteJournal
 from watchroom.model import Note
-from watchroom.transparency import Anchors, CheckpointWriter, verify_checkpoints
 
 _BATCH = 2_000
 _ROUNDS, _BURST = 20, 100
 
 
 def measure(rows: int = 1_000_000) -> list[Measure]:
-    """With ``rows`` rows, and a checkpoint after each thousand."""
+    """With ``rows`` rows, and a seal of each thousand."""
     with scratch() as folder:
         anchors = Anchors(os.path.join(folder, "state"), folder)
         path = os.path.join(folder, "journal.db")
         follower_seconds = _make(path, anchors, rows)
         with closing(SqliteJournal(path)) as journal:
             begin, worked = time.perf_counter(), time.process_time()
-            report = verify_checkpoints(journal, anchors.read)
+            report = verify_seals(journal, anchors.read)
             compared, of_core = time.perf_counter() - begin, time.process_time() - worked
             assert not report.findings
             assert report.newest is not None
@@ -43,7 +43,7 @@ def measure(rows: int = 1_000_000) -> list[Measure]:
             begin = time.perf_counter()
             with ThreadPoolExecutor(1) as pool:
                 looking = pool.submit(journal.problems)
-                verify_checkpoints(journal, anchors.read)
+                verify_seals(journal, anchors.read)
                 assert not looking.result()
             together = time.perf_counter() - begin
             writer = _writer(journal, anchors)
@@ -54,24 +54,22 @@ def measure(rows: int = 1_000_000) -> list[Measure]:
             rest = (time.perf_counter() - begin) * 1_000
         name = f"{rows:,} rows"
         return [
-            Measure(
-                f"comparing {name} with their checkpoints", compared, "s", remark=f"{of_core:.1f} s of a core"
-            ),
+            Measure(f"comparing {name} with their seals", compared, "s", remark=f"{of_core:.1f} s of a core"),
             Measure(
                 f"verify of a journal of {name}",
                 together,
                 "s",
                 10.0,
-                remark=f"{read:.1f} s without checkpoints",
+                remark=f"{read:.1f} s without seals",
             ),
             Measure("following, of a core, a row", follower_seconds / rows * 1e6, "µs", 10.0),
-            Measure("asking whether a checkpoint is due, at rest", rest, "µs", remark="every 10 s"),
+            Measure("asking whether a seal is due, at rest", rest, "µs", remark="every 10 s"),
             _measure_commits(folder),
         ]
 
 
 def _make(path: str, anchors: Anchors, rows: int) -> float:
-    """A journal of ``rows`` rows with checkpoints; how many seconds of a core these took."""
+    """A journal of ``rows`` rows with seals; how many seconds of a core these took."""
     team, seconds = Team(5, 1), 0.0
     with closing(SqliteJournal(path)) as journal:
         writer = _writer(journal, anchors)
@@ -133,8 +131,8 @@ def _append(journal: SqliteJournal, note: Note) -> None:
     journal.append([note])
 
 
-def _writer(journal: SqliteJournal, anchors: Anchors) -> CheckpointWriter:
-    return CheckpointWriter(journal, lambda draft: journal.append([draft])[0], lambda: anchors, lambda: None)
+def _writer(journal: SqliteJournal, anchors: Anchors) -> SealWriter:
+    return SealWriter(journal, lambda draft: journal.append([draft])[0], lambda: anchors, lambda: None)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from contenders import CONTENDERS
 from measure import Measure, Rounds, Work, interleaved, kilobyte, middle, percentile, ratio, scratch, table
 from watchroom import Workspace
+from watchroom.kernel.call_context import CallContext
 
 _WARM = 400
 """Commits before the first that counts: SQLite's WAL grows until its first checkpoint, then is reused."""
@@ -67,7 +68,7 @@ def versions(
         count = rounds * burst
 
         def write(path: str, expected: int) -> None:
-            workspace.collab.write("alice", path, kilobyte(expected), expected, tool="collab_write")
+            workspace.collab.write(CallContext("alice", "collab_write"), path, kilobyte(expected), expected)
 
         def to_one_file(point: int) -> Work:
             """Commits number ``point`` - count / 2 and on of a file."""

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from playwright.sync_api import sync_playwright
 from watchroom import Workspace
-from watchroom.simulation import Simulation, roster
+from watchroom.agents.simulation import Simulation, roster
 
 PICTURE = Path(__file__).parent / "pictures" / "browser.png"
 AT_WORK = 40.0

@@ -17,14 +17,17 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 from watchroom import Workspace
-from watchroom.journal import RowFilter
+from watchroom.agents.simulation import Simulation, developer, roster
+from watchroom.agents.simulation.repository import RepositorySimulation, load_story, make_repository
+from watchroom.agents.society import Society
+from watchroom.features.trees.place import workspace_root
+from watchroom.kernel.journal import RowFilter
 from watchroom.model import Row
-from watchroom.simulation import Simulation, developer, roster
-from watchroom.society import Society
 from watchroom.texts import Language
 from watchroom_tui.app import WatchroomApp
 from watchroom_tui.context import AgentTarget, RowTarget
 from watchroom_tui.screens.agents.buffers_screen import BuffersScreen
+from watchroom_tui.screens.files.change_list import ChangeList
 
 STORY_SECONDS = 110.0
 """So long the team works before the first picture: the sparklines show two minutes."""
@@ -34,6 +37,8 @@ STORY_SPEED = 1.5
 NARROW, MIDDLE, WIDE = (80, 24), (120, 40), (200, 60)
 
 SOCIETY_SPEED = 1.0
+
+REPOSITORY_SPEED = 4.0
 
 REQUIREMENT = """Build a small calculator for the command line.
 
@@ -189,6 +194,20 @@ def team_in_dispute() -> Iterator[Workspace]:
         yield workspace
 
 
+@contextmanager
+def repository_at_rest() -> Iterator[Workspace]:
+    """A git repository after the demo: its agents are idle, and a person has three things to do."""
+    with TemporaryDirectory(prefix="timetable-") as above:
+        folder = os.path.join(above, "timetable")
+        make_repository(folder)
+        root = workspace_root(os.path.join(folder, ".git"))
+        with Workspace.open(root, load_story().agents) as workspace:
+            workspace.keep()
+            with RepositorySimulation(workspace, folder, speed=REPOSITORY_SPEED) as simulation:
+                simulation.wait(STORY_SECONDS)
+                yield workspace
+
+
 @dataclass(frozen=True, slots=True)
 class Shot:
     """``build`` makes the app over the workspace of a team at work.
@@ -206,13 +225,17 @@ class Shot:
     team: Team = team_at_work
 
 
-def _dashboard(workspace: Workspace, language: Language = "en") -> WatchroomApp:
+def _dashboard(workspace: Workspace, language: Language = "en", place: str = "calculator/") -> WatchroomApp:
     return WatchroomApp(
         workspace.journal,
-        place="calculator/",
+        place=place,
         language=language,
         open_workspace=lambda: workspace,
     )
+
+
+def _repository(workspace: Workspace) -> WatchroomApp:
+    return _dashboard(workspace, place="timetable/")
 
 
 def _rooms(language: Language = "en") -> Build:
@@ -226,7 +249,7 @@ def _rooms(language: Language = "en") -> Build:
     return build
 
 
-WAITING = ("workspace", "settle")
+WAITING = ("workspace", "settle", "commit_agent")
 """Workers that end only when the dashboard does, or wait for the person."""
 
 
@@ -381,6 +404,30 @@ async def _taking_back(pilot: Pilot[Any]) -> None:
     await _settled(pilot)
 
 
+CHANGED_BY_TWO = "timetable/__main__.py"
+
+
+async def _at_the_changes(pilot: Pilot[Any]) -> None:
+    """Have what changed since HEAD shown, and the file that two agents have changed."""
+    app = pilot.app
+    await _settled(pilot)
+    await pilot.press("4")
+    await _settled(pilot)
+    changes = app.screen.query_one(ChangeList)
+    while not changes.files:
+        await pilot.pause(0.1)
+    path = next(each.head.path for each in changes.files if each.name == CHANGED_BY_TWO)
+    changes.move_to_file(path)
+    await _settled(pilot)
+
+
+async def _committing_an_agent(pilot: Pilot[Any]) -> None:
+    """Have shown what a commit of the work of one agent has."""
+    await _at_the_changes(pilot)
+    await pilot.press("K")
+    await _settled(pilot)
+
+
 async def _merging(app: WatchroomApp, row: Row) -> None:
     await app.navigator.open_merge(row)
 
@@ -418,5 +465,9 @@ SHOTS: tuple[Shot, ...] = (
     Shot("tasks-wide", WIDE, _dashboard, act=_at_an_agent, team=society_at_work),
     Shot("buffers", MIDDLE, _dashboard, act=_at_a_choice, team=editors_at_work),
     Shot("buffers-narrow", NARROW, _dashboard, act=_at_a_choice, team=editors_at_work),
+    Shot("repository", MIDDLE, _repository, act=_at_the_changes, team=repository_at_rest),
+    Shot("repository-narrow", NARROW, _repository, act=_at_the_changes, team=repository_at_rest),
+    Shot("repository-wide", WIDE, _repository, act=_at_the_changes, team=repository_at_rest),
+    Shot("repository-commit", MIDDLE, _repository, act=_committing_an_agent, team=repository_at_rest),
     Shot("help", MIDDLE, _rooms(), ("4", "question_mark"), act=_settled),
 )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from itertools import chain, count, groupby
 from pathlib import Path
+from platform import node
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -17,11 +18,12 @@ from forkserver import forked_commands
 from hypothesis import HealthCheck, settings
 from memory_folder import choose_base, remove_tree
 from platforms.choice import PLATFORM_NAMES, choose_platform
+from service_process import allow_service, own_runtime_folder
 from tasking import machine_sandbox
 from tiers import choose_tier, is_real, keep_tier
 from watchroom import Json, Toolbox, Workspace
-from watchroom.checkout.location import keep_journal_address
-from watchroom.platforms import Platform
+from watchroom.kernel.checkout.location import keep_journal_address
+from watchroom.platform import Platform
 
 if TYPE_CHECKING:
     from journal.server import ReusedDatabase, Server
@@ -94,17 +96,23 @@ def pytest_collection(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give all workers the tests in the same order. With ``--journal postgres``, select those that have a journal."""
+    """Give all workers the tests in the same order. With ``--journal postgres``, select those that can run on a server."""
     keep_tier(config, items)
     if config.getoption("--journal") == "postgres":
-        asked = [item for item in items if "root" in item.fixturenames]  # type: ignore[attr-defined]
-        config.hook.pytest_deselected(items=[item for item in items if item not in asked])
-        items[:] = asked
+        kept = [item for item in items if _can_run_on_server(item)]
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
     if hasattr(config, "workerinput"):
         # The longest files of the real tier are its own; begun last, they would run alone.
         first = "real" if is_real(config) else None
         items.sort(key=lambda item: (item.path.parent.name != first, item.path.parts))
         items[:] = _spread_slow(items)
+
+
+def _can_run_on_server(item: pytest.Item) -> bool:
+    """Return whether a test has a journal, and is not about the journal in a folder (marker ``sqlite``)."""
+    has_journal = "root" in item.fixturenames  # type: ignore[attr-defined]
+    return has_journal and item.get_closest_marker("sqlite") is None
 
 
 def _spread_slow(items: list[pytest.Item]) -> list[pytest.Item]:
@@ -173,6 +181,20 @@ def _own_settings(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(settings_folder / str(hash(request.node.nodeid))))
 
 
+@pytest.fixture(autouse=True)
+def _own_service(monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> Iterator[None]:
+    """Give each test a service of its own, which ends with the test. In the fast tier none is started unless the
+    test allows it, because each takes half a second."""
+    with own_runtime_folder(monkeypatch, is_blocked=not is_real(pytestconfig)):
+        yield
+
+
+@pytest.fixture
+def service_allowed(_own_service: None) -> None:
+    """Have clients start a service in the fast tier too."""
+    allow_service()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--journal",
@@ -200,7 +222,7 @@ def postgres_server(pytestconfig: pytest.Config) -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def new_database(postgres_server: Server) -> Callable[[], str]:
     """Makes a database with an empty journal; its address."""
-    from watchroom.journal.postgres import PostgresJournal
+    from watchroom.kernel.journal.postgres import PostgresJournal
 
     PostgresJournal(postgres_server.create("template_journal")).close()
     numbers = count()
@@ -224,10 +246,24 @@ def journal_name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def root(tmp_path: Path, journal_name: str, request: pytest.FixtureRequest) -> Path:
+def on_machine(journal_name: str) -> str:
+    """What follows an external edit on the screen: a server has edits of several machines."""
+    return f" on {node()}" if journal_name == "postgres" else ""
+
+
+@pytest.fixture
+def root(
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    journal_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> Path:
     folder = tmp_path / "team"
     if journal_name == "postgres":
         keep_journal_address(folder, request.getfixturevalue("reused_database").empty())
+        # The state of an earlier workspace would count: it is found by the address, which is used again.
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
     return folder
 
 

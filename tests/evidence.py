@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from watchroom import Row, Workspace, Zone
-from watchroom.checkout.layout import path_at
-from watchroom.journal import Journal
+from watchroom.kernel.checkout.layout import path_at
+from watchroom.kernel.journal import Journal
 from watchroom.validation import sha256
 
 

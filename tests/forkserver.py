@@ -29,7 +29,7 @@ from typing import Any, Final, NamedTuple, Never
 MODULES: Final = (
     "watchroom_tui.cli",
     "watchroom_tui.worker.main",
-    "watchroom.simulation.process_main",
+    "watchroom.agents.simulation.process_main",
     "crash.document_writer",
     "journal.machine",
     "realtime.edit_many",
@@ -48,13 +48,15 @@ LOADED: Final = (
     "watchroom_tui.app",
     "watchroom_tui.commands.dashboard",
     "watchroom_tui.commands.mcp",
+    "watchroom_tui.commands.service",
     "watchroom_tui.commands.task",
     "watchroom_tui.commands.watch",
     "watchroom_tui.formatters.board_summary",
-    "watchroom.clients.attendant",
-    "watchroom.platforms.linux",
+    "watchroom.agents.clients.attendant",
+    "watchroom.platform.linux",
+    "watchroom.serving.service.service",
     "watchroom.serving.stdio",
-    "watchroom.society",
+    "watchroom.agents.society",
     "watchroom.workspace",
     "watchroom_whiteboards.tools",
 )
@@ -170,6 +172,9 @@ def _command(start: Start, usual: Mapping[str, str]) -> Command | None:
     """What is to be run, None where it has to be started as usual: where other variables than the ``usual`` ones
     count, for instance."""
     typed = [os.fsdecode(each) for each in start.command]
+    if typed[1:2] == ["-P"]:
+        # A forked process has its working directory in the module path all the same.
+        del typed[1]
     variables = dict(os.environ) if start.variables is None else dict(map(_split, start.variables))
     is_module = typed[1:2] == ["-m"] and typed[2] in MODULES
     is_ours = typed[0] == sys.executable and (is_module or "".join(typed[1:2]).startswith(SCRIPTS))

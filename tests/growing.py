@@ -7,12 +7,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
-from watchroom.journal import SqliteJournal
+from watchroom.features.handoffs.rows import ACKNOWLEDGE_TOOL, split_handoff
+from watchroom.kernel.checkout.layout import CONTROL, JOURNAL_NAME
+from watchroom.kernel.journal import SqliteJournal
 from watchroom.model import ENDED, UNCHECKED, Draft, Json, Note, Row, Write
-from watchroom.platforms import detect_platform
-from watchroom.process_lock import ProcessLock
-from watchroom.rules.handoffs import ACKNOWLEDGE_TOOL, split_handoff
+from watchroom.platform import detect_platform
+from watchroom.platform.process_lock import ProcessLock
 
 _BATCH: Final = 2_000
 _RENAMED: Final = frozenset({"session", "request", "handoff", "buffer"})

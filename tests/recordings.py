@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple, NotRequired, TypedDict
 
-from watchroom.crdt import Delta, Document, FieldType
+from watchroom.algorithms.crdt import Delta, Document, FieldType
 
 TRACES: Final = Path(__file__).parent / "traces"
 SCHEMA: Final[dict[str, FieldType]] = {"body": "rga"}

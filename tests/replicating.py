@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from hypothesis import strategies as st
 from watchroom import Json
-from watchroom.crdt import (
+from watchroom.algorithms.crdt import (
     Delta,
     Document,
     FieldType,

@@ -14,8 +14,8 @@ from time import monotonic
 from typing import Final, NamedTuple
 
 from watchroom import Toolbox, Workspace
-from watchroom.journal import Journal
-from watchroom.sandbox.probe import SandboxProbe
+from watchroom.kernel.journal import Journal
+from watchroom.platform.sandbox.probe import SandboxProbe
 
 PATIENCE: Final = 20.0
 
@@ -58,9 +58,9 @@ def kill_and_miss(process: Popen[bytes], journal: Journal) -> None:
     """Kill ``process``, and wait until only this one is seen alive: at once beside a journal in a folder, some
     seconds later on a server."""
     process.kill()
-    own, changes, until = journal.present(), journal.changes(), monotonic() + PATIENCE
+    own, changes, until = journal.presence.hold(), journal.changes(), monotonic() + PATIENCE
     try:
-        while any(each.is_alive and each.id != own for each in journal.presences()):
+        while any(each.is_alive and each.id != own for each in journal.presence.all()):
             assert monotonic() < until
             changes.wait(0.1)
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calls import ok
 from watchroom import Workspace
-from watchroom.rules.config import Agent
+from watchroom.features.config.rows import Agent
 
 TEAM = (
     Agent("ceo", "strategy", "top"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,15 +21,16 @@ CHECKS = {
 
 
 CLOCK_READERS = {
-    "crdt/clock.py": "for documents that are in no workspace",
-    "disk.py": "times of files on this machine",
-    "editing/editor.py": "for editors that are in no workspace",
-    "journal": "the clock that all others ask",
-    "runtime/agent.py": "for steps that are in no workspace",
-    "runtime/models/retry_policy.py": "a date in the answer of a model's server",
-    "runtime/state.py": "for steps that are in no workspace",
-    "simulation/player.py": "text that a simulated agent writes",
-    "zones/task_recording.py": "times of files on this machine",
+    "algorithms/crdt/clock.py": "for documents that are in no workspace",
+    "algorithms/editing/editor.py": "for editors that are in no workspace",
+    "kernel/journal": "the clock that all others ask",
+    "platform/disk.py": "times of files on this machine",
+    "features/sessions/runtime/agent.py": "for steps that are in no workspace",
+    "features/sessions/runtime/models/retry_policy.py": "a date in the answer of a model's server",
+    "features/sessions/runtime/state.py": "for steps that are in no workspace",
+    "agents/simulation/player.py": "text that a simulated agent writes",
+    "features/tasks/files.py": "times of files on this machine",
+    "features/trees/recorder.py": "times of files on this machine",
 }
 """What may read the machine's clock in the core, and for what."""
 CLOCKS = ("time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today")
@@ -36,11 +38,23 @@ CLOCKS = ("time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datet
 
 PLATFORM_QUESTIONS = ("sys.platform", "os.name", "platform.system", "os.uname")
 PLATFORM_ASKERS = {
-    "platforms": "the seam",
-    "sandbox": "what commands run in is found by what this machine has",
-    "signing/serve_key.py": "what keeps the memory of a process closed",
+    "platform": "operating systems",
+    "platform/sandbox": "what commands run in is found by what this machine has",
+    "platform/signing/serve_key.py": "what keeps the memory of a process closed",
 }
 """What may ask in the core which operating system this is, and for what."""
+
+
+ZONE_NAMES = {"collab": "files", "handoff": "handoffs", "board": "boards", "realtime": "documents"}
+"""Zones whose names are no other words, each with the folder of its feature."""
+ZONE_NAMERS = {
+    "kernel/zones.py": "the records of all zones",
+    "model.py": "the names of all zones",
+    "history/seal/verify_report.py": "it runs without the package",
+    "agents/simulation/scenario.py": "words of scenario files",
+}
+"""What may name a zone outside of its feature, and why. Other modules ask a record in ``kernel/zones.py``, or import
+a constant of the feature."""
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -77,7 +91,7 @@ def test_the_first_paint_waits_for_no_zone_no_editor_and_no_validation_library()
     program = (
         "import sys; import watchroom_tui.commands.dashboard, watchroom_tui.app;"
         "import watchroom_tui.screens.overview.screen;"
-        "slow = ('pydantic', 'pygit2', 'httpx', 'tomlkit', 'watchroom.zones', 'watchroom.editing', 'watchroom.merge');"
+        "slow = ('pydantic', 'pygit2', 'httpx', 'tomlkit', 'watchroom.features.zones', 'watchroom.algorithms.editing', 'watchroom.algorithms.merge');"
         "print([name for name in slow if name in sys.modules])"
     )
     done = subprocess.run(
@@ -111,7 +125,7 @@ def test_processes_agree_on_the_time_by_the_journal() -> None:
     assert {each for each in allowed if not any(name.startswith(each) for name in found)} == set()
 
 
-def test_only_platforms_ask_which_operating_system_this_is() -> None:
+def test_only_the_platform_package_asks_which_operating_system_this_is() -> None:
     core = ROOT / "core" / "watchroom"
     found = {
         str(module.relative_to(core))
@@ -121,3 +135,31 @@ def test_only_platforms_ask_which_operating_system_this_is() -> None:
     }
     assert {name for name in found if not name.startswith(tuple(PLATFORM_ASKERS))} == set()
     assert {each for each in PLATFORM_ASKERS if not any(name.startswith(each) for name in found)} == set()
+
+
+def test_no_context_variable_carries_what_an_argument_should() -> None:
+    places = [Path("core"), Path("tui"), Path("whiteboards")]
+    sources = [source for place in places for source in (ROOT / place).rglob("*.py")]
+    assert sources
+    assert [str(each) for each in sources if "ContextVar(" in each.read_text()] == []
+
+
+def test_the_core_has_few_layers_and_few_places() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(each["layers"] for each in contracts if each.get("containers") == ["watchroom"])
+    assert len(layers) <= 12
+    entries = {each.name for each in (ROOT / "core" / "watchroom").iterdir()} - {"__pycache__"}
+    assert len(entries) <= 14
+
+
+def test_zones_are_named_in_their_features() -> None:
+    core = ROOT / "core" / "watchroom"
+    found = {
+        str(module.relative_to(core))
+        for module in core.rglob("*.py")
+        for node in ast.walk(ast.parse(module.read_text()))
+        if isinstance(node, ast.Constant)
+        and node.value in ZONE_NAMES
+        and module.relative_to(core).parts[:2] != ("features", ZONE_NAMES[node.value])
+    }
+    assert found == set(ZONE_NAMERS)

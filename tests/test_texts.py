@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from watchroom.editing.tool_visibility import EDIT_TOOLS, SYNC_TOOLS
+from watchroom.algorithms.editing.tool_visibility import EDIT_TOOLS, SYNC_TOOLS
 from watchroom.errors import ToolNotFound
-from watchroom.model import ZONES
+from watchroom.features.buffers.tools import buffer_tool
+from watchroom.features.calls.tool_registry import all_tools
+from watchroom.kernel.zones import ZONES
 from watchroom.texts import Catalogue, Language, catalogue
-from watchroom.toolbox.buffers import buffer_tool
-from watchroom.toolbox.tool_registry import all_tools
 
 ROOT = Path(__file__).parents[1]
 CATALOGUES = sorted(

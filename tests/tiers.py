@@ -36,6 +36,8 @@ IN_BOTH: Final = (
     "realtime/test_restarts.py",
     "reverts/test_histories.py",
     "serving/test_stdio.py",
+    "trees/test_commits.py",
+    "trees/test_line_rules.py",
     "tui/test_terminals.py",
     "tui/test_weather_in_a_terminal.py",
 )

@@ -11,7 +11,7 @@ from typing import Final
 
 from measure import clocked, scratch
 from merging import LONG, SHORT, make_texts
-from watchroom.merge import merge, text_with_markers
+from watchroom.algorithms.merge import merge, text_with_markers
 
 from peers.comparison import Contender, Group, Row, RunContext
 from peers.peer import Library, SystemProgram

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Final
 
 from measure import clocked, scratch
-from watchroom.sandbox.probe import SandboxProbe
-from watchroom.sandbox.runner import run_command
+from watchroom.platform.sandbox.probe import SandboxProbe
+from watchroom.platform.sandbox.runner import run_command
 
 from peers.comparison import Contender, Group, Row, RunContext, Unmeasured
 from peers.peer import NodeProgram, SystemProgram

@@ -27,8 +27,8 @@ from measure import Measure, percentile, scratch, table
 from progress import ProgressBar
 from timed_terminal import NotSeen, Terminal
 from watchroom import Toolbox, Workspace
-from watchroom.checkout.layout import CONTROL
-from watchroom.checkout.location import is_workspace
+from watchroom.kernel.checkout.layout import CONTROL
+from watchroom.kernel.checkout.location import is_workspace
 
 _CLI: Final = (sys.executable, "-m", "watchroom_tui.cli")
 _DASHBOARD: Final = "dashboard"

@@ -29,9 +29,9 @@ from measure import scratch
 from progress import ProgressBar
 from timed_terminal import Terminal
 from watchroom import Workspace
-from watchroom.journal.edits import edits
-from watchroom.verify import Problem
-from watchroom.zones.commands import END, UNRECORDED
+from watchroom.features.tasks.rows import END, UNRECORDED
+from watchroom.history.verify import Problem
+from watchroom.kernel.journal.edits import edits
 
 from reliability.torturing.clock import SteppedClock
 from reliability.torturing.companions import ATTACHED, AttachedAgent, Society

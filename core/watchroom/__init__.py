@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from watchroom.deferred_imports import defer_imports
+from watchroom.platform.deferred_imports import defer_imports
 
 if TYPE_CHECKING:
     from watchroom.errors import WatchroomError
+    from watchroom.features.calls.toolbox import Toolbox
+    from watchroom.features.config.rows import Agent
+    from watchroom.history.verify import Problem
     from watchroom.model import Json, Outcome, Row, Zone
-    from watchroom.rules.config import Agent
-    from watchroom.toolbox import Toolbox
-    from watchroom.verify import Problem
     from watchroom.workspace import Workspace
 
 __all__ = ["Agent", "Json", "Outcome", "Problem", "Row", "Toolbox", "WatchroomError", "Workspace", "Zone"]
@@ -30,10 +30,10 @@ _find = defer_imports(
     __name__,
     {
         "errors": "WatchroomError",
+        "history.verify": "Problem",
         "model": "Json Outcome Row Zone",
-        "rules.config": "Agent",
-        "toolbox": "Toolbox",
-        "verify": "Problem",
+        "features.config.rows": "Agent",
+        "features.calls.toolbox": "Toolbox",
         "workspace": "Workspace",
     },
 )
@@ -41,7 +41,7 @@ _find = defer_imports(
 
 def __getattr__(name: str) -> object:
     if name in _ON_DISK:
-        from watchroom.platforms import check_platform
+        from watchroom.platform import check_platform
 
         check_platform()
     return _find(name)

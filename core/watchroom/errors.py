@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Final
+from typing import ClassVar, Final, cast
 
 from watchroom.model import RESOLVE, Json, Outcome, Row
 from watchroom.texts import Language, catalogue
@@ -161,30 +161,33 @@ class UnknownTool(DeniedError):
     code = "unknown_tool"
 
 
-_WRITE_TOOLS: Final = {"board": "whiteboard_write"}
-"""The tool with which to try again, where it is not that of shared files."""
-
-
 class VersionConflict(WatchroomError):
     """A write that started from a version which is no longer the current one. Nothing was overwritten.
 
-    ``row`` is the refused write in the journal, ``your_content`` its text; ``current`` and
-    ``current_content`` are the current version (None where there is none: the expected version never
-    existed)."""
+    - ``row``: the refused write in the journal.
+    - ``current``, ``current_content``: the current version; None if the path has no version.
+    - ``your_content``: the text of the refused write.
+    - ``write_tool``: the tool to try again with, default that of shared files.
+    """
 
     code = "version_conflict"
     outcome: ClassVar[Outcome] = "conflict"
     has_row = True
 
     def __init__(
-        self, row: Row, current: Row | None, current_content: str | None, your_content: str | None
+        self,
+        row: Row,
+        current: Row | None,
+        current_content: str | None,
+        your_content: str | None,
+        write_tool: str = "collab_write",
     ) -> None:
         super().__init__(
             path=row.path,
             base_version=row.base,
             current_version=current.version if current else 0,
             current_author=current.actor if current else "-",
-            tool=RESOLVE if row.tool == RESOLVE else _WRITE_TOOLS.get(row.zone, "collab_write"),
+            tool=RESOLVE if row.tool == RESOLVE else write_tool,
         )
         self.row = row
         self.current = current
@@ -463,3 +466,707 @@ class ExtraMissing(WatchroomError):
     """A package is not installed that comes with an extra. Values: extra, package."""
 
     code = "extra_missing"
+
+
+# The journal
+
+
+class JournalUnreachable(JournalError):
+    """The journal's server does not answer. Nothing was changed. Values: reason."""
+
+    code = "journal_unreachable"
+
+
+class OutcomeUnknown(JournalError):
+    """The server or the disk failed during an append, and it is unknown whether the drafts became rows.
+    Values: reason."""
+
+    code = "outcome_unknown"
+
+
+class JournalReplaced(JournalError):
+    """The journal's files were removed or replaced while they were open, and cannot be restored. Nothing was
+    changed. Values: file (the names of these files), kept (the copy with all rows of this process)."""
+
+    code = "journal_replaced"
+
+
+class JournalDenied(JournalError):
+    """The server refuses the login: it is no member, may only read, or wrote in another's name. Values:
+    reason."""
+
+    code = "journal_denied"
+
+
+class JournalHeld(JournalBusy):
+    """Another session on the journal's server holds a lock, usually that of the newest row. Values: seconds
+    (the timeout), holder."""
+
+    texts = "journal_held"
+
+
+class EncodingUnsupported(JournalError):
+    """The journal's database is not encoded in UTF-8. Values: encoding, as PostgreSQL names it."""
+
+    code = "encoding_unsupported"
+
+
+class DraftRefused(JournalError):
+    """The journal's server refuses a draft that breaks its rules. Values: reason."""
+
+    code = "draft_refused"
+
+
+class JournalInUse(JournalError):
+    """The journal cannot be moved while a process uses it. Values: process, machine."""
+
+    code = "journal_in_use"
+
+
+class MoveDiffers(JournalError):
+    """The target of a move holds another row than its source. Values: seq."""
+
+    code = "move_differs"
+
+
+# Buffers
+
+
+class InvalidBuffer(InvalidName):
+    """A name that a buffer cannot have. Values: given, rule."""
+
+    code = "invalid_buffer"
+
+
+class BufferNotFound(DeniedError):
+    """The agent has no open buffer of that name. Values: buffer, known."""
+
+    code = "buffer_not_found"
+
+
+class BufferTaken(DeniedError):
+    """The agent has that name, or that source, open already. Values: buffer, source."""
+
+    code = "buffer_taken"
+
+
+class BufferUnflushed(DeniedError):
+    """A buffer with unflushed changes is only closed with ``discard``. Values: buffer."""
+
+    code = "buffer_unflushed"
+
+
+class TooManyBuffers(DeniedError):
+    """The agent has as many buffers open as it may. Values: most, known."""
+
+    code = "too_many_buffers"
+
+
+# Realtime documents
+
+
+class DocumentNotFound(WatchroomError):
+    """There is no realtime document with this id. Values: document, known."""
+
+    code = "document_not_found"
+
+
+class DocumentExists(WatchroomError):
+    """A document with this id already exists. Values: document, by, fields."""
+
+    code = "document_exists"
+
+
+class FieldNotFound(WatchroomError):
+    """The document does not have this field. Values: field, known."""
+
+    code = "field_not_found"
+
+
+_FIELD_TOOLS: Final = {
+    "rga": "realtime_edit_text",
+    "or_set": "realtime_edit_set",
+    "pn_counter": "realtime_edit_counter",
+}
+"""The tools for field types that realtime_set_field does not write."""
+
+
+class WrongFieldType(WatchroomError):
+    """The field's type does not support the operation or the value.
+
+    Values: ``field``, its ``type``, the types ``wanted``, and the ``tool`` for this type.
+    """
+
+    code = "wrong_field_type"
+
+    def __init__(self, *, field: str, type: str, wanted: str) -> None:  # noqa: A002  # as the texts name it
+        tool = _FIELD_TOOLS.get(type, "realtime_set_field")
+        super().__init__(field=field, type=type, wanted=wanted, tool=tool)
+
+
+class InvalidSchema(DeniedError):
+    """The schema of a document breaks ``rule``. Values: rule, field."""
+
+    code = "invalid_schema"
+
+
+class InvalidState(DeniedError):
+    """A state or delta is malformed, or must not be merged. Values: ``rule``, ``field``."""
+
+    code = "invalid_state"
+
+    def __init__(self, *, rule: object, field: str = "-") -> None:
+        super().__init__(rule=rule, field=field)
+
+
+class CounterOverflow(DeniedError):
+    """The share of one replica in a counter would exceed ``limit``. Values: limit."""
+
+    code = "counter_overflow"
+
+
+class DocumentDamaged(JournalDamaged):
+    """A version of a realtime document is unreadable. Values: document, version."""
+
+    code = "document_damaged"
+
+
+# Tasks and their agents
+
+
+class NotInTask(DeniedError):
+    """The agent works on no task. Values: agent."""
+
+    code = "not_in_task"
+
+
+class AgentEnded(WatchroomError):
+    """The agent has ended, or its task has: it does nothing more, and hears nothing. Values: agent."""
+
+    code = "agent_ended"
+
+
+class AgentNotOwned(PermissionDenied):
+    """An agent ends what it made, and no other; a task is ended by its first agent. Values: agent."""
+
+    texts = "not_yours"
+
+
+class TaskNotOwned(PermissionDenied):
+    """An agent ends its own task, and no other one. Values: task."""
+
+    texts = "not_your_task"
+
+
+class TaskInUse(WatchroomError):
+    """Somebody else lets the agents of the task work. Values: task."""
+
+    code = "task_taken"
+
+
+class OtherMachine(WatchroomError):
+    """The task's files are on another machine. Values: task, machine."""
+
+    code = "other_machine"
+
+
+class AgentLimitExceeded(DeniedError):
+    """A task may have no more agents, or none deeper. Values: limit (depth, agents), most."""
+
+    code = "society_limit"
+
+
+# Task files and commands
+
+
+class PathTraversalBlocked(InvalidPath):
+    """The path leads or could lead out of the workspace. Values: given, rule."""
+
+    code = "path_traversal_blocked"
+
+
+class FolderDenied(PermissionDenied):
+    """The system denies this process access to a file. Values: path, reason."""
+
+    texts = "folder_denied"
+
+
+class FilesSkipped(WatchroomError):
+    """Files of a task whose paths are too deep or too long. Values: count.
+
+    This is never raised, only recorded in a row.
+    """
+
+    code = "left_out"
+
+
+class IgnoredFilesUnknown(WatchroomError):
+    """Git cannot report which files of a task's folder it ignores: no file is recorded. Values: reason."""
+
+    code = "ignored_files_unknown"
+
+
+class TreeGone(WatchroomError):
+    """The working tree of a file does not exist any more. Values: tree."""
+
+    code = "tree_gone"
+
+
+class FileIgnored(DeniedError):
+    """Git ignores the file, so it has no versions. Values: path."""
+
+    code = "file_ignored"
+
+
+class IgnoredFileChanged(DeniedError):
+    """An ignored file has changed since the agent read it. A write would lose the change. Values: path."""
+
+    code = "ignored_file_changed"
+
+
+_OUTPUT_FIELDS: Final = {
+    "stdout": "stdout",
+    "stderr": "stderr",
+    "changed": "changed",
+    "more_changed": "moreChanged",
+    "pending": "pending",
+    "left_out": "leftOut",
+    "quarantined": "quarantined",
+    "notice": "notice",
+}
+
+
+class CommandError(WatchroomError):
+    """About a command. Values: exit_code and the output, if the command ran."""
+
+    def more(self, language: Language = "en") -> Mapping[str, Json]:
+        """Return the output of the command and what it left. ``language`` has no effect."""
+        code = {"exitCode": cast("Json", self.values["exit_code"])} if "exit_code" in self.values else {}
+        fields = {name: cast("Json", self.values.get(key)) for key, name in _OUTPUT_FIELDS.items()}
+        return code | {name: value for name, value in fields.items() if value is not None}
+
+
+class TaskQuotaExceeded(CommandError):
+    """A task's folder exceeds its quota. Values: files, most_files, megabytes, most_megabytes; exit_code and
+    the output, if a command ran."""
+
+    code = "task_quota_exceeded"
+    outcome: ClassVar[Outcome] = "denied"
+
+
+class WorkspaceNotBound(DeniedError):
+    """The agent's task has no folder, or the agent has no task. Values: agent."""
+
+    code = "workspace_not_bound"
+
+
+class InvalidWorkspace(DeniedError):
+    """The folder cannot be a task's workspace. Values: path, rule."""
+
+    code = "invalid_workspace"
+
+
+class TaskNotFound(WatchroomError):
+    """There is no such task. Values: task."""
+
+    code = "task_not_found"
+
+
+class CommandBlocked(DeniedError):
+    """The command contains a blocked keyword. Values: keyword."""
+
+    code = "command_blocked"
+
+    def more(self, language: Language = "en") -> Mapping[str, Json]:
+        """Return the reason in ``language``."""
+        return {"reason": self.message(language)}
+
+
+class CommandTimeout(CommandError):
+    """The command exceeded its timeout and was ended. Values: seconds; the output, if it ran."""
+
+    code = "command_timeout"
+    has_row = True
+
+    def more(self, language: Language = "en") -> Mapping[str, Json]:
+        """Return the timeout, the output of the command and what it left. ``language`` has no effect."""
+        seconds = cast("float", self.values["seconds"])
+        return {"timedOut": True, "timeoutMs": round(seconds * 1000), **super().more(language)}
+
+
+class CommandInterrupted(WatchroomError):
+    """The process that ran the command has died, or is still running it."""
+
+    code = "command_interrupted"
+    has_row = True
+
+
+class CommandStopped(CommandError):
+    """The command was ended together with its agent. Values: the output, if it ran."""
+
+    code = "command_stopped"
+    has_row = True
+
+
+class CommandFailed(CommandError):
+    """The exit code of the command is not 0. Values: exit_code; the output, if it ran."""
+
+    code = "command_failed"
+    has_row = True
+
+
+class RepositoryRefused(CommandFailed):
+    """A command created git repositories, which were moved out of its folder. Values: paths, exit_code; the
+    output, if it ran."""
+
+    code = "repository_refused"
+    outcome: ClassVar[Outcome] = "denied"
+
+
+class CommandNotStarted(CommandFailed):
+    """The command could not be started. Values: reason."""
+
+    texts = "command_not_started"
+
+
+class ProcessesUnbounded(CommandNotStarted):
+    """This process is root, and there are no control groups: nothing limits a command's number of processes.
+
+    The kernel does not count the processes of root. A fork bomb could not be stopped in time.
+    """
+
+    texts = "processes_unbounded"
+
+
+class InvalidCommand(CommandFailed):
+    """The command contains characters that cannot be passed to a program."""
+
+    texts = "invalid_command"
+    outcome: ClassVar[Outcome] = "denied"
+
+
+class FolderNotFound(CommandFailed):
+    """The working directory of the command does not exist. Values: folder."""
+
+    texts = "folder_not_found"
+
+
+class NoSandbox(DeniedError):
+    """No sandbox works on this machine."""
+
+    code = "no_sandbox"
+
+
+class CommandRejected(DeniedError):
+    """A person rejected running the command without a sandbox. Values: reason."""
+
+    code = "command_rejected"
+
+
+class CommandUnanswered(CommandRejected):
+    """No person answered in time whether the command may run without a sandbox."""
+
+    texts = "command_unanswered"
+
+
+class FolderTooWide(DeniedError):
+    """The folder contains something that no command may touch, such as system files. Values: folder."""
+
+    code = "folder_too_wide"
+
+
+"""The fields of a result about a command that ran, by their names in `values`."""
+
+
+# Sessions
+
+
+class LimitReached(WatchroomError):
+    """A session has used up what it may. Values: limit (steps, default_steps, tokens, estimated_tokens,
+    seconds, errors), most."""
+
+    code = "limit_reached"
+
+    def _text(self, part: str, language: Language) -> str:
+        texts = catalogue(language, self.package)
+        what = texts(f"limit.{self.values['limit']}", **self.values)
+        return texts(f"error.{self.code}.{part}", what=what)
+
+
+class BudgetReached(DeniedError):
+    """A budget is used up, and no person allowed the call. Values: used, a sentence that says how much."""
+
+    code = "budget_reached"
+
+
+class IncompleteAnswer(WatchroomError):
+    """A model's answers were cut off or empty, twice in a row."""
+
+    code = "incomplete_answer"
+
+
+class InvalidTool(WatchroomError):
+    """A tool that no model could be offered or call, or a policy for a tool that does not exist. Values:
+    tool, rule."""
+
+    code = "invalid_tool"
+
+
+# People and decisions
+
+
+class PersonRefused(DeniedError):
+    """Somebody cannot be enrolled or revoked so. Values: person, rule."""
+
+    code = "person_refused"
+
+
+class SignatureRequired(DeniedError):
+    """The workspace is closed: a decision counts only when it is signed. Values: tool."""
+
+    code = "signature_required"
+
+
+class SettingsUnsigned(DeniedError):
+    """The config file says something else than the settings that were signed, which hold. Values: fields."""
+
+    code = "settings_unsigned"
+
+
+class KeysNotTyped(DeniedError):
+    """A decision came by keys that a program sent to the terminal. Values: tool."""
+
+    code = "keys_not_typed"
+
+
+class MayNotDecide(DeniedError):
+    """Somebody's decision would not count. Values: person, tool, rule."""
+
+    code = "may_not_decide"
+
+
+# Reverts
+
+
+class RevertNotFound(WatchroomError):
+    """There is no revert with this id. Values: revert."""
+
+    code = "revert_not_found"
+
+
+class RevertTooLarge(WatchroomError):
+    """What is to be reverted touches more paths than one revert may. Values: most."""
+
+    code = "revert_too_large"
+
+
+# Clients
+
+
+class AgentCannotAnswer(DeniedError):
+    """A process below an agent's client gave a person's answer. Values: agent."""
+
+    code = "agent_cannot_answer"
+
+
+class NoAgentLeft(DeniedError):
+    """Each agent that is attached in the folder has another client. Values: agents, client."""
+
+    code = "no_agent_left"
+
+
+class AgentNotFree(DeniedError):
+    """The client cannot work as the agent of its session or of its process. Values: agent, client."""
+
+    code = "agent_not_free"
+
+
+class ClientNotStarted(WatchroomError):
+    """A client could not be started, or does not speak the protocol. Values: command, reason."""
+
+    code = "client_not_started"
+
+
+class ClientDoesNotAsk(WatchroomError):
+    """A client has no mode in which it asks before it acts. Values: command, mode, modes."""
+
+    code = "client_does_not_ask"
+
+
+# Serving
+
+
+class CallRejected(DeniedError):
+    """A person did not approve of the call. Values: reason."""
+
+    code = "call_rejected"
+
+
+class CallUnanswered(DeniedError):
+    """No person answered whether the call may be made."""
+
+    code = "call_unanswered"
+
+
+# Git
+
+
+class GitError(WatchroomError):
+    """A git command failed. Values: reason."""
+
+    code = "git_failed"
+
+
+class GitMissing(GitError):
+    """git is not installed."""
+
+    code = "git_missing"
+
+
+class InvalidRepository(GitError):
+    """A repository is not fit for the operation. Values: path, rule."""
+
+    code = "invalid_repository"
+
+
+class GitBusy(GitError):
+    """Git cannot commit now. Values: rule."""
+
+    code = "git_busy"
+
+
+class NothingToCommit(GitError):
+    """The chosen authors have no work that can be committed. Values: blocked (paths whose changes cannot be
+    committed apart from those of others)."""
+
+    code = "nothing_to_commit"
+
+
+class InvalidBranch(GitError):
+    """A commit cannot be put onto a branch. Values: branch, rule."""
+
+    code = "invalid_branch"
+
+
+# Seals
+
+
+class NotPublished(WatchroomError):
+    """A seal could not be published. Values: place, reason."""
+
+    code = "not_published"
+
+
+class NotSealed(WatchroomError):
+    """No seal covers the rows yet. Values: until."""
+
+    code = "not_sealed"
+
+
+class ProofTooLarge(WatchroomError):
+    """There are too many rows for one proof. Values: most."""
+
+    code = "proof_too_large"
+
+
+class InvalidSeal(DeniedError):
+    """A text is not a seal. Values: rule."""
+
+    code = "invalid_checkpoint"
+
+
+# Signatures and keys
+
+
+class InvalidPublicKey(DeniedError):
+    """A public key is malformed, or of an unsupported kind. Values: rule."""
+
+    code = "invalid_public_key"
+
+
+class InvalidSignature(DeniedError):
+    """A signature is malformed, or does not match the key or the text. Values: rule."""
+
+    code = "invalid_signature"
+
+
+class SigningNotInstalled(WatchroomError):
+    """The libraries of the extra ``sign`` are not installed."""
+
+    code = "signing_not_installed"
+
+
+class KeyFileUnusable(WatchroomError):
+    """A key file is missing, malformed, or already exists. Values: path, reason."""
+
+    code = "key_file_unusable"
+
+
+class WrongPassphrase(DeniedError):
+    """The passphrase does not open the key file. Values: path."""
+
+    code = "wrong_passphrase"
+
+
+class SignerLocked(WatchroomError):
+    """The key is locked, because it was idle too long or its process has ended."""
+
+    code = "signer_locked"
+
+
+class SignerFailed(WatchroomError):
+    """The key could not sign. Values: reason."""
+
+    code = "signer_failed"
+
+
+# Running agents again
+
+
+class SessionInUse(WatchroomError):
+    """The process that runs the session is alive. Values: session, machine, process."""
+
+    code = "session_in_use"
+
+
+class SessionHasEnded(WatchroomError):
+    """The session has ended and cannot be resumed. Values: session, status."""
+
+    code = "session_has_ended"
+
+
+class SessionOfClient(WatchroomError):
+    """The session belongs to a client that a person started, which alone can resume it. Values: session,
+    client."""
+
+    code = "session_of_client"
+
+
+# Scenarios
+
+
+class InvalidScenario(WatchroomError):
+    """The scenario file is invalid. Values: file, problems (one per line, with line numbers)."""
+
+    code = "invalid_scenario"
+
+
+# The machine
+
+
+class PlatformUnsupported(WatchroomError):
+    """This operating system cannot run Watchroom. Values: system, missing."""
+
+    code = "platform_unsupported"
+
+
+class NoService(WatchroomError):
+    """The resident service does not answer. Values: reason."""
+
+    code = "no_service"
+
+
+class LocksUnsupported(WatchroomError):
+    """The file system has no locks between processes. Values: path, reason."""
+
+    code = "locks_unsupported"

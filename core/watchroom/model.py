@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final, Literal, NamedTuple, NoReturn, TypeAlias, get_args
+from typing import Final, Literal, NamedTuple, NoReturn, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
@@ -79,50 +79,12 @@ Zone: TypeAlias = Literal[
     "revert",
     "person",
     "settings",
+    "tree",
+    "repo",
 ]
-"""The kinds of paths. What is particular to each says `ZONES`."""
+"""The kinds of paths. `watchroom.kernel.zones.ZONES` has a record for each."""
 
 
-class ZoneSpec(NamedTuple):
-    """What holds for all paths of a zone, wherever it is asked.
-
-    ``folder`` is where they lie as files beneath the workspace's root, by its parts; empty where they are not
-    laid out. ``versions`` is the folder in which each version has a file, if there is one. ``on_edit`` tells
-    what a file becomes that somebody edits by hand: the path's next version, a conflict for a person to
-    settle, or nothing where the files only show something. ``is_shared``: several write, so a stale write is
-    refused and waits as a conflict. ``is_on_disk_first``: what its rows tell of is on disk before they are,
-    so nothing can be in its way. ``keeps_mode``: the rows of its versions say whether the file may be
-    executed, as it was on disk when the version was made.
-    """
-
-    folder: tuple[str, ...] = ()
-    versions: tuple[str, ...] = ()
-    on_edit: Literal["version", "conflict", "nothing"] = "nothing"
-    is_shared: bool = False
-    is_on_disk_first: bool = False
-    keeps_mode: bool = False
-
-
-ZONES: Final[Mapping[Zone, ZoneSpec]] = dict.fromkeys(get_args(Zone), ZoneSpec()) | {
-    "private": ZoneSpec(("agents",), on_edit="version", keeps_mode=True),
-    "handoff": ZoneSpec(("handoff",), on_edit="conflict", keeps_mode=True),
-    "collab": ZoneSpec(
-        ("collaborative", "current"),
-        ("collaborative", ".versions"),
-        on_edit="conflict",
-        is_shared=True,
-        keeps_mode=True,
-    ),
-    "config": ZoneSpec((".watchroom",), on_edit="version"),
-    "board": ZoneSpec(("whiteboards",), ("whiteboard-history",), on_edit="conflict", is_shared=True),
-    "lease": ZoneSpec(("whiteboards", ".locks")),
-    # By TASK/PATH; it lies in the task's own folder.
-    "file": ZoneSpec(is_on_disk_first=True, keeps_mode=True),
-}
-"""Each zone's record; one without files needs no entry. All have versions as files have, whether their rows
-are laid out as files or not."""
-SHARED: Final[tuple[Zone, ...]] = tuple(zone for zone, spec in ZONES.items() if spec.is_shared)
-"""What several write: a stale write is refused, and waits as a conflict to be settled."""
 Outcome: TypeAlias = Literal["ok", "conflict", "denied", "failed"]
 ActorKind: TypeAlias = Literal["agent", "human", "outside", "system"]
 
@@ -152,6 +114,10 @@ which versions it ``took`` and ``gave``, and the checksum that the path had ``be
 LOST: Final = "process_lost"
 """The tool by which Watchroom says that a process is not there any more that had not said good-bye; the path
 is the id of its lease."""
+CALL: Final = "call"
+"""The field of a row's detail with the id of the tool call that made the row."""
+OPERATION: Final = "operation"
+"""The field of a row's detail with the id of the operation on a buffer that made the row."""
 PRESENCE: Final = "presence"
 """The name in a row's detail: the lease of the process that runs what the row tells of."""
 CHECKOUT: Final = "checkout"
@@ -185,6 +151,8 @@ OF_JOURNAL: Final = (CHECKPOINT, IDENTIFY)
 SEND_ALERT: Final = "send_alert"
 """The tool by which Watchroom says that it sent an alert, or could not; the path is the target's name."""
 
+RequestKind: TypeAlias = Literal["approve", "prompt", "select"]
+"""What a request asks of a person: to approve calls, to write an answer, or to choose."""
 ASK: Final = "ask_person"
 """The tool of a request's first row: an agent asks."""
 ANSWER: Final = "answer_request"
@@ -199,7 +167,7 @@ PRINTED: Final = "command_output"
 """The tool of a note with a piece of what a command prints while it runs."""
 CLIENT_CALL: Final = "client_call"
 """The tool of a session's row with which a call of a client's own tool ends. The detail has the call; see
-`watchroom.rules.client_calls`."""
+`watchroom.features.sessions.rows`."""
 CLIENT_DENIED: Final = "client_call_denied"
 """The tool of such a row if the call was refused: by a rule or by a person."""
 CLIENT_CALLS: Final = (CLIENT_CALL, CLIENT_DENIED)
@@ -304,7 +272,7 @@ class Row(NamedTuple):
     @property
     def detail(self) -> Mapping[str, Json]:
         """What else the operation records; empty if its text is damaged. Read single values with
-        `watchroom.rules.details`: any of them can be missing or of another type."""
+        `watchroom.kernel.rules.details`: any of them can be missing or of another type."""
         return parse_detail(self.detail_json)
 
     @property

@@ -1,4 +1,4 @@
-"""Validation of agent ids, paths, names and texts, done once, before anything else uses them."""
+"""Validation of agent ids, paths, names and texts, done once before anything else uses them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ MAX_AGENT_ID: Final = 64
 MAX_PATH_BYTES: Final = 1000
 MAX_PATH_PARTS: Final = 32
 MAX_MAP_KEY: Final = 1000
-"""Characters."""
+"""Characters of a key in a map of a realtime document."""
 MAX_KEY_PARTS: Final = 64
-"""Of a dotted key in a file of TOML."""
+"""Parts of a dotted key in TOML."""
 RESERVED_PARTS: Final = frozenset({".watchroom", ".versions", ".crdt_state", ".locks", ".git"})
 RESERVED_IDS: Final = frozenset({OUTSIDE, SYSTEM, "human", "user"})
 META_SUFFIX: Final = ".meta.json"
@@ -48,20 +48,21 @@ HIDDEN_CHARACTERS: Final = (
     "\ud800-\uf8ff\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ufffe-\uffff\U000110bd\U000110cd\U00013430-\U00013438"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f\U000f0000-\U0010ffff"
 )
-"""Invisible characters, as a class of regular expressions: formats, separators, surrogates, private use.
+"""Invisible characters as a regular expression class: formats, separators, surrogates, private use.
 
-Listed, so that every version of Python and every server decides the same."""
+They are listed so that all versions of Python and all servers decide equally.
+"""
 LOOK_ALIKES: Final = (
     "\u2024-\u2026\u2044\u2100-\u2101\u2105-\u2106\u2215-\u2216\u2488-\u249b\u2571-\u2572\u27cb\u27cd\u29f5\u29f8-\u29f9"
     "\u33c2\u33c7\u33d8\ufe19\ufe30\ufe52\ufe68\uff0e-\uff0f\uff3c\U0001f100"
 )
-"""Characters that look like a separator or a dot, or that NFKC turns into one: a class as above."""
+"""Characters that look like a separator or a dot, or that NFKC converts to one, as a class."""
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 _HIDDEN: Final = re.compile(f"[{HIDDEN_CHARACTERS}]")
 _LOOKS_ALIKE: Final = re.compile(f"[{LOOK_ALIKES}]")
 _EDGE_SPACES: Final = " \u1680"
-"""The spaces that NFKC leaves as they are."""
-# Possessive, and begun where a part begins only, so that a text is looked through once.
+"""Spaces that NFKC does not change."""
+# Possessive quantifiers and the anchor at the start of a part keep the search linear.
 _LONG_KEY: Final = re.compile(
     rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MAX_KEY_PARTS}}}"""
 )
@@ -69,16 +70,19 @@ _LONG_KEY: Final = re.compile(
 
 @lru_cache(maxsize=4096)
 def check_agent_id(given: str) -> str:
-    """``given``, if it is an agent id: 1 to 64 lower-case letters, digits, ``-`` and ``_``, beginning with a
-    letter or digit, without ``_to_`` and not reserved. Raises `InvalidAgentId`."""
+    """Return ``given`` if it is a valid agent id. Otherwise raise `InvalidAgentId` with the broken rule.
+
+    An id has 1 to 64 lower-case letters, digits, ``-`` and ``_``. It begins with a letter or digit, does not
+    contain ``_to_``, and is not reserved.
+    """
     flaw = find_agent_flaw(given)
     if flaw is not None:
-        raise InvalidAgentId(given=_shown(given), rule=flaw)
+        raise InvalidAgentId(given=_quote(given), rule=flaw)
     return given
 
 
 def find_agent_flaw(given: str) -> str | None:
-    """Return the rule of agent ids that ``given`` breaks, None if it is an agent id."""
+    """Return the rule of agent ids that ``given`` breaks; None if it is valid."""
     if not _AGENT_ID.fullmatch(given):
         return "id_characters"
     if "_to_" in given:
@@ -87,58 +91,72 @@ def find_agent_flaw(given: str) -> str | None:
 
 
 def is_session_id(given: str) -> bool:
-    """Whether ``given`` can be a session's id, or a task's."""
+    """Return whether ``given`` is a valid id of a session or a task."""
     return _SESSION_ID.fullmatch(given) is not None
 
 
 def check_session_id(given: str) -> str:
-    """``given``, if it is a session id: 1 to 64 letters, digits, ``_``, ``.`` and ``-``. Raises
-    `InvalidSession`."""
+    """Return ``given`` if it is a valid session id: 1 to 64 letters, digits, ``_``, ``.`` and ``-``.
+
+    Otherwise raise `InvalidSession`.
+    """
     if not _SESSION_ID.fullmatch(given):
-        raise InvalidSession(given=_shown(given), rule="session_characters")
+        raise InvalidSession(given=_quote(given), rule="session_characters")
     return given
 
 
 def check_revert_id(given: str) -> str:
-    """``given``, if it may be the id of a revert, which has the form of a session's. Raises `InvalidName`."""
+    """Return ``given`` if it is a valid revert id, which has the form of a session id.
+
+    Otherwise raise `InvalidName`.
+    """
     if not _SESSION_ID.fullmatch(given):
-        raise InvalidName(given=_shown(given), rule="session_characters")
+        raise InvalidName(given=_quote(given), rule="session_characters")
     return given
 
 
 def check_document_id(given: str) -> str:
-    """``given``, if it can be a realtime document's id: a path of one part. Raises `InvalidPath`."""
+    """Return ``given`` if it is a valid id of a realtime document: a path of one part.
+
+    Otherwise raise `InvalidPath`.
+    """
     if "/" in check_path(given):
-        raise InvalidPath(given=_shown(given), rule="document_folder")
+        raise InvalidPath(given=_quote(given), rule="document_folder")
     return given
 
 
 def check_map_key(given: str) -> str:
-    """``given``, if it can be a key in a map of a realtime document. Raises `InvalidKey`."""
+    """Return ``given`` if it is a valid key in a map of a realtime document.
+
+    Otherwise raise `InvalidKey`.
+    """
     for rule, is_broken in (
         ("key_length", not 0 < len(given) <= MAX_MAP_KEY),
         ("binary", "\0" in given),
         ("not_utf8", not is_unicode(given)),
     ):
         if is_broken:
-            raise InvalidKey(given=_shown(given), rule=rule)
+            raise InvalidKey(given=_quote(given), rule=rule)
     return given
 
 
 def check_board_name(given: str) -> str:
-    """``given``, if it can be a whiteboard's name (BOARDS-2.1): ``global``, ``top-layer``,
-    ``mid-layer-{role}`` or ``bottom-layer-{agent}``. Raises `InvalidPath`, `InvalidAgentId`."""
+    """Return ``given`` if it is a valid name of a whiteboard (BOARDS-2.1).
+
+    Names are ``global``, ``top-layer``, ``mid-layer-{role}`` and ``bottom-layer-{agent}``. Otherwise raise
+    `InvalidPath` or `InvalidAgentId`.
+    """
     if given in (GLOBAL_BOARD, TOP_BOARD):
         return given
     for prefix in (MID_BOARD, BOTTOM_BOARD):
         if given.startswith(prefix):
             check_agent_id(given.removeprefix(prefix))
             return given
-    raise InvalidPath(given=_shown(given), rule="board_name")
+    raise InvalidPath(given=_quote(given), rule="board_name")
 
 
 def is_board_name(given: str) -> bool:
-    """Whether ``given`` can be a whiteboard's name."""
+    """Return whether ``given`` is a valid name of a whiteboard."""
     try:
         check_board_name(given)
     except InvalidName:
@@ -147,38 +165,43 @@ def is_board_name(given: str) -> bool:
 
 
 def check_human_name(given: str) -> str:
-    """``given``, if it can be a person's name: letters, digits, spaces and ``. @ - _``, at most 64. Raises
-    `InvalidAgentId`."""
+    """Return ``given`` if it is a valid name of a person. Otherwise raise `InvalidAgentId`.
+
+    A name has 1 to 64 letters, digits, spaces and ``. @ - _``.
+    """
     if not _HUMAN_NAME.fullmatch(given):
-        raise InvalidAgentId(given=_shown(given), rule="human_characters")
+        raise InvalidAgentId(given=_quote(given), rule="human_characters")
     return given
 
 
 @lru_cache(maxsize=4096)
 def check_path(given: str) -> str:
-    """``given``, if it is a safe relative path: parts of printable characters in NFC, without ``..``, drives,
-    reserved names or look-alikes of separators, within the limits of length and depth. Raises
-    `InvalidPath`."""
-    broken = _broken_rule(given)
-    if broken:
-        raise InvalidPath(given=_shown(given), rule=broken)
+    """Return ``given`` if it is a safe relative path. Otherwise raise `InvalidPath` with the broken rule.
+
+    Its parts are printable characters in NFC, without ``..``, drives, reserved names and look-alikes of
+    separators. Length and depth are limited.
+    """
+    flaw = _find_new_path_flaw(given)
+    if flaw:
+        raise InvalidPath(given=_quote(given), rule=flaw)
     return given
 
 
-def _broken_rule(path: str) -> str | None:
-    """The rule that a new path breaks, None if it breaks none."""
+def _find_new_path_flaw(path: str) -> str | None:
+    """Return the rule that ``path`` breaks as the path of a new file; None if it is valid."""
     if path.count("/") >= MAX_PATH_PARTS:
         return "path_depth"
-    # New versions of Unicode assign more characters: a path that is a row already is not judged by this.
+    # Only new paths are checked, because newer versions of Unicode assign more characters.
     if any(unicodedata.category(character) == "Cn" for character in path):
         return "hidden_character"
     return find_path_flaw(path)
 
 
 def find_path_flaw(path: str) -> str | None:
-    """Return the rule that ``path``, the path of a row, breaks; None if it may become a file's.
+    """Return the rule that ``path``, the path of a row, breaks; None if it is valid.
 
-    Depth is not limited: earlier releases allowed any. `path_flaw` in PostgreSQL decides the same.
+    The depth is not limited, because earlier releases did not limit it. `path_flaw` in PostgreSQL must decide
+    equally.
     """
     if not path:
         return "empty"
@@ -200,15 +223,15 @@ def find_path_flaw(path: str) -> str | None:
         return "colon"
     if len(path.encode()) > MAX_PATH_BYTES:
         return "path_length"
-    return next((flaw for part in path.split("/") if (flaw := _broken_part_rule(part))), None)
+    return next((flaw for part in path.split("/") if (flaw := _find_part_flaw(part))), None)
 
 
-def _broken_part_rule(part: str) -> str | None:
+def _find_part_flaw(part: str) -> str | None:
     if not part:
         return "empty_part"
     if part in (".", ".."):
         return "dot_part"
-    # Windows takes "COM¹" and "con .txt" for the devices as well.
+    # Windows also treats "COM¹" and "con .txt" as devices.
     folded = unicodedata.normalize("NFKC", part).casefold()
     if folded in RESERVED_PARTS or folded.split(".")[0].rstrip(_EDGE_SPACES) in _DEVICE_NAMES:
         return "reserved"
@@ -220,23 +243,27 @@ def _broken_part_rule(part: str) -> str | None:
 
 
 def check_handoff_name(given: str) -> str:
-    """``given``, if it is a safe relative path that cannot be taken for a handoff's metadata file. Raises
-    `InvalidPath`."""
+    """Return ``given`` if it is a safe relative path and not the name of a metadata file of a handoff.
+
+    Otherwise raise `InvalidPath`.
+    """
     path = check_path(given)
     if is_metadata_name(path):
-        raise InvalidPath(given=_shown(given), rule="meta_suffix")
+        raise InvalidPath(given=_quote(given), rule="meta_suffix")
     return path
 
 
 def is_metadata_name(path: str) -> bool:
-    """Whether a part of ``path`` is named as the metadata file of a handoff."""
+    """Return whether a part of ``path`` has the name of a metadata file of a handoff."""
     folded = unicodedata.normalize("NFKC", path).casefold()
     return any(part.endswith(META_SUFFIX) for part in folded.split("/"))
 
 
 def encode_text(given: str) -> bytes:
-    """``given`` as UTF-8, if it can be stored: no lone surrogates, no NUL, at most 10 MB. Raises `NotText`,
-    `TooLarge`."""
+    """Return ``given`` in UTF-8.
+
+    Raise `NotText` for lone surrogates and NUL, and `TooLarge` beyond 10 MB.
+    """
     if len(given) > MAX_TEXT_BYTES:
         raise TooLarge(size=len(given), limit=MAX_TEXT_BYTES)
     try:
@@ -248,7 +275,7 @@ def encode_text(given: str) -> bytes:
 
 
 def decode_text(data: bytes) -> str:
-    """``data`` decoded from UTF-8, under the rules of `encode_text`. Raises `NotText`, `TooLarge`."""
+    """Decode ``data`` from UTF-8. Raises `NotText` and `TooLarge` as `encode_text` does."""
     _check_bytes(data)
     try:
         return data.decode()
@@ -257,9 +284,11 @@ def decode_text(data: bytes) -> str:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The table that ``text`` says, which is TOML. Raises ValueError, which says what is wrong with it: also
-    where it is nested too deeply, a number has too many digits, or a key more than `MAX_KEY_PARTS` parts, for
-    which the parser takes quadratic time."""
+    """Parse ``text`` as TOML. Raise ValueError with the reason if it is invalid.
+
+    It is also invalid if it is nested too deeply, or if a number has too many digits. Keys have at most
+    `MAX_KEY_PARTS` parts, because the parser needs quadratic time for them.
+    """
     if _LONG_KEY.search(text):
         raise ValueError(f"a key has more than {MAX_KEY_PARTS} parts")
     try:
@@ -276,39 +305,43 @@ def _check_bytes(data: bytes) -> None:
 
 
 def sha256(data: bytes) -> str:
-    # Loaded with the first write: whoever only reads the journal does without.
-    """The SHA-256 of ``data``, 64 hexadecimal digits."""
+    """Return the SHA-256 of ``data`` as 64 hexadecimal digits."""
+    # Loaded with the first write, because readers of the journal do not need it.
     import hashlib
 
     return hashlib.sha256(data).hexdigest()
 
 
 def escape_unstorable(given: str, limit: int = 500) -> str:
-    """``given`` cut to ``limit`` characters, with lone surrogates and NUL written out, so that it can stand
-    in a row of any journal: PostgreSQL keeps NUL in no text."""
+    """Return ``given``, cut to ``limit`` characters, in a form that every journal can store.
+
+    Lone surrogates and NUL, which PostgreSQL does not store, are escaped.
+    """
     cut = given if len(given) <= limit else given[:limit] + "…"
     return cut.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def extract_first_line(text: str, limit: int) -> str:
-    """The first line of ``text`` that is not blank, cut to ``limit`` characters, to stand for it in lists."""
+    """Return the first line of ``text`` that is not blank, cut to ``limit`` characters, for lists."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return escape_unstorable(line, limit)
 
 
 def replace_lone_surrogates(given: str) -> str:
-    """``given`` with surrogate pairs joined and U+FFFD for lone halves, which cannot be stored; some models
-    cut emoji."""
+    """Return ``given`` with surrogate pairs joined, and lone surrogates replaced by U+FFFD.
+
+    Some models cut emoji in half, and lone surrogates cannot be stored.
+    """
     return given.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def replace_non_path_characters(given: str) -> str:
-    """``given`` with U+FFFD for what no file name can have: NUL, and lone halves of surrogate pairs."""
+    """Return ``given`` with NUL and lone surrogates, which file names cannot have, replaced by U+FFFD."""
     return replace_lone_surrogates(given).replace("\0", "\ufffd")
 
 
 def is_unicode(given: str) -> bool:
-    """Whether ``given`` can be encoded. File names on POSIX may be any bytes."""
+    """Return whether ``given`` can be encoded in UTF-8. Names of files on POSIX may not."""
     try:
         given.encode()
     except UnicodeEncodeError:
@@ -316,6 +349,6 @@ def is_unicode(given: str) -> bool:
     return True
 
 
-def _shown(given: str) -> str:
-    """``given`` as a refusal may quote it: short, every invisible character spelled out."""
+def _quote(given: str) -> str:
+    """Return ``given`` for an error message: at most 120 characters, with invisible characters escaped."""
     return repr(given[:120])[1:-1] + ("…" if len(given) > 120 else "")

@@ -1,69 +1,81 @@
-"""The public face: opens a shared file system, hands out toolboxes, verifies, repairs, exports."""
+"""The public face: opens a shared file system, returns toolboxes, verifies, repairs, exports."""
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack, closing, suppress
-from threading import Event, Lock
+from contextlib import ExitStack, suppress
+from threading import Event, RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from watchroom import validation
-from watchroom.checkout.export import export
-from watchroom.checkout.file_watcher import FileWatcher
-from watchroom.checkout.host import CheckoutHost
-from watchroom.checkout.layout import (
-    CONFIG_PATH,
+from watchroom.errors import CheckoutTaken, JournalDenied, VersionConflict, WorkspaceNotFound
+from watchroom.features.config.edit_rules import edit_rules
+from watchroom.features.config.registry import REGISTER, Registry
+from watchroom.features.config.rows import Agent, Config, add_agents, dump_config
+from watchroom.features.config.store import Store
+from watchroom.features.documents.rows import DOCUMENT_ZONE
+from watchroom.features.overview.reads import BrokenVersion
+from watchroom.features.people.service import LOST_PLACE
+from watchroom.features.policy.service import AgentBreaker
+from watchroom.features.services import Services
+from watchroom.features.sessions.rules import row_address
+from watchroom.features.sessions.service import record_lost_processes
+from watchroom.features.trees.service import FOLLOW_SECONDS
+from watchroom.history.export import export
+from watchroom.history.verify import Problem, repair, verify, versions_broken
+from watchroom.kernel.background import EVERY_ROW, Background
+from watchroom.kernel.checkout.file_watcher import FileWatcher
+from watchroom.kernel.checkout.host import CheckoutHost
+from watchroom.kernel.checkout.keeper import Keeper
+from watchroom.kernel.checkout.layout import (
     CONTROL,
     JOURNAL_NAME,
     WATCHED_FOLDERS,
     document_at,
     watched_files,
 )
-from watchroom.checkout.location import cached_checkout, find_journal, keep_journal_address
-from watchroom.checkout.materializer import Materializer
-from watchroom.checkout.reconciler import Reconciler
-from watchroom.checkout.remote_rows import RemoteRows
-from watchroom.commit import AppendStatistics, GroupCommit
-from watchroom.errors import CheckoutTaken, VersionConflict, WorkspaceNotFound
-from watchroom.files import keep_from_git, make_private
-from watchroom.follower import Follower, Repeater
-from watchroom.journal import Journal, is_server_address, open_journal
-from watchroom.journal.errors import JournalDenied
-from watchroom.journal.snapshots import SNAPSHOT_ROWS
+from watchroom.kernel.checkout.location import cached_checkout, find_journal, keep_journal_address
+from watchroom.kernel.checkout.materializer import Materializer
+from watchroom.kernel.checkout.reconciler import Reconciler
+from watchroom.kernel.commit import AppendStatistics, GroupCommit
+from watchroom.kernel.journal import BACKSTOP_SECONDS, Journal, is_server_address, open_journal
+from watchroom.kernel.journal.side_stores import SNAPSHOT_ROWS
+from watchroom.kernel.rules.row_files import CONFIG_PATH
 from watchroom.model import HUMAN_PREFIX, PEOPLE_LOST, SYSTEM, Note, Row, Write
-from watchroom.platforms import Platform, detect_platform
-from watchroom.registry import REGISTER, Registry
-from watchroom.row_dispatcher import RowDispatcher
-from watchroom.rules.addresses import row_address
-from watchroom.rules.config import Agent, Config, add_agents, render_config
+from watchroom.platform import Platform, detect_platform
+from watchroom.platform.deferred_imports import LazyPart
+from watchroom.platform.files import keep_from_git, make_private
 from watchroom.texts import Language
-from watchroom.verify import BrokenVersion, Problem, repair, verify, versions_broken
-from watchroom.zones import Store, Zones
-from watchroom.zones.breaking import AgentBreaker
-from watchroom.zones.edit_rules import edit_rules
-from watchroom.zones.people import LOST_PLACE
-from watchroom.zones.presence import record_lost_processes
 
 if TYPE_CHECKING:
-    from watchroom.git import Imported
-    from watchroom.runtime.sessions import Sessions
-    from watchroom.sandbox.probe import SandboxProbe
-    from watchroom.search import SearchIndex, SearchQuery, SearchResult
-    from watchroom.toolbox import Toolbox
-    from watchroom.transparency import Sealing
-    from watchroom.zones.realtime import RealtimeZone
+    from watchroom.features.buffers.service import Buffers
+    from watchroom.features.calls.toolbox import Toolbox
+    from watchroom.features.conflicts.notifications import Notifications
+    from watchroom.features.documents.service import Documents
+    from watchroom.features.people.tokens import Tokens
+    from watchroom.features.sessions.runtime.sessions import Sessions
+    from watchroom.features.tasks.commands import Commands
+    from watchroom.features.trees.calls import TreeCalls
+    from watchroom.features.trees.commits import AgentCommits
+    from watchroom.history.fork import Fork
+    from watchroom.history.git import Imported
+    from watchroom.history.seal import Sealing
+    from watchroom.history.search import SearchIndex, SearchQuery, SearchResult
+    from watchroom.platform.sandbox.probe import SandboxProbe
 
 _SNAPSHOT_SECONDS: Final = 10.0
-"""So often it is asked whether a snapshot is missing."""
-_CHECKPOINT_SECONDS: Final = 10.0
-"""So often it is asked whether a checkpoint of the journal is due."""
+"""Seconds between checks for missing snapshots."""
+_SEAL_SECONDS: Final = 10.0
+"""Seconds between checks whether a seal of the journal is due."""
 _INDEX_SECONDS: Final = 2.0
-"""So often it is asked whether there are rows that the index of searches does not have."""
+"""Seconds between checks for rows that the search index lacks."""
+_log = logging.getLogger("watchroom")
 
 
-class Workspace(Zones):
+class Workspace:
     """A shared file system on disk. Everything public may be called from any thread.
 
     Use `open` to make one, and close it (it is a context manager):
@@ -71,8 +83,11 @@ class Workspace(Zones):
         with Workspace.open("team/", agents=["alice", "bob"]) as workspace:
             workspace.tools("alice").dispatch_tool_call("collab_list", {})
 
-    ``root`` is its folder, ``sandbox`` finds what commands run in, ``journal`` has the rows, ``platform`` is
-    the operating system; for what stands in where they are left out see `open`.
+    Args:
+        root: Its folder.
+        sandbox: Finds what commands run in; see `open` for the defaults.
+        journal: The journal with its rows. It is closed with the workspace.
+        platform: The operating system.
     """
 
     def __init__(
@@ -82,90 +97,149 @@ class Workspace(Zones):
         journal: Journal | None = None,
         platform: Platform | None = None,
     ) -> None:
-        self.prepare_sealing: Callable[[Sealing], None] = lambda _: None
-        """Called once with what seals, before the first checkpoint is due: says where those are published."""
-        with ExitStack() as stack:
-            self._set_up(os.path.abspath(root), sandbox, journal, platform, stack)
-            self._closing = stack.pop_all()
-
-    def _set_up(
-        self,
-        root: str,
-        sandbox: SandboxProbe | None,
-        journal: Journal | None,
-        platform: Platform | None,
-        stack: ExitStack,
-    ) -> None:
-        """Open everything. ``stack`` closes it in reverse order, whatever fails, here or while it closes."""
-        if journal is not None:
-            stack.callback(journal.close)
-        self.root = root
+        self.root = os.path.abspath(root)
         self.platform = platform or detect_platform()
+        self.prepare_sealing: Callable[[Sealing], None] = lambda _: None
+        """Called once with the sealing, before the first checkpoint: decides where they are published."""
+        self.loading = RLock()
+        self._errors: list[Exception] = []
+        with ExitStack() as self._parts:
+            self._store = self._open_store(journal)
+            self._open_services(sandbox)
+            self._open_background()
+            self._parts = self._parts.pop_all()
+
+    def _open_store(self, journal: Journal | None) -> Store:
+        """Open the journal and the files."""
+        if journal is not None:
+            self._close_later("the journal", journal.close)
         control = os.path.join(self.root, CONTROL)
         os.makedirs(control, mode=0o700, exist_ok=True)
         keep_from_git(control)
         address = find_journal(self.root) or os.path.join(control, JOURNAL_NAME)
-        is_own = journal is None
+        self._address = address if journal is None else None
+        """Where other processes open the journal; None if the caller opened it."""
         if journal is None:
-            journal = stack.enter_context(closing(open_journal(address, self.platform)))
+            journal = open_journal(address, self.platform)
+            self._close_later("the journal", journal.close)
         self.journal: Journal = journal
-        self._host = CheckoutHost(self.journal, self.root, control)
-        self._follower = Follower("files")
-        self._commits = GroupCommit(self.journal)
-        self._checkout = Materializer(
+        self.background = Background(journal, row_address)
+        """Delivers new rows, whichever process made them, and runs what follows commits."""
+        commits = GroupCommit(journal, self.background)
+        host = CheckoutHost(journal, self.root, control)
+        checkout = Materializer(
             self.root,
-            self.journal,
-            self._commits.append,
-            self._follower,
-            self._host,
+            journal,
+            commits.append,
+            self.background,
+            host,
             self.platform,
-            # The people need the checkout first. No files are written before both are there.
+            # The people need the checkout first. No files are written before both exist.
             lambda row: self.people.counts(row),
         )
-        stack.callback(self._checkout.close)
-        stack.callback(self._follower.close)
-        stack.callback(self._commits.close)
-        self._commits.follow(self._checkout)
+        self._close_later("the files", checkout.close)
+        self._close_later("background jobs", self.background.flush)
+        commits.follow(checkout)
         make_private(control)
-        registry = Registry(self.journal)
-        self._remote = RemoteRows(self.journal, self._checkout)
-        stack.callback(self._remote.close)
-        store = Store(self.journal, self._commits, self._checkout, self._host, self._follower, registry)
-        reconciler = Reconciler(
+        self.registry = Registry(journal)
+        """Who works here, as it is now."""
+        return Store(journal, commits, checkout, host, self.background, self.registry)
+
+    def _open_services(self, sandbox: SandboxProbe | None) -> None:
+        store = self._store
+        self._keeper = Keeper(os.path.join(self.root, CONTROL), self.platform)
+        self._reconciler = Reconciler(
             self.journal,
-            self._checkout,
-            self._commits.append,
-            edit_rules(registry),
-            self._host,
-            self._commits.sign,
+            store.checkout,
+            store.commits.append,
+            edit_rules(self.registry),
+            store.host,
+            store.commits.sign,
         )
-        self._loading_parts = Lock()
-        self._sealing: Sealing | None = None
-        self._search_index: SearchIndex | None = None
-        self._sessions: Sessions | None = None
-        stack.callback(self._write_last_checkpoint)
-        dispatcher = RowDispatcher(
-            self.journal, row_address, self.record_lost_processes, AgentBreaker(store).watch
+        services = Services(
+            *(store, self._reconciler, self.root, self.register, sandbox, self.platform),
+            self._keeper.is_elsewhere,
         )
-        super().__init__(store, reconciler, self.root, self.register, dispatcher, sandbox)
-        stack.callback(super().close)
-        stack.callback(self._close_sessions)
+        self._services = services
+        self._close_later("the last checkpoint of the journal", self._write_last_checkpoint)
+        self._close_later("the services", services.close)
+        self._close_later("sessions", self._close_sessions)
+        self.policy = services.policy
+        self.private = services.private
+        self.handoff = services.handoff
+        self.collab = services.collab
+        self.boards = services.boards
+        self.people = services.people
+        self.conflicts = services.conflicts
+        self.acknowledgements = services.acknowledgements
+        self.alerts = services.alerts
+        self.signing = services.signing
+        self.requests = services.requests
+        self.settings = services.settings
+        self.budgets = services.budgets
+        self.session_zone = services.session_zone
+        self.messages = services.messages
+        self.stops = services.stops
+        self.tasks = services.tasks
+        self.members = services.members
+        self.task_files = services.task_files
+        self.trees = services.trees
+        self.reverts = services.reverts
         self.signing.anchor_with(lambda: self.sealing.newest_body())
 
-        self._address = address if is_own else None
-        """Where other processes open the journal; None where it was opened elsewhere."""
+    def _open_background(self) -> None:
         self._snapshot_row = 0
-        """Up to where no snapshot is missing, as far as is known here."""
-        for name, seconds, work in (
-            ("checkpoints", _CHECKPOINT_SECONDS, lambda closing: self.sealing.write_due(closing)),
-            ("search", _INDEX_SECONDS, lambda closing: self.search_index.keep_up(self.journal, closing)),
+        """The row up to which no snapshot is missing, as far as this process knows."""
+        background = self.background
+        background.subscribe((EVERY_ROW,), AgentBreaker(self._store).watch, start=False)
+        self._close_later("the keeper's lock", self._keeper.close)
+        timers: tuple[tuple[str, float, Callable[[Event], object]], ...] = (
+            ("seals", _SEAL_SECONDS, lambda closing: self.sealing.write_due(closing)),
+            (
+                "the search index",
+                _INDEX_SECONDS,
+                lambda closing: self.search_index.keep_up(self.journal, closing),
+            ),
             ("snapshots", _SNAPSHOT_SECONDS, self._keep_snapshots),
-        ):
-            stack.callback(Repeater(name, seconds, work).close)
-        stack.callback(dispatcher.close)
-        self.file_watcher = FileWatcher(self.watched_folders, self.watched_files, self.check, self.scan)
-        """Records external edits as they are made, while anybody is subscribed."""
-        stack.callback(self.file_watcher.close)
+            ("lost processes", BACKSTOP_SECONDS, self._look_after_processes),
+            ("working trees", FOLLOW_SECONDS, lambda closing: self.trees.look_after()),
+        )
+        for name, seconds, work in timers:
+            background.repeat(name, seconds, self._keeper.unless_elsewhere(work))
+        self._close_later("the background", background.close)
+        self.file_watcher = FileWatcher(
+            self.watched_folders,
+            self.watched_files,
+            self._keeper.unless_elsewhere(self.check),
+            self._keeper.unless_elsewhere(self.scan),
+            self.platform,
+        )
+        """Records external edits as they are made, while anybody is subscribed and no other process keeps the
+        workspace."""
+        self._close_later("the file watcher", self.file_watcher.close)
+
+    def keep(self) -> bool:
+        """Do for all processes what one of them has to do: record external edits, seal, index, keep
+        snapshots and notice lost processes. Return False if another process does it. Raises
+        `LocksUnsupported`."""
+        if not self._keeper.claim():
+            return False
+        self.file_watcher.subscribe()
+        self.background.start()
+        self.trees.keep()
+        return True
+
+    def _close_later(self, name: str, close: Callable[[], object]) -> None:
+        """Have `close` call ``close``, before what was given here earlier."""
+
+        def close_part() -> None:
+            try:
+                close()
+            except Exception as error:  # noqa: BLE001  # `close` raises the first one
+                _log.warning("%s could not be closed", name, exc_info=True)
+                self._errors.append(error)
+
+        self._parts.callback(close_part)
 
     @classmethod
     def open(
@@ -181,20 +255,30 @@ class Workspace(Zones):
         checkout: str | os.PathLike[str] | None = None,
         platform: Platform | None = None,
     ) -> Self:
-        """Open the workspace at ``root``, making it on first use, and register ``agents``. Where ``root`` is
-        the address of a database (``postgresql://…``) its rows are there, and its files in the folder
-        ``checkout`` (default: one in this user's cache); the folder remembers the address.
+        """Open a workspace, which is made with its first use. Files that a crash of an earlier process left
+        unwritten are written first.
 
-        What a crash of an earlier writer left undone is done first. ``language`` is that of a new workspace
-        (default: English). With ``create=False`` a folder that is no workspace is refused. ``scan`` compares
-        every file with the journal and records edits made by hand; without it only what is touched is
-        compared. ``sandbox`` finds what commands run in (default: what this machine offers), ``journal`` has
-        the rows (default: the SQLite file in the control folder); it is closed with the workspace.
-        ``platform`` is the operating system (default: this machine's).
+        Args:
+            root: Its folder, or the address of a database (``postgresql://…``) with its rows.
+            agents: Agents to register.
+            language: The language of a new workspace, default: English.
+            create: If false, a folder without a workspace is refused.
+            scan: Compare every file with the journal and record external edits. Otherwise only files that
+                are used are compared.
+            sandbox: Finds what commands run in, default: what this machine offers.
+            journal: The journal with the rows, default: the SQLite file in the control folder. It is closed
+                with the workspace.
+            checkout: The folder of the files if the rows are in a database, default: a folder in this user's
+                cache. The folder remembers the address.
+            platform: The operating system, default: this machine's.
 
-        Raises `WorkspaceNotFound`, `InvalidAgentId`, `InvalidRole`, `ConfigInvalid`, `WorkspaceLocked`, and
-        `JournalError` where the journal cannot be read, `CheckoutTaken` where ``checkout`` shows another one,
-        `LocksUnsupported` on a file system without locks, and `PlatformUnsupported`.
+        Raises:
+            WorkspaceNotFound: There is no workspace, and ``create`` is false.
+            InvalidAgentId, InvalidRole, ConfigInvalid: An agent cannot be registered.
+            JournalError: The journal cannot be read.
+            WorkspaceLocked: Another process held a lock for too long.
+            CheckoutTaken: ``checkout`` belongs to another workspace.
+            LocksUnsupported, PlatformUnsupported: The file system or the operating system is not supported.
         """
         path = os.fspath(root)
         given = [Agent(each) if isinstance(each, str) else each for each in agents]
@@ -225,10 +309,10 @@ class Workspace(Zones):
         return workspace
 
     def _prepare(self, agents: Iterable[Agent], language: Language | None, scan: bool) -> None:
-        restarted = self._checkout.begin()
+        restarted = self._store.checkout.begin()
         self.record_lost_processes()
         if self.journal.head("config", CONFIG_PATH) is None:
-            self._write_config(render_config(Config(language=language or "en")), 0)
+            self._write_config(dump_config(Config(language=language or "en")), 0)
         if self.journal.is_shared:
             self._join_machines()
         if scan or restarted:
@@ -242,54 +326,53 @@ class Workspace(Zones):
         self.register(agents)
 
     def _check_enrolments(self) -> None:
-        """Pin the row by which people closed the workspace; where the one that is pinned is gone, nobody
-        decides until a person has looked."""
-        # Closed workspaces are few: what reads state folders is loaded for those.
-        from watchroom.transparency.enrolment_pin import EnrolmentPin
-        from watchroom.transparency.state_folder import state_folder
+        """Pin the row by which people closed the workspace. If the pinned row is gone, nobody decides until
+        a person has looked at it."""
+        # Few workspaces are closed: only these need the modules.
+        from watchroom.history.seal.anchors import EnrolmentPin, state_folder
 
         pin = EnrolmentPin(state_folder(), self._place)
         self.people.check_lost_with(lambda: pin.is_broken(self.journal))
         self.people.pin_with(pin.keep)
         if pin.is_broken(self.journal):
             if not self.people.is_recorded_as_lost():
-                self._commits.commit(Note(SYSTEM, PEOPLE_LOST, *LOST_PLACE))
+                self._store.commits.commit(Note(SYSTEM, PEOPLE_LOST, *LOST_PLACE))
         elif (founding := self.people.find_founding()) is not None:
             pin.keep(founding)
 
     @property
     def _place(self) -> str:
-        """Where the workspace is: its folder, or the address of its database."""
+        """The workspace's folder, or the address of its database."""
         return (find_journal(self.root) if self.journal.is_shared else None) or self.root
 
     def _join_machines(self) -> None:
-        """Follow the rows of other machines; the first checkout that somebody named is the host."""
+        """Follow the rows of other machines. The first checkout with a folder of its own becomes the host."""
         is_cached = self.root == cached_checkout(find_journal(self.root) or "")
-        if not is_cached and self._host.find() is None:
-            # An agent's login may not: then a person's does, who opens it later.
+        if not is_cached and self._store.host.find() is None:
+            # An agent's login has no right to do this. Then the next person who opens it does.
             with suppress(JournalDenied):
-                self._host.move_here(SYSTEM, self._commits.commit, only_first=True)
-        self._remote.start()
+                self._store.host.move_here(SYSTEM, self._store.commits.commit, only_first=True)
+        self.background.follow("writing files", self._store.checkout.catch_up)
 
     @property
     def host(self) -> CheckoutHost:
         """Which of the workspace's checkouts counts."""
-        return self._host
+        return self._store.host
 
     def move_host(self, actor: str) -> Row:
-        """Have edits made by hand count in this checkout from now on, by the person ``actor``
-        (``human:NAME``). Returns the row, of outcome ``conflict`` where another became the host meanwhile.
-        Raises `JournalError`."""
-        return self._host.move_here(actor, self._commits.commit)
+        """Make this checkout the host, in which external edits count, by the person ``actor``
+        (``human:NAME``). Return the row. Its outcome is ``conflict`` if another checkout became the host
+        meanwhile. Raises `JournalError`."""
+        return self._store.host.move_here(actor, self._store.commits.commit)
 
     def register(self, agents: Iterable[Agent]) -> None:
-        """Add these ``agents``, or change what is known of them. An id alone leaves a known agent as it is.
-        Raises `InvalidAgentId`, `InvalidRole`, `ConfigInvalid`."""
+        """Register ``agents``, or change their roles. An id alone leaves a registered agent as it is. Raises
+        `InvalidAgentId`, `InvalidRole`, `ConfigInvalid`."""
         given = list(agents)
         for agent in given:
             validation.check_agent_id(agent.id)
         known = self.config.agents
-        # An id alone registers an unknown agent; it does not take a known one's role away.
+        # An id alone registers an unknown agent. It does not remove the role of a known one.
         new = [agent for agent in given if agent.id not in known or agent != Agent(agent.id)]
         wanted = [_still_in_task(agent, known) for agent in new]
         while True:
@@ -298,7 +381,7 @@ class Workspace(Zones):
                 break
             except VersionConflict:
                 continue
-        self._checkout.make_folders(self.config.agents)
+        self._store.checkout.make_folders(self.config.agents)
 
     def _write_config(self, text: str, expected: int) -> Row:
         draft = Write(SYSTEM, REGISTER, "config", CONFIG_PATH, text, expected=expected)
@@ -312,67 +395,109 @@ class Workspace(Zones):
         return self.registry.current()
 
     def tools(self, agent: str, *, language: Language | None = None) -> Toolbox:
-        """The toolbox of the registered ``agent``, which answers in ``language`` (default: the workspace's).
-        Raises `UnknownAgent`."""
+        """Return the toolbox of the registered ``agent``, which answers in ``language`` (default: the
+        workspace's). Raises `UnknownAgent`."""
         return self._toolbox(self.registry.agent(agent).id, language)
 
     def tools_for_human(
         self, name: str, *, language: Language | None = None, reads_only: bool = False
     ) -> Toolbox:
-        """The toolbox of the person called ``name``, who acts as ``human:NAME``, in ``language``
-        (default: the workspace's); with ``reads_only`` only those that change nothing. Raises
-        `InvalidAgentId`."""
+        """Return the toolbox of a person, who acts as ``human:NAME``. Raises `InvalidAgentId`.
+
+        Args:
+            name: The person's name.
+            language: The language of its answers, default: the workspace's.
+            reads_only: Offer only tools that change nothing.
+        """
         return self._toolbox(HUMAN_PREFIX + validation.check_human_name(name), language, reads_only)
 
     @property
+    def realtime(self) -> Documents:
+        """The documents that several agents edit at once and that merge automatically."""
+        return self._services.realtime
+
+    @property
+    def buffers(self) -> Buffers:
+        """The texts that agents edit for themselves until they flush them."""
+        return self._services.buffers
+
+    @property
+    def commands(self) -> Commands:
+        """Where agents' commands run, in a sandbox."""
+        return self._services.commands
+
+    @property
+    def access(self) -> Tokens:
+        """The tokens by which agents connect over the network."""
+        return self._services.access
+
+    @property
+    def tree_calls(self) -> TreeCalls:
+        """Checks and records what clients' own tools do in working trees."""
+        return self._services.tree_calls
+
+    @property
+    def agent_commits(self) -> AgentCommits:
+        """Commits and tries the work of single agents in working trees."""
+        return self._services.agent_commits
+
+    @property
+    def notifications(self) -> Notifications:
+        """What agents have not been notified of yet."""
+        return self._services.notifications
+
+    @LazyPart
     def sessions(self) -> Sessions:
         """Where agents run: their sessions, each step a row."""
-        from watchroom.runtime.sessions import Sessions
+        from watchroom.features.sessions.runtime.sessions import Sessions
 
-        with self._loading_parts:
-            if self._sessions is None:
-                self._sessions = Sessions(self.session_zone, self.requests, self.budgets, self.dispatcher)
-            return self._sessions
+        return Sessions(self.session_zone, self.requests, self.budgets, self.background)
 
     def _toolbox(self, actor: str, language: Language | None, reads_only: bool = False) -> Toolbox:
-        # The toolbox needs pydantic, slow to load: whoever only looks does not wait for it.
-        from watchroom.toolbox import Toolbox
+        # The toolbox needs pydantic, which is slow to load and which readers do not need.
+        from watchroom.features.calls.toolbox import Toolbox
 
-        return Toolbox(actor, self._store, self, language or self.config.language, reads_only=reads_only)
+        return Toolbox(
+            actor, self._store, self._services, language or self.config.language, reads_only=reads_only
+        )
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` after each commit of this process, once its outcome is known. Return the function
-        that ends this.
+        """Call ``listener`` on a background thread after commits of this process. Return an unsubscribe
+        function.
 
-        It is called on the thread that committed, or on a background thread. What it raises is logged.
+        Commits that follow on each other quickly are one call. What ``listener`` raises is logged.
         """
-        return self._commits.subscribe(listener)
+        return self.background.on_append(listener)
 
     @property
     def append_statistics(self) -> AppendStatistics:
         """How often this process appended to the journal, and how many rows it made."""
-        return self._commits.statistics
+        return self._store.commits.statistics
 
     def record_lost_processes(self) -> None:
-        """Say by a row that a process died which ran sessions or commands here, if nobody has said so.
+        """Record that a process died which ran sessions or commands here, unless somebody has recorded it.
 
-        Done at `open`, and every few seconds by whoever runs something.
+        `open` does it, and every process that delivers rows does it every five seconds.
         """
         record_lost_processes(self._store)
 
+    def _look_after_processes(self, _: Event) -> None:
+        if self.background.is_delivering:
+            self.record_lost_processes()
+
     def flush(self) -> None:
-        """Wait until every reading so far is a row, and every file is laid out that follows behind commits:
-        versions, histories, metadata and checkpoints. Raises `JournalError`, `WorkspaceLocked`."""
+        """Wait until all readings so far are rows, and all files that follow commits are written: versions,
+        histories, metadata and checkpoints. Raises `JournalError`, `WorkspaceLocked`."""
         self._store.flush()
 
     def scan(self) -> list[Row]:
-        """Compare all files with the journal; returns the rows of edits by hand that were not known. Raises
-        `JournalError`, `WorkspaceLocked`."""
+        """Compare all files with the journal. Return the rows of new external edits. Raises `JournalError`,
+        `WorkspaceLocked`."""
         return [*self._reconciler.scan(), *self._check_documents()]
 
     def check(self, files: Iterable[str | os.PathLike[str]]) -> list[Row]:
-        """Compare only these ``files`` (paths beneath the root) with the journal; returns the rows of edits
-        by hand that were not known. Raises `JournalError`, `WorkspaceLocked`."""
+        """Compare ``files`` (paths below the root) with the journal. Return the rows of new external edits.
+        Raises `JournalError`, `WorkspaceLocked`."""
         relative = [tuple(os.path.relpath(file, self.root).split(os.sep)) for file in files]
         documents = {name for parts in relative if (name := document_at(parts))}
         edits = self._check_documents(documents) if documents else []
@@ -380,36 +505,36 @@ class Workspace(Zones):
 
     @property
     def watched_folders(self) -> tuple[str, ...]:
-        """The absolute paths of the folders whose files, however deep, want a `check` when they change."""
+        """The absolute paths of the folders whose files, at any depth, need a `check` when they change."""
         return tuple(os.path.join(self.root, *parts) for parts in WATCHED_FOLDERS)
 
     @property
     def watched_files(self) -> tuple[str, ...]:
-        """The absolute paths of single files for `check` that lie in none of the `watched_folders`."""
+        """The absolute paths of the files for `check` outside of the `watched_folders`."""
         return tuple(os.path.join(self.root, *parts) for parts in watched_files())
 
     def _check_documents(self, names: Iterable[str] | None = None) -> list[Row]:
-        """Put right the checkpoints of these documents, or of all; the rows of what somebody wrote there."""
+        """Correct the checkpoints of the documents ``names``, default: all. Return the rows of external
+        edits."""
         documents = self._documents()
         return documents.update_checkpoints(names) if documents else []
 
-    def _documents(self) -> RealtimeZone | None:
-        """The realtime zone, if there is anything in it."""
-        return self.realtime if next(self.journal.heads("realtime"), None) else None
+    def _documents(self) -> Documents | None:
+        """The realtime zone, if it has any document."""
+        return self.realtime if next(self.journal.heads(DOCUMENT_ZONE), None) else None
 
     def verify(self) -> list[Problem]:
-        """Compare journal and files, whole; returns what disagrees, empty if nothing does. It reads
-        everything and changes nothing. Raises `JournalError`."""
+        """Compare the whole journal with all files. Return the differences. Reads everything and changes
+        nothing. Raises `JournalError`."""
         return verify(self._store, self._reconciler, self.task_files, self.people, self._documents())
 
     def broken_versions(self, rows: Iterable[Row]) -> list[BrokenVersion]:
-        """What is wrong with the versions of shared files that ``rows`` made; empty if each is as its
-        checksum says."""
+        """Return the versions of shared files among those of ``rows`` that differ from their checksum."""
         return versions_broken(self._store, rows)
 
     def repair(self) -> list[Problem]:
-        """Record what differs, then lay it out again; returns what remains wrong. Raises `JournalError`,
-        `WorkspaceLocked`."""
+        """Record the differences, then write the files again. Return the differences that remain. Raises
+        `JournalError`, `WorkspaceLocked`."""
         return repair(self._store, self._reconciler, self.task_files, self.people, self._documents())
 
     def export(
@@ -419,16 +544,49 @@ class Workspace(Zones):
         *,
         on_left_out: Callable[[Row], None] = lambda row: None,
     ) -> int:
-        """Write the files to the folder ``target`` as they stood at row ``as_of``. Return their number.
-        ``on_left_out`` is called with each current version whose text cannot be read: it has no file. Raise
-        `JournalError`; OSError if ``target`` cannot be written."""
+        """Write the files as of row ``as_of`` to the folder ``target``. Return their number.
+
+        ``on_left_out`` is called with each current version that gets no file because its text cannot be read.
+        Raises `JournalError`; OSError if ``target`` cannot be written.
+        """
         return export(self.journal, as_of, os.fspath(target), self.platform, on_left_out=on_left_out)
 
+    @classmethod
+    def fork(
+        cls,
+        journal: Journal,
+        until: int,
+        out: str | os.PathLike[str],
+        on_progress: Callable[[int, int], None] = lambda _, __: None,
+    ) -> Fork:
+        """Create a workspace in the new folder ``out`` from the rows of ``journal`` up to row ``until``.
+
+        ``on_progress`` is called after each batch with the number of the last copied row, and with
+        ``until``. Raise FileExistsError if ``out`` exists, `JournalError`, `WorkspaceLocked`, OSError.
+        """
+        from watchroom.history.fork import fork_workspace
+
+        def write_files(root: str) -> None:
+            with cls.open(root, create=False) as workspace:
+                workspace.flush()
+
+        return fork_workspace(journal, until, out, write_files, on_progress)
+
     def import_git(self, path: str, actor: str, *, task: str = "", revision: str = "HEAD") -> Imported:
-        """Bring the texts of the commit ``revision`` of the repository at ``path`` in, as ``actor``: into the
-        shared files, or into the folder of ``task``. Raises `InvalidRepository`, `GitError`, `JournalError`,
-        `TaskNotFound`, `OtherMachine`, `TaskQuotaExceeded`."""
-        from watchroom.git import import_into_task, import_shared
+        """Import the texts of a commit of a git repository.
+
+        Args:
+            path: The repository.
+            actor: Who imports them.
+            task: The task whose folder takes them, default: the shared files.
+            revision: The commit.
+
+        Raises:
+            InvalidRepository, GitError: The repository or the commit cannot be read.
+            TaskNotFound, OtherMachine, TaskQuotaExceeded: The task cannot take the files.
+            JournalError: The journal cannot be read or written.
+        """
+        from watchroom.history.git import import_into_task, import_shared
 
         if task:
             return import_into_task(self.task_files, self.tasks.find_here(task).id, path, actor, revision)
@@ -438,61 +596,57 @@ class Workspace(Zones):
         last = self.journal.last_seq()
         if last - self._snapshot_row < SNAPSHOT_ROWS:
             return
-        # Most journals are too short ever to need it.
-        from watchroom.projections.snapshot_process import keep_missing_apart
-        from watchroom.projections.snapshots import keep_missing
+        # Most journals are too short to need snapshots.
+        from watchroom.features.overview.snapshots import keep_missing, keep_missing_apart
 
-        # Where that fails so many rows more are another try.
+        # If that fails, it is tried again after as many rows.
         self._snapshot_row = last
         if self._address is None:
             self._snapshot_row = keep_missing(self.journal, closing)
         else:
             self._snapshot_row = keep_missing_apart(self.journal, self._address, closing)
 
-    @property
+    @LazyPart
     def search_index(self) -> SearchIndex:
-        """The index of all texts of the journal, which a thread keeps up while the workspace is open."""
-        # Most calls are over before anything is indexed.
-        from watchroom.search import SearchIndex
+        """The index of all texts of the journal, which is kept up while the workspace is open."""
+        # Most processes end before anything is indexed.
+        from watchroom.history.search import SearchIndex
 
-        with self._loading_parts:
-            if self._search_index is None:
-                self._search_index = SearchIndex(os.path.join(self.root, CONTROL))
-            return self._search_index
+        return SearchIndex(os.path.join(self.root, CONTROL))
 
     def search(self, query: SearchQuery) -> SearchResult:
-        """What ``query`` finds in all that the journal holds, as far as it is indexed: the result says up to
-        which row. Raises `InvalidSearch`, `JournalError`."""
+        """Search all texts of the journal that are indexed: the result says up to which row. Raises
+        `InvalidSearch`, `JournalError`."""
         return self.search_index.search(self.journal, query)
 
-    @property
+    @LazyPart
     def sealing(self) -> Sealing:
-        """The checkpoints of the journal, which a thread writes while the workspace is open."""
-        # Most calls are over before one is due.
-        from watchroom.transparency import Sealing
+        """The seals of the journal, which are written while the workspace is open."""
+        # Most processes end before a seal is due.
+        from watchroom.history.seal import Sealing
 
-        with self._loading_parts:
-            if self._sealing is None:
-                sealing = Sealing(self.journal, self._commits.commit, self._place, self.people)
-                sealing.sign_with(lambda: self.signing.signer)
-                self.prepare_sealing(sealing)
-                self._sealing = sealing
-            return self._sealing
+        sealing = Sealing(self.journal, self._store.commits.commit, self._place, self.people)
+        sealing.sign_with(lambda: self.signing.signer)
+        self.prepare_sealing(sealing)
+        return sealing
 
     def close(self) -> None:
-        """Write what waits, and close everything. May be called again.
+        """Finish the scheduled work, and close everything. May be called again.
 
-        If a part fails to close, the others are closed all the same. Then the error is raised.
+        If a part fails to close, the others are closed all the same. Then the first error is raised.
         """
-        self._closing.close()
+        self._parts.close()
+        errors, self._errors = self._errors, []
+        if errors:
+            raise errors[0]
 
     def _close_sessions(self) -> None:
-        if self._sessions is not None:
-            self._sessions.close()
+        if (sessions := Workspace.sessions.loaded(self)) is not None:
+            sessions.close()
 
     def _write_last_checkpoint(self) -> None:
-        if self._sealing is not None:
-            self._sealing.write_last()
+        if (sealing := Workspace.sealing.loaded(self)) is not None:
+            sealing.write_last()
 
     def __enter__(self) -> Self:
         return self
@@ -505,7 +659,7 @@ class Workspace(Zones):
 
 def _find_checkout(address: str, checkout: str | os.PathLike[str] | None) -> str:
     """Return the folder for the files of the workspace whose journal is at ``address``. Raises
-    `CheckoutTaken` if it shows another workspace, `JournalError`."""
+    `CheckoutTaken` if it belongs to another workspace, `JournalError`."""
     folder = os.path.abspath(checkout or cached_checkout(address))
     if find_journal(folder) not in (None, address):
         raise CheckoutTaken(folder=folder)
@@ -513,6 +667,6 @@ def _find_checkout(address: str, checkout: str | os.PathLike[str] | None) -> str
 
 
 def _still_in_task(agent: Agent, known: Mapping[str, Agent]) -> Agent:
-    """Registering an agent anew gives it no way out of its task."""
+    """Return ``agent`` with its task: registering it again must not release it from the task."""
     before = known.get(agent.id)
     return agent._replace(task=before.task) if before is not None and not agent.task else agent

@@ -8,7 +8,7 @@ import pytest
 from effort import rounds
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from watchroom_whiteboards.chunks import LONGEST, chunks
+from watchroom_whiteboards.chunks import MAX_CHUNK_BYTES, chunks
 from watchroom_whiteboards.markdown import parser
 from watchroom_whiteboards.outline import Heading, closing, headings
 from watchroom_whiteboards.segments import BOM, split_segments
@@ -251,7 +251,7 @@ long = st.lists(st.tuples(soup, st.integers(1, 400)), max_size=5).map(
 def test_chunks_cover_the_text_and_none_is_too_long(data: bytes) -> None:
     found = list(chunks(data))
     assert b"".join(data[each.start : each.end] for each in found) == data
-    assert all(0 < each.end - each.start <= LONGEST for each in found)
+    assert all(0 < each.end - each.start <= MAX_CHUNK_BYTES for each in found)
     for each in found:
         data[each.start : each.end].decode()
     for place, each in enumerate(found):

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,14 +15,17 @@ from calls import ok
 from cli.running import as_typed, run, spawned
 from projections.folding import folded
 from receiver import PATIENCE, Receiver, receiving
+from service_process import running_service
 from tui.team import collide
 from watchroom import Toolbox, Workspace
+from watchroom.features.alerts.rows import AlertItem
+from watchroom.features.alerts.rules import AlertSettings
+from watchroom.features.overview.model import urgent_needs
+from watchroom.features.requests.rows import Request
+from watchroom.features.sessions.runtime.models import RetryPolicy
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import SEND_ALERT, Row, timestamp
-from watchroom.projections.model import urgent_needs
-from watchroom.rules.alert_plan import AlertItem
-from watchroom.rules.alerts import AlertSettings
-from watchroom.rules.requests import Request
-from watchroom.runtime.models import RetryPolicy
+from watchroom.serving.service.link import ServiceLink
 from watchroom_tui.cli import OK, USAGE
 from watchroom_tui.formatters.local_time import use_utc, zoned_time
 from watchroom_tui.localization import load_texts
@@ -126,7 +129,7 @@ def test_a_sender_that_begins_anew_sends_nothing_twice_and_the_ends_that_it_miss
 ) -> None:
     configure(workspace, HOOK)
     number = collide(alice, bob)
-    workspace.requests.ask("alice", "alice/mcp/1", Request("prompt", "Which month?"))
+    workspace.requests.ask(CallContext("alice"), "alice/mcp/1", Request("prompt", "Which month?"))
     environ = {"HOOK": receiver.url}
     with sending(workspace, environ) as process:
         assert len(receiver.next().body["needs"]) == 2
@@ -135,7 +138,7 @@ def test_a_sender_that_begins_anew_sends_nothing_twice_and_the_ends_that_it_miss
     with sending(workspace, environ) as process:
         body = receiver.next().body
         assert (body["event"], [each["kind"] for each in body["needs"]]) == ("ended", ["conflict"])
-        workspace.requests.ask("alice", "alice/mcp/2", Request("prompt", "Which year?"))
+        workspace.requests.ask(CallContext("alice"), "alice/mcp/2", Request("prompt", "Which year?"))
         body = receiver.next().body
         assert (body["event"], len(body["needs"])) == ("new", 1)
         assert "Which year?" in body["text"]
@@ -204,7 +207,9 @@ def test_until_when_a_need_can_be_dealt_with_is_said_while_it_waits(
 ) -> None:
     configure(workspace, HOOK)
     until = workspace.journal.now() + 600 * SECOND
-    row = workspace.requests.ask("alice", "alice/1", Request("prompt", "Which month?", expires=until))
+    row = workspace.requests.ask(
+        CallContext("alice"), "alice/1", Request("prompt", "Which month?", expires=until)
+    )
     (need,) = urgent_needs(folded(workspace.journal), row.time)
     with use_utc():
         outbox_of(workspace, receiver, []).advance([alert_item(need, load_texts("en"))], NOON)
@@ -356,3 +361,17 @@ def test_a_link_leads_to_a_page_and_lets_nobody_in(team: str, capsys: pytest.Cap
 
 def test_without_the_table_nothing_is_configured(workspace: Workspace) -> None:
     assert workspace.config.alerts == AlertSettings()
+
+
+def test_the_service_sends_alerts_and_follows_the_configuration(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, receiver: Receiver
+) -> None:
+    with running_service(), closing(ServiceLink((), "/use", [("root", workspace.root)])) as link:
+        link.start()
+        configure(workspace, HOOK.replace("$HOOK", f"{receiver.url}/hook"))
+        number = collide(alice, bob)
+        (need,) = receiver.next().body["needs"]
+        assert (need["kind"], need["row"]) == ("conflict", number)
+        refused = spawned("watch", workspace.root, "--send")
+        assert (refused.returncode, "another process" in refused.stderr) == (USAGE, True)
+    assert [row.path for row in alert_rows(workspace)] == ["hook"]

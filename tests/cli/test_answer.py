@@ -12,7 +12,7 @@ from cli.running import Captured, misuse, printed, printed_json, refusal, run
 from runtime.weather import call, calling
 from tui.sessions import Running, asks, running, says
 from watchroom import Workspace
-from watchroom.runtime import ToolMessage
+from watchroom.features.sessions.runtime import ToolMessage
 from watchroom_tui.cli import REFUSED
 
 SAVE = call("save_to_my_workspace", filename="plan.md", content="one\n2\n")
@@ -175,7 +175,7 @@ async def test_the_second_answer_is_refused(workspace: Workspace, capsys: Captur
 
 
 def test_what_is_no_request_is_refused(workspace: Workspace, capsys: Captured) -> None:
-    assert "Row 1 is no request" in refusal(capsys, "answer", workspace.root, "1", "--approve")
+    assert "Row 1 is not a request" in refusal(capsys, "answer", workspace.root, "1", "--approve")
 
 
 async def test_wrong_usage_says_how(workspace: Workspace, capsys: Captured) -> None:

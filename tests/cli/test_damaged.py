@@ -130,7 +130,7 @@ def test_a_damaged_config_is_a_need_and_everything_that_rests_on_an_older_one_sa
     ]
     status, out, _ = run(capsys, "verify", str(root))
     assert status == 1
-    assert f"v{head.version} is not valid or is damaged: the last valid version holds" in out
+    assert f"v{head.version} is invalid or damaged: the last valid version is in effect" in out
     with Workspace.open(root) as workspace:
         workspace.register([Agent("bob", role="reviewer")])
     assert json.loads(run(capsys, "show", str(root), "needs", "--json")[1]) == []

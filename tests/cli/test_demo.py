@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
+import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
@@ -14,7 +16,7 @@ from cli.running import Captured, as_typed, misuse, spawned
 from pty_driver import Terminal
 from watchroom import Workspace
 from watchroom.errors import WatchroomError
-from watchroom.projections import read_model
+from watchroom.features.overview.snapshots import read_model
 from watchroom_tui.cli import OK
 from watchroom_tui.commands.time_argument import open_journal
 
@@ -36,6 +38,25 @@ def test_demo_headless_ends_with_a_summary_whose_verdict_is_clean(tmp_path: Path
         assert workspace.journal.last_seq() == sum(summary["rows"].values())
         assert len(workspace.config.agents) == 4
         assert workspace.verify() == []
+
+
+def test_the_demo_of_a_repository_leaves_it_in_its_folder(tmp_path: Path, capsys: Captured) -> None:
+    folder = tmp_path / "demo"
+    done = spawned("demo", str(folder), "--scenario", "repository", "--headless", "--speed", "0")
+    assert done.returncode == OK, done.stderr
+    summary = json.loads(done.stdout.splitlines()[-1])
+    assert (summary["is_over"], summary["errors"], summary["verify"]) == (True, [], "clean")
+    assert summary["changed"]["README.md"] == ["claude1", "claude2"]
+    with Workspace.open(folder / ".git/watchroom", create=False) as workspace:
+        assert workspace.journal.last_seq() == sum(summary["rows"].values())
+    again = misuse(capsys, "demo", str(folder), "--scenario", "repository", "--headless")
+    assert "choose an empty or a new one" in again
+
+
+@pytest.mark.parametrize("option", ["--agents", "--machines"])
+def test_the_demo_of_a_repository_has_its_own_team(capsys: Captured, option: str) -> None:
+    said = misuse(capsys, "demo", "--scenario", "repository", "--headless", option, "3")
+    assert "--agents and --machines" in said
 
 
 @pytest.mark.parametrize(
@@ -65,6 +86,17 @@ def test_agents_of_a_demo_that_a_signal_ends_are_stopped_and_not_lost(
         model = read_model(workspace.journal, workspace.journal.last_seq())
         assert [view.agent.id for view in model.agents if view.is_lost] == []
         assert [need for need in model.needs if need.kind == "lost"] == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="tgkill(2) and /proc are Linux's")
+def test_a_headless_demo_ends_by_a_signal_that_another_thread_receives(tmp_path: Path) -> None:
+    command = as_typed("demo", str(tmp_path / "demo"), "--headless", "--for", "600", "--agents", "3")
+    with Terminal(command, env={"XDG_CONFIG_HOME": str(tmp_path / "config")}) as terminal:
+        wait_for_work(tmp_path / "demo")
+        pid = terminal.pid
+        thread = next(int(each) for each in os.listdir(f"/proc/{pid}/task") if int(each) != pid)
+        assert ctypes.CDLL(None).tgkill(pid, thread, signal.SIGTERM) == 0
+        assert terminal.wait(PATIENCE) == -signal.SIGTERM
 
 
 def wait_for_work(root: Path) -> None:

@@ -55,7 +55,7 @@ def test_export_into_a_folder_that_is_not_empty_is_wrong_usage(
     out = tmp_path / "out"
     out.mkdir()
     (out / "precious").write_text("mine", encoding="utf-8")
-    assert f"{out} is there already, and is no empty folder" in misuse(capsys, "export", team, str(out))
+    assert f"{out} exists and is not empty" in misuse(capsys, "export", team, str(out))
     assert exported(out) == {"precious": "mine"}
 
 

@@ -8,13 +8,15 @@ from typing import NamedTuple
 import pytest
 from calls import ok
 from cli.running import Captured, misuse, printed, printed_json
+from damage import lose_blobs
 from evidence import all_rows
+from memory_journal import MemoryJournal
 from watchroom import Workspace
 from watchroom.errors import JournalError
-from watchroom.fork import fork_workspace
-from watchroom.journal.memory import MemoryJournal
+from watchroom.features.overview.presence import with_presences
+from watchroom.features.overview.snapshots import read_model
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import Row, Write
-from watchroom.projections import read_model, with_presences
 
 BYTES = b"\x89PNG\r\n\x1a\n\0"
 
@@ -42,8 +44,8 @@ def team(root: Path, workspace: Workspace, tmp_path: Path) -> Team:
     (folder / "logo.png").write_bytes(BYTES)
     workspace.task_files.record_all()
     workspace.access.create("human:dana", "alice")
-    workspace.boards.leases.acquire("alice", "top-layer", seconds=3000.0)
-    runs = {"status": "running", "presence": workspace.journal.present()}
+    workspace.boards.locks.acquire(CallContext("alice"), "top-layer", seconds=3000.0)
+    runs = {"status": "running", "presence": workspace.journal.presence.hold()}
     workspace.journal.append(
         [
             Write("alice", "user", "session", "alice/1", "{}", detail=runs),
@@ -84,7 +86,7 @@ def test_a_fork_has_the_rows_and_files_of_that_moment_and_is_clean(
 def test_a_fork_goes_its_own_way(team: Team, tmp_path: Path) -> None:
     out = tmp_path / "again"
     with Workspace.open(team.root, create=False, scan=False) as original:
-        fork_workspace(original.journal, team.at, out)
+        Workspace.fork(original.journal, team.at, out)
     with Workspace.open(out, create=False) as fork:
         changed = {"filepath": "plan.md", "content": "other\n", "message": "m", "expected_version": 1}
         assert ok(fork.tools("bob"), "collab_write", **changed)["version"] == 2
@@ -99,13 +101,12 @@ def test_a_fork_goes_its_own_way(team: Team, tmp_path: Path) -> None:
 
 def test_nothing_runs_in_a_fork_and_no_login_is_in_it(team: Team, tmp_path: Path) -> None:
     out = tmp_path / "again"
-    for each in Path(team.root, ".watchroom").glob("blobs.db*"):
-        each.unlink()
+    lose_blobs(team.root)
     with Workspace.open(team.root, create=False, scan=False) as original:
-        fork_workspace(original.journal, team.at, out)
+        Workspace.fork(original.journal, team.at, out)
     with Workspace.open(out, create=False) as fork:
         journal = fork.journal
-        model = with_presences(read_model(journal, journal.last_seq()), journal.presences)
+        model = with_presences(read_model(journal, journal.last_seq()), journal.presence.all)
         alice = model.agent("alice")
         assert alice is not None
         assert alice.is_stopped
@@ -129,7 +130,7 @@ def test_a_fork_that_cannot_be_whole_is_not_there_at_all(tmp_path: Path) -> None
     journal.append([Write("alice", "collab_write", "collab", f"{n}.md", "x") for n in range(5)])
     above = tmp_path / "above"
     with pytest.raises(JournalError):
-        fork_workspace(journal, 5, above / "out")
+        Workspace.fork(journal, 5, above / "out")
     assert list(above.iterdir()) == []
 
 

@@ -45,7 +45,7 @@ def test_a_task_in_a_linked_worktree(capsys: Captured, tmp_path: Path, repositor
     assert git(tree, "status", "--short") == " M a.txt\n?? b.txt\n", "the worktree stays on its own branch"
     assert (tree / ".git").read_text() == link
     said = refusal(capsys, "git", team, "--branch", "side", "--task", task.id)
-    assert "that branch is checked out" in said
+    assert "the branch is checked out" in said
 
 
 def test_a_linked_worktree_whose_repository_is_gone(
@@ -60,5 +60,5 @@ def test_a_linked_worktree_whose_repository_is_gone(
         ok(agent, "write_file", path="b.txt", content="new\n")
     for typed in (("--branch", "agents", "--task", task.id), ("--import", str(tree))):
         said = refusal(capsys, "git", team, *typed)
-        assert "no git repository is there" in said
+        assert "there is no git repository" in said
         assert said.count("\n") == 1

@@ -39,7 +39,7 @@ OPTIONS: Final = {
         ["--since", "soon"],
         ["--zone", "x"],
     ],
-    "mcp": [["--agent", "nobody"], ["--agent", "alice", "--toolsets", "x"], ["--http", "0"]],
+    "mcp": [["--agent", "alice", "--toolsets", "x"], ["--agent", "a", "--agent", "b"], ["--http", "0"]],
     "member": [["--as", "agent"]],
     "open": [["--at", "999"], ["--plain", "--at", "1"]],
     "person": [["--role", "king"], ["--key", "no key"]],
@@ -60,8 +60,9 @@ OPTIONS: Final = {
     "watch": [["--link", "x"]],
 }
 """Options of a command whose values make no sense, or that need others."""
-NEVER_ENDING: Final = {"demo", "watch", "web", "open", "server"}
-"""Commands that go on, or work elsewhere, when their arguments make sense: only wrong ones are typed."""
+NEVER_ENDING: Final = {"demo", "mcp", "watch", "web", "open", "server"}
+"""Commands that go on, become another program, or work elsewhere when their arguments make sense: only wrong ones
+are typed."""
 MAKING: Final = {"init", "demo", "export", "fork", "git"}
 """Commands that make a folder of any name."""
 WORDS: Final = ["nowhere", "nobody", "file.txt", "999", "-1", "{not json", ""]
@@ -164,10 +165,12 @@ def test_whatever_is_typed_one_sentence_answers(capsys: Captured, command: Comma
 def test_a_missing_workspace_is_said_with_the_form_of_the_command(capsys: Captured, command: Command) -> None:
     required = {
         "attach": ["--agent", "a"],
+        "events": ["--json"],
         "git": ["--branch", "b"],
         "hook": ["--agent", "a"],
         "mcp": ["--agent", "a"],
         "run": ["--agent", "a"],
+        "wait": ["--until", "idle"],
     }
     words = [
         right_word(each)
@@ -233,7 +236,7 @@ def test_an_extra_is_checked_before_anything_is_asked(
     capsys: Captured, typed: list[str], monkeypatch: pytest.MonkeyPatch, place: Path
 ) -> None:
     if "--lost" in typed:
-        from watchroom.signing import create_key_file
+        from watchroom.platform.signing import create_key_file
         from watchroom_tui.signing_keys import key_path
 
         create_key_file(key_path("dana"), "sesame", cost=16)
@@ -248,7 +251,7 @@ def test_an_extra_is_checked_before_anything_is_asked(
 
 def test_a_database_needs_an_extra(capsys: Captured, monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
     for module in [
-        name for name in sys.modules if name.startswith(("psycopg", "watchroom.journal.postgres"))
+        name for name in sys.modules if name.startswith(("psycopg", "watchroom.kernel.journal.postgres"))
     ]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "psycopg", None)

@@ -18,12 +18,13 @@ from history.repositories import needs_git
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from watchroom import Workspace
-from watchroom.zones.task_recording import ChangeAuthor
+from watchroom.features.tasks.files import ChangeAuthor
+from watchroom.kernel.call_context import CallContext
 from watchroom_tui.cli import OK, main
 
 pytestmark = [needs_git, pytest.mark.slow(4)]
 
-ALICE: Final = ChangeAuthor("alice", "run_command")
+ALICE: Final = ChangeAuthor(CallContext("alice", "run_command"))
 LINES: Final = (
     *("one", "two", "", "crlf\r", "\r", "\t", " trailing ", "é 中", "\x1b[0m", "--- a/x", "+++ b/x"),
     *("\\ No newline at end of file", "@@ -1 +1 @@", "diff --git a/x b/x", "-", "\u2028", "\x0c"),
@@ -145,7 +146,7 @@ def test_git_makes_the_later_files_of_the_earlier_ones(
     lay_out(copy / "tasks" / task, before)
     apply(copy, patch)
     assert files_in(copy / "tasks" / task) == after
-    team.tasks.end("human:ann", task, "done", "")
+    team.tasks.end(CallContext("human:ann"), task, "done", "")
 
 
 def test_a_patch_of_all_zones_makes_the_later_export_of_the_earlier_one(

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from cli.running import Captured, printed, printed_json, refusal, run
 from watchroom import Workspace
-from watchroom.rules.requests import PendingCall, Request
-from watchroom.signing import create_key_file
+from watchroom.features.requests.rows import PendingCall, Request
+from watchroom.kernel.call_context import CallContext
+from watchroom.platform.signing import create_key_file
 from watchroom_tui.cli import REFUSED
 from watchroom_tui.signing_keys import key_path
 
@@ -40,7 +41,7 @@ def ask(team: str) -> int:
     call = PendingCall("c1", "run_command", '{"command": "make"}')
     with Workspace.open(team) as workspace:
         path = f"alice/1/{workspace.journal.last_seq()}"
-        return workspace.requests.ask("alice", path, Request("approve", calls=(call,))).seq
+        return workspace.requests.ask(CallContext("alice"), path, Request("approve", calls=(call,))).seq
 
 
 def answered(team: str, number: int) -> str | None:

@@ -1,4 +1,4 @@
-"""The settings of who runs a command say where it publishes checkpoints."""
+"""The settings of who runs a command say where it publishes seals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 from watchroom import Workspace
-from watchroom.git import SealBranch
+from watchroom.history.git import SealBranch
 from watchroom_tui.commands.publication import publish_later
 from watchroom_tui.localization import load_texts
 from watchroom_tui.settings import settings_path
@@ -44,5 +44,5 @@ def test_settings_that_cannot_be_read_are_logged_and_the_journal_is_sealed(
         publish_later(workspace, load_texts("en"))
         assert workspace.sealing.write_due(Event(), at_once=True)
         assert workspace.sealing.verify().findings == ()
-    (told,) = (each for each in caplog.messages if "no checkpoint is published" in each)
+    (told,) = (each for each in caplog.messages if "no seal is published" in each)
     assert "publish.push" in told

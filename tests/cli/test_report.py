@@ -12,7 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from watchroom import Workspace
-from watchroom.rules.reverts import RevertSelection
+from watchroom.features.reverts.rules import RevertSelection
+from watchroom.kernel.call_context import CallContext
 from watchroom_tui.formatters.report_formats import as_markdown
 from watchroom_tui.formatters.report_page import PageTable, Quoted, ReportPage
 
@@ -66,7 +67,9 @@ def test_what_was_taken_back_is_in_a_report(capsys: Captured, reported: tuple[st
     team, since = reported
     with Workspace.open(team, create=False, scan=False) as workspace:
         last = workspace.journal.last_seq()
-        workspace.reverts.apply("human:eve", RevertSelection(("alice",), after=since), message=HOSTILE)
+        workspace.reverts.apply(
+            CallContext("human:eve"), RevertSelection(("alice",), after=since), message=HOSTILE
+        )
     (revert,) = printed_json(capsys, "report", team, "--from", str(last), "--format", "json")["reverts"]
     assert (revert["row"]["actor"], revert["agents"]) == ("human:eve", ["alice"])
     assert ["collab", "plan.md", 3] in revert["written"]

@@ -42,7 +42,7 @@ def team(request: pytest.FixtureRequest, tmp_path: Path) -> Team:
 def wait_until_gone(team: Team) -> None:
     """Until nobody is seen alive: of leases no row tells."""
     with Workspace.open(team.folder, create=False) as workspace:
-        while any(each.is_alive for each in workspace.journal.presences()):
+        while any(each.is_alive for each in workspace.journal.presence.all()):
             sleep(0.05)
 
 

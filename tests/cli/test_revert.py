@@ -8,7 +8,8 @@ from pathlib import Path
 from calls import ok
 from cli.running import Captured, misuse, printed, printed_json, refusal, run
 from watchroom import Agent, Workspace
-from watchroom.zones.task_files import ChangeAuthor
+from watchroom.features.tasks.files import ChangeAuthor
+from watchroom.kernel.call_context import CallContext
 
 
 def spoiled(root: Path) -> int:
@@ -65,7 +66,9 @@ def test_the_status_is_1_where_something_could_not_be_taken_back(tmp_path: Path,
         task = workspace.tasks.submit("human:dana", "Build.", tmp_path / "project").id
         workspace.register([Agent("alice", task=task)])
         (tmp_path / "project" / os.fsdecode(b"\xff.txt")).write_text("text\n")
-        workspace.task_files.record_changes("alice", ChangeAuthor("alice", "run_command"))
+        workspace.task_files.record_changes(
+            CallContext("alice"), ChangeAuthor(CallContext("alice", "run_command"))
+        )
     status, out, _ = run(capsys, "revert", str(root), "--agent", "alice", "--since", "0")
     assert status == 1
     assert "its name is not UTF-8" in out

@@ -10,8 +10,8 @@ import pytest
 from calls import ok
 from cli.running import Captured, printed, printed_json, refusal, run
 from watchroom import Workspace
-from watchroom.checkout.layout import CONTROL
-from watchroom.search.database import INDEX_NAME
+from watchroom.history.search.database import INDEX_NAME
+from watchroom.kernel.checkout.layout import CONTROL
 
 
 @pytest.fixture
@@ -61,11 +61,11 @@ def test_a_search_says_what_it_could_not_index(
     assert status == 0
     assert "Searched up to row 0 of" in told
     monkeypatch.setattr("watchroom_tui.commands.search._INDEX_SECONDS", 10.0)
-    monkeypatch.setattr("watchroom.search.database._BUSY_SECONDS", 0)
+    monkeypatch.setattr("watchroom.history.search.database._BUSY_SECONDS", 0)
     with closing(sqlite3.connect(Path(team) / CONTROL / INDEX_NAME, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         assert "could not be indexed" in run(capsys, "search", team, "the")[2]
 
 
 def test_a_search_without_words_is_refused(capsys: Captured, team: str) -> None:
-    assert "names no words" in refusal(capsys, "search", team, "?!")
+    assert "has no words" in refusal(capsys, "search", team, "?!")

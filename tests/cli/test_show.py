@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cli.running import Captured, misuse, printed, printed_json, printed_rows, row_of, run
 from clock import JumpingClock
-from watchroom.projections.model import HANDOFF_OVERDUE_SECONDS
+from watchroom.features.overview.model import HANDOFF_OVERDUE_SECONDS
 from watchroom_tui.cli import OK, USAGE
 
 
@@ -45,6 +45,7 @@ def test_without_a_folder_and_without_a_workspace_it_is_refused(
     assert "watchroom show [DIR] VIEW" in said
 
 
+@pytest.mark.sqlite("A server has its own clock.")
 def test_show_needs(capsys: Captured, team: str, monkeypatch: pytest.MonkeyPatch) -> None:
     needs = printed_json(capsys, "show", team, "needs", "--json")
     assert [(each["kind"], each["path"]) for each in needs] == [("conflict", "plan.md")]

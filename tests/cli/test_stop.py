@@ -10,8 +10,8 @@ from runtime.scripted import at_work, say, status_is
 from runtime.weather import Calls, call, calling, offered
 from runtime.working import HELLO, Held
 from watchroom import Workspace
-from watchroom.runtime import ChatAgent, ModelPayload, RuntimeConfig
-from watchroom.runtime.agent import Limits
+from watchroom.features.sessions.runtime import ChatAgent, ModelPayload, RuntimeConfig
+from watchroom.features.sessions.runtime.agent import Limits
 
 FOR_EVER = RuntimeConfig(limits=Limits(steps=None))
 

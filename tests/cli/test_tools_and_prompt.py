@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from cli.running import Captured, misuse, printed, printed_json, refusal
-from watchroom.toolbox.tool_registry import all_tools
+from watchroom.features.calls.tool_registry import all_tools
 
 FOR_AGENTS = [tool.name for tool in all_tools().values() if tool.is_for(human=False)]
 AT_FIRST = [

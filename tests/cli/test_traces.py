@@ -17,7 +17,7 @@ from cli.running import Captured, as_typed, misuse, printed, printed_rows, refus
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from watchroom import Workspace
-from watchroom.clients.events import (
+from watchroom.agents.clients.events import (
     CallFinished,
     CallStarted,
     ClientInfo,
@@ -25,8 +25,8 @@ from watchroom.clients.events import (
     PromptSubmitted,
     SessionEnded,
 )
-from watchroom.clients.session import ClientSession
-from watchroom.rules.usage import UsageTotal
+from watchroom.agents.clients.session import ClientSession
+from watchroom.features.budgets.rows import UsageTotal
 
 PATIENCE = 30
 CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -91,6 +91,13 @@ def test_the_dashboard_shows_it(how: str, sealed: Path) -> None:
     assert state(sealed) == before
 
 
+@pytest.mark.parametrize(
+    "how",
+    [
+        "read-only",
+        pytest.param("full", marks=pytest.mark.sqlite("Rows on a server need no room on this disk.")),
+    ],
+)
 def test_the_dashboard_that_could_act_says_why_it_only_shows(how: str, sealed: Path) -> None:
     before = state(sealed)
     with Terminal(unwritable(how, "open", str(sealed)), 120, 40) as terminal:
@@ -103,6 +110,7 @@ def test_the_dashboard_that_could_act_says_why_it_only_shows(how: str, sealed: P
     assert state(sealed) == before
 
 
+@pytest.mark.sqlite("A server keeps its log elsewhere.")
 def test_rows_that_are_only_in_the_log_are_seen(how: str, root: Path) -> None:
     with Workspace.open(root, agents=["alice"]) as workspace:
         write(workspace, "one\n")
@@ -113,6 +121,7 @@ def test_rows_that_are_only_in_the_log_are_seen(how: str, root: Path) -> None:
     assert [json.loads(row)["version"] for row in rows] == [1, 2]
 
 
+@pytest.mark.sqlite("A server keeps its log elsewhere.")
 def test_a_log_that_cannot_be_read_is_not_passed_over(root: Path) -> None:
     with Workspace.open(root, agents=["alice"]) as workspace:
         write(workspace, "one\n")

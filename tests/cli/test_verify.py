@@ -11,12 +11,12 @@ from threading import Event
 
 import pytest
 from cli.running import Captured, printed_rows, row_of, run
-from damage import break_content, version_file
-from transparency.sealed import notes, tamper
+from damage import break_content, journal_of, version_file
+from seal.sealed import notes, tamper
 from watchroom import Workspace
-from watchroom.git import SealBranch
-from watchroom.signing import KeySigner
-from watchroom.transparency.state_folder import state_folder
+from watchroom.history.git import SealBranch
+from watchroom.history.seal.anchors import state_folder
+from watchroom.platform.signing import KeySigner
 from watchroom_tui.cli import OK, REFUSED, USAGE
 from watchroom_tui.settings import settings_path
 
@@ -44,7 +44,9 @@ def test_verify_of_what_differs_names_it_changes_nothing_and_ends_with_1(capsys:
     assert len(printed_rows(capsys, "log", team, "--json")) == rows
 
 
-def test_verify_repair_lays_the_file_out_again_and_keeps_what_it_held(capsys: Captured, team: str) -> None:
+def test_verify_repair_lays_the_file_out_again_and_keeps_what_it_held(
+    capsys: Captured, team: str, on_machine: str
+) -> None:
     file = Path(team, "collaborative/current/plan.md")
     file.write_text("by hand", encoding="utf-8")
     status, out, _ = run(capsys, "verify", team, "--repair")
@@ -53,9 +55,9 @@ def test_verify_repair_lays_the_file_out_again_and_keeps_what_it_held(capsys: Ca
     kept = row_of(capsys, team, "outside_edit")
     *done, last = out.splitlines()
     assert done == [
-        "mended: collab plan.md (differs)",
+        "repaired: collab plan.md (differs)",
         f"row {kept['seq']}: collab plan.md, ✎ edited by hand",
-        "needs you: plan.md, changed by hand",
+        f"needs you: plan.md, changed by hand{on_machine}",
     ]
     assert last.startswith("clean: ")
     with Workspace.open(team, scan=False) as workspace:
@@ -67,7 +69,7 @@ def test_verify_repair_leaves_what_cannot_be_kept_and_ends_with_1(capsys: Captur
     file.write_bytes(b"\xff\xfe\0")
     status, _, err = run(capsys, "verify", team, "--repair")
     assert status == REFUSED
-    assert "could not be mended" in err
+    assert "could not be repaired" in err
     assert file.read_bytes() == b"\xff\xfe\0"
 
 
@@ -95,8 +97,8 @@ def test_verify_says_that_a_broken_content_of_the_journal_cannot_be_mended(
     assert status == REFUSED
     (line,) = out.splitlines()
     assert line.startswith("journal\tcollab\tplan.md\tv1 (row ")
-    assert "does not match its checksum; its file among the versions still is whole" in line
-    assert "cannot be mended" in err
+    assert "does not match its checksum; its version file is still whole" in line
+    assert "cannot be repaired" in err
     assert "left as they are" not in err
 
 
@@ -140,31 +142,33 @@ def test_verify_says_how_far_the_journal_is_sealed_and_what_was_changed_since(
     status, out, _ = run(capsys, "verify", team, "--against", str(published))
     line = out.splitlines()[-1]
     assert status == OK
-    assert line.startswith(f"sealed to row {sealed.row} with the key SHA256:")
-    assert f"published up to row {sealed.row}, " in line
-    assert f"as in {published} up to row {sealed.row}" in line
-    tamper(Path(team, ".watchroom/journal.db"), "UPDATE rows SET time=time-1 WHERE seq=2")
+    assert line.startswith(f"sealed to row {sealed.seal.seq} with the key SHA256:")
+    assert f"published up to row {sealed.seal.seq}, " in line
+    assert f"as in {published} up to row {sealed.seal.seq}" in line
+    tamper(journal_of(team), "UPDATE rows SET time=time-1 WHERE seq=2")
     status, out, _ = run(capsys, "verify", team)
     assert (status, out.splitlines()[-1]) == (
         REFUSED,
-        f"changed: rows after 0 and before the checkpoint at row {sealed.row + 1} are not as they were sealed",
+        f"changed: rows after 0 and before the seal at row {sealed.seal.seq + 1} differ from what was sealed",
     )
-    tamper(Path(team, ".watchroom/journal.db"), f"DELETE FROM rows WHERE seq>{sealed.row - 2}")
+    tamper(journal_of(team), f"DELETE FROM rows WHERE seq>{sealed.seal.seq - 2}")
     status, out, _ = run(capsys, "verify", team, "--against", str(published), "--json")
-    checkpoints = json.loads(out)["checkpoints"]
+    seals = json.loads(out)["checkpoints"]
     assert status == REFUSED
-    assert {(each["kind"], each["anchor"]["kind"]) for each in checkpoints["findings"]} == {
+    assert {(each["kind"], each["anchor"]["kind"]) for each in seals["findings"]} == {
         ("truncated", "place"),
         ("truncated", "given"),
     }
 
 
-def test_verify_against_what_is_no_checkpoint_says_so(capsys: Captured, team: str, tmp_path: Path) -> None:
+def test_verify_refuses_to_compare_with_a_file_that_is_not_a_seal(
+    capsys: Captured, team: str, tmp_path: Path
+) -> None:
     given = tmp_path / "seal.txt"
     given.write_text("watchroom/x\n", encoding="utf-8")
     status, _, err = run(capsys, "verify", team, "--against", str(given))
     assert status == REFUSED
-    assert "no checkpoint" in err
+    assert "not a valid journal seal" in err
     status, _, err = run(capsys, "verify", team, "--against", str(given) + "s")
     assert status == USAGE
     assert "cannot be compared with" in err
@@ -189,11 +193,11 @@ def test_verify_tells_the_key_of_an_unknown_machine_and_trusts_it_when_told_to(
     fingerprint = KeySigner(private).key.fingerprint
     assert f"watchroom verify {team} --trust {fingerprint}" in told
     status, out, _ = run(capsys, "verify", team, "--trust", fingerprint)
-    assert (status, f"with the key {fingerprint} of a machine" in out) == (OK, True)
+    assert (status, f"with the key {fingerprint} of a known machine" in out) == (OK, True)
     assert run(capsys, "verify", team, "--trust", "dana")[0] == USAGE
 
 
-def test_verify_against_a_repository_compares_with_the_checkpoints_on_its_branch(
+def test_verify_against_a_repository_compares_with_the_seals_on_its_branch(
     capsys: Captured, team: str, tmp_path: Path
 ) -> None:
     subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "seals")], check=True)
@@ -207,14 +211,14 @@ def test_verify_against_a_repository_compares_with_the_checkpoints_on_its_branch
     assert sealed is not None
     for given in (f"{tmp_path}/seals", f"git:{tmp_path}/seals"):
         status, out, _ = run(capsys, "verify", team, "--against", given)
-        assert (status, f"in git up to row {sealed.row}, " in out) == (OK, True)
+        assert (status, f"in git up to row {sealed.seal.seq}, " in out) == (OK, True)
     shutil.rmtree(state_folder())
-    tamper(Path(team, ".watchroom/journal.db"), f"DELETE FROM rows WHERE seq>{sealed.row - 2}")
+    tamper(journal_of(team), f"DELETE FROM rows WHERE seq>{sealed.seal.seq - 2}")
     status, out, _ = run(capsys, "verify", team, "--against", given)
     assert (status, "truncated: " in out.splitlines()[-1]) == (REFUSED, True)
     subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "other")], check=True)
     status, out, _ = run(capsys, "verify", team, "--against", f"{tmp_path}/other")
-    assert (status, "no checkpoint of this journal is in" in out) == (REFUSED, True)
+    assert (status, "no seal of this journal is in" in out) == (REFUSED, True)
     status, out, _ = run(capsys, "verify", team, "--against", f"{tmp_path}/other", "--json")
     assert (status, json.loads(out)["clean"]) == (REFUSED, False)
     assert run(capsys, "verify", team, "--against", team)[0] != OK

@@ -16,9 +16,10 @@ from cli.running import as_typed, spawned
 from pty_driver import Terminal
 from tui.team import CURRENT, INCOMING, PLAN, collide
 from watchroom import Toolbox, Workspace
-from watchroom.clients.configuration import AGENT_VARIABLE
+from watchroom.agents.clients.configuration import AGENT_VARIABLE
+from watchroom.features.requests.rows import Option, PendingCall, Request, parse_answer
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import ANSWER, Row
-from watchroom.rules.requests import Option, PendingCall, Request, parse_answer
 from watchroom_tui.cli import INTERRUPTED, OK
 
 pytestmark = pytest.mark.slow(6)
@@ -62,7 +63,7 @@ def save(content: str = "one\n2\n", filename: str = "plan.md") -> Request:
 
 
 def ask(workspace: Workspace, request: Request, step: int = 1) -> Row:
-    return workspace.requests.ask("alice", f"alice/mcp/{step}", request)
+    return workspace.requests.ask(CallContext("alice"), f"alice/mcp/{step}", request)
 
 
 def answers(workspace: Workspace) -> list[Row]:
@@ -94,7 +95,9 @@ def test_a_request_is_shown_and_approved(workspace: Workspace) -> None:
     assert (row.actor, row.detail["outcome"]) == ("human:dana", "approved")
 
 
-def test_an_external_edit_is_reported_where_nobody_can_answer(workspace: Workspace, alice: Toolbox) -> None:
+def test_an_external_edit_is_reported_where_nobody_can_answer(
+    workspace: Workspace, alice: Toolbox, on_machine: str
+) -> None:
     ok(alice, "collab_write", filepath=PLAN, content="one\n", message="m", expected_version=0)
     command = as_typed("watch", workspace.root)
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
@@ -102,7 +105,9 @@ def test_an_external_edit_is_reported_where_nobody_can_answer(workspace: Workspa
         try:
             assert any("Nothing needs you." in line for line in process.stdout)
             Path(workspace.root, "collaborative/current", PLAN).write_text("by hand\n")
-            assert any(f"Needs you: {PLAN} was changed by hand." in line for line in process.stdout)
+            assert any(
+                f"Needs you: {PLAN} was changed by hand{on_machine}." in line for line in process.stdout
+            )
         finally:
             process.terminate()
 
@@ -210,7 +215,7 @@ def test_a_conflict_is_settled(
 
 
 def test_an_edit_by_hand_is_put_back_and_what_was_only_to_be_seen_is_marked(
-    workspace: Workspace, alice: Toolbox, bob: Toolbox
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, on_machine: str
 ) -> None:
     ok(alice, "collab_write", filepath=PLAN, content="one\n", message="m", expected_version=0)
     ok(bob, "collab_write", filepath=PLAN, content="two\n", message="m", expected_version=-1)
@@ -218,7 +223,11 @@ def test_an_edit_by_hand_is_put_back_and_what_was_only_to_be_seen_is_marked(
     path = Path(workspace.root, "collaborative/current", PLAN)
     path.write_text("by hand\n")
     with watching(workspace) as terminal:
-        sees(terminal, "Question: plan.md was changed by hand.", "take current (c), take incoming (i)")
+        sees(
+            terminal,
+            f"Question: plan.md was changed by hand{on_machine}.",
+            "take current (c), take incoming (i)",
+        )
         terminal.send("c\n")
         sees(terminal, "plan.md is as the journal has it", "Question: bob wrote over the version of alice")
         terminal.send("m\n")

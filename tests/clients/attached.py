@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from cli.running import as_typed
-from watchfiles import watch
+from service_process import is_attended, running_service
 from watchroom import Workspace
-from watchroom.clients import hook_client
-from watchroom.clients.hook_client import FOLDER
+from watchroom.agents.clients import run_client_program
 from watchroom.model import Row
 
 PATIENCE = 20
@@ -36,7 +35,7 @@ HELLO = {
 def hook_command(root: Path, *more: str, agent: str = "alice") -> list[str]:
     """The command of a hook, as `attach` writes it."""
     called = as_typed("hook", str(root), "--agent", agent, *more)
-    return [sys.executable, "-I", "-S", hook_client.__file__, *called]
+    return [sys.executable, "-I", "-S", run_client_program.__file__, *called]
 
 
 def told(name: str, **more: object) -> dict[str, Any]:
@@ -83,15 +82,23 @@ class AttachedClient:
 
 
 @contextmanager
-def attendant(root: Path, *more: str, agent: str = "alice") -> Iterator[subprocess.Popen[str]]:
-    """The server that a client starts, once it answers hooks; the client has said nothing to it yet."""
+def attendant(root: Path, *more: str, agent: str = "alice") -> Iterator[subprocess.Popen[bytes]]:
+    """The service, once it answers the hooks of this process, which is a client that has started its server and
+    has said nothing to it yet."""
+    with running_service() as service, relay(root, *more, agent=agent):
+        yield service
+
+
+@contextmanager
+def relay(root: Path, *more: str, agent: str = "alice") -> Iterator[subprocess.Popen[str]]:
+    """The server that a client starts, once the service knows the client."""
     command = as_typed("mcp", str(root), "--agent", agent, "--client", "claude", *more)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        own = root / FOLDER / f"{agent}-{os.getpid()}.sock"
-        for _ in watch(own.parents[1], debounce=20, step=5, rust_timeout=100, yield_on_timeout=True):
+        until = time.monotonic() + PATIENCE
+        while not is_attended(root, os.getpid(), agent):
             assert server.poll() is None
-            if own.exists():
-                break
+            assert time.monotonic() < until, "the service does not know the client"
+            time.sleep(0.01)
         yield server
 
 

@@ -15,13 +15,10 @@ from typing import Any
 import psutil
 import pytest
 from watchroom import Workspace
-from watchroom.checkout.layout import CONFIG_PATH, CONTROL
-from watchroom.clients.acp import AcpTranslator, describe_error
-from watchroom.clients.acp_clients import AcpClient, AcpOptions
-from watchroom.clients.acp_runner import run_acp
-from watchroom.clients.client_process import namespace_command
-from watchroom.clients.errors import ClientDoesNotAsk, ClientNotStarted
-from watchroom.clients.events import (
+from watchroom.agents.clients.acp import AcpTranslator, describe_error
+from watchroom.agents.clients.acp_runner import AcpOptions, namespace_command, run_acp
+from watchroom.agents.clients.adapter import AcpSupport
+from watchroom.agents.clients.events import (
     CallFinished,
     ClientEvent,
     MessageCompleted,
@@ -30,16 +27,20 @@ from watchroom.clients.events import (
     TextStreamed,
     TurnEnded,
     TurnFailed,
-    UsageTold,
+    UsageReported,
 )
-from watchroom.clients.team_stop import prove_paused
-from watchroom.journal import RowFilter
+from watchroom.agents.clients.stopping import prove_paused
+from watchroom.errors import ClientDoesNotAsk, ClientNotStarted
+from watchroom.features.budgets.rows import usage_of
+from watchroom.features.overview.snapshots import read_model
+from watchroom.features.requests.rows import Answer, decide_all
+from watchroom.features.sessions.rows import client_call
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.checkout.layout import CONTROL
+from watchroom.kernel.journal import RowFilter
+from watchroom.kernel.rules.details import StepDetail
+from watchroom.kernel.rules.row_files import CONFIG_PATH
 from watchroom.model import CANCEL, PAUSE, RESUME, Json, Row
-from watchroom.projections import read_model
-from watchroom.rules.client_calls import client_call
-from watchroom.rules.details import StepDetail
-from watchroom.rules.requests import Answer, decide_all
-from watchroom.rules.usage import usage_of
 
 PATIENCE = 30.0
 SCRIPTED = Path(__file__).with_name("scripted_acp_agent.py")
@@ -77,9 +78,7 @@ class Run:
         self.log = folder / "log.jsonl"
         script = folder / "script.json"
         script.write_text(json.dumps(turns))
-        self.client = AcpClient(
-            "scripted", (sys.executable, str(SCRIPTED), str(script), str(self.log)), "default"
-        )
+        self.support = AcpSupport((sys.executable, str(SCRIPTED), str(script), str(self.log)), "default")
         self.folder = folder
         self.events: list[ClientEvent] = []
         self._changed = asyncio.Event()
@@ -93,7 +92,9 @@ class Run:
 
     async def _run(self, prompt: str, *, once: bool, resume: str = "") -> None:
         options = AcpOptions(str(self.folder), once=once, resume=resume)
-        await run_acp(self.workspace, "alice", self.client, options, prompt=prompt, on_event=self._take)
+        await run_acp(
+            self.workspace, "alice", "scripted", self.support, options, prompt=prompt, on_event=self._take
+        )
 
     def _take(self, event: ClientEvent) -> None:
         self.events.append(event)
@@ -177,7 +178,7 @@ async def test_a_person_approves_of_its_call(workspace: Workspace, tmp_path: Pat
     arguments = json.loads(request.calls[0].arguments)
     assert arguments["file_path"] == "plan.md"
     assert "+new" in str(request.metadata["difference"])
-    workspace.requests.answer("human:ann", asked.seq, decide_all(request, True))
+    workspace.requests.answer(CallContext("human:ann"), asked.seq, decide_all(request, True))
     await running
     results = [
         each.content
@@ -194,7 +195,9 @@ async def test_an_id_that_is_used_again_needs_an_approval_of_its_own(
     run = Run(workspace, tmp_path, [*ASKS, *ASKS])
     running = asyncio.create_task(run.once())
     first = await run.asked()
-    workspace.requests.answer("human:ann", first.seq, decide_all(workspace.requests.read(first), True))
+    workspace.requests.answer(
+        CallContext("human:ann"), first.seq, decide_all(workspace.requests.read(first), True)
+    )
     changes = workspace.journal.changes()
     async with asyncio.timeout(PATIENCE):
         while len(paths := [row.path for row in workspace.journal.heads("request", f"{PATH}/")]) < 2:
@@ -203,7 +206,9 @@ async def test_an_id_that_is_used_again_needs_an_approval_of_its_own(
     (second,) = [path for path in paths if path != first.path]
     asked = workspace.journal.version("request", second, 1)
     assert asked is not None
-    workspace.requests.answer("human:ann", asked.seq, decide_all(workspace.requests.read(asked), False))
+    workspace.requests.answer(
+        CallContext("human:ann"), asked.seq, decide_all(workspace.requests.read(asked), False)
+    )
     await running
     answered = [json.loads(line) for line in run.log.read_text().splitlines()]
     chosen = [each["result"]["outcome"]["optionId"] for each in answered if each.get("id") == 1000]
@@ -215,7 +220,9 @@ async def test_why_a_call_was_rejected_is_the_next_prompt(workspace: Workspace, 
     running = asyncio.create_task(run.once())
     asked = await run.asked()
     request = workspace.requests.read(asked)
-    workspace.requests.answer("human:ann", asked.seq, decide_all(request, False, "Not before Friday"))
+    workspace.requests.answer(
+        CallContext("human:ann"), asked.seq, decide_all(request, False, "Not before Friday")
+    )
     await running
     assert [each["prompt"][0]["text"] for each in run.sent("session/prompt")] == [
         "Do it",
@@ -236,16 +243,16 @@ async def test_messages_are_its_next_prompts_and_wait_while_it_is_paused(
     await run.until(lambda: any(isinstance(each, TurnEnded) for each in run.events))
     person = workspace.tools_for_human("ann")
     zone = workspace.session_zone
-    zone.control("human:ann", PAUSE, "alice", None, "")
+    zone.control(CallContext("human:ann", PAUSE), "alice", None, "")
     await run.until(lambda: "is_paused=True" in str(run.events))
     assert (
         person.dispatch_tool_call("send_message", {"to": "alice", "text": "And this"})["success"] is not None
     )
-    zone.control("human:ann", RESUME, "alice", None, "")
-    zone.control("human:ann", "send_message", "alice", None, "Then that")
+    zone.control(CallContext("human:ann", RESUME), "alice", None, "")
+    zone.control(CallContext("human:ann", "send_message"), "alice", None, "Then that")
     await run.until(lambda: sum(isinstance(each, TurnEnded) for each in run.events) >= 2)
     assert "Then that" in [each["prompt"][0]["text"] for each in run.sent("session/prompt")]
-    zone.control("human:ann", CANCEL, "alice", None, "")
+    zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
     await asyncio.wait_for(running, PATIENCE)
     assert run.status == "cancelled"
 
@@ -255,14 +262,14 @@ async def test_a_turn_that_asks_nothing_is_paused_and_goes_on(workspace: Workspa
     running = run.start()
     await run.until(lambda: any(isinstance(each, TextStreamed) for each in run.events))
     zone = workspace.session_zone
-    zone.control("human:ann", PAUSE, "alice", None, "")
+    zone.control(CallContext("human:ann", PAUSE), "alice", None, "")
     (proof,) = await asyncio.to_thread(prove_paused, workspace, ["alice"], patience=PATIENCE)
     assert proof.is_proven
     assert len(run.sent("session/cancel")) == 1
-    zone.control("human:ann", RESUME, "alice", None, "")
+    zone.control(CallContext("human:ann", RESUME), "alice", None, "")
     await run.until(lambda: sum(isinstance(each, TurnEnded) for each in run.events) == 2)
     assert len(run.sent("session/prompt")) == 2
-    zone.control("human:ann", CANCEL, "alice", None, "")
+    zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
     await asyncio.wait_for(running, PATIENCE)
 
 
@@ -271,16 +278,18 @@ async def test_what_is_approved_while_it_is_paused_waits(workspace: Workspace, t
     running = run.start()
     asked = await run.asked()
     zone = workspace.session_zone
-    zone.control("human:ann", PAUSE, "alice", None, "")
+    zone.control(CallContext("human:ann", PAUSE), "alice", None, "")
     await run.until(lambda: "is_paused=True" in str(run.events))
-    workspace.requests.answer("human:ann", asked.seq, decide_all(workspace.requests.read(asked), True))
+    workspace.requests.answer(
+        CallContext("human:ann"), asked.seq, decide_all(workspace.requests.read(asked), True)
+    )
     await run.until(lambda: str(run.events).count("is_paused=True") == 2)
     (proof,) = await asyncio.to_thread(prove_paused, workspace, ["alice"], patience=PATIENCE)
     assert proof.is_proven
     assert not any(isinstance(each, CallFinished) for each in run.events)
-    zone.control("human:ann", RESUME, "alice", None, "")
+    zone.control(CallContext("human:ann", RESUME), "alice", None, "")
     await run.until(lambda: any(isinstance(each, CallFinished) for each in run.events))
-    zone.control("human:ann", CANCEL, "alice", None, "")
+    zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
     await asyncio.wait_for(running, PATIENCE)
 
 
@@ -289,7 +298,9 @@ async def test_a_rule_that_comes_while_a_person_decides_counts(workspace: Worksp
     running = asyncio.create_task(run.once())
     asked = await run.asked()
     await asyncio.to_thread(deny_all, workspace)
-    workspace.requests.answer("human:ann", asked.seq, decide_all(workspace.requests.read(asked), True))
+    workspace.requests.answer(
+        CallContext("human:ann"), asked.seq, decide_all(workspace.requests.read(asked), True)
+    )
     await running
     messages = workspace.sessions.state("alice", "scripted-1").messages
     assert not any(each.content == "yes" for each in messages if each.role == "tool")
@@ -303,7 +314,7 @@ async def test_an_endless_turn_is_ended_and_nothing_of_it_is_left(
     run = Run(workspace, tmp_path, [{"spawn": child}, says("Looping"), {"loop": "never"}])
     running = run.start()
     await run.until(lambda: any(isinstance(each, TextStreamed) for each in run.events))
-    workspace.session_zone.control("human:ann", CANCEL, "alice", None, "")
+    workspace.session_zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
     await asyncio.wait_for(running, PATIENCE)
     assert run.sent("session/cancel") == [{"sessionId": "scripted-1"}]
     assert run.status == "cancelled"
@@ -356,14 +367,31 @@ async def test_a_limit_does_not_end_the_session_and_its_end_is_kept(
     assert state.error is not None
     assert (state.error.code, state.error.message) == ("turn_failed", REASON)
     assert failed_needs(workspace) == [REASON]
-    zone.control("human:ann", RESUME, "alice", None, "")
+    zone.control(CallContext("human:ann", RESUME), "alice", None, "")
     await run.until(lambda: any(isinstance(each, TurnEnded) for each in run.events))
     await run.has_status("idle")
     assert failed_needs(workspace) == []
     assert [each["prompt"][0]["text"] for each in run.sent("session/prompt")] == ["Do it", "Do it"]
-    zone.control("human:ann", CANCEL, "alice", None, "")
+    zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
     await asyncio.wait_for(running, PATIENCE)
     assert run.status == "cancelled"
+
+
+async def test_a_resume_after_a_failed_turn_ends_a_pause_too(workspace: Workspace, tmp_path: Path) -> None:
+    run = Run(workspace, tmp_path, [{"error": LIMIT}], [says("Done")])
+    running = run.start()
+    await run.until(lambda: failures(run) == [REASON])
+    await run.has_status("error")
+    zone = workspace.session_zone
+    zone.control(CallContext("human:ann", PAUSE), "alice", None, "")
+    await run.has_status("paused")
+    zone.control(CallContext("human:ann", RESUME), "alice", None, "")
+    await run.until(lambda: any(isinstance(each, TurnEnded) for each in run.events))
+    await run.has_status("idle")
+    events = [each.type for each in workspace.sessions.state("alice", "scripted-1").events]
+    assert events == ["error", "paused", "resumed", "llm_result"]
+    zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
+    await asyncio.wait_for(running, PATIENCE)
 
 
 @pytest.mark.parametrize("reason", ["max_tokens", "max_turn_requests", "refusal", "cancelled", "error"])
@@ -376,11 +404,11 @@ async def test_a_turn_without_an_answer_is_a_need_and_the_agent_goes_on(
     await run.has_status("error")
     (line,) = failed_needs(workspace)
     assert "without an answer" in line
-    workspace.session_zone.control("human:ann", RESUME, "alice", None, "")
+    workspace.session_zone.control(CallContext("human:ann", RESUME), "alice", None, "")
     await run.until(lambda: any(isinstance(each, TurnEnded) for each in run.events))
     again = run.sent("session/prompt")[1]["prompt"][0]["text"]
     assert again.startswith("Your last turn ended without an answer.")
-    workspace.session_zone.control("human:ann", CANCEL, "alice", None, "")
+    workspace.session_zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
     await asyncio.wait_for(running, PATIENCE)
 
 
@@ -391,13 +419,13 @@ async def test_a_message_goes_on_after_a_limit_and_what_waited_is_not_lost(
     running = run.start()
     await run.until(lambda: len(failures(run)) == 1)
     zone = workspace.session_zone
-    zone.control("human:ann", "send_message", "alice", None, "One")
+    zone.control(CallContext("human:ann", "send_message"), "alice", None, "One")
     await run.until(lambda: len(failures(run)) == 2)
-    zone.control("human:ann", "send_message", "alice", None, "Two")
+    zone.control(CallContext("human:ann", "send_message"), "alice", None, "Two")
     await run.until(lambda: has_answered(run, "Two"))
     sent = [block["text"] for each in run.sent("session/prompt") for block in each["prompt"]]
     assert sent == ["Do it", "One", "One", "Two"]
-    zone.control("human:ann", CANCEL, "alice", None, "")
+    zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
     await asyncio.wait_for(running, PATIENCE)
 
 
@@ -440,10 +468,10 @@ async def test_a_session_goes_on_and_what_it_tells_again_is_no_second_row(
 
 async def test_what_does_not_ask_or_start_is_refused(workspace: Workspace, tmp_path: Path) -> None:
     run = Run(workspace, tmp_path, [])
-    run.client = run.client._replace(mode="careful")
+    run.support = run.support._replace(mode="careful")
     with pytest.raises(ClientDoesNotAsk):
         await run.once()
-    run.client = AcpClient("none", ("no-such-client-here",))
+    run.support = AcpSupport(("no-such-client-here",))
     with pytest.raises(ClientNotStarted):
         await run.once()
 
@@ -477,7 +505,7 @@ def test_what_it_started_ends_with_the_runner_that_is_killed(workspace: Workspac
     run = Run(workspace, tmp_path, [{"spawn": child}, says("Started"), told, {"loop": "never"}])
     workspace.close()
     command = [sys.executable, "-m", "watchroom_tui.cli", "run", "claude", workspace.root]
-    start = " ".join(run.client.command)
+    start = " ".join(run.support.command)
     runner = subprocess.Popen(
         [*command, "--agent", "alice", "--command", start, "Do it"],
         stdout=subprocess.PIPE,
@@ -505,12 +533,12 @@ async def test_a_budget_that_is_used_up_holds_its_next_prompt(workspace: Workspa
     run = Run(workspace, tmp_path, [says("One"), {"update": cost}, {"usage": usage}], [says("Two", "m2")])
     running = run.start()
     await run.until(lambda: any(isinstance(each, TurnEnded) for each in run.events))
-    workspace.session_zone.control("human:ann", "send_message", "alice", None, "Go on")
+    workspace.session_zone.control(CallContext("human:ann", "send_message"), "alice", None, "Go on")
     asked = await run.asked("")
     assert len(run.sent("session/prompt")) == 1
-    workspace.requests.answer("human:ann", asked.seq, Answer(values=("once",)))
+    workspace.requests.answer(CallContext("human:ann"), asked.seq, Answer(values=("once",)))
     await run.until(lambda: sum(isinstance(each, TurnEnded) for each in run.events) == 2)
-    workspace.session_zone.control("human:ann", CANCEL, "alice", None, "")
+    workspace.session_zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
     await asyncio.wait_for(running, PATIENCE)
 
 
@@ -532,5 +560,5 @@ def test_a_price_that_nobody_pays_is_none(amount: Json) -> None:
     translator = AcpTranslator()
     translator.translate({"sessionUpdate": "usage_update", "cost": {"amount": amount, "currency": "USD"}})
     ended = translator.end_turn({"usage": {"inputTokens": 10**400}})
-    (used,) = (event.used for event in ended if isinstance(event, UsageTold))
+    (used,) = (event.used for event in ended if isinstance(event, UsageReported))
     assert (used.input, used.cost, used.priced_by) == (2**53, 0, "")

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from clients.attached import SESSION, told
 from clients.test_waiting import CALL, add_rules, permission, requests, until
+from memory_journal import MemoryJournal
 from watchroom import Workspace
-from watchroom.clients.attachment import Attachment
-from watchroom.clients.events import (
+from watchroom.agents.clients.attachment import Attachment
+from watchroom.agents.clients.events import (
     BudgetHeld,
     CallFinished,
     CallStarted,
@@ -24,11 +25,11 @@ from watchroom.clients.events import (
     SessionEnded,
     TurnEnded,
 )
-from watchroom.clients.session import ClientSession
-from watchroom.journal.memory import MemoryJournal
-from watchroom.projections import Fold
-from watchroom.rules.details import StepDetail
-from watchroom.rules.requests import Answer, CallDecision, PendingCall, Request
+from watchroom.agents.clients.session import ClientSession
+from watchroom.features.overview.fold import Fold
+from watchroom.features.requests.rows import Answer, CallDecision, PendingCall, Request
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.rules.details import StepDetail
 
 CLAUDE = ClientInfo("claude")
 
@@ -133,7 +134,7 @@ def test_a_budget_of_seconds_holds_an_attached_client(workspace: Workspace, cloc
         assert agent.status(workspace.journal.now()) == "waiting"
         clock.advance(1000)
         answer = Answer(values=("once",))
-        workspace.requests.answer("human:ann", requests(workspace)[0].seq, answer)
+        workspace.requests.answer(CallContext("human:ann"), requests(workspace)[0].seq, answer)
         assert permission(await held) == ""
         assert (session.status, seconds_of(session)) == ("running", 12)
 

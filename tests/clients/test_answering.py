@@ -13,10 +13,13 @@ import pytest
 from cli.running import Captured, as_typed, printed, run
 from pty_driver import Terminal
 from watchroom import Workspace
-from watchroom.clients.configuration import AGENT_VARIABLE
+from watchroom.agents.clients.configuration import AGENT_VARIABLE
+from watchroom.features.requests.rows import PendingCall, Request
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import ANSWER, Row
-from watchroom.rules.requests import PendingCall, Request
 from watchroom_tui.cli import OK, REFUSED
+
+pytestmark = pytest.mark.usefixtures("service_allowed")
 
 PATIENCE = 30
 CLIENT = """
@@ -37,7 +40,7 @@ def asked(root: Path) -> tuple[str, str]:
     """A workspace and the number of a request in it."""
     with Workspace.open(root, agents=["alice"]) as workspace:
         call = PendingCall("call", "save_to_my_workspace", json.dumps({"filename": "a.md", "content": "x"}))
-        row = workspace.requests.ask("alice", "alice/mcp/1", Request("approve", calls=(call,)))
+        row = workspace.requests.ask(CallContext("alice"), "alice/mcp/1", Request("approve", calls=(call,)))
     return str(root), str(row.seq)
 
 

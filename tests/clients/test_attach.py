@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import tomllib
@@ -13,9 +14,9 @@ import pytest
 from cli.running import Captured, misuse, printed, refusal
 from clients.attached import told
 from watchroom import Workspace
-from watchroom.clients.configuration import AttachedAs, HookProgram, build_configuration
+from watchroom.agents.clients.configuration import AttachedAs, HookProgram, build_configuration
+from watchroom.history.seal.anchors import state_folder
 from watchroom.texts import Language, catalogue
-from watchroom.transparency.state_folder import state_folder
 
 
 @pytest.fixture
@@ -54,17 +55,17 @@ def test_without_write_nothing_is_written(capsys: Captured, team: str, project: 
 def test_claude_gets_a_server_and_hooks(capsys: Captured, team: str, project: Path) -> None:
     attach(capsys, "claude", team, project, "--write")
     server = read(project / ".mcp.json")["mcpServers"]["watchroom"]
-    assert server["args"] == ["mcp", team, "--agent", "alice", "--client", "claude"]
+    assert server["args"][-6:] == ["mcp", team, "--agent", "alice", "--client", "claude"]
     hooks = read(project / ".claude/settings.local.json")
     for event in ("PreToolUse", "PostToolUse"):
         (command,) = commands_of(hooks, event)
-        assert f"hook {team} --agent alice --client claude; fi; " in command
+        assert f"hook {team} --agent alice --client claude" in command
 
 
 def test_codex_gets_a_server_and_hooks(capsys: Captured, team: str, project: Path) -> None:
     attach(capsys, "codex", team, project, "--write")
     server = read(project / ".codex/config.toml")["mcp_servers"]["watchroom"]
-    assert server["args"] == ["mcp", team, "--agent", "alice", "--client", "codex"]
+    assert server["args"][-6:] == ["mcp", team, "--agent", "alice", "--client", "codex"]
     assert len(commands_of(read(project / ".codex/hooks.json"), "PreToolUse")) == 1
 
 
@@ -214,7 +215,7 @@ def test_the_same_agent_can_be_attached_strictly(capsys: Captured, team: str, pr
     attach(capsys, "claude", team, project, "--write")
     attach(capsys, "claude", team, project, "--write", "--strict")
     (command,) = commands_of(read(project / ".claude/settings.local.json"), "PreToolUse")
-    assert "--strict; fi; " in command
+    assert "--client claude --strict" in command
     assert read(project / ".mcp.json")["mcpServers"]["watchroom"]["args"][-1] == "--strict"
     printed(capsys, "detach", "claude", "--project", str(project))
     assert contents(project) == {}
@@ -341,8 +342,10 @@ def test_programs_are_named_by_absolute_paths(
         read(project / ".codex/config.toml")["mcp_servers"]["watchroom"],
     ]
     for server in servers:
+        # After the interpreter, its options and the program of the relay.
+        program = server["args"][3 : server["args"].index("mcp")]
         asked = subprocess.run(
-            [server["command"], *server["args"][: server["args"].index("mcp")], "--version"],
+            [*program, "--version"],
             env={},
             cwd="/",
             capture_output=True,
@@ -354,7 +357,7 @@ def test_programs_are_named_by_absolute_paths(
         event = told("PreToolUse", tool_name="Write", tool_input={"file_path": f"{team}/.watchroom/a"})
         said = subprocess.run(
             ["/bin/sh", "-c", command],
-            env={},
+            env={"XDG_RUNTIME_DIR": os.environ["XDG_RUNTIME_DIR"]},
             input=json.dumps(event),
             capture_output=True,
             text=True,

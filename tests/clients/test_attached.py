@@ -6,11 +6,9 @@ import json
 import os
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Barrier, Thread
@@ -18,20 +16,31 @@ from typing import Any
 
 import pytest
 from cli.running import as_typed
-from clients.attached import HELLO, PATIENCE, SESSION, AttachedClient, attendant, hook_command, told, wait_for
+from clients.attached import (
+    HELLO,
+    PATIENCE,
+    SESSION,
+    AttachedClient,
+    attendant,
+    hook_command,
+    relay,
+    told,
+    wait_for,
+)
 from people.conftest import close
 from watchroom import Workspace
-from watchroom.checkout.layout import CONFIG_PATH, CONTROL
-from watchroom.clients.client_process import namespace_command
-from watchroom.clients.hook_client import FOLDER
-from watchroom.clients.stopping import STOP, find_process
-from watchroom.clients.team_stop import check_paused, end_agents
+from watchroom.agents.clients.acp_runner import namespace_command
+from watchroom.agents.clients.client_traces import find_process
+from watchroom.agents.clients.stopping import STOP, check_paused, end_agents
 from watchroom.errors import RequestClosed
+from watchroom.features.budgets.reads import summarize_usage
+from watchroom.features.budgets.rows import UsageTotal, usage_of
+from watchroom.features.requests.rows import Answer, decide_all
+from watchroom.features.sessions.rows import presence_of
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.checkout.layout import CONTROL
+from watchroom.kernel.rules.row_files import CONFIG_PATH
 from watchroom.model import ASK, CANCEL, CONTINUE, MESSAGE, PAUSE, RESUME, WITHDRAW, Row
-from watchroom.queries.usage import summarize_usage
-from watchroom.rules.presence import presence_of
-from watchroom.rules.requests import Answer, decide_all
-from watchroom.rules.usage import UsageTotal, usage_of
 
 pytestmark = pytest.mark.slow(4)
 
@@ -73,7 +82,9 @@ def ask(client: AttachedClient, workspace: Workspace) -> tuple[subprocess.Popen[
 def answer(workspace: Workspace, asked: Row, approved: bool, reason: str = "", **edited: str) -> None:
     request = workspace.requests.read(asked)
     changed = {request.calls[0].id: json.dumps(edited)} if edited else None
-    workspace.requests.answer("human:ann", asked.seq, decide_all(request, approved, reason, changed))
+    workspace.requests.answer(
+        CallContext("human:ann"), asked.seq, decide_all(request, approved, reason, changed)
+    )
 
 
 def decision(said: dict[str, Any] | None) -> dict[str, Any]:
@@ -172,32 +183,24 @@ def test_a_hook_whose_client_is_gone_takes_its_question_back(root: Path, workspa
     assert ended.tool == WITHDRAW
 
 
-def test_a_server_whose_terminal_is_closed_says_that_its_sessions_have_ended(
-    root: Path, workspace: Workspace
-) -> None:
-    with attendant(root) as server:
-        AttachedClient(root).hook("UserPromptSubmit", prompt="Go")
-        server.send_signal(signal.SIGHUP)
-        wait_for(workspace, lambda row: row.path == PATH and row.detail.get("status") == "cancelled")
-
-
 def test_a_paused_agent_is_held_until_it_is_resumed(client: AttachedClient, workspace: Workspace) -> None:
     client.hook("UserPromptSubmit", prompt="Go")
-    workspace.session_zone.control("human:ann", PAUSE, "alice", None, "")
+    workspace.session_zone.control(CallContext("human:ann", PAUSE), "alice", None, "")
     held = client.begin("PreToolUse", **CALL)
     wait_for(workspace, lambda row: row.path == PATH and row.detail.get("status") == "paused")
     said = client.hook("UserPromptSubmit", prompt="And this")
     assert said is not None
     assert said["decision"] == "block"
-    workspace.session_zone.control("human:ann", RESUME, "alice", None, "")
+    workspace.session_zone.control(CallContext("human:ann", RESUME), "alice", None, "")
     assert client.answer(held) is None
     assert workspace.sessions.state("alice", SESSION).status == "running"
 
 
 def test_a_stopped_agent_calls_nothing_until_it_is_asked_anew(root: Path, workspace: Workspace) -> None:
+    # Without a service, which would stop the client: this process.
     client = AttachedClient(root)
     client.hook("UserPromptSubmit", prompt="Go")
-    workspace.session_zone.control("human:ann", CANCEL, "alice", None, "")
+    workspace.session_zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
     for _ in range(2):
         said = client.hook("PreToolUse", **CALL)
         assert said is not None
@@ -212,7 +215,7 @@ def test_a_message_wakes_an_idle_agent(attended: AttachedClient, workspace: Work
     attended.hook("UserPromptSubmit", prompt="Go")
     idle = attended.begin("Stop", background_tasks=[])
     wait_for(workspace, lambda row: row.path == PATH and row.detail.get("status") == "idle")
-    workspace.session_zone.control("human:ann", MESSAGE, "alice", None, "Now the docs.")
+    workspace.session_zone.control(CallContext("human:ann", MESSAGE), "alice", None, "Now the docs.")
     _, err = idle.communicate(timeout=PATIENCE)
     assert idle.returncode == 2
     assert "human:ann writes: Now the docs." in err
@@ -351,14 +354,14 @@ def test_a_subagent_is_a_session_below(attended: AttachedClient, workspace: Work
 def test_a_subagent_is_held_by_the_budget_of_the_session_that_started_it(
     attended: AttachedClient, workspace: Workspace
 ) -> None:
-    workspace.budgets.set_budget("human:ann", "session", "", "steps", 2)
+    workspace.budgets.set_budget(CallContext("human:ann"), "session", "", "steps", 2)
     attended.hook("UserPromptSubmit", prompt="Go")
     own = {"agent_id": "a1b2c3d4e5f6a7b8c", "agent_type": "Explore"}
     attended.hook("SubagentStart", **own)
     waiting = attended.begin("PreToolUse", **CALL, **own)
     asked = wait_for(workspace, lambda row: row.tool == ASK)
     assert asked.path.startswith(f"{PATH}/budget-")
-    workspace.requests.answer("human:ann", asked.seq, Answer(values=("stop",)))
+    workspace.requests.answer(CallContext("human:ann"), asked.seq, Answer(values=("stop",)))
     said = attended.answer(waiting)
     assert said is not None
     assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
@@ -441,7 +444,8 @@ with subprocess.Popen(server, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as 
 """
 
 
-@pytest.mark.parametrize("stopping", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.usefixtures("service_allowed")
+@pytest.mark.parametrize("stopping", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 def test_a_client_that_is_gone_is_seen_to_be(
     root: Path, workspace: Workspace, stopping: signal.Signals
 ) -> None:
@@ -497,6 +501,7 @@ signal.signal(signal.SIGTERM, leave)
 """
 
 
+@pytest.mark.usefixtures("service_allowed")
 def test_a_client_that_waits_for_its_server_is_not_kept_waiting(root: Path, workspace: Workspace) -> None:
     """As Claude Code does, which is no more patient than half a second."""
     server = as_typed("mcp", str(root), "--agent", "alice", "--client", "claude")
@@ -515,40 +520,34 @@ def test_a_client_that_waits_for_its_server_is_not_kept_waiting(root: Path, work
         assert client.stdout.readline() == "0\n"
     (said,) = [row for row in workspace.journal.rows(limit=1000) if row.tool == STOP]
     assert said.detail["is_gone"] is True
-    assert workspace.sessions.state("alice", SESSION).status == "cancelled"
+    wait_for(workspace, lambda row: row.path == PATH and row.detail.get("status") == "cancelled")
 
 
-def test_a_session_that_its_server_has_ended_needs_no_other_program_to_end(
-    root: Path, workspace: Workspace
-) -> None:
-    """A client ends its servers first, and waits for its hooks then."""
-    with attendant(root) as server:
-        AttachedClient(root).hook("UserPromptSubmit", prompt="Go")
-        server.send_signal(signal.SIGINT)
-        assert server.wait(PATIENCE) == 0
-    command = hook_command(root)
-    command[4:7] = [str(root / "no-program")]
-
-    def status(name: str, **more: object) -> int:
-        event = json.dumps(told(name, **more))
-        ended = subprocess.run(command, input=event, capture_output=True, text=True, check=False)
-        return ended.returncode
-
-    assert status("SessionEnd", reason="other") == 0
-    assert status("SessionEnd", session_id="another") == 1
-    assert status("PreToolUse", **CALL) == 1
-    assert status("SessionEnd", reason="other") == 1, "it has gone on"
-    with attendant(root):
-        assert AttachedClient(root).hook("PreToolUse", **CALL) is None
+@pytest.mark.usefixtures("service_allowed")
+def test_the_end_of_a_session_is_recorded_once(root: Path, workspace: Workspace) -> None:
+    """The hook of an ended client can come after the service has seen that the client has ended."""
+    test_a_client_that_is_gone_is_seen_to_be(root, workspace, signal.SIGKILL)
+    last = workspace.journal.last_seq()
+    assert AttachedClient(root).hook("SessionEnd", reason="other") is None
+    assert [row.path for row in workspace.journal.rows(last) if row.path == PATH] == []
 
 
-def test_a_server_goes_on_with_what_hooks_began_before_it_served(root: Path, workspace: Workspace) -> None:
+def test_a_service_goes_on_with_what_hooks_began_without_it(root: Path, workspace: Workspace) -> None:
     AttachedClient(root).hook("UserPromptSubmit", prompt="Go")
     with attendant(root):
         taken = wait_for(workspace, lambda row: row.tool == CONTINUE and row.path == PATH)
-        assert any(each.id == presence_of(taken) and each.is_alive for each in workspace.journal.presences())
-    ended = wait_for(workspace, lambda row: row.path == PATH and row.detail.get("status") == "cancelled")
-    assert ended.seq > taken.seq
+        assert any(
+            each.id == presence_of(taken) and each.is_alive for each in workspace.journal.presence.all()
+        )
+
+
+def test_a_new_service_goes_on_with_the_sessions_of_the_last_one(root: Path, workspace: Workspace) -> None:
+    for is_first in (True, False):
+        with attendant(root):
+            if is_first:
+                AttachedClient(root).hook("UserPromptSubmit", prompt="Go")
+            assert AttachedClient(root).hook("PreToolUse", **CALL) is None
+    assert workspace.sessions.state("alice", SESSION).status == "running"
 
 
 def test_where_watchroom_cannot_be_reached_strict_keeps_the_call_from_being_made(tmp_path: Path) -> None:
@@ -562,39 +561,25 @@ def test_where_watchroom_cannot_be_reached_strict_keeps_the_call_from_being_made
         assert (ended.returncode, "no-program" in ended.stderr) == (status, True)
 
 
-def test_the_servers_of_two_agents_of_one_client_are_both_reached(root: Path, workspace: Workspace) -> None:
-    with attendant(root), attendant(root, agent="bob"):
-        reached = {path.name.partition("-")[0] for path in (root / FOLDER).iterdir()}
-        assert reached == {"alice", "bob"}
+def test_two_agents_of_one_client_are_told_apart(root: Path, workspace: Workspace) -> None:
+    with attendant(root), relay(root, agent="bob"):
+        for agent in ("alice", "bob"):
+            AttachedClient(root, agent=agent).hook("UserPromptSubmit", prompt="Go")
+        assert all(workspace.sessions.state(each, SESSION).status == "running" for each in ("alice", "bob"))
 
 
-def test_where_there_is_no_proc_a_hook_reaches_the_server_of_its_own_client(
-    root: Path, workspace: Workspace, tmp_path: Path
-) -> None:
-    """Nor that of another client of the agent, whose socket here is one that hangs up."""
+def test_a_hook_without_proc_is_of_its_own_client(root: Path, workspace: Workspace, tmp_path: Path) -> None:
     if not namespace_command():
         pytest.skip("bubblewrap, which takes /proc away, does not work here")
-    elsewhere, ps = tmp_path / "proc", tmp_path / "bin" / "ps"
-    elsewhere.mkdir()
-    ps.parent.mkdir()
-    # As that of a system without /proc, it knows the processes all the same.
-    ps.write_text(
-        f"#!/bin/sh\nsed 's/^\\([0-9]*\\) (.*) . \\([0-9]*\\) .*/\\1 \\2/' {elsewhere}/[0-9]*/stat\nexit 0\n"
-    )
-    ps.chmod(0o755)
-    no_proc = ["bwrap", "--dev-bind", "/", "/", "--bind", "/proc", str(elsewhere), "--tmpfs", "/proc"]
-    path = f"{ps.parent}:{os.environ['PATH']}"
-    client = AttachedClient(root, within=[*no_proc, "--setenv", "PATH", path, "--"])
-    with attendant(root), closing(socket.socket(socket.AF_UNIX)) as other:
-        # Its path from the root is too long for a socket.
-        folder = os.open(root / FOLDER, os.O_PATH)
-        other.bind(f"/proc/self/fd/{folder}/alice-1.sock")
-        os.close(folder)
-        other.listen()
-        client.hook("UserPromptSubmit", prompt="Go")
-        other.setblocking(False)
-        with pytest.raises(BlockingIOError):
-            other.accept()
+    no_proc = ["bwrap", "--dev-bind", "/", "/", "--tmpfs", "/proc", "--"]
+    with attendant(root):
+        AttachedClient(root, within=no_proc).hook("UserPromptSubmit", prompt="Go")
     process = find_process(workspace, PATH)
     assert process is not None
     assert process.pid == os.getpid()
+
+
+def test_a_transcript_that_is_a_pipe_holds_no_call(client: AttachedClient, tmp_path: Path) -> None:
+    pipe = tmp_path / "transcript.jsonl"
+    os.mkfifo(pipe)
+    assert client.hook("PreToolUse", transcript_path=str(pipe), **CALL) is None

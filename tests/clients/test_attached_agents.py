@@ -21,7 +21,7 @@ from clients import scripted_client
 from clients.attached import HELLO, PATIENCE
 from watchroom import Workspace
 
-pytestmark = pytest.mark.slow(8)
+pytestmark = [pytest.mark.slow(8), pytest.mark.usefixtures("service_allowed")]
 
 CALL: Final[dict[str, Any]] = {
     "tool_name": "Bash",

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from clients.attached import AttachedClient, attendant
 from watchroom import Workspace
-from watchroom.checkout.layout import CONFIG_PATH, CONTROL
+from watchroom.kernel.checkout.layout import CONTROL
+from watchroom.kernel.rules.row_files import CONFIG_PATH
 
 
 def test_a_rule_holds_wherever_the_agent_has_gone(root: Path) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from clients.attached import SESSION, told
 from watchroom import Json, Workspace
-from watchroom.clients import attachment
-from watchroom.clients.attachment import Attachment
+from watchroom.agents.clients import attachment
+from watchroom.agents.clients.attachment import Attachment
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import PAUSE, RESUME
 
 
@@ -40,7 +41,7 @@ def test_controls_that_come_later_are_seen(root: Path) -> None:
         blocked = []
         for control in (None, PAUSE, RESUME, PAUSE):
             if control is not None:
-                workspace.session_zone.control("human:ann", control, "alice", None, "")
+                workspace.session_zone.control(CallContext("human:ann", control), "alice", None, "")
             said = await attached.handle(told("UserPromptSubmit", prompt="Go"))
             blocked.append((said.dump() or "").find("block") >= 0)
         return blocked

@@ -12,11 +12,12 @@ from clients.attached import PATIENCE, AttachedClient, told
 from clients.test_waiting import ASKING, DENYING, add_rules, requests, until
 from projections.folding import folded
 from watchroom import Workspace
-from watchroom.clients.attachment import Attachment
+from watchroom.agents.clients.attachment import Attachment
+from watchroom.features.overview.agents import AgentView
+from watchroom.features.requests.rows import decide_all
+from watchroom.features.sessions.rows import ClientCall, client_call
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import CLIENT_DENIED
-from watchroom.projections import AgentView
-from watchroom.rules.client_calls import ClientCall, client_call
-from watchroom.rules.requests import decide_all
 
 EDIT: Final[Mapping[str, Any]] = {
     "tool_name": "Edit",
@@ -48,7 +49,7 @@ def seen(workspace: Workspace) -> tuple[AgentView, list[ClientCall]]:
 
 def run(workspace: Workspace, play: Callable[[Attachment], Awaitable[None]], client: str = "claude") -> None:
     async def begin() -> None:
-        attached = Attachment(workspace, "alice", client, hold_seconds=PATIENCE)  # type: ignore[arg-type]
+        attached = Attachment(workspace, "alice", client, hold_seconds=PATIENCE)
         await attached.handle(told("UserPromptSubmit", prompt="Go", prompt_id="p"))
         await play(attached)
 
@@ -59,7 +60,7 @@ async def answer(workspace: Workspace, approved: bool, reason: str = "") -> None
     await until(lambda: requests(workspace))
     asked = requests(workspace)[-1]
     decided = decide_all(workspace.requests.read(asked), approved, reason)
-    await asyncio.to_thread(workspace.requests.answer, "human:ann", asked.seq, decided)
+    await asyncio.to_thread(workspace.requests.answer, CallContext("human:ann"), asked.seq, decided)
 
 
 @pytest.fixture

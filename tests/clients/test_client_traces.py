@@ -17,15 +17,16 @@ import pytest
 from cli.running import Captured, as_typed, printed, run
 from clients.attached import HELLO, PATIENCE, SESSION, hook_command, told, wait_for
 from watchroom import Workspace
-from watchroom.clients.client_traces import GONE, find_trace
-from watchroom.clients.events import ClientInfo, PromptSubmitted, SessionEnded
-from watchroom.clients.session import ClientSession
-from watchroom.clients.team_stop import check_paused, end_agents, running_agents
-from watchroom.platforms import Platform, ProcessScope
-from watchroom.platforms.linux import LinuxPlatform
+from watchroom.agents.clients.client_traces import GONE, find_trace
+from watchroom.agents.clients.events import ClientInfo, PromptSubmitted, SessionEnded
+from watchroom.agents.clients.session import ClientSession
+from watchroom.agents.clients.stopping import check_paused, end_agents, running_agents
+from watchroom.platform import Platform, ProcessScope
+from watchroom.platform.linux import LinuxPlatform
 
 pytestmark = [
     pytest.mark.slow(4),
+    pytest.mark.usefixtures("service_allowed"),
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are read in /proc"),
 ]
 
@@ -67,7 +68,7 @@ for line in sys.stdin:
     print(said, flush=True)
 """
 SLEEP: Final = ["sleep", "1000"]
-PLACE: Final = {"TMUX_PANE": f"of-test-{os.getpid()}"}
+PLACE: Final = {"TMUX_PANE": f"of-test-{os.getpid()}", "XDG_SESSION_ID": "of-test"}
 """The terminal of the client: other tests may leave processes meanwhile."""
 
 

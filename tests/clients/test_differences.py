@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from tui.driver import dashboard
 from watchroom import Workspace
-from watchroom.clients.differences import call_difference
-from watchroom.clients.events import ClientInfo
-from watchroom.clients.session import ClientSession
+from watchroom.agents.clients.calls import call_difference
+from watchroom.agents.clients.events import ClientInfo
+from watchroom.agents.clients.session import ClientSession
+from watchroom.features.requests.rows import DIFFERENCE, PendingCall, Request
 from watchroom.model import Json
-from watchroom.rules.requests import DIFFERENCE, PendingCall, Request
 
 
 @pytest.mark.parametrize(

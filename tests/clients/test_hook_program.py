@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from cli.running import as_typed
-from clients.attached import PATIENCE, AttachedClient, attendant, hook_command, told, wait_for
-from watchroom import Workspace
-from watchroom.checkout.layout import CONFIG_PATH, CONTROL
-from watchroom.clients import hook_client
+from clients.attached import (
+    PATIENCE,
+    AttachedClient,
+    attendant,
+    hook_command,
+    told,
+    wait_for,
+)
+from watchroom import Workspace, __version__
+from watchroom.agents.clients import client_program
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.checkout.layout import CONTROL
+from watchroom.kernel.rules.row_files import CONFIG_PATH
 from watchroom.model import ASK, PAUSE
 
 pytestmark = pytest.mark.slow(4)
@@ -61,7 +68,7 @@ def test_a_hook_answers_although_its_input_stays_open(
     add_rule(workspace, DENYING)
     plain = as_typed("hook", str(root), "--agent", "alice", "--client", "claude")
     command = hook_command(root) if program == "client" else plain
-    with attendant(root) if has_attendant else started(["true"]), started(command) as hook:
+    with attendant(root) if has_attendant else nullcontext(), started(command) as hook:
         assert hook.stdin is not None
         assert hook.stdout is not None
         hook.stdin.write(json.dumps(told("PreToolUse", **CALL)) + "\n")
@@ -86,13 +93,13 @@ def test_an_event_in_pieces_is_read_to_its_end() -> None:
         assert writer.stdin is not None
         writer.stdin.write(event)
         writer.stdin.flush()
-        assert hook_client.read_event(reads, PATIENCE) == event
+        assert client_program.read_event(reads, PATIENCE) == event
         writer.stdin.close()
     os.close(reads)
 
 
 def test_the_age_of_a_hook_begins_with_its_process() -> None:
-    code = "import time; time.sleep(0.5); from watchroom.clients import hook_client; print(hook_client.age())"
+    code = "import time; time.sleep(0.5); from watchroom.agents.clients import client_program; print(client_program.age())"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 0.5 <= float(ended.stdout) < PATIENCE
 
@@ -127,7 +134,7 @@ def test_an_attendant_that_is_stopped_amid_a_wait_is_noticed(root: Path, workspa
     with attendant(root) as server:
         client = AttachedClient(root)
         client.hook("UserPromptSubmit", prompt="Go")
-        workspace.session_zone.control("human:ann", PAUSE, "alice", None, "")
+        workspace.session_zone.control(CallContext("human:ann", PAUSE), "alice", None, "")
         held = client.begin("PreToolUse", **CALL)
         paused = wait_for(workspace, lambda row: row.detail.get("status") == "paused")
         server.send_signal(signal.SIGSTOP)
@@ -143,46 +150,13 @@ def test_an_attendant_that_is_stopped_amid_a_wait_is_noticed(root: Path, workspa
             held.communicate()
 
 
-def test_a_call_of_a_client_within_one_that_is_gone_is_checked(
-    root: Path, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The attendant of the outer client goes with it, after the hook of the inner one has asked it."""
-    add_rule(workspace, DENYING)
-    event, said, status = (tmp_path / name for name in ("event", "said", "status"))
-    event.write_text(json.dumps(told("PreToolUse", **CALL)))
-    inner = f"{shlex.join(hook_command(root))} < {event} > {said}; echo $? > {status}.new; mv {status}.new {status}"
-    folder = root / CONTROL / "attendants"
-    folder.mkdir(exist_ok=True)
-    with (
-        socket.socket(socket.AF_UNIX) as listening,
-        started(["sh", "-c", 'read go; sh -c "$0"; :', inner]) as outer,
-    ):
-        monkeypatch.chdir(folder)
-        listening.bind(f"alice-{outer.pid}.sock")
-        listening.listen()
-        listening.settimeout(PATIENCE)
-        assert outer.stdin is not None
-        outer.stdin.write("go\n")
-        outer.stdin.flush()
-        connection, _ = listening.accept()
-        outer.kill()
-        outer.wait()
-        connection.close()
-        until = time.monotonic() + PATIENCE
-        while not status.exists():
-            assert time.monotonic() < until
-            time.sleep(0.01)
-    assert '"deny"' in said.read_text()
-    assert status.read_text() == "0\n"
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("has_attendant", [False, True], ids=["alone", "attended"])
 def test_a_hook_that_is_ended_lets_no_call_through(
     root: Path, workspace: Workspace, has_attendant: bool, number: signal.Signals
 ) -> None:
     add_rule(workspace, ASKING)
-    with attendant(root) if has_attendant else started(["true"]):
+    with attendant(root) if has_attendant else nullcontext():
         waiting = AttachedClient(root).begin("PreToolUse", **CALL)
         asked = wait_for(workspace, lambda row: row.tool == ASK and row.version == 1)
         wait_for(workspace, lambda row: row.detail.get("status") == "waiting_for_human_input")
@@ -190,3 +164,8 @@ def test_a_hook_that_is_ended_lets_no_call_through(
         waiting.communicate(timeout=PATIENCE)
         assert waiting.returncode == 2
         wait_for(workspace, lambda row: row.path == asked.path and row.version == 2)
+
+
+def test_the_program_has_the_version_of_the_package() -> None:
+    """It imports nothing, so it states the version itself."""
+    assert __version__ == client_program.VERSION

@@ -15,8 +15,8 @@ import pytest
 from calls import ok, refused
 from cli.running import Captured, printed, run, spawned
 from watchroom import Agent, Json, Toolbox, Workspace
-from watchroom.clients.attachment import Attachment
-from watchroom.clients.hook_answer import AFTER, BEFORE
+from watchroom.agents.clients.attachment import Attachment
+from watchroom.agents.clients.hook_answers import AFTER, BEFORE
 from watchroom.model import Row
 
 

@@ -13,13 +13,14 @@ from clients.test_acp import PATIENCE, Run, says
 from runtime.scripted import say
 from runtime.working import HELLO, SAYS, chat
 from watchroom import Workspace
-from watchroom.clients.attachment import Attachment
-from watchroom.clients.configuration import Client
-from watchroom.clients.events import TurnEnded
+from watchroom.agents.clients.attachment import Attachment
+from watchroom.agents.clients.events import TurnEnded
+from watchroom.features.overview.fold import Fold
+from watchroom.features.requests.rows import Answer
+from watchroom.features.sessions.messages import Messages
+from watchroom.features.tasks.view import MessageView
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import CANCEL, Note, Write
-from watchroom.projections import Fold, MessageView
-from watchroom.rules.requests import Answer
-from watchroom.zones.messages import Messages
 
 KINDS = ("claude", "codex", "run", "stepped")
 TAKING = """
@@ -59,7 +60,7 @@ async def work(workspace: Workspace, folder: Path, kind: str, session: str, *, r
         before = len(prompts(run)) if run.log.exists() else 0
         await run.once("Go", resume="scripted-1" if resume else "")
         return "\n".join(prompts(run)[before:])
-    client: Client = "codex" if kind == "codex" else "claude"
+    client = "codex" if kind == "codex" else "claude"
     attached = Attachment(workspace, "alice", client)
 
     async def hook(name: str, **more: str) -> str:
@@ -261,7 +262,7 @@ async def test_a_message_amid_a_turn_is_the_next_prompt(workspace: Workspace, tm
     send(workspace, "And that", "alice/scripted-1")
     await run.until(lambda: count_turns(run) >= 2)
     await until_read(workspace, "Now this", "And that")
-    workspace.session_zone.control("human:ann", CANCEL, "alice", None, "")
+    workspace.session_zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
     await asyncio.wait_for(running, PATIENCE)
     assert prompts(run) == ["Do it", "Now this", "And that"]
 
@@ -272,10 +273,10 @@ async def test_a_message_that_a_budget_held_waits_if_the_agent_is_stopped(
     run = Run(workspace, tmp_path, [says("One")])
     running = run.start()
     await run.until(lambda: count_turns(run) == 1)
-    workspace.budgets.set_budget("human:ann", "session", "", "steps", 1)
+    workspace.budgets.set_budget(CallContext("human:ann"), "session", "", "steps", 1)
     send(workspace, "Now this")
     asked = await run.asked("")
-    workspace.requests.answer("human:ann", asked.seq, Answer(values=("stop",)))
+    workspace.requests.answer(CallContext("human:ann"), asked.seq, Answer(values=("stop",)))
     await asyncio.wait_for(running, PATIENCE)
     assert prompts(run) == ["Do it"]
     assert messages(workspace)["Now this"].delivered is None

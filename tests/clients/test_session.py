@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from random import Random
 
 import pytest
 from watchroom import Workspace
-from watchroom.clients.events import (
+from watchroom.agents.clients.events import (
+    BudgetHeld,
     CallFinished,
     CallStarted,
     ClientInfo,
@@ -16,13 +18,16 @@ from watchroom.clients.events import (
     PromptSubmitted,
     SessionEnded,
     TurnEnded,
-    UsageTold,
+    TurnFailed,
+    UsageReported,
 )
-from watchroom.clients.session import ClientSession
-from watchroom.projections import Fold
-from watchroom.rules.details import StepDetail
-from watchroom.rules.requests import Answer, CallDecision, PendingCall, Request
-from watchroom.rules.usage import UsageTotal, usage_of
+from watchroom.agents.clients.session import ClientSession
+from watchroom.features.budgets.rows import UsageTotal, usage_of
+from watchroom.features.overview.fold import Fold
+from watchroom.features.requests.rows import Answer, CallDecision, PendingCall, Request
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.rules.details import StepDetail
+from watchroom.model import ENDED
 
 CLAUDE = ClientInfo("claude", "2.1", "/project", "a-model")
 
@@ -46,15 +51,61 @@ def test_what_a_client_tells_is_the_state_of_its_session(workspace: Workspace) -
     assert state.metadata["model"] == "a-model"
 
 
+def test_the_runtime_reads_every_row_of_a_client(workspace: Workspace) -> None:
+    session = ClientSession(workspace, "alice", "s-1", CLAUDE)
+    events = (
+        PromptSubmitted("Go", "human:ann", "p1"),
+        MessageCompleted("Well.", "Hm.", "a-model", UsageTotal(1, 2, 3, 4, 0.5, 0, "client"), "m1"),
+        UsageReported(UsageTotal(5, 6, cost=0.25, priced_by="client"), "a-model", "u1"),
+        CallStarted("c1", "Bash", '{"command": "ls"}'),
+        CallFinished("c1", "not now", True, "rejected", "Bash", '{"command": "ls"}', "/project"),
+        PlanUpdated((("Test", "in_progress"),)),
+        ClientPaused("human:ann"),
+        ClientPaused("human:ann", is_paused=False),
+        BudgetHeld(),
+        BudgetHeld(is_held=False),
+        TurnFailed("limit"),
+        TurnEnded("max_tokens"),
+        SessionEnded("cancelled", "by ann"),
+        SessionEnded("done", "left"),
+        SessionEnded("error", "died"),
+    )
+    for event in events:
+        session.record(event)
+    path = session.ask("c2", Request("approve", calls=(PendingCall("c2", "Write", "{}"),)))
+    session.record_answer(path, Answer(decisions=(CallDecision("c2", True, "", '{"a": 1}'),)), "human:ann")
+    session.record_withdrawal(path)
+    session.record_unsupervised()
+    state, step = workspace.sessions.state("alice", "s-1"), StepDetail.of(session.last)
+    assert [event.type for event in state.events] == [
+        *("thought", "llm_result", "usage_reported", "tool_result", "plan_changed", "paused", "resumed"),
+        *("error", "cancelled", "done", "error", "human_approve_required", "human_answered"),
+    ]
+    assert (state.status, state.step_count) == (step.status, step.steps)
+    assert state.status not in ENDED
+    spent = state.spent
+    assert (spent.input_tokens, spent.output_tokens, spent.cache_read_tokens) == (6, 8, 3)
+    assert (spent.cache_write_tokens, spent.cost, spent.tool_calls) == (4, 0.75, 1)
+    assert step.cost == spent.cost
+
+
 def test_told_twice_by_two_processes_is_one_row(workspace: Workspace) -> None:
     one = ClientSession(workspace, "alice", "s-1", CLAUDE)
     other = ClientSession(workspace, "alice", "s-1", CLAUDE, is_owner=False)
     said = MessageCompleted("Hello", used=UsageTotal(10, 2, cost=0.01, priced_by="client"), key="msg_1")
     assert one.record(said) == other.record(said)
-    other.record(UsageTold(UsageTotal(5), key="turn"))
-    one.record(UsageTold(UsageTotal(5), key="turn"))
+    other.record(UsageReported(UsageTotal(5), key="turn"))
+    one.record(UsageReported(UsageTotal(5), key="turn"))
     detail = StepDetail.of(one.last)
     assert (detail.input_tokens, detail.output_tokens, detail.cost) == (15, 2, 0.01)
+
+
+def test_long_ids_of_a_client_name_its_calls(workspace: Workspace) -> None:
+    session = ClientSession(workspace, "alice", "s-1", CLAUDE)
+    long = Random(1).randbytes(3000).hex()
+    rows = [session.record(CallStarted(each, "Bash", "{}")) for each in (long, f"{long}2", long)]
+    assert rows[0] == rows[2]
+    assert rows[0] != rows[1]
 
 
 def test_what_a_step_used_stands_in_its_row(workspace: Workspace) -> None:
@@ -75,7 +126,7 @@ def test_it_waits_for_a_person_and_goes_on(workspace: Workspace) -> None:
     assert StepDetail.of(session.last).status == "waiting_for_human_input"
     (asked,) = [row for row in workspace.journal.history("request", path) if row.version == 1]
     answer = Answer(decisions=(CallDecision("c1", False, "not now"),))
-    ended = workspace.requests.answer("human:ann", asked.seq, answer)
+    ended = workspace.requests.answer(CallContext("human:ann"), asked.seq, answer)
     session.record_answer(path, answer, ended.actor)
     assert session.status == "running"
 
@@ -109,7 +160,7 @@ def test_what_is_told_after_the_end_leaves_it_so(workspace: Workspace, outcome: 
     session = ClientSession(workspace, "alice", "s-1", CLAUDE)
     session.record(SessionEnded(outcome, "killed"))  # type: ignore[arg-type]  # each of the three
     ended = StepDetail.of(session.last)
-    session.record(UsageTold(UsageTotal(5), key="turn"))
+    session.record(UsageReported(UsageTotal(5), key="turn"))
     after = StepDetail.of(session.last)
     assert (after.status, after.error, after.input_tokens) == (outcome, ended.error, 5)
     assert workspace.sessions.state("alice", "s-1").status == outcome

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 from watchroom import Workspace
-from watchroom.clients.events import CallFinished, CallStarted, ClientInfo
-from watchroom.clients.session import ClientSession
+from watchroom.agents.clients.events import CallFinished, CallStarted, ClientInfo
+from watchroom.agents.clients.session import ClientSession
 
 CALLS = 300
 ARGUMENTS = '{"content": "' + "x" * 20_000 + '"}'

@@ -12,13 +12,14 @@ from threading import Thread
 
 import pytest
 from watchroom import Workspace
-from watchroom.clients.events import ClientInfo, PromptSubmitted, SessionEnded
-from watchroom.clients.processes import ClientProcess
-from watchroom.clients.session import ClientSession
-from watchroom.clients.stopping import STOP, find_process, stop_client, stop_process
-from watchroom.clients.team_stop import check_paused, end_agents
+from watchroom.agents.clients.client_traces import find_process
+from watchroom.agents.clients.events import ClientInfo, PromptSubmitted, SessionEnded
+from watchroom.agents.clients.processes import ClientProcess
+from watchroom.agents.clients.session import ClientSession
+from watchroom.agents.clients.stopping import STOP, check_paused, end_agents, stop_client, stop_process
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import CANCEL, CONTINUE, Row
-from watchroom.platforms import Platform
+from watchroom.platform import Platform
 
 pytestmark = pytest.mark.slow(4)
 
@@ -64,7 +65,7 @@ def test_what_another_process_did_to_end_it_is_told(
 ) -> None:
     process = ClientProcess(client.pid, workspace.platform.process_start(client.pid), workspace.platform)
     session = ClientSession(workspace, "alice", "s-1", ClientInfo("claude"))
-    cause = workspace.session_zone.control("human:ann", CANCEL, "alice", None, "")
+    cause = workspace.session_zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
     first = stop_process(workspace, session.path, process, cause)
     assert "SIGTERM" in first.how
     assert stop_process(workspace, session.path, process, cause) == first
@@ -90,7 +91,7 @@ def test_a_session_that_has_ended_is_no_proof_while_its_client_is_there(workspac
         def end_session(row: Row) -> None:
             session.record(SessionEnded("cancelled"))
 
-        end = workspace.dispatcher.subscribe(("alice",), end_session)
+        end = workspace.background.subscribe(("alice",), end_session)
         (proof,) = end_agents(workspace, ["alice"], "human:ann", patience=PATIENCE)
         end()
         assert proof.is_proven == sees_processes(workspace)

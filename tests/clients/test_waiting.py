@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -21,12 +23,17 @@ from clients.attached import PATIENCE, told
 from clock import HOUR, JumpingClock
 from runtime.scripted import say
 from watchroom import Json, Workspace
-from watchroom.checkout.layout import CONFIG_PATH, CONTROL
-from watchroom.clients.attachment import Attachment
+from watchroom.agents.clients import attendant
+from watchroom.agents.clients.attachment import Attachment
+from watchroom.agents.clients.processes import ClientProcess
+from watchroom.agents.clients.transcripts import TranscriptFile
 from watchroom.errors import JournalError
-from watchroom.journal import Journal
+from watchroom.features.requests.rows import Answer, decide_all
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.checkout.layout import CONTROL
+from watchroom.kernel.journal import Journal
+from watchroom.kernel.rules.row_files import CONFIG_PATH
 from watchroom.model import ASK, CANCEL, PAUSE, RESUME, Row
-from watchroom.rules.requests import Answer, decide_all
 
 CALL: Final[Mapping[str, Any]] = {
     "tool_name": "Bash",
@@ -95,9 +102,9 @@ def begun(root: Path, case: Case, *rules: str) -> Iterator[Workspace]:
 async def prepare(workspace: Workspace, client: Attachment, case: Case) -> None:
     await client.handle(told("UserPromptSubmit", prompt="Go", prompt_id="p"))
     if case.wait == "pause":
-        workspace.session_zone.control("human:ann", PAUSE, "alice", None, "")
+        workspace.session_zone.control(CallContext("human:ann", PAUSE), "alice", None, "")
     elif case.wait == "budget":
-        workspace.budgets.set_budget("human:ann", "session", "", "steps", 1)
+        workspace.budgets.set_budget(CallContext("human:ann"), "session", "", "steps", 1)
 
 
 def is_waiting(workspace: Workspace, case: Case) -> bool:
@@ -108,12 +115,12 @@ def is_waiting(workspace: Workspace, case: Case) -> bool:
 
 def release(workspace: Workspace, case: Case) -> None:
     if case.wait == "pause":
-        workspace.session_zone.control("human:ann", RESUME, "alice", None, "")
+        workspace.session_zone.control(CallContext("human:ann", RESUME), "alice", None, "")
         return
     asked = requests(workspace)[0]
     request = workspace.requests.read(asked)
     answer = Answer(values=("once",)) if case.wait == "budget" else decide_all(request, True)
-    workspace.requests.answer("human:ann", asked.seq, answer)
+    workspace.requests.answer(CallContext("human:ann"), asked.seq, answer)
 
 
 def approve(workspace: Workspace, changed: str) -> None:
@@ -121,7 +128,7 @@ def approve(workspace: Workspace, changed: str) -> None:
     asked = requests(workspace)[0]
     request = workspace.requests.read(asked)
     edited = {request.calls[0].id: json.dumps({"command": changed})} if changed else None
-    workspace.requests.answer("human:ann", asked.seq, decide_all(request, True, "", edited))
+    workspace.requests.answer(CallContext("human:ann"), asked.seq, decide_all(request, True, "", edited))
 
 
 def break_journal(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +173,8 @@ async def end(
     elif case.ending in ("cancelled", "gone"):
         task.cancel()
     elif case.ending == "stopped":
-        await asyncio.to_thread(workspace.session_zone.control, "human:ann", CANCEL, "alice", None, "")
+        cancel = CallContext("human:ann", CANCEL)
+        await asyncio.to_thread(workspace.session_zone.control, cancel, "alice", None, "")
     elif case.ending == "other call":
         # Another call with the same arguments ends, in the session and in a subagent.
         for more in ({"tool_use_id": "t2"}, {"tool_use_id": "t1", "agent_id": "sub"}):
@@ -221,7 +229,7 @@ async def test_the_check_behind_a_wait_decides(
                 newest = requests(workspace)[-1]
                 assert workspace.requests.read(newest).kind == "approve"
                 no = decide_all(workspace.requests.read(newest), False, "no")
-                await asyncio.to_thread(workspace.requests.answer, "human:ann", newest.seq, no)
+                await asyncio.to_thread(workspace.requests.answer, CallContext("human:ann"), newest.seq, no)
             answer = await outcome(task)
         monkeypatch.undo()
         assert permission(answer) == "deny"
@@ -259,7 +267,7 @@ async def test_all_waits_of_a_hook_share_one_deadline(root: Path) -> None:
         assert expires - asked.time < 0.6e9, "people see how long they have"
 
 
-@pytest.mark.parametrize("journal_name", ["sqlite"], indirect=True)
+@pytest.mark.sqlite("A server has its own clock.")
 @pytest.mark.parametrize("is_strict", [False, True])
 async def test_a_question_ends_when_the_clock_jumps_past_its_deadline(
     root: Path, monkeypatch: pytest.MonkeyPatch, is_strict: bool
@@ -282,11 +290,42 @@ async def test_a_hook_that_began_long_ago_has_no_time_left(root: Path) -> None:
         add_rules(workspace, ASKING)
         client = Attachment(workspace, "alice", "claude")
         async with asyncio.timeout(PATIENCE):
-            answer = await client.answer(told("PreToolUse", **CALL), age=3600)
+            event = told("PreToolUse", **CALL)
+            answer = await client.answer(event, client.deadline(event, 3600))
         assert permission(answer) == "deny"
         assert client.deadline(told("PreToolUse")) - time.monotonic() < 3600 - 20
         assert client.deadline(told("UserPromptSubmit")) - time.monotonic() < 60
         assert Attachment(workspace, "alice", "codex").deadline(told("SessionEnd")) - time.monotonic() < 3
+
+
+async def test_a_hook_is_answered_in_time_while_a_transcript_is_read(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = threading.Event()
+
+    def read(file: TranscriptFile) -> list[Mapping[str, Json]]:
+        released.wait(PATIENCE)
+        return []
+
+    monkeypatch.setattr(TranscriptFile, "read", read)
+    monkeypatch.setattr(attendant, "SLACK_SECONDS", 0.1)
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        add_rules(workspace, ASKING)
+        pid = os.getpid()
+        process = ClientProcess(pid, workspace.platform.process_start(pid), workspace.platform)
+        event = told("PreToolUse", **CALL, transcript_path="/project/t.jsonl")
+        served = attendant.Attendant(workspace, ["alice"], "claude", process)
+        served.begin()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                with workspace.messages.hand_over() as handover:
+                    answer = await served.answer(event, handover, age=3600)
+            assert not released.is_set()
+        finally:
+            released.set()
+            await served.close()
+        assert answer is not None
+        assert answer.refusal == "expired"
 
 
 async def test_a_pause_that_comes_while_a_person_decides_holds_the_call(root: Path) -> None:
@@ -296,11 +335,11 @@ async def test_a_pause_that_comes_while_a_person_decides_holds_the_call(root: Pa
         case = Case("question", "released", False)
         await prepare(workspace, client, case)
         async with waiting(workspace, client, case) as task:
-            workspace.session_zone.control("human:ann", PAUSE, "alice", None, "")
+            workspace.session_zone.control(CallContext("human:ann", PAUSE), "alice", None, "")
             await asyncio.to_thread(release, workspace, case)
             await until(lambda: is_waiting(workspace, Case("pause", "", False)))
             assert not task.done()
-            workspace.session_zone.control("human:ann", RESUME, "alice", None, "")
+            workspace.session_zone.control(CallContext("human:ann", RESUME), "alice", None, "")
             assert permission(await outcome(task)) == "allow"
 
 
@@ -319,12 +358,12 @@ async def test_a_rule_that_comes_while_a_person_decides_counts(
         await prepare(workspace, client, case)
         async with waiting(workspace, client, case) as task:
             if pauses:
-                workspace.session_zone.control("human:ann", PAUSE, "alice", None, "")
+                workspace.session_zone.control(CallContext("human:ann", PAUSE), "alice", None, "")
             await asyncio.to_thread(deny_some, workspace)
             await asyncio.to_thread(approve, workspace, changed)
             if pauses:
                 await until(lambda: is_waiting(workspace, Case("pause", "", False)))
-                workspace.session_zone.control("human:ann", RESUME, "alice", None, "")
+                workspace.session_zone.control(CallContext("human:ann", RESUME), "alice", None, "")
             assert permission(await outcome(task)) == ("allow" if is_allowed else "deny")
 
 
@@ -336,7 +375,7 @@ async def test_an_approved_call_is_not_made_in_a_pause_that_runs_out(root: Path,
         case = Case("question", "released", False)
         await prepare(workspace, client, case)
         async with waiting(workspace, client, case) as task:
-            workspace.session_zone.control("human:ann", PAUSE, "alice", None, "")
+            workspace.session_zone.control(CallContext("human:ann", PAUSE), "alice", None, "")
             await asyncio.to_thread(approve, workspace, changed)
             assert permission(await outcome(task)) == "deny"
         assert is_waiting(workspace, Case("pause", "", False))
@@ -350,7 +389,7 @@ async def test_a_stopped_agent_is_not_asked_about_any_more(root: Path) -> None:
         await client.handle(told("PreToolUse", **CALL))
         asking = asyncio.ensure_future(client.handle(told("PermissionRequest", **CALL)))
         await until(lambda: is_waiting(workspace, case))
-        workspace.session_zone.control("human:ann", CANCEL, "alice", None, "")
+        workspace.session_zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
         said = (await outcome(asking)).said
         assert said["hookSpecificOutput"]["decision"]["behavior"] == "deny"
         ended = workspace.requests.ended(requests(workspace)[0].path)

@@ -12,6 +12,7 @@ from itertools import count
 from typing import Final
 
 from watchroom import Toolbox, Workspace
+from watchroom.kernel.call_context import CallContext
 
 AGENT: Final = "alice"
 SOURCE: Final = "draft.md"
@@ -31,7 +32,7 @@ def opened(workspace: Workspace) -> tuple[Toolbox, int]:
     """The writer's toolbox, and how many lines stand in its buffer."""
     toolbox = workspace.tools(AGENT)
     call(toolbox, "open_buffer", source="collab", path=SOURCE)
-    return toolbox, workspace.buffers.find(AGENT, "draft").text.count("\n")
+    return toolbox, workspace.buffers.find(CallContext(AGENT), "draft").text.count("\n")
 
 
 def write_until_killed(root: str, seed: int) -> None:

@@ -11,8 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from watchroom import Workspace
-from watchroom.fork import fork_workspace
-from watchroom.journal import SqliteJournal
+from watchroom.kernel.journal import SqliteJournal
 
 _TOUCHING = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "sqlite3.connect")
 
@@ -29,13 +28,13 @@ def begin(root: str, out: str, at: int) -> None:
 
     with closing(SqliteJournal(Path(root) / ".watchroom" / "journal.db")) as journal:
         sys.addaudithook(count)
-        fork_workspace(journal, journal.last_seq(), out)
+        Workspace.fork(journal, journal.last_seq(), out)
         os._exit(0)
 
 
 def fork_forkers(root: str, out: str) -> None:
     with tempfile.TemporaryDirectory() as elsewhere, Workspace.open(f"{elsewhere}/a", ["alice"]) as workspace:
-        fork_workspace(workspace.journal, workspace.journal.last_seq(), f"{elsewhere}/b")
+        Workspace.fork(workspace.journal, workspace.journal.last_seq(), f"{elsewhere}/b")
     for at in sys.stdin:
         process = os.fork()
         if process == 0:

@@ -10,7 +10,8 @@ import sys
 import tempfile
 
 from watchroom import Workspace
-from watchroom.rules.reverts import RevertSelection
+from watchroom.features.reverts.rules import RevertSelection
+from watchroom.kernel.call_context import CallContext
 
 _TOUCHING = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate", "os.chmod")
 
@@ -27,7 +28,7 @@ def revert(root: str, at: int) -> None:
 
     with Workspace.open(root, scan=False) as workspace:
         sys.addaudithook(count)
-        workspace.reverts.apply("human:ann", RevertSelection(("alice",)), revert_id="once")
+        workspace.reverts.apply(CallContext("human:ann"), RevertSelection(("alice",)), revert_id="once")
         workspace.flush()
         # What the end of a process does to the disk is no part of a revert.
         os._exit(0)
@@ -35,7 +36,7 @@ def revert(root: str, at: int) -> None:
 
 def fork_reverters(root: str) -> None:
     with tempfile.TemporaryDirectory() as elsewhere, Workspace.open(elsewhere, ["alice"]) as workspace:
-        workspace.reverts.apply("human:ann", RevertSelection(("alice",)))
+        workspace.reverts.apply(CallContext("human:ann"), RevertSelection(("alice",)))
     for at in sys.stdin:
         process = os.fork()
         if process == 0:

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Final
 
 from watchroom import Workspace
-from watchroom.runtime import (
+from watchroom.features.calls.agent_tools import agent_tools
+from watchroom.features.sessions.runtime import (
     AgentTool,
     ChatAgent,
     ModelPayload,
@@ -27,7 +28,6 @@ from watchroom.runtime import (
     RuntimeConfig,
     tool,
 )
-from watchroom.toolbox.agent_tools import agent_tools
 
 DEAD: Final = "dead"
 LANES: Final = 3

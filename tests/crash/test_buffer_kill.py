@@ -12,6 +12,7 @@ from crash.buffer_writer import AGENT, SOURCE, line, opened
 from crash.nursery import nursery
 from effort import rounds, seed
 from watchroom import Workspace
+from watchroom.kernel.call_context import CallContext
 
 KILLS = rounds(16, 40)
 
@@ -26,7 +27,7 @@ def test_killed_again_and_again_every_line_stands_there_once(root: Path) -> None
                 toolbox, lines = opened(workspace)
                 assert lines > acknowledged[-1]
                 text = "".join(line(number) for number in range(lines))
-                assert workspace.buffers.find(AGENT, "draft").text == text
+                assert workspace.buffers.find(CallContext(AGENT), "draft").text == text
                 head = workspace.journal.head("collab", SOURCE)
                 written = workspace.journal.content(head.seq) if head else ""
                 assert text.startswith(written or "")

@@ -13,7 +13,7 @@ from calls import ok
 from crash import forker
 from tasking import on_disk
 from watchroom import Agent, Workspace
-from watchroom.fork import TASKS_SUFFIX, UNFINISHED, fork_workspace
+from watchroom.history.fork import TASKS_SUFFIX, UNFINISHED
 
 
 def test_wherever_it_is_killed_the_next_try_makes_the_whole_fork(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_what_others_put_where_a_killed_fork_was_is_left_alone(tmp_path: Path) -
         mine.parent.mkdir()
         mine.write_text("mine")
         with pytest.raises(FileExistsError):
-            fork_workspace(workspace.journal, workspace.journal.last_seq(), tmp_path / "again")
+            Workspace.fork(workspace.journal, workspace.journal.last_seq(), tmp_path / "again")
     assert mine.read_text() == "mine"
 
 
@@ -82,9 +82,9 @@ def test_a_fork_that_is_being_made_is_not_begun_again(tmp_path: Path) -> None:
         def begin_again(row: int, _: int) -> None:
             told.append(row)
             with pytest.raises(FileExistsError):
-                fork_workspace(workspace.journal, row, out)
+                Workspace.fork(workspace.journal, row, out)
 
-        fork_workspace(workspace.journal, workspace.journal.last_seq(), out, begin_again)
+        Workspace.fork(workspace.journal, workspace.journal.last_seq(), out, begin_again)
     assert told
     with Workspace.open(out) as workspace:
         assert workspace.verify() == []

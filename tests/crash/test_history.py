@@ -54,7 +54,7 @@ def test_files_that_follow_behind_are_written_when_the_disk_has_space_again(
         return open_file(path, flags, mode, dir_fd=dir_fd)
 
     # Nothing follows by itself.
-    monkeypatch.setattr("watchroom.checkout.materializer.DERIVED_SECONDS", 3600.0)
+    monkeypatch.setattr("watchroom.kernel.checkout.materializer.DERIVED_SECONDS", 3600.0)
     monkeypatch.setattr(os, "open", open_unless_full)
     with Workspace.open(root, agents=["alice", "bob"]) as workspace:
         alice = workspace.tools("alice")

@@ -14,8 +14,8 @@ from time import monotonic
 import pytest
 from calls import ok
 from watchroom import Json, Toolbox, Workspace
-from watchroom.journal import SqliteJournal
-from watchroom.journal.errors import JournalReplaced
+from watchroom.errors import JournalReplaced
+from watchroom.kernel.journal import SqliteJournal
 from watchroom.model import Note
 
 AGENTS = ["alice", "bob"]
@@ -58,7 +58,7 @@ def write_elsewhere(root: Path, *paths: str) -> None:
 FILES = """
 import json, sys
 from contextlib import closing
-from watchroom.journal import SqliteJournal
+from watchroom.kernel.journal import SqliteJournal
 with closing(SqliteJournal(sys.argv[1])) as journal:
     assert journal.problems() == []
     print(json.dumps([head.path for head in journal.heads("collab")]))
@@ -119,7 +119,7 @@ def test_removed_files_are_put_back_with_all_rows(
 def test_a_process_that_only_reads_puts_them_back_before_anybody_else_writes(
     root: Path, control: Path, alice: Toolbox, remove: Removal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("watchroom.journal.sqlite.writer._CHECK_SECONDS", 0)
+    monkeypatch.setattr("watchroom.kernel.journal.sqlite.writer._CHECK_SECONDS", 0)
     write(alice, "1", "2")
     remove(control)
     ok(alice, "collab_list")
@@ -157,7 +157,7 @@ def test_a_process_whose_folder_was_emptied_is_still_seen_alive_and_hears_of_row
     root: Path, control: Path
 ) -> None:
     with Workspace.open(root, AGENTS) as workspace:
-        lease = workspace.journal.present("watchroom resume team")
+        lease = workspace.journal.presence.hold("watchroom resume team")
         changes = workspace.journal.changes()
         remove_contents(control)
         write(workspace.tools("alice"), "1")
@@ -168,7 +168,7 @@ def test_a_process_whose_folder_was_emptied_is_still_seen_alive_and_hears_of_row
         assert monotonic() - began < 20
         changes.close()
         with closing(SqliteJournal(control / "journal.db")) as other:
-            (found,) = other.presences()
+            (found,) = other.presence.all()
         assert (found.id, found.is_alive, found.resume) == (lease, True, "watchroom resume team")
     assert not [*(control / "presence").iterdir()]
 

@@ -13,8 +13,9 @@ from crash import reverter
 from effort import rounds
 from tasking import on_disk
 from watchroom import Agent, Workspace
-from watchroom.rules.reverts import RevertSelection
-from watchroom.zones.task_files import ChangeAuthor
+from watchroom.features.reverts.rules import RevertSelection
+from watchroom.features.tasks.files import ChangeAuthor
+from watchroom.kernel.call_context import CallContext
 
 LOGO = b"\x89PNG\x00\xff"
 ONCE = RevertSelection(("alice",))
@@ -33,13 +34,17 @@ def spoil(root: Path, folder: Path) -> tuple[dict[str, bytes], dict[str, bytes]]
             ok(bob, "write_file", path=name, content=f"one\ntwo\n{name}\n")
         ok(bob, "collab_write", filepath="plan.md", content="1\n2\n3\n", expected_version=0, message="m")
         (folder / "logo.png").write_bytes(LOGO)
-        workspace.task_files.record_changes("bob", ChangeAuthor("bob", "run_command"))
+        workspace.task_files.record_changes(
+            CallContext("bob"), ChangeAuthor(CallContext("bob", "run_command"))
+        )
         right = {**on_disk(folder)}
         ok(alice, "write_file", path="a.py", content="spoiled\ntwo\na.py\n")
         ok(alice, "write_file", path="b/c.py", content="")
         ok(alice, "write_file", path="x/new.py", content="new\n")
         (folder / "logo.png").write_bytes(b"\x00spoiled")
-        workspace.task_files.record_changes("alice", ChangeAuthor("alice", "run_command"))
+        workspace.task_files.record_changes(
+            CallContext("alice"), ChangeAuthor(CallContext("alice", "run_command"))
+        )
         ok(alice, "collab_write", filepath="plan.md", content="x\n2\n3\n", expected_version=1, message="m")
         workspace.flush()
     return on_disk(folder), right
@@ -69,7 +74,7 @@ def test_wherever_it_is_killed_there_is_all_of_it_or_nothing(tmp_path: Path) -> 
                 assert plan.read_text() == ("1\n2\n3\n" if begun else "x\n2\n3\n")
                 assert workspace.verify() == []
                 # The caller tries again: no second one is made.
-                workspace.reverts.apply("human:ann", ONCE, revert_id="once")
+                workspace.reverts.apply(CallContext("human:ann"), ONCE, revert_id="once")
                 assert on_disk(folder) == right
                 edits = [row.path for row in workspace.journal.rows(0) if row.actor == "outside"]
                 assert edits == []

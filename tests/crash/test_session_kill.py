@@ -20,8 +20,9 @@ from crash.session_runner import DEAD, EFFECTS, LANES, PLAIN, TURNS, WRITING
 from effort import rounds
 from evidence import all_rows, outside_rows
 from watchroom import Workspace
-from watchroom.rules.requests import decide_all
-from watchroom.runtime import AgentState, AssistantMessage, ToolMessage
+from watchroom.features.requests.rows import decide_all
+from watchroom.features.sessions.runtime import AgentState, AssistantMessage, ToolMessage
+from watchroom.kernel.call_context import CallContext
 
 KILLS = rounds(20, 50)
 MOST_EVENTS = 60
@@ -89,7 +90,7 @@ def a_person(workspace: Workspace) -> Iterator[None]:
                 seen = row.seq
                 if row.zone == "request" and row.version == 1:
                     answer = decide_all(workspace.requests.find(row.seq), approved=True)
-                    workspace.requests.answer("human:dana", row.seq, answer)
+                    workspace.requests.answer(CallContext("human:dana"), row.seq, answer)
             news.wait(0.002)
 
     thread = Thread(target=approve)

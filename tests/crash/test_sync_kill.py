@@ -30,6 +30,7 @@ JOURNAL_FILE = ".watchroom/journal.db-wal"
 VIEW_FILES = ".watchroom/tmp"
 LAID_MARK = ".watchroom/lock"
 KILLED = -signal.SIGKILL
+ON_THIS_DISK = pytest.mark.sqlite("A server syncs and stores its rows itself.")
 
 pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 
@@ -89,6 +90,7 @@ def traced() -> Iterator[Traced]:
         process.communicate()
 
 
+@ON_THIS_DISK
 @pytest.mark.parametrize("nth", [1, 2, 3, 5, 8, 13, 21])
 def test_killed_at_a_sync(traced: Traced, root: Path, nth: int) -> None:
     told, code = traced.run_with_fault(root, {SYNCS: f"signal=KILL:when={nth}"}, seed=nth)
@@ -123,7 +125,14 @@ def test_a_sync_that_fails_once_is_a_refusal(traced: Traced, root: Path, nth: in
 
 @pytest.mark.parametrize("nth", [5, 13, 34])
 @pytest.mark.parametrize(
-    "only", [(JOURNAL_FILE,), (VIEW_FILES,), (JOURNAL_FILE, VIEW_FILES), (LAID_MARK,)], ids=str
+    "only",
+    [
+        pytest.param((JOURNAL_FILE,), marks=ON_THIS_DISK),
+        (VIEW_FILES,),
+        pytest.param((JOURNAL_FILE, VIEW_FILES), marks=ON_THIS_DISK),
+        (LAID_MARK,),
+    ],
+    ids=str,
 )
 def test_on_a_disk_that_is_full_from_some_moment_on(
     traced: Traced, root: Path, only: tuple[str, ...], nth: int
@@ -139,6 +148,7 @@ def test_on_a_disk_that_is_full_from_some_moment_on(
     _check_told(root, told)
 
 
+@ON_THIS_DISK
 @pytest.mark.parametrize("nth", [8, 11, 14, 23])
 def test_on_a_disk_that_is_full_for_files_first_and_then_for_the_journal(
     traced: Traced, root: Path, nth: int

@@ -27,8 +27,7 @@ from typing import Any, Final, TypedDict
 from watchroom import Toolbox, Workspace
 from watchroom.errors import WatchroomError
 from watchroom.model import Zone
-from watchroom.platforms import Platform, detect_platform
-from watchroom.platforms.posix import PosixPlatform
+from watchroom.platform import Platform, detect_platform
 
 AGENTS: Final = ("alice", "bob", "charlie")
 DEAD: Final = "dead"
@@ -228,6 +227,6 @@ def _redirect(descriptor: int, path: str) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        fork_writers(sys.argv[1], PosixPlatform() if sys.argv[2] == "posix" else detect_platform())
+        fork_writers(sys.argv[1], Platform() if sys.argv[2] == "posix" else detect_platform())
     else:
         fork_traced()

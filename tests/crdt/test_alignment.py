@@ -1,4 +1,4 @@
-"""Where in a text that others have changed an edit of the text as one knows it belongs."""
+"""Translation of edits of a known text to positions in the current text."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 from effort import rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from watchroom.crdt.alignment import Placement, TextAlignment, TextStep
+from watchroom.algorithms.crdt.alignment import Placement, TextAlignment, TextStep
 
 
 class Reader:
-    """The same by its characters, of which each is one of a kind: the slow way."""
+    """A slow model of the alignment: every character is unique."""
 
     def __init__(self, length: int) -> None:
         self._new = count()
@@ -44,7 +44,8 @@ class Reader:
         self._stays_between(before[:start], fresh, before[stop:])
 
     def _stays_between(self, left: list[int], written: list[int], right: list[int]) -> None:
-        """What was written stands after all that was known to be before it, and before all that was after."""
+        """New text comes after all text that the writer knew to be before it, and before all text after
+        it."""
         places = {character: place for place, character in enumerate(self.present)}
         ends = [[places[each] for each in part if each in places] for part in (left, written, right)]
         assert [place for part in ends for place in part] == sorted(place for part in ends for place in part)
@@ -107,7 +108,7 @@ def test_at_the_end_of_the_text_it_comes_after_what_others_wrote_there() -> None
     assert alignment.place(4, 4) == Placement(7, [])
     alignment.record_edit(4, 4, 2)
     alignment.apply(TextStep(9, 0, 5))
-    # What its writer wrote is continued, and not torn apart.
+    # The writer's own text is continued and stays in one piece.
     assert alignment.place(6, 6) == Placement(9, [])
     assert TextAlignment(0).place(0, 0) == Placement(0, [])
 
@@ -125,7 +126,7 @@ def test_what_others_wrote_within_what_is_deleted_stays() -> None:
 @pytest.mark.parametrize("position", [1, 2, 3], ids=["before", "within", "behind"])
 def test_an_edit_made_without_what_others_wrote_is_where_it_was_merged(position: int) -> None:
     alignment = TextAlignment(4)
-    # Of "abcd", others had made "axyd" when an exclamation mark behind "b" came.
+    # Others had changed "abcd" to "axyd" before "!" was inserted after "b".
     alignment.apply(TextStep(1, 2, 2))
     alignment.record_merged_edit(2, 2, [TextStep(position, 0, 1)])
     assert (alignment.known_length, alignment.present_length) == (5, 5)

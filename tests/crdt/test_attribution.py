@@ -1,11 +1,11 @@
-"""A document with its authors: who wrote each part, and what is new since an earlier look."""
+"""Documents with authors: who wrote each part, and what is new since an earlier attribution."""
 
 from __future__ import annotations
 
 import pytest
-from watchroom.crdt import Document, HybridClock, Stamp
-from watchroom.crdt.attribution import (
-    MOST_BLAMED,
+from watchroom.algorithms.crdt import Document, HybridClock, Stamp
+from watchroom.algorithms.crdt.history import (
+    MAX_ATTRIBUTED,
     AttributedCounter,
     AttributedElement,
     AttributedFields,
@@ -17,7 +17,7 @@ from watchroom.crdt.attribution import (
     CounterShare,
     attribute_document,
 )
-from watchroom.crdt.text import Run
+from watchroom.algorithms.crdt.text import Run
 
 ALICE, BOB = "alice#a1", "bob#b0"
 
@@ -36,7 +36,7 @@ def document() -> Document:
 
 
 def filled() -> Document:
-    """Each field with something by Alice and something by Bob."""
+    """Return a document in which Alice and Bob wrote to each field."""
     made = document()
     made.register("title").set("Plan", Stamp(1, 0, BOB))
     made.text("body").insert(0, "one", ALICE)
@@ -105,7 +105,7 @@ def test_what_came_since_the_earlier_look_is_new_and_what_went_is_named() -> Non
     made.map("settings").remove("theme", Stamp(9, 0, BOB))
     made.counter("votes").decrement(2, BOB)
     assert attribute_document(made, former) == {
-        # The same text again is another write.
+        # Writing the same value again is a new write.
         "title": AttributedRegister(AttributedValue("Plan", "bob", 9, is_new=True)),
         "body": AttributedText(
             "onetwo!",
@@ -138,7 +138,7 @@ def test_all_is_new_that_came_to_an_empty_document_and_nothing_in_a_field_that_w
     assert attribute_document(filled(), others) == attribute_document(filled())
 
 
-@pytest.mark.parametrize(("length", "is_told"), [(MOST_BLAMED, True), (MOST_BLAMED + 1, False)])
+@pytest.mark.parametrize(("length", "is_told"), [(MAX_ATTRIBUTED, True), (MAX_ATTRIBUTED + 1, False)])
 def test_the_authors_of_a_text_beyond_200_000_characters_are_not_told(length: int, is_told: bool) -> None:
     made = Document({"body": "rga"})
     made.text("body").insert(0, "x" * length, ALICE)

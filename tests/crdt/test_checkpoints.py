@@ -1,4 +1,4 @@
-"""The readable file of a document: it comes back as it was, and nothing else is taken for it."""
+"""Document checkpoints: they restore the document, and other files are refused."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import hashlib
 import json
 
 import pytest
-from watchroom.crdt import Document, HybridClock
-from watchroom.crdt.checkpoint import (
+from watchroom.algorithms.crdt import Document, HybridClock
+from watchroom.algorithms.crdt.checkpoint import (
     HEADER_BYTES,
     Checkpoint,
     is_checkpoint_of,
@@ -16,7 +16,7 @@ from watchroom.crdt.checkpoint import (
     parse_version,
     render_checkpoint,
 )
-from watchroom.crdt.errors import InvalidState
+from watchroom.errors import InvalidState
 
 ALICE = "alice#a1"
 
@@ -31,13 +31,13 @@ def data() -> bytes:
 
 
 def signed(body: str) -> bytes:
-    """A file of which the checksum is right, whatever it says."""
+    """Return a file with ``body`` and a correct checksum."""
     text = body.encode()
     return b'{\n"checksum": "' + hashlib.sha256(text).hexdigest().encode() + b'",\n' + text
 
 
 def changed(data: bytes, **fields: object) -> bytes:
-    """The checkpoint with other fields, and without those that are ``...``."""
+    """Return the checkpoint with changed fields, and without the fields given as ``...``."""
     found = {key: value for key, value in {**json.loads(data), **fields}.items() if value is not ...}
     del found["checksum"]
     return signed(json.dumps(found)[1:])

@@ -1,13 +1,12 @@
-"""At the end of what can be counted a write is refused, and what is there stays good."""
+"""At the limits of counters and clocks, writes are refused and the document stays valid."""
 
 from __future__ import annotations
 
 import pytest
 from replicating import restarted
 from watchroom import Json
-from watchroom.crdt import Document, FieldType, HybridClock, Text
-from watchroom.crdt.errors import CounterOverflow, InvalidState
-from watchroom.errors import TooLarge
+from watchroom.algorithms.crdt import Document, FieldType, HybridClock, Text
+from watchroom.errors import CounterOverflow, InvalidState, TooLarge
 from watchroom.model import MAX_TEXT_BYTES
 
 ALICE, MALLORY = "alice#a1", "mallory#66"
@@ -15,7 +14,7 @@ MOST = 2**53 - 1
 
 
 def document(kind: FieldType, told: Json) -> Document:
-    """A document of one field, and what another replica told it."""
+    """Return a document with one field, after a merge of a delta."""
     made = Document({"field": kind}, clock=HybridClock(lambda: 1000))
     made.merge({"field": told})
     return made
@@ -67,7 +66,7 @@ def test_only_a_history_from_elsewhere_is_too_long(monkeypatch: pytest.MonkeyPat
     ours = Document({"body": "rga"})
     for _ in range(20):
         ours.text("body").replace(0, 1000, "好" * 1000, ALICE)
-    monkeypatch.setattr("watchroom.crdt.text._MOST_HISTORY", 1000)
+    monkeypatch.setattr("watchroom.algorithms.crdt.text._MAX_HISTORY", 1000)
     again = restarted(ours)
     again.text("body").insert(0, "still ", ALICE)
     assert again.values() == {"body": "still " + "好" * 1000}

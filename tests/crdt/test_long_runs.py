@@ -1,5 +1,8 @@
-"""Merging a long text costs no square of its length: what is inserted makes no long run in Loro's history, and
-long runs that others made are merged alone where they build on all that came before."""
+"""Merging a long text does not take quadratic time.
+
+Inserted text makes no long runs in the history of Loro. Long runs of other writers are merged separately if
+they build on everything before them.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,9 @@ from typing import Any, cast
 
 import pytest
 from loro import LoroDoc, VersionVector
-from watchroom.crdt import Text
-from watchroom.crdt.engine import Engine
-from watchroom.crdt.text import decode_update
+from watchroom.algorithms.crdt import Text
+from watchroom.algorithms.crdt.engine import Engine
+from watchroom.algorithms.crdt.text import decode_update
 
 ALICE, BOB = "alice#a1", "bob#b2"
 LONGEST = 2048
@@ -26,7 +29,7 @@ def lines(length: int) -> str:
 
 
 def inserted(text: Text) -> Iterator[tuple[int, int, int]]:
-    """The insertions of a history: from which operation on, where, and how long."""
+    """Return the insertions of a history: first operation, position, length."""
     document = LoroDoc()  # type: ignore[no-untyped-call]
     document.import_(decode_update(text.state()))
     first = VersionVector()  # type: ignore[no-untyped-call]
@@ -38,7 +41,7 @@ def inserted(text: Text) -> Iterator[tuple[int, int, int]]:
 
 
 def longest_run(text: Text) -> int:
-    """Characters that one writer inserted from left to right, as Loro joins them."""
+    """Return the runs that Loro makes of characters that one writer inserted from left to right."""
     longest = run = 0
     ops = sorted(inserted(text))
     for before, op in pairwise([(-1, -1, 0), *ops]):
@@ -92,7 +95,7 @@ def test_pieces_stay_together_beside_what_is_inserted_at_once(length: int) -> No
 
 
 class CountedImports:
-    """A Loro document that counts the updates of each of its imports."""
+    """A Loro document that counts the updates in each import."""
 
     def __init__(self) -> None:
         self.document = LoroDoc()  # type: ignore[no-untyped-call]
@@ -116,7 +119,7 @@ def imports_of(updates: Sequence[bytes]) -> list[int]:
 
 
 def written(*texts: str) -> list[bytes]:
-    """One text after the other, the way that others write it: each from left to right."""
+    """Append texts one after the other, from left to right, as other clients do."""
     document = LoroDoc()  # type: ignore[no-untyped-call]
     updates: list[bytes] = []
 

@@ -1,4 +1,4 @@
-"""What is no state of a field is refused whole, and by which rule."""
+"""Malformed states are refused as a whole, with the broken rule."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from collections.abc import Callable
 
 import pytest
 from watchroom import Json
-from watchroom.crdt import Document, FieldType, Stamp, Text
-from watchroom.crdt.clock import agent_of, name_replica, peer_of
-from watchroom.crdt.errors import InvalidSchema, InvalidState
-from watchroom.crdt.state_checks import (
+from watchroom.algorithms.crdt import Document, FieldType, Stamp, Text
+from watchroom.algorithms.crdt.clock import agent_of, name_replica, peer_of
+from watchroom.algorithms.crdt.state_checks import (
     MAX_COUNT,
     MAX_KEY,
     canonical_json,
@@ -22,7 +21,7 @@ from watchroom.crdt.state_checks import (
     check_replica_name,
     utf8_size,
 )
-from watchroom.errors import NotText, TooLarge
+from watchroom.errors import InvalidSchema, InvalidState, NotText, TooLarge
 from watchroom.model import MAX_TEXT_BYTES
 
 ALICE = "alice#a1"
@@ -176,7 +175,7 @@ def test_a_whole_number_is_one_that_every_reader_of_json_keeps(state: Json, is_n
     if is_natural:
         assert check_natural(state, "count") == state
     else:
-        with pytest.raises(InvalidState, match="whole number"):
+        with pytest.raises(InvalidState, match="not an integer"):
             check_natural(state, "count")
 
 

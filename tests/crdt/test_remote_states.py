@@ -1,13 +1,12 @@
-"""A replica from elsewhere: what it must be, whose writes it may bring, and which of these are told."""
+"""Remote replicas: their form, the writes that they may contain, and the claims that are reported."""
 
 from __future__ import annotations
 
 import pytest
 from watchroom import Json
-from watchroom.crdt import Document, FieldType, HybridClock, Stamp
-from watchroom.crdt.clock import MOST_DRIFT
-from watchroom.crdt.errors import InvalidSchema, InvalidState
-from watchroom.crdt.remote_state import (
+from watchroom.algorithms.crdt import Document, FieldType, HybridClock, Stamp
+from watchroom.algorithms.crdt.clock import MAX_DRIFT
+from watchroom.algorithms.crdt.remote_state import (
     Claim,
     Writers,
     check_remote,
@@ -15,6 +14,7 @@ from watchroom.crdt.remote_state import (
     count_known_operations,
     extract_fields,
 )
+from watchroom.errors import InvalidSchema, InvalidState
 
 ALICE, BOB, ZOE = "alice#a1", "bob#b0", "zoe#e1"
 SCHEMA: dict[str, FieldType] = {
@@ -30,7 +30,7 @@ NOW = 10_000
 
 
 def document(writer: str = ZOE) -> Document:
-    """A document to each field of which somebody wrote."""
+    """Return a document with a write to each field."""
     made = Document(SCHEMA, clock=HybridClock(lambda: 1000))
     made.register("title").set("Plan", made.stamp(writer))
     made.text("body").insert(0, "text", writer)
@@ -191,10 +191,10 @@ def test_a_text_with_a_gap_is_refused() -> None:
 @pytest.mark.parametrize("name", ["title", "settings"])
 def test_a_stamp_may_be_ahead_by_an_hour_and_no_more(name: str, ahead: int) -> None:
     theirs = Document(SCHEMA)
-    stamp = Stamp(NOW + MOST_DRIFT + ahead, 0, ZOE)
+    stamp = Stamp(NOW + MAX_DRIFT + ahead, 0, ZOE)
     theirs.register("title").set("x", stamp) if name == "title" else theirs.map("settings").set("x", 1, stamp)
     told = {name: fields_of(theirs)[name]}
-    assert MOST_DRIFT == 60 * 60 * 1000
+    assert MAX_DRIFT == 60 * 60 * 1000
     if ahead:
         with pytest.raises(InvalidState) as refused:
             check(told, Document(SCHEMA))

@@ -1,4 +1,4 @@
-"""A text without what some wrote, told by the characters that were ever in it: also where edits were concurrent."""
+"""A text without the versions of some writers, even if edits were concurrent."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import random
 
 import pytest
 from effort import rounds
-from watchroom.crdt import name_replica
-from watchroom.crdt.text import Text
-from watchroom.crdt.text_weave import TextWeave
+from watchroom.algorithms.crdt import name_replica
+from watchroom.algorithms.crdt.text import Text
+from watchroom.algorithms.crdt.text_weave import TextWeave
 
 AGENTS = ("alice", "bob", "carol")
 REPLICAS = {agent: name_replica(agent, number + 1) for number, agent in enumerate(AGENTS)}
@@ -17,7 +17,7 @@ LETTERS = "abc第二😀\n"
 
 
 class History:
-    """Three writers who see one another's edits late, and the versions that their edits became."""
+    """Three writers who see each other's edits late, and the versions of their edits."""
 
     def __init__(self, seed: int, base: str) -> None:
         self.random = random.Random(seed)
@@ -67,7 +67,7 @@ class History:
 
 
 def scattered(seed: int) -> History:
-    """Edits anywhere."""
+    """Make edits at random positions."""
     history = History(seed, "one two three\nfour five six\n")
     for _ in range(30):
         agent = history.random.choice(AGENTS)
@@ -80,7 +80,7 @@ def scattered(seed: int) -> History:
 
 
 def apart(seed: int) -> History:
-    """Each writes between marks of its own."""
+    """Let each writer edit only between its own marks."""
     history = History(seed, "".join(f"<{agent}>...</{agent}>\n" for agent in AGENTS))
     for _ in range(30):
         agent = history.random.choice(AGENTS)

@@ -1,13 +1,13 @@
-"""A document at any moment of its past is what its deltas up to then make of it."""
+"""A document restored at any version equals the document made from the deltas up to it."""
 
 from __future__ import annotations
 
 from random import Random
 
 import pytest
-from watchroom.crdt import Delta, Document, FieldType
-from watchroom.crdt.errors import InvalidState
-from watchroom.crdt.timeline import MOST_KEPT, Timeline
+from watchroom.algorithms.crdt import Delta, Document, FieldType
+from watchroom.algorithms.crdt.history import MAX_SNAPSHOTS, Timeline
+from watchroom.errors import InvalidState
 
 SCHEMA: dict[str, FieldType] = {
     "title": "lww_register",
@@ -16,12 +16,12 @@ SCHEMA: dict[str, FieldType] = {
     "settings": "lww_map",
     "views": "pn_counter",
 }
-VERSIONS = 3 * MOST_KEPT
+VERSIONS = 3 * MAX_SNAPSHOTS
 REPLICAS = ("alice#a1", "bob#b2")
 
 
 def edit(document: Document, replica: str, random: Random) -> Delta:
-    """One edit of a field by chance."""
+    """Make a random edit of a field."""
     name = random.choice([*SCHEMA])
     word = random.choice("abcdefgh")
     if name == "body":
@@ -39,7 +39,7 @@ def edit(document: Document, replica: str, random: Random) -> Delta:
 
 
 def history(seed: int) -> list[Delta]:
-    """What two replicas wrote, which hear of each other now and then."""
+    """Return the deltas of two replicas that merge now and then."""
     random = Random(seed)
     documents = [Document(SCHEMA), Document(SCHEMA)]
     unheard: list[list[Delta]] = [[], []]
@@ -69,7 +69,7 @@ def test_every_version_is_what_its_deltas_make_of_it() -> None:
     versions = [*range(1, VERSIONS + 2)]
     Random(2).shuffle(versions)
     for version in versions:
-        assert timeline.at(version).values() == told[version - 1], version
+        assert timeline.restore(version).values() == told[version - 1], version
 
 
 def test_beyond_either_end_is_the_end() -> None:
@@ -79,8 +79,8 @@ def test_beyond_either_end_is_the_end() -> None:
     for delta in deltas:
         timeline.add(delta)
         document.merge(delta)
-    assert timeline.at(-7).values() == Document(SCHEMA).values()
-    assert timeline.at(99).values() == document.values()
+    assert timeline.restore(-7).values() == Document(SCHEMA).values()
+    assert timeline.restore(99).values() == document.values()
 
 
 def test_a_moment_costs_at_most_a_128th_of_the_deltas_and_none_is_outside() -> None:
@@ -99,12 +99,14 @@ def test_a_moment_costs_at_most_a_128th_of_the_deltas_and_none_is_outside() -> N
         timeline.add(delta)
     assert timeline.version == 1 + VERSIONS
     first, last = Document(SCHEMA).values(), document.values()
-    assert timeline.at(1).values() == timeline.at(0).values() == timeline.at(-5).values() == first
-    assert timeline.at(1 + VERSIONS).values() == timeline.at(2 + VERSIONS).values() == last
+    assert (
+        timeline.restore(1).values() == timeline.restore(0).values() == timeline.restore(-5).values() == first
+    )
+    assert timeline.restore(1 + VERSIONS).values() == timeline.restore(2 + VERSIONS).values() == last
     fetched.clear()
     for version in range(1, VERSIONS + 2):
-        timeline.at(version)
-    # Twice it was thinned out to every other moment.
+        timeline.restore(version)
+    # Every second snapshot was dropped, twice.
     assert (max(fetched), len(fetched)) == (3, VERSIONS + 1)
 
 

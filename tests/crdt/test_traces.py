@@ -1,4 +1,4 @@
-"""How people really wrote, replayed: every replica ends in the text that they had."""
+"""Replays of real editing sessions: every replica ends with the recorded text."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 
 from effort import rounds
 from recordings import SCHEMA, load, turns, write
-from watchroom.crdt import Delta, Document
+from watchroom.algorithms.crdt import Delta, Document
 
 TRANSACTIONS = rounds(20_000, 60_000)
 """Transactions of the paper that are replayed."""
 READ_ALONG = rounds(5_000, 10_000)
-"""So many deltas the reader gets one by one, and the rest as a state."""
+"""Deltas that the reader merges one by one. It gets the rest as a state."""
 BATCH = 20
-"""So many deltas come in the wrong order."""
+"""Deltas that arrive in the wrong order."""
 
 
 def test_a_paper_is_written_and_read_along() -> None:
@@ -40,13 +40,14 @@ def test_a_paper_is_written_and_read_along() -> None:
 
 
 def test_two_friends_write_at_the_same_time() -> None:
-    """Each writes knowing exactly what they knew then; a third gets all that they wrote, out of order."""
+    """Each writer edits with the knowledge it had in the session. A third replica gets all edits out of
+    order."""
     trace = load("friendsforever")
     names = ("one#1", "two#2")
     friends, third = (Document(SCHEMA), Document(SCHEMA)), Document(SCHEMA)
     written: tuple[list[list[Delta]], list[list[Delta]]] = ([], [])
     heard = [0, 0]
-    """How much each has taken over of what the other wrote."""
+    """Number of edits that each writer has merged from the other."""
     posted: list[Delta] = []
     for me, theirs, transaction in turns(trace):
         for deltas in written[1 - me][heard[me] : theirs]:

@@ -1,11 +1,11 @@
-"""Updates of a text that came before what they build on."""
+"""Updates of a text that arrive before their dependencies."""
 
 from __future__ import annotations
 
 import pytest
 from watchroom import Json
-from watchroom.crdt import Document, Text
-from watchroom.crdt.errors import InvalidState
+from watchroom.algorithms.crdt import Document, Text
+from watchroom.errors import InvalidState
 
 ALICE = "alice#a1"
 

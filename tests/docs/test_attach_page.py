@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from cli.running import Captured
-from watchroom.serving.toolsets import DEFAULT_TOOLSETS
-from watchroom.toolbox.tool_registry import all_toolsets
+from watchroom.features.calls.tool_registry import DEFAULT_SERVER_TOOLSETS, all_toolsets
 from watchroom_tui.cli import OK, main
 
 PAGE = (Path(__file__).parents[2] / "docs/attach.md").read_text(encoding="utf-8")
@@ -42,7 +41,7 @@ def printed_with_notice(capsys: Captured, *arguments: str) -> str:
 
 def test_the_page_names_what_is_offered() -> None:
     assert "only `private`, `handoff` and `collab` are offered" in PAGE
-    assert DEFAULT_TOOLSETS == ("private", "handoff", "collab")
+    assert DEFAULT_SERVER_TOOLSETS == ("private", "handoff", "collab")
     for command in COMMANDS:
         if "--toolsets" in command:
             assert set(command[command.index("--toolsets") + 1].split(",")) <= set(all_toolsets())

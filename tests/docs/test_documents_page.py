@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from watchroom.crdt import FIELD_TYPES
+from watchroom.algorithms.crdt import FIELD_TYPES
 
 PAGE = (Path(__file__).parents[2] / "docs/documents.md").read_text(encoding="utf-8")
 (EXAMPLE,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)

@@ -9,8 +9,8 @@ from pathlib import Path
 from calls import ok, refused
 from cli.running import Captured, printed_json
 from watchroom import Toolbox, Workspace
-from watchroom.editing.tool_visibility import EDIT_TOOLS, SYNC_TOOLS
-from watchroom.zones.buffers.zone import MOST_OPEN
+from watchroom.algorithms.editing.tool_visibility import EDIT_TOOLS, SYNC_TOOLS
+from watchroom.features.buffers.service import MAX_OPEN
 
 PAGE = (Path(__file__).parents[2] / "docs/editing.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^    watchroom call team/ (.*)$", PAGE, flags=re.MULTILINE)
@@ -63,5 +63,5 @@ def test_the_table_of_states_is_what_is_offered(workspace: Workspace, alice: Too
 
 
 def test_the_page_says_how_many_may_be_open() -> None:
-    assert MOST_OPEN == 8
+    assert MAX_OPEN == 8
     assert "eight buffers open" in PAGE

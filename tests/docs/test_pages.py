@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 import watchroom
-from watchroom.journal.sqlite.schema import STEPS
-from watchroom.projections.fold import FORMAT as FOLD_FORMAT
-from watchroom.rules import decisions
-from watchroom.search.database import FORMAT as SEARCH_FORMAT
-from watchroom.signing import key_file
-from watchroom.transparency import journal_tree, range_proof
+from watchroom.features.overview.fold import FORMAT as FOLD_FORMAT
+from watchroom.features.people import decisions
+from watchroom.history.seal import range_proof, tree
+from watchroom.history.search.database import FORMAT as SEARCH_FORMAT
+from watchroom.kernel.journal.sqlite.schema import STEPS
+from watchroom.platform.signing import key_file
 from watchroom_tui.actions import ACTIONS
 from watchroom_tui.commands import COMMANDS
 
@@ -69,12 +69,12 @@ def test_the_commands_and_keys_that_a_page_names_exist(page: str) -> None:
 
 def test_the_changelog_names_the_formats_of_this_version() -> None:
     newest = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1]
-    migrations = sorted((ROOT / "core/watchroom/journal/postgres/migrations").glob("*.sql"))
+    migrations = sorted((ROOT / "core/watchroom/kernel/journal/postgres/migrations").glob("*.sql"))
     assert newest.startswith(watchroom.__version__)
     for stated in (
         f"schema {len(STEPS)} ",
         f"migrations 01 to {migrations[-1].name[:2]}",
         f"{FOLD_FORMAT}; {SEARCH_FORMAT}: made anew",
-        f"`{decisions.FORMAT}`; `{range_proof.FORMAT}`; `{key_file.FORMAT}`; `{journal_tree.FORM}`",
+        f"`{decisions.FORMAT}`; `{range_proof.FORMAT}`; `{key_file.FORMAT}`; `{tree.FORM}`",
     ):
         assert stated in newest

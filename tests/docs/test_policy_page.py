@@ -7,11 +7,10 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from watchroom.rules.command_parts import MAX_PARTS
-from watchroom.rules.config import parse_config
-from watchroom.rules.plain_command import MAX_CHARACTERS
-from watchroom.rules.policy import MAX_PATTERN, MAX_PATTERNS, MAX_RULES, decide
-from watchroom.rules.shell_reader import MAX_DEPTH
+from watchroom.features.config.rows import parse_config
+from watchroom.features.policy.plain_command import MAX_CHARACTERS
+from watchroom.features.policy.rules import MAX_PATTERN, MAX_PATTERNS, MAX_RULES, decide
+from watchroom.features.policy.shell_reader import MAX_DEPTH, MAX_PARTS
 
 PAGE = (Path(__file__).parents[2] / "docs/policy.md").read_text(encoding="utf-8")
 EXAMPLE = "\n".join(re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL))

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/requirements.md").read_text("utf-8")
 BENCHMARKS = set(re.findall(r'^    "(\w+)": ', (ROOT / "benchmarks/run.py").read_text("utf-8"), re.MULTILINE))
-SYSTEMS = ("FILES", "TASKS", "BOARDS", "EDIT", "RUN")
+SYSTEMS = ("FILES", "TASKS", "BOARDS", "EDIT", "RUN", "REPO")
 _ID = re.compile(rf"\b(?:{'|'.join(SYSTEMS)})-[A-Za-z0-9]+(?:\.[0-9]+)*")
 _RANGE = re.compile(r"([A-Z]+-[A-Z])(\d+) … \1(\d+)")
 

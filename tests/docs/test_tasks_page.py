@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from watchroom import Workspace
-from watchroom.rules.config import parse_config
-from watchroom.rules.members import Member
-from watchroom.society import ROLES, build_system_prompt
+from watchroom.agents.society import ROLES, build_system_prompt
+from watchroom.features.calls.tool_registry import all_tools
+from watchroom.features.config.rows import parse_config
+from watchroom.features.tasks.rows import TaskLimits
+from watchroom.features.tasks.rules import Member
 from watchroom.texts import LANGUAGES, Language
-from watchroom.toolbox.tool_registry import all_tools
-from watchroom.zones import TaskLimits
 
 PAGE = (Path(__file__).parents[2] / "docs/tasks.md").read_text(encoding="utf-8")
 (EXAMPLE,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)

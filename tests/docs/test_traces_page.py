@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from watchroom import Workspace
-from watchroom.clients.events import (
+from watchroom.agents.clients.events import (
     CallFinished,
     CallStarted,
     ClientInfo,
@@ -14,13 +14,12 @@ from watchroom.clients.events import (
     PromptSubmitted,
     SessionEnded,
 )
-from watchroom.clients.session import ClientSession
-from watchroom.queries import step_content
-from watchroom.queries.span_records import LONGEST_MESSAGES
-from watchroom.queries.spans import SpanReader
-from watchroom.rules.usage import UsageTotal
-from watchroom.runtime import ChatAgent
-from watchroom.runtime.models import ModelChunk
+from watchroom.agents.clients.session import ClientSession
+from watchroom.features.budgets.rows import UsageTotal
+from watchroom.features.sessions import reads as sessions
+from watchroom.features.sessions.runtime import ChatAgent
+from watchroom.features.sessions.runtime.models import ModelChunk
+from watchroom.history.spans import MAX_MESSAGES, SpanReader
 
 PAGE = (Path(__file__).parents[2] / "docs" / "traces.md").read_text(encoding="utf-8")
 CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -49,5 +48,5 @@ async def test_it_names_every_attribute_and_the_bounds(workspace: Workspace) -> 
     given = {name for span in spans for name in span.attributes}
     found = set(re.findall(r"`((?:gen_ai|watchroom|mcp|error)\.[a-z_.]+)`", PAGE))
     assert found - {"gen_ai.provider.name"} == given
-    assert f"{step_content.LONGEST_TEXT:,} characters of a text" in PAGE
-    assert f"{LONGEST_MESSAGES:,} of the messages" in PAGE
+    assert f"{sessions.MAX_TEXT:,} characters of a text" in PAGE
+    assert f"{MAX_MESSAGES:,} of the messages" in PAGE

@@ -1,4 +1,4 @@
-"""What ties a buffer to its source: nothing is written over, and nothing is lost (EDIT-5.3, EDIT-9)."""
+"""Bindings of buffers to sources: nothing is overwritten, and nothing is lost (EDIT-5.3, EDIT-9)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from effort import rounds
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
-from watchroom.editing import (
+from watchroom.algorithms.editing import (
     BoundEditor,
     DataSourceBinding,
     ReadOnlySourceError,
@@ -28,7 +28,7 @@ from watchroom.errors import DiskFailed, WatchroomError
 
 
 class Source:
-    """A source in memory that others may write to, and that may be made to fail."""
+    """A source in memory that others can write to, and that can be made to fail."""
 
     def __init__(self, text: str = "one\ntwo\nthree\n") -> None:
         self.texts = [text]
@@ -64,7 +64,7 @@ def stands(binding: DataSourceBinding) -> WorkflowState:
 
 
 class TestTogether:
-    """EDIT-5.3: editing and synchronising, each its own business."""
+    """EDIT-5.3: editing and synchronising are independent."""
 
     def test_what_was_edited_is_noticed_flushed_and_in_step_again(self) -> None:
         editor, source, binding = bound()
@@ -221,7 +221,7 @@ ADVISED = re.compile(r"plan_[a-z]+(?:_[a-z]+)*")
 
 
 class TestAdvice:
-    """What an answer or a notice tells an agent to call."""
+    """Return the tools that an answer or a notice tells an agent to call."""
 
     def test_only_tools_that_are_there_are_advised(self) -> None:
         editor, source, binding = bound()
@@ -253,19 +253,19 @@ class TestAdvice:
         editor.replace("two", "mine")
         source.texts.append("one\ntheirs\nthree\n")
         binding.refresh()
-        assert "Marks of the merge" in binding.notice()
+        assert "conflict markers" in binding.notice()
         editor.try_update("one\nboth\nthree\n")
-        assert "Marks of the merge" not in binding.notice()
+        assert "conflict markers" not in binding.notice()
         assert "plan_flush" in binding.notice()
 
     def test_that_nothing_is_there_yet_is_noticed(self) -> None:
         source = Source()
         source.texts = []
         binding = DataSourceBinding(TextEditor(name="plan"), source, name="plan")
-        assert "not there yet" in binding.notice()
+        assert "does not exist yet" in binding.notice()
         source.texts.append("")
         binding.refresh()
-        assert "not there yet" not in binding.notice()
+        assert "does not exist yet" not in binding.notice()
 
 
 class TestFailures:
@@ -309,8 +309,8 @@ class TestFailures:
 
 
 class Binding(RuleBasedStateMachine):
-    """Every word that was ever written, by the agent or by others, is somewhere: in the buffer, in a version
-    of the source, or put aside."""
+    """Every word that anyone wrote is in the buffer, in a version of the source, or among the discarded
+    texts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -363,7 +363,7 @@ class Binding(RuleBasedStateMachine):
 
     @rule()
     def settle(self) -> None:
-        """Take the marks of a merge out, and leave all lines."""
+        """Remove the conflict markers of a merge, and keep all other lines."""
         if self.binding.flush().code == "unresolved":
             lines = self.editor.snapshot().splitlines(keepends=True)
             kept = [line for line in lines if not re.match("<<<<<<<|=======|>>>>>>>", line)]
@@ -394,7 +394,7 @@ BLOCK = "<<<<<<< current\ntheirs\n=======\nmine\n>>>>>>> incoming\n"
 
 
 def conflicting(text: str = f"{HEADED}two\n") -> tuple[TextEditor, Source, DataSourceBinding]:
-    """A buffer right after a merge in which both sides changed the line ``two``."""
+    """Return a buffer after a merge in which both sides changed the line ``two``."""
     editor, source, binding = bound(text)
     editor.replace("two\n", "mine\n")
     source.texts.append(text.replace("two\n", "theirs\n"))
@@ -404,7 +404,8 @@ def conflicting(text: str = f"{HEADED}two\n") -> tuple[TextEditor, Source, DataS
 
 
 class TestMarksOfAMerge:
-    """A place is decided when none of the lines is left that the merge put there, and nobody else's count."""
+    """A conflict is resolved when all marker lines of the merge are gone. Equal lines of others do not
+    count."""
 
     @pytest.mark.parametrize(
         "edits",

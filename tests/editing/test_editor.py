@@ -1,5 +1,8 @@
-"""The editor as a model has it: it replaces what stands once, offers a choice of what stands more often, and
-never guesses (EDIT-5, EDIT-8)."""
+"""The editor as a model uses it.
+
+It replaces text that occurs once, offers a choice of text that occurs several times, and never guesses
+(EDIT-5, EDIT-8).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from itertools import count
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from watchroom.editing import (
+from watchroom.algorithms.editing import (
     ContentChanged,
     TextEditFlag,
     TextEditMetrics,
@@ -136,7 +139,7 @@ class TestSeveralMatches:
             hint = editor.try_update("foo foo").message
         else:
             hint = editor.replace("return", "yield").guidance
-        assert hint == "The selections have lapsed: look for the text again with buffer_replace."
+        assert hint == "The selections are no longer valid: search for the text again with buffer_replace."
         before = editor.snapshot()
         response = editor.replace_selection(1)
         assert facts(response) == ("NoMatch", "Idle", "selection_lapsed")
@@ -206,12 +209,12 @@ class TestMarks:
     def test_of_a_long_text_what_surrounds_the_selections_is_shown(self) -> None:
         editor = TextEditor("x" * 50_000 + "needle" + "y" * 50_000 + "needle" + "z" * 50_000)
         editor.replace("needle", "pin")
-        shown = render_buffer(editor, most=2_000).detail
+        shown = render_buffer(editor, max_shown=2_000).detail
         assert len(shown) < 4_000
         assert shown.count("[[SEL#") == 4, "two in the text, two in the legend"
-        assert "left out" in shown
+        assert "characters omitted" in shown
         editor.discard_selection()
-        assert "left out" in render_buffer(editor, most=2_000).detail
+        assert "characters omitted" in render_buffer(editor, max_shown=2_000).detail
 
 
 class TestBuffer:

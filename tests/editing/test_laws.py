@@ -1,5 +1,4 @@
-"""Laws of the editor: all tools in any order, with changes from outside in between, against a simple model
-(EDIT-9, state machine)."""
+"""Laws of the editor: all tools in any order, with updates from outside, against a simple model (EDIT-9)."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ from effort import rounds
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
-from watchroom.editing import (
+from watchroom.algorithms.editing import (
     TextEditFlag,
     TextEditor,
     TextEditResponse,
@@ -27,7 +26,7 @@ def places(text: str, needle: str) -> list[int]:
 
 
 class Editing(RuleBasedStateMachine):
-    """The model: a string, and what waits for a choice: a needle, its replacement, and the first places."""
+    """The model: a string, and an open choice (needle, replacement, first positions)."""
 
     @initialize(text=texts)
     def begin(self, text: str) -> None:

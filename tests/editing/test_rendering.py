@@ -1,4 +1,4 @@
-"""Answers as Markdown: the specification's own examples word for word, and every kind of answer (EDIT-6)."""
+"""Responses as Markdown: the examples of the specification verbatim, and every kind of response (EDIT-6)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from watchroom.editing import (
+from watchroom.algorithms.editing import (
     TextEditCandidate,
     TextEditFlag,
     TextEditMetrics,
@@ -17,8 +17,8 @@ from watchroom.editing import (
     render,
     render_buffer,
 )
-from watchroom.editing.markdown import MOST_SHOWN
-from watchroom.editing.tool_visibility import EDIT_TOOLS, SYNC_TOOLS, list_tool_names
+from watchroom.algorithms.editing.rendering import MAX_SHOWN
+from watchroom.algorithms.editing.tool_visibility import EDIT_TOOLS, SYNC_TOOLS, list_tool_names
 from watchroom.texts import LANGUAGES, Language
 
 SUCCESS = """\
@@ -204,7 +204,7 @@ LINE = "some words, as lines have them\n"
     ],
     ids=["lines", "one line", "apart", "long matches", "matches that touch", "overlap", "a fence", "fences"],
 )
-@pytest.mark.parametrize("most", [MOST_SHOWN, 1_000])
+@pytest.mark.parametrize("most", [MAX_SHOWN, 1_000])
 def test_a_view_is_bounded_whatever_the_text_and_the_choice(text: str, most: int) -> None:
     editor = TextEditor(text, name="plan")
     assert len(render_buffer(editor, "en", most).detail) <= most + 3_000
@@ -231,4 +231,4 @@ def test_a_long_match_is_shown_by_its_two_ends() -> None:
         "END[[/SEL#2]] after",
     ):
         assert part in shown
-    assert shown.count("characters left out") == 2
+    assert shown.count("characters omitted") == 2

@@ -1,5 +1,7 @@
-"""Real editing traces, each edit made as a model would make it: by the text around it. The editor ends with
-the same text as a plain string."""
+"""Replays of real editing sessions with edits as models make them, identified by the surrounding text.
+
+The editor ends with the same text as a plain string.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +9,18 @@ from itertools import chain, islice
 
 import pytest
 from recordings import SCHEMA, load, turns, write
-from watchroom.crdt import Delta, Document
-from watchroom.editing import TextEditor, TextEditStatus
+from watchroom.algorithms.crdt import Delta, Document
+from watchroom.algorithms.editing import TextEditor, TextEditStatus
 
 _FIRST_CONTEXT = 12
 TRANSACTIONS = 25_000
-"""So many of a trace are replayed: the whole component, and the beginning of the paper."""
+"""Transactions of each trace that are replayed: all of the component, and the beginning of the paper."""
 TURNS = 4_000
-"""So many turns of the two friends: that their whole text merges is shown by ``tests/crdt/test_traces.py``."""
+"""Turns of the session of two friends that are replayed; ``tests/crdt/test_traces.py`` merges all of it."""
 
 
 def edit(editor: TextEditor, position: int, deleted: int, inserted: str) -> None:
-    """One edit, by as much of the text around it as tells the place from others; where even much does not,
-    by a choice among those that are offered."""
+    """Make one edit by as much surrounding text as identifies the position, or else by a choice."""
     text = editor.snapshot()
     if not text:
         assert editor.append(inserted).status is TextEditStatus.SUCCESS
@@ -57,8 +58,7 @@ def test_a_text_is_written_by_replacing(name: str) -> None:
 
 
 def test_two_friends_write_at_the_same_time() -> None:
-    """Each edits a buffer of its own, by replacing; what the other wrote comes into it as a whole, merged, as
-    a content from outside."""
+    """Each writer edits a buffer. Edits of the other arrive merged, as an update of the whole content."""
     trace = load("friendsforever")
     merging = tuple(Document(SCHEMA) for _ in range(2))
     editors = tuple(TextEditor() for _ in range(2))

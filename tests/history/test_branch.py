@@ -11,7 +11,8 @@ from calls import ok
 from cli.running import Captured, printed, printed_json, refusal, run
 from history.repositories import check, git, needs_git
 from watchroom import Agent, Workspace
-from watchroom.zones.task_files import ChangeAuthor
+from watchroom.features.tasks.files import ChangeAuthor
+from watchroom.kernel.call_context import CallContext
 
 pytestmark = needs_git
 
@@ -58,7 +59,9 @@ def test_a_tasks_files_become_a_branch_upon_its_repository_and_nothing_else_is_t
     with Workspace.open(root) as workspace:
         ok(workspace.tools("alice"), "write_file", path="run.sh", content="#!/bin/sh\necho\n")
         (project / "logo.png").write_bytes(b"\x00logo")
-        workspace.task_files.record_changes("alice", ChangeAuthor("alice", "run_command"))
+        workspace.task_files.record_changes(
+            CallContext("alice"), ChangeAuthor(CallContext("alice", "run_command"))
+        )
     assert printed_json(capsys, *asked, "--json")["commits"] == 1
     assert printed_json(capsys, *asked, "--json")["commits"] == 0
     assert "100755" in git(project, "ls-tree", "agent/alice", "run.sh")
@@ -160,7 +163,9 @@ def test_a_branch_whose_changes_are_all_left_out_says_so_once(
         task = workspace.tasks.submit("human:dana", "Build.", project).id
         workspace.register([Agent("alice", task=task)])
         (project / os.fsdecode(b"\xff.txt")).write_text("text\n")
-        workspace.task_files.record_changes("alice", ChangeAuthor("alice", "run_command"))
+        workspace.task_files.record_changes(
+            CallContext("alice"), ChangeAuthor(CallContext("alice", "run_command"))
+        )
         tree = git(project, "rev-parse", "main^{tree}")
         asked = ("git", str(root), "--branch", "work", "--task", task, "--json")
         status, out, _ = run(capsys, *asked)
@@ -180,7 +185,9 @@ def test_a_file_name_that_is_not_utf8_is_left_out_and_said(
         task = workspace.tasks.submit("human:dana", "Build.", project).id
         workspace.register([Agent("alice", task=task)])
         (project / os.fsdecode(b"\xff.txt")).write_text("text\n")
-        workspace.task_files.record_changes("alice", ChangeAuthor("alice", "run_command"))
+        workspace.task_files.record_changes(
+            CallContext("alice"), ChangeAuthor(CallContext("alice", "run_command"))
+        )
     status, out, _ = run(capsys, "git", str(root), "--branch", "work", "--task", task, "--json")
     assert status == 1
     told = json.loads(out)

@@ -14,12 +14,12 @@ from effort import rounds
 from history.repositories import check, files_at, git, needs_git, refs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from memory_journal import MemoryJournal
 from watchroom import Workspace
-from watchroom.git import Grouping, export_history
-from watchroom.git.names import is_safe_path, tree_path
-from watchroom.journal.memory import MemoryJournal
+from watchroom.history.git import Grouping, export_history
+from watchroom.history.git.stream import is_safe_path, tree_path
+from watchroom.kernel.rules.row_files import find_flaw, find_row_flaw
 from watchroom.model import Draft, Note, Write, Zone
-from watchroom.rules.row_files import find_flaw, find_row_flaw
 
 pytestmark = needs_git
 

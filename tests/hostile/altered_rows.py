@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, Final
 
 from hostile.rows import ACTORS, TOOLS, ZONES, HostileRow, hostile_paths
-from watchroom.journal import Journal
+from watchroom.kernel.journal import Journal
 from watchroom.model import OUTCOMES, Row
 
 TEXTS: Final = (

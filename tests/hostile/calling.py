@@ -39,6 +39,7 @@ def refused_without_a_trace(
     workspace.flush()
     (row,) = all_rows(workspace.journal, after=seen)
     assert (row.actor, row.error) == ("alice", result["error"])
+    assert row.tool
     assert row.outcome in ("denied", "failed")
     assert row.version is None
     assert snapshot(root) == before

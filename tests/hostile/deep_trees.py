@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from watchroom.sandbox.supervisor import remove_tree
+from watchroom.platform.sandbox.supervisor import remove_tree
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from watchroom.sandbox.supervisor import remove_tree
+from watchroom.platform.sandbox.supervisor import remove_tree
 
 
 def _python(program: str) -> str:

@@ -16,7 +16,7 @@ from random import Random
 from typing import Any, Final, NamedTuple, get_args
 
 import psycopg
-from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
+from watchroom.kernel.checkout.layout import CONTROL, JOURNAL_NAME
 from watchroom.model import OUTCOMES, Zone
 
 ZONES: Final[Sequence[str]] = (*get_args(Zone), "", "nowhere", "COLLAB", "../collab", "x" * 300)

@@ -12,6 +12,7 @@ from calls import ok, refused
 from evidence import all_rows, snapshot
 from hostile.calling import PATH_CALLS, refused_without_a_trace
 from watchroom import Toolbox, Workspace
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import MAX_TEXT_BYTES
 from watchroom.texts import LANGUAGES, Language
 
@@ -166,7 +167,9 @@ def test_a_draft_that_cannot_be_stored_takes_no_other_with_it(workspace: Workspa
             together.wait()
             message = "\ud800" if thread == 0 else "m"
             try:
-                workspace.private.write("alice", "alice", f"{thread}.md", str(n), tool="t", message=message)
+                workspace.private.write(
+                    CallContext("alice", "t"), "alice", f"{thread}.md", str(n), message=message
+                )
             except Exception as error:  # noqa: BLE001 - whatever it is, it must not reach the innocent
                 failures.append(repr(error))
         return failures

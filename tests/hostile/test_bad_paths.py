@@ -10,7 +10,7 @@ from calls import ok
 from evidence import all_rows, snapshot
 from hostile.calling import PATH_CALLS, refused_without_a_trace
 from watchroom import Toolbox, Workspace
-from watchroom.journal import SqliteJournal
+from watchroom.kernel.journal import SqliteJournal
 from watchroom.model import Write
 from watchroom.texts import LANGUAGES
 
@@ -130,6 +130,7 @@ def test_metadata_of_a_handoff_cannot_be_pushed_aside(settled: Workspace, root: 
     assert settled.verify() == []
 
 
+@pytest.mark.sqlite("A server refuses rows with such paths.")
 @pytest.mark.parametrize("depth", [33, 200, 490])
 def test_a_deep_path_of_an_older_journal_is_laid_out_and_holds_nobody_up(root: Path, depth: int) -> None:
     """Its writer was killed between its row and its file, as by a journal that allowed any depth."""

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from calls import ok, refused
 from watchroom import Workspace
-from watchroom.platforms.posix import PosixPlatform
+from watchroom.platform import Platform
 
 REAL_DISK = os.environ.get("WATCHROOM_FOLDING_DISK")
 
 
-class FoldingPlatform(PosixPlatform):
+class FoldingPlatform(Platform):
     def folds_case(self, folder_fd: int, name: str) -> bool:
         return True
 
@@ -27,7 +27,7 @@ class FoldingPlatform(PosixPlatform):
 def folding(tmp_path: Path) -> Iterator[Workspace]:
     """A workspace on a disk that takes upper and lower case for one."""
     root = Path(REAL_DISK or tmp_path) / f"team-{os.getpid()}-{tmp_path.name}"
-    platform = PosixPlatform() if REAL_DISK else FoldingPlatform()
+    platform = Platform() if REAL_DISK else FoldingPlatform()
     with Workspace.open(root, agents=["alice", "bob"], platform=platform) as workspace:
         yield workspace
 
@@ -51,7 +51,7 @@ def test_a_second_spelling_of_a_name_is_refused(
     ok(alice, tool, **{argument: first, "content": "first"}, **others)
     refusal = refused(alice, tool, **{argument: second, "content": "second"}, **others)
     assert refusal["error"] == "invalid_path"
-    assert "upper and lower case" in refusal["message"]
+    assert "differs only in case" in refusal["message"]
     ok(alice, tool, **{argument: first, "content": "again"}, **others)
     assert folding.verify() == []
 

@@ -13,10 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from replicating import ALL, Edit, evidence, fields, new_document, perform, restarted
 from watchroom import Json
-from watchroom.crdt import Document, FieldType
-from watchroom.crdt.checkpoint import Checkpoint, is_checkpoint_of, parse_checkpoint, render_checkpoint
-from watchroom.crdt.errors import FieldNotFound, InvalidSchema, InvalidState
-from watchroom.errors import NotText
+from watchroom.algorithms.crdt import Document, FieldType
+from watchroom.algorithms.crdt.checkpoint import (
+    Checkpoint,
+    is_checkpoint_of,
+    parse_checkpoint,
+    render_checkpoint,
+)
+from watchroom.errors import FieldNotFound, InvalidSchema, InvalidState, NotText
 
 Schema = Mapping[str, FieldType]
 ALICE, BOB, CAROL, DAVE = "alice#a1", "bob#b2", "carol#c3", "dave#d4"

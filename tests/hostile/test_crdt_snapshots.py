@@ -7,8 +7,8 @@ import zlib
 
 import pytest
 from loro import ExportMode, LoroDoc
-from watchroom.crdt import Text
-from watchroom.crdt.errors import InvalidState
+from watchroom.algorithms.crdt import Text
+from watchroom.errors import InvalidState
 
 ALICE = "alice#a1"
 

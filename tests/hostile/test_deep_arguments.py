@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 from watchroom import Json, Toolbox
-from watchroom.toolbox.tool_registry import all_tools
+from watchroom.features.calls.tool_registry import all_tools
 
 DEPTH: Final = 20_000
 

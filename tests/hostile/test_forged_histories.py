@@ -63,7 +63,7 @@ def test_a_history_that_takes_too_long_to_merge_is_refused(
     other.import_(one.export(ExportMode.Updates(other.oplog_vv)))
     first = VersionVector()  # type: ignore[no-untyped-call]
     history = base64.b64encode(other.export(ExportMode.Updates(first))).decode()
-    monkeypatch.setattr("watchroom.zones.realtime.checking._CPU_SECONDS", 1)
+    monkeypatch.setattr("watchroom.features.documents.replica_check._CPU_SECONDS", 1)
     result = refused(alice, "realtime_merge_state", doc_id="doc1", state=state(history))
     assert "merging it takes too long" in result["message"]
     assert get(alice, "body") == ""

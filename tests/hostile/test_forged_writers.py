@@ -16,9 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from replicating import ALL, Edit, fields, new_document, perform, restarted, some_edits
 from watchroom import Json, Toolbox, Workspace
-from watchroom.crdt import Delta, Document, LWWMap, LWWRegister, ORSet, PNCounter, Text
-from watchroom.crdt.errors import InvalidState
-from watchroom.crdt.remote_state import Writers, check_remote, collect_claims, count_known_operations
+from watchroom.algorithms.crdt import Delta, Document, LWWMap, LWWRegister, ORSet, PNCounter, Text
+from watchroom.algorithms.crdt.remote_state import (
+    Writers,
+    check_remote,
+    collect_claims,
+    count_known_operations,
+)
+from watchroom.errors import InvalidState
 
 ZOE, NEW_BOB = "zoe#e15e", "bob#b0b"
 Fields: TypeAlias = dict[str, Any]
@@ -159,7 +164,7 @@ def test_what_bob_never_wrote_is_refused_whole(
     version = state_of(root)["version"]
     result = refused(alice, "realtime_merge_state", doc_id="doc1", state=state)
     assert result["error"] == "invalid_state"
-    assert "it claims to hold edits of an agent here that this agent never made" in result["message"]
+    assert "attributes to a writer of this workspace who never made them" in result["message"]
     assert ok(alice, "realtime_get_document_snapshot", doc_id="doc1")["snapshot"] == before
     assert state_of(root)["version"] == version
 

@@ -12,7 +12,7 @@ from calls import ok
 from hostile.leftovers import ODD_TREE, deep_tree, emptied_after
 from tasking import Team
 from watchroom import Agent, Row, Workspace
-from watchroom.sandbox.supervisor import remove_tree
+from watchroom.platform.sandbox.supervisor import remove_tree
 
 
 @pytest.fixture

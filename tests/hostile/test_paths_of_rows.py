@@ -24,10 +24,10 @@ from hostile.world import (
     use_everything,
 )
 from watchroom import Workspace
-from watchroom.checkout.location import find_journal
 from watchroom.errors import JournalError
+from watchroom.kernel.checkout.location import find_journal
+from watchroom.kernel.rules.row_files import ZONES_WITH_FILES, find_flaw
 from watchroom.model import REVERT
-from watchroom.rules.row_files import ZONES_WITH_FILES, find_flaw
 
 BOTH: Final = pytest.mark.parametrize(
     "journal_name", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
@@ -158,7 +158,7 @@ def test_an_agent_s_row_in_another_agent_s_folder_makes_no_file(world: World, ca
     status, out, errors = run(capsys, "verify", str(world.root))
     assert status == 1
     assert "in the folder of another agent" in out
-    assert "2 rows that make no file" in errors
+    assert "2 rows have no file" in errors
 
 
 def test_verify_names_the_rule_in_the_workspace_s_language(tmp_path: Path, capsys: Captured) -> None:

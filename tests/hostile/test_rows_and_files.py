@@ -13,8 +13,8 @@ from effort import IS_HUNTING, rounds
 from hostile.rows import RowMaker, insert_into_file, insert_into_server
 from hostile.world import SENTINEL, World, make_world, texts_of, use_commands
 from watchroom import Workspace
-from watchroom.checkout.location import find_journal
-from watchroom.journal import open_journal
+from watchroom.kernel.checkout.location import find_journal
+from watchroom.kernel.journal import open_journal
 
 pytestmark = pytest.mark.slow(30)
 

@@ -24,14 +24,15 @@ from simulation.playing import run_until
 from tasking import machine_sandbox
 from tui.driver import User, past
 from watchroom import Workspace
-from watchroom.checkout.location import find_journal, keep_journal_address
+from watchroom.agents.simulation import Simulation, roster
 from watchroom.errors import JournalDamaged
-from watchroom.journal import open_journal
+from watchroom.features.overview.fold import Fold
+from watchroom.features.overview.model import urgent_needs
+from watchroom.features.requests.rows import PendingCall, Request
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.checkout.location import find_journal, keep_journal_address
+from watchroom.kernel.journal import open_journal
 from watchroom.model import Row, Zone
-from watchroom.projections import Fold
-from watchroom.projections.model import urgent_needs
-from watchroom.rules.requests import PendingCall, Request
-from watchroom.simulation import Simulation, roster
 from watchroom_tui.commands.views import VIEWS, view_of
 from watchroom_tui.commands.watch import watch_plainly
 from watchroom_tui.formatters import labels
@@ -104,8 +105,8 @@ def fill(root: Path, folder: Path) -> None:
         eve.dispatch_tool_call("run_command", {"command": "echo said"})
         ok(first, "terminate_agent", agent_id="eve", reason="done")
         call = PendingCall("c1", "run_command", '{"command": "make"}')
-        workspace.requests.ask("alice", "alice/1/1", Request("approve", calls=(call,)))
-        asked = workspace.requests.ask("bob", "bob/1/1", Request("prompt", prompt="What?"))
+        workspace.requests.ask(CallContext("alice"), "alice/1/1", Request("approve", calls=(call,)))
+        asked = workspace.requests.ask(CallContext("bob"), "bob/1/1", Request("prompt", prompt="What?"))
         ok(dana, "answer_request", request=asked.seq, text="That.")
         ok(dana, "set_budget", scope="team", measure="tokens", most=10**9)
         ok(bob, "collab_write", filepath="by-bob.md", content="x\n", message="m", expected_version=0)

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 from hostile.worst_calls import WORST_CALLS, count_rows, leave_files
 from watchroom import Toolbox, Workspace
-from watchroom.zones.task_recording import BATCH_ROWS
+from watchroom.features.tasks.files import BATCH_ROWS
 
 CALLS: Final[dict[str, Callable[[Toolbox], None]]] = {
     **WORST_CALLS,
@@ -31,5 +31,5 @@ def test_a_call_lets_go_of_the_lock_after_few_rows(call: str, tmp_path: Path, ha
     if call in COMMANDS and not has_sandbox:
         pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
     use = count_rows(CALLS[call], tmp_path)
-    assert 0 < use.most_rows <= BATCH_ROWS
+    assert 0 < use.max_rows <= BATCH_ROWS
     assert use.appends >= use.rows / BATCH_ROWS

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from watchroom.errors import ConfigInvalid
-from watchroom.rules.config import parse_config
-from watchroom.simulation import InvalidScenario, load
+from watchroom.agents.simulation import load
+from watchroom.errors import ConfigInvalid, InvalidScenario
+from watchroom.features.config.rows import parse_config
 from watchroom.texts import catalogue
 from watchroom_tui.settings import read_settings
 from watchroom_tui.usage import WrongUsage

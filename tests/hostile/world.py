@@ -15,7 +15,7 @@ from evidence import snapshot
 from hostile.rows import HostileRow
 from watchroom import Agent, Json, Workspace
 from watchroom.errors import JournalDamaged
-from watchroom.journal import Journal
+from watchroom.kernel.journal import Journal
 
 SENTINEL: Final = "nobody may read or change this"
 PLANTED: Final = "planted by a row\n"
@@ -125,6 +125,7 @@ def use_commands(world: World, capsys: Captured, last: int) -> Iterator[tuple[st
         ["report", team],
         ["diff", team, "--from", "1", "--to", str(last), "--patch"],
         ["log", team, "--json"],
+        ["events", team, "--json"],
         ["search", team, "planted"],
         ["usage", team],
         ["traces", team, "--json"],

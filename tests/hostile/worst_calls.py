@@ -9,7 +9,7 @@ from typing import Final
 from calls import ok
 from hostile.leftovers import deep_tree, emptied_after, small_files, sparse_files
 from watchroom import Agent, Toolbox, Workspace
-from watchroom.commit import AppendStatistics
+from watchroom.kernel.commit import AppendStatistics
 
 PASTE_BYTES: Final = 10_000_000
 AGENT: Final = "mallory"
@@ -67,4 +67,4 @@ def count_rows(call: Callable[[Toolbox], None], top: Path) -> AppendStatistics:
             call(workspace.tools(AGENT))
             workspace.flush()
             after = workspace.append_statistics
-            return AppendStatistics(after.appends - before.appends, after.rows - before.rows, after.most_rows)
+            return AppendStatistics(after.appends - before.appends, after.rows - before.rows, after.max_rows)

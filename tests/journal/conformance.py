@@ -25,11 +25,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from journal.sample import OF_EVERY_KIND, OPEN, TOPICS
 from watchroom import Outcome, Row, Zone
 from watchroom.errors import HeadsMoved
-from watchroom.journal import Journal, NoteKey, RowFilter, Snapshot
-from watchroom.journal.edits import edits, last_revert
-from watchroom.journal.snapshots import MOST_SNAPSHOTS
-from watchroom.journal.sqlite import INLINE_BYTES
-from watchroom.journal.topics import SETTLED
+from watchroom.kernel.journal import Journal, NoteKey, RowFilter, Snapshot
+from watchroom.kernel.journal.edits import edits, last_revert
+from watchroom.kernel.journal.side_stores import MAX_SNAPSHOTS
+from watchroom.kernel.journal.sqlite import INLINE_BYTES
+from watchroom.kernel.journal.topics import SETTLED
 from watchroom.model import CLIENT_CALL, CLIENT_DENIED, UNCHECKED, Condition, Draft, Note, Write
 from watchroom.validation import sha256
 
@@ -512,14 +512,14 @@ class Conformance:
             assert before <= row.time <= journal.now()
 
     def test_a_process_is_present_until_its_journal_is_closed(self, journal: Journal) -> None:
-        assert journal.presences() == []
-        lease = journal.present("go on")
-        assert journal.present() == lease
-        assert [(each.id, each.is_alive, each.resume) for each in journal.presences()] == [
+        assert journal.presence.all() == []
+        lease = journal.presence.hold("go on")
+        assert journal.presence.hold() == lease
+        assert [(each.id, each.is_alive, each.resume) for each in journal.presence.all()] == [
             (lease, True, "go on")
         ]
-        journal.forget_presence(lease)
-        assert [each.id for each in journal.presences()] == [lease]
+        journal.presence.forget(lease)
+        assert [each.id for each in journal.presence.all()] == [lease]
 
     def test_rows_are_found_by_topic_call_and_what_is_open(self, journal: Journal) -> None:
         journal.append(OF_EVERY_KIND)
@@ -724,34 +724,34 @@ class SnapshotConformance:
     """What a journal does that keeps snapshots. A backend's tests give the fixture ``journal``, an empty one."""
 
     def test_the_newest_snapshot_is_found_and_the_newest_before_a_row(self, journal: Journal) -> None:
-        assert journal.snapshot("f/1") is None
+        assert journal.snapshots.newest("f/1") is None
         for seq in (10, 30, 20):
-            journal.keep_snapshot("f/1", seq, b"%d\x00\xff" % seq)
-        assert journal.snapshot("f/1") == Snapshot(30, b"30\x00\xff")
-        found = [journal.snapshot("f/1", as_of=seq) for seq in (9, 10, 29, 30, 99)]
+            journal.snapshots.keep("f/1", seq, b"%d\x00\xff" % seq)
+        assert journal.snapshots.newest("f/1") == Snapshot(30, b"30\x00\xff")
+        found = [journal.snapshots.newest("f/1", as_of=seq) for seq in (9, 10, 29, 30, 99)]
         assert [each and each.seq for each in found] == [None, 10, 20, 30, 30]
-        assert journal.snapshot("f/2") is None
+        assert journal.snapshots.newest("f/2") is None
         assert journal.last_seq() == 0, "no row tells of it"
 
     def test_a_snapshot_replaces_that_of_its_row_and_format(self, journal: Journal) -> None:
         for data in (b"one", b"two", b"two"):
-            journal.keep_snapshot("f/1", 10, data)
-        journal.keep_snapshot("f/2", 10, b"other")
-        assert journal.snapshot("f/1") == Snapshot(10, b"two")
-        assert journal.snapshot("f/1", as_of=9) is None
+            journal.snapshots.keep("f/1", 10, data)
+        journal.snapshots.keep("f/2", 10, b"other")
+        assert journal.snapshots.newest("f/1") == Snapshot(10, b"two")
+        assert journal.snapshots.newest("f/1", as_of=9) is None
 
     def test_a_bounded_number_of_snapshots_is_kept_and_more_of_the_new_ones(self, journal: Journal) -> None:
-        added = 3 * MOST_SNAPSHOTS
+        added = 3 * MAX_SNAPSHOTS
         for seq in range(1, added + 1):
-            journal.keep_snapshot("f/1", seq, b"x")
+            journal.snapshots.keep("f/1", seq, b"x")
         kept = []
-        found = journal.snapshot("f/1")
+        found = journal.snapshots.newest("f/1")
         while found is not None:
             kept.append(found.seq)
-            found = journal.snapshot("f/1", as_of=found.seq - 1)
-        assert len(kept) == MOST_SNAPSHOTS
+            found = journal.snapshots.newest("f/1", as_of=found.seq - 1)
+        assert len(kept) == MAX_SNAPSHOTS
         assert (kept[0], kept[-1]) == (added, 1)
-        assert sum(seq > added // 2 for seq in kept) > MOST_SNAPSHOTS // 2
+        assert sum(seq > added // 2 for seq in kept) > MAX_SNAPSHOTS // 2
 
 
 class BlobConformance:
@@ -759,11 +759,11 @@ class BlobConformance:
 
     def test_blobs_are_kept_by_their_checksums_and_no_row_tells_of_it(self, journal: Journal) -> None:
         one, two, empty = b"\x00one\xff", bytes(range(256)) * 4096, b""
-        journal.keep_blobs([one, two])
-        journal.keep_blobs([empty, one])
-        assert [journal.blob(sha256(each)) for each in (one, two, empty)] == [one, two, empty]
-        assert journal.blob(sha256(b"another")) is None
+        journal.blobs.keep([one, two])
+        journal.blobs.keep([empty, one])
+        assert [journal.blobs.find(sha256(each)) for each in (one, two, empty)] == [one, two, empty]
+        assert journal.blobs.find(sha256(b"another")) is None
         # What is kept once more is the newest.
-        assert journal.kept_blobs() == [sha256(each) for each in (two, empty, one)]
-        assert journal.kept_blobs([sha256(one), sha256(b"another")]) == [sha256(one)]
+        assert journal.blobs.kept() == [sha256(each) for each in (two, empty, one)]
+        assert journal.blobs.kept([sha256(one), sha256(b"another")]) == [sha256(one)]
         assert journal.last_seq() == 0

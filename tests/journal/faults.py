@@ -15,10 +15,10 @@ from urllib.parse import quote
 
 from evidence import all_rows
 from psycopg.conninfo import conninfo_to_dict
-from watchroom.journal import Journal, open_journal
-from watchroom.journal.errors import JournalUnreachable, OutcomeUnknown
+from watchroom.errors import JournalUnreachable, OutcomeUnknown
+from watchroom.features.overview.model import Model
+from watchroom.kernel.journal import Journal, open_journal
 from watchroom.model import Draft, Note, Write
-from watchroom.projections import Model
 from watchroom_tui.services.feed import Feed
 
 PATIENCE: Final = 60.0

@@ -51,7 +51,7 @@ def say(agent: str, line: str, path: str, result: Mapping[str, object]) -> None:
 def main(address: str, checkout: str, pause: str, *agents: str) -> None:
     over = Event()
     with Workspace.open(address, create=False, checkout=checkout) as workspace:
-        workspace.journal.present("start the machine again")
+        workspace.journal.presence.hold("start the machine again")
         print("ready", flush=True)
         with ThreadPoolExecutor(len(agents)) as threads:
             running = [threads.submit(work, workspace, agent, float(pause), over) for agent in agents]

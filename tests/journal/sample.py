@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from watchroom.journal import topics
+from watchroom.kernel.journal import topics
 from watchroom.model import Draft, Note, Write, Zone
 
 OF_EVERY_KIND: Final[tuple[Draft, ...]] = (

@@ -15,7 +15,7 @@ from typing import Any, Final
 import psycopg
 from memory_folder import memory_folder
 from psycopg import sql
-from watchroom.journal.postgres.local_server import USER, LocalServer
+from watchroom.kernel.journal.postgres.local_server import USER, LocalServer
 
 _SETTINGS: Final = {
     "fsync": "off",

@@ -12,10 +12,9 @@ import pytest
 from tui.driver import dashboard
 from tui.team import opens_merge
 from watchroom import Json, Row, Workspace
-from watchroom.checkout.location import find_journal
-from watchroom.errors import CheckoutTaken, JournalError, WorkspaceNotFound
-from watchroom.projections import read_model
-from watchroom.zones.task_errors import OtherMachine
+from watchroom.errors import CheckoutTaken, JournalError, OtherMachine, WorkspaceNotFound
+from watchroom.features.overview.snapshots import read_model
+from watchroom.kernel.checkout.location import find_journal
 
 pytestmark = pytest.mark.postgres
 PATIENCE = 20.0

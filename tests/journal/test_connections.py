@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
 from logging import LogRecord
+from queue import Queue
 from threading import Event
 
 import psycopg
 import pytest
 from journal.server import Server
 from psycopg import sql
-from watchroom.journal.postgres.changes import Listener
-from watchroom.journal.postgres.connections import Connections
+from watchroom.kernel.journal.postgres.changes import Listener
+from watchroom.kernel.journal.postgres.connections import Connections
 
 pytestmark = pytest.mark.postgres
 
@@ -99,3 +100,22 @@ def test_what_could_not_be_told_yet_is_told_once_it_listens(
         admin.execute(let_in(name, sql.SQL("true")))
         assert list(other.notifies(timeout=LONG, stop_after=1))
         listener.close()
+
+
+def test_a_listener_that_closes_before_its_first_notification_reports_no_polling(
+    new_database: Callable[[], str], threads: ThreadPoolExecutor, caplog: pytest.LogCaptureFixture
+) -> None:
+    closed: Queue[Future[None]] = Queue()
+
+    def close_meanwhile() -> None:
+        closing_listener = threads.submit(listener.close)
+        # It waits for this thread, so it cannot end here.
+        with suppress(TimeoutError):
+            closing_listener.result(0.2)
+        closed.put(closing_listener)
+
+    with closing(Connections(new_database())) as connections:
+        listener = Listener(connections, lambda _: 0, close_meanwhile, listen_after=0)
+        listener.announce()
+        closed.get(timeout=LONG).result(LONG)
+    assert caplog.records == []

@@ -13,11 +13,11 @@ from threading import Barrier
 import pytest
 from journal.disk import meddle
 from watchroom.errors import JournalDamaged, JournalError
-from watchroom.journal import SqliteJournal
-from watchroom.journal.protocol import Damage
-from watchroom.journal.sqlite.integrity_process import find_damage_apart, main
-from watchroom.journal.sqlite.writer import INLINE_BYTES
-from watchroom.journal.topics import outside_edits_of
+from watchroom.kernel.journal import SqliteJournal
+from watchroom.kernel.journal.protocol import Damage
+from watchroom.kernel.journal.sqlite.integrity import find_damage_apart, main
+from watchroom.kernel.journal.sqlite.writer import INLINE_BYTES
+from watchroom.kernel.journal.topics import outside_edits_of
 from watchroom.model import Note, Row, Write
 
 NOT_UTF8 = b"\xffA\xed\xa0\x80"
@@ -270,7 +270,7 @@ def test_threads_that_come_upon_it_at_once_all_go_on(file: Path) -> None:
 HELD: dict[str, Callable[[SqliteJournal], AbstractContextManager[object]]] = {
     "exclusive": lambda journal: journal.exclusive("a"),
     "claims": lambda journal: journal.claim("a"),
-    "presence": lambda journal: nullcontext(journal.present()),
+    "presence": lambda journal: nullcontext(journal.presence.hold()),
     "journal.lock": lambda journal: nullcontext(journal.append([Note("alice", "t", "collab", "a")])),
 }
 

@@ -15,10 +15,9 @@ from effort import rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from watchroom import validation
-from watchroom.errors import DeniedError, JournalError
-from watchroom.journal import open_journal
-from watchroom.journal.errors import DraftRefused
-from watchroom.journal.postgres.members import Members
+from watchroom.errors import DeniedError, DraftRefused, JournalError
+from watchroom.kernel.journal import open_journal
+from watchroom.kernel.journal.postgres.members import Members
 from watchroom.model import HUMAN_PREFIX, MAX_TEXT_BYTES, OUTCOMES, OUTSIDE, SYSTEM, Note, Write, Zone
 
 pytestmark = pytest.mark.postgres
@@ -199,11 +198,11 @@ def is_place(zone: str, path: str) -> bool:
             sender, _, receiver = owner.partition("_to_")
             named = all(valid(validation.check_agent_id, each) for each in (sender, receiver))
             return named and slash != "" and not path.endswith("/")
-        case "task":
+        case "task" | "tree":
             return valid(validation.check_session_id, path)
         case "command":
             return all(valid(validation.check_session_id, each) for each in (owner, rest))
-        case "file":
+        case "file" | "repo":
             return valid(validation.check_session_id, owner) and slash != "" and not path.endswith("/")
     return True
 

@@ -15,13 +15,12 @@ import pytest
 from journal.server import Server
 from psycopg import sql
 from watchroom import Workspace
-from watchroom.errors import JournalError, WorkspaceLocked
-from watchroom.journal import open_journal
-from watchroom.journal.errors import DraftRefused, JournalDenied, JournalHeld
-from watchroom.journal.postgres import PostgresJournal
-from watchroom.journal.postgres.locks import _number
-from watchroom.journal.postgres.members import Members
-from watchroom.journal.postgres.schema import steps
+from watchroom.errors import DraftRefused, JournalDenied, JournalError, JournalHeld, WorkspaceLocked
+from watchroom.kernel.journal import open_journal
+from watchroom.kernel.journal.postgres import PostgresJournal
+from watchroom.kernel.journal.postgres.locks import _number
+from watchroom.kernel.journal.postgres.members import Members
+from watchroom.kernel.journal.postgres.schema import steps
 from watchroom.model import Note, Write
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow(10)]
@@ -225,7 +224,7 @@ def test_stopping_the_team_does_not_wait_for_an_open_transaction(
 
 def test_nobody_keeps_another_s_lease_from_being_renewed(alice: str, dana: str) -> None:
     with closing(PostgresJournal(dana)) as journal, psycopg.connect(alice) as held:
-        lease = journal.present()
+        lease = journal.presence.hold()
         held.execute("SELECT watchroom.renew_presence(%s, 1, 'm', 1, '')", (lease,))
         held.execute("SELECT watchroom.forget_presence(%s, interval '0', interval '0')", (lease,))
         with psycopg.connect(dana, autocommit=True, options="-c lock_timeout=2s") as renewing:

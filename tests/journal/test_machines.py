@@ -19,7 +19,7 @@ from typing import Final
 
 import pytest
 from watchroom import Workspace
-from watchroom.journal.postgres.presence import LEASE_SECONDS, LOST_SECONDS
+from watchroom.kernel.journal.postgres.side_stores import LEASE_SECONDS, LOST_SECONDS
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow(14)]
 SECONDS: Final = float(os.environ.get("WATCHROOM_MACHINES_SECONDS", "3"))
@@ -98,11 +98,11 @@ def test_three_machines_share_a_workspace(new_database: Callable[[], str], tmp_p
         for machine in machines:
             machine.wait_until_ready()
         seconds_until(lambda: all(machine.acknowledged for machine in machines), watcher)
-        alive = {each.process: each.id for each in watcher.journal.presences() if each.is_alive}
+        alive = {each.process: each.id for each in watcher.journal.presence.all() if each.is_alive}
         leases = [alive[machine.process.pid] for machine in machines]
 
         def is_alive(number: int) -> bool:
-            return any(each.id == leases[number] and each.is_alive for each in watcher.journal.presences())
+            return any(each.id == leases[number] and each.is_alive for each in watcher.journal.presence.all())
 
         machines[2].kill()
         assert seconds_until(lambda: not is_alive(2), watcher) < LOST_SECONDS + 3

@@ -13,10 +13,9 @@ import psycopg
 import pytest
 from cli.running import misuse, printed, printed_json
 from watchroom import Workspace
-from watchroom.errors import JournalError
-from watchroom.journal import open_journal
-from watchroom.journal.errors import JournalDenied
-from watchroom.journal.postgres.members import Members
+from watchroom.errors import JournalDenied, JournalError
+from watchroom.kernel.journal import open_journal
+from watchroom.kernel.journal.postgres.members import Members
 from watchroom.model import Draft, Note, Write
 
 pytestmark = pytest.mark.postgres
@@ -111,18 +110,18 @@ def test_an_agent_reports_a_process_as_lost_only_when_its_lease_has_run_out(url:
         return Note("system", "process_lost", "workspace", lease, "failed", "not_seen_alive", key=key)
 
     with closing(open_journal(url)) as journal, closing(open_journal(alice)) as hers:
-        live = journal.present()
+        live = journal.presence.hold()
         with psycopg.connect(url, autocommit=True) as connection:
             old = "now() - interval '1 h'"
             connection.execute(f"INSERT INTO watchroom.presences VALUES ('gone', 1, '', 0, '', 0, {old})")
         deadline = monotonic() + 30
-        while {each.id: each.is_alive for each in hers.presences()} != {"gone": False, live: True}:
+        while {each.id: each.is_alive for each in hers.presence.all()} != {"gone": False, live: True}:
             # A server that has just started gives every lease some seconds.
             assert monotonic() < deadline
         with pytest.raises(JournalDenied):
             hers.append([report(live)])
         ((row, _),) = hers.append([report("gone")])
-        hers.forget_presence("gone")
+        hers.presence.forget("gone")
         # Who noticed it at the same time finds that row.
         ((again, _),) = hers.append([report("gone")])
         assert (row.outcome, again.seq) == ("failed", row.seq)
@@ -212,11 +211,11 @@ def test_tokens_are_read_by_the_owner_alone(url: str, alice: str) -> None:
 
 def test_a_lease_is_renewed_and_released_by_its_holder_alone(url: str, alice: str) -> None:
     with closing(open_journal(url)) as journal:
-        lease = journal.present("go on")
+        lease = journal.presence.hold("go on")
         with psycopg.connect(alice, autocommit=True) as connection:
             connection.execute("SELECT watchroom.release_presence(%s)", (lease,))
             connection.execute("SELECT watchroom.renew_presence(%s, 0, '', 0, 'other')", (lease,))
-        ((held),) = journal.presences()
+        ((held),) = journal.presence.all()
         assert (held.id, held.is_alive, held.resume) == (lease, True, "go on")
 
 

@@ -13,11 +13,10 @@ from journal.conformance import (
     SnapshotConformance,
     run_against_the_model,
 )
+from memory_journal import MemoryJournal
 from watchroom import Workspace
-from watchroom.errors import JournalError
-from watchroom.journal import Journal, open_journal
-from watchroom.journal.errors import JournalUnreachable
-from watchroom.journal.memory import MemoryJournal
+from watchroom.errors import JournalUnreachable
+from watchroom.kernel.journal import Journal
 from watchroom.model import Write
 
 
@@ -29,15 +28,6 @@ class TestMemory(Conformance, SnapshotConformance, BlobConformance):
     @pytest.fixture(params=[0, 3], ids=["dense", "with gaps"])
     def journal(self, request: pytest.FixtureRequest) -> Journal:
         return MemoryJournal(request.param)
-
-
-def test_a_journal_is_opened_by_its_address(tmp_path: Path) -> None:
-    assert isinstance(open_journal("memory:"), MemoryJournal)
-    file = open_journal(tmp_path / "journal.db")
-    file.close()
-    assert (tmp_path / "journal.db").exists()
-    with pytest.raises(JournalError):
-        open_journal("gopher://somewhere")
 
 
 def test_its_time_never_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,12 +13,11 @@ import pytest
 from evidence import all_rows
 from journal.sample import OF_EVERY_KIND, OPEN, TOPICS
 from watchroom import Workspace
-from watchroom.checkout.location import find_journal, move_journal
-from watchroom.errors import JournalError
-from watchroom.journal import Journal, SqliteJournal, open_journal
-from watchroom.journal.errors import JournalInUse, MoveDiffers
-from watchroom.journal.moving import copy_rows, open_move_side
-from watchroom.journal.sqlite import INLINE_BYTES
+from watchroom.errors import JournalError, JournalInUse, MoveDiffers
+from watchroom.kernel.checkout.location import find_journal, move_journal
+from watchroom.kernel.journal import Journal, SqliteJournal, open_journal
+from watchroom.kernel.journal.moving import copy_rows, open_move_side
+from watchroom.kernel.journal.sqlite import INLINE_BYTES
 from watchroom.model import Note, Write
 
 pytestmark = pytest.mark.postgres
@@ -107,7 +106,7 @@ def test_a_target_with_other_rows_is_refused_and_nothing_changes(filled: Path, u
 
 def test_nobody_goes_on_with_the_old_file(filled: Path, url: str) -> None:
     with closing(SqliteJournal(filled / ".watchroom/journal.db")) as open_before:
-        lease = open_before.present("go on")
+        lease = open_before.presence.hold("go on")
         with pytest.raises(JournalInUse):
             move_journal(filled, url)
         assert lease

@@ -11,16 +11,15 @@ import pytest
 from evidence import all_rows
 from journal.disk import meddle
 from journal.sample import OF_EVERY_KIND
-from watchroom.errors import ExtraMissing, JournalError
-from watchroom.journal import SqliteJournal, open_journal
-from watchroom.journal.errors import JournalInUse, MoveDiffers
-from watchroom.journal.moving import copy_blobs, copy_rows, open_move_side
-from watchroom.journal.opening import database_name, is_server_address
-from watchroom.journal.sqlite.moving import SqliteMove
-from watchroom.journal.sqlite.writer import INLINE_BYTES
+from watchroom.errors import ExtraMissing, JournalError, JournalInUse, MoveDiffers
+from watchroom.kernel.journal import SqliteJournal, open_journal
+from watchroom.kernel.journal.moving import copy_blobs, copy_rows, open_move_side
+from watchroom.kernel.journal.opening import database_name, is_server_address
+from watchroom.kernel.journal.sqlite.moving import SqliteMove
+from watchroom.kernel.journal.sqlite.writer import INLINE_BYTES
 from watchroom.model import Note, Row, Write
-from watchroom.platforms import detect_platform
-from watchroom.process_lock import ProcessLock
+from watchroom.platform import detect_platform
+from watchroom.platform.process_lock import ProcessLock
 
 LARGE = "文" * INLINE_BYTES
 Steps = list[tuple[int, int]]
@@ -141,13 +140,13 @@ def test_rows_are_written_all_or_none(source: SqliteMove, target: SqliteMove) ->
 def test_blobs_are_kept_there_too_and_those_that_are_there_stay_as_they_are(
     source: SqliteMove, target: SqliteMove
 ) -> None:
-    source.journal.keep_blobs([b"one", b"two", b"three"])
-    target.journal.keep_blobs([b"two", b"four"])
+    source.journal.blobs.keep([b"one", b"two", b"three"])
+    target.journal.blobs.keep([b"two", b"four"])
     copy_blobs(source.journal, target.journal)
-    names = source.journal.kept_blobs()
-    assert [target.journal.blob(name) for name in names] == [b"one", b"two", b"three"]
-    two_and_four = target.journal.kept_blobs()[:2]
-    assert [target.journal.blob(name) for name in two_and_four] == [b"two", b"four"]
+    names = source.journal.blobs.kept()
+    assert [target.journal.blobs.find(name) for name in names] == [b"one", b"two", b"three"]
+    two_and_four = target.journal.blobs.kept()[:2]
+    assert [target.journal.blobs.find(name) for name in two_and_four] == [b"two", b"four"]
 
 
 def test_nobody_appends_to_a_frozen_side_and_a_process_that_runs_something_keeps_it_from_freezing(
@@ -161,7 +160,7 @@ def test_nobody_appends_to_a_frozen_side_and_a_process_that_runs_something_keeps
         assert lock.try_acquire()
         lock.release()
     with closing(SqliteJournal(tmp_path / "source.db")) as running:
-        running.present("go on")
+        running.presence.hold("go on")
         with pytest.raises(JournalInUse), source.frozen():
             pass
     (tmp_path / "presence" / "dead").write_text('{"process": 1, "machine": "", "since": 1, "resume": ""}')
@@ -190,7 +189,7 @@ def test_a_side_is_opened_by_its_address(tmp_path: Path) -> None:
 def test_without_the_extra_for_servers_it_is_named(
     opens: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("psycopg", "watchroom.journal.postgres", "watchroom.journal.postgres.moving"):
+    for name in ("psycopg", "watchroom.kernel.journal.postgres", "watchroom.kernel.journal.postgres.moving"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ExtraMissing, match="psycopg"):
         opens("postgresql://host/name")

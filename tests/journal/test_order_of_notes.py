@@ -8,7 +8,7 @@ from threading import Event
 
 from calls import ok
 from watchroom import Toolbox, Workspace
-from watchroom.journal import SqliteJournal
+from watchroom.kernel.journal import SqliteJournal
 from watchroom.model import Appended, Draft, Note
 
 

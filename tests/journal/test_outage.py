@@ -16,8 +16,8 @@ from evidence import all_rows
 from journal.server import Server, running_server
 from tui.driver import MIDDLE, dashboard
 from watchroom import Workspace
-from watchroom.journal import open_journal
-from watchroom.journal.postgres.local_server import LocalServer
+from watchroom.kernel.journal import open_journal
+from watchroom.kernel.journal.postgres.local_server import LocalServer
 from watchroom.model import LOST
 from watchroom_tui.cli import REFUSED
 

@@ -19,8 +19,8 @@ import pytest
 from journal.faults import PATIENCE, Writers, opened
 from journal.test_postgres_away import NOTE, claim, until
 from psycopg.conninfo import conninfo_to_dict
-from watchroom.journal import Journal
-from watchroom.journal.postgres import PostgresJournal
+from watchroom.kernel.journal import Journal
+from watchroom.kernel.journal.postgres import PostgresJournal
 
 pytestmark = [
     pytest.mark.postgres,

@@ -19,10 +19,10 @@ from journal.conformance import (
     SnapshotConformance,
     run_against_the_model,
 )
-from watchroom.journal import Journal, open_journal
-from watchroom.journal.postgres.members import Members
+from watchroom.features.overview.snapshots import keep_missing, open_fold
+from watchroom.kernel.journal import Journal, open_journal
+from watchroom.kernel.journal.postgres.members import Members
 from watchroom.model import Note, Write
-from watchroom.projections.snapshots import keep_missing, open_fold
 
 pytestmark = pytest.mark.postgres
 

@@ -15,10 +15,11 @@ import psycopg
 import pytest
 from journal.faults import opened
 from journal.server import running_server
-from watchroom.commit import GroupCommit
-from watchroom.journal import Journal, open_journal
-from watchroom.journal.errors import JournalUnreachable, OutcomeUnknown
-from watchroom.journal.postgres import PostgresJournal
+from watchroom.errors import JournalUnreachable, OutcomeUnknown
+from watchroom.kernel.background import Background
+from watchroom.kernel.commit import GroupCommit
+from watchroom.kernel.journal import Journal, open_journal
+from watchroom.kernel.journal.postgres import PostgresJournal
 from watchroom.model import Note
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow(35)]
@@ -27,9 +28,9 @@ NOTE: Final = Note("alice", "t", "collab", "a")
 SOON: Final = 10.0
 HOLD_A_LEASE: Final = """
 import sys, time
-from watchroom.journal import open_journal
+from watchroom.kernel.journal import open_journal
 
-print(open_journal(sys.argv[1]).present("go on"), flush=True)
+print(open_journal(sys.argv[1]).presence.hold("go on"), flush=True)
 time.sleep(600)
 """
 
@@ -42,7 +43,7 @@ def until(holds: Callable[[], object], seconds: float = SOON) -> None:
 
 
 def is_alive(journal: Journal, lease: str) -> bool:
-    return {each.id: each.is_alive for each in journal.presences()}[lease]
+    return {each.id: each.is_alive for each in journal.presence.all()}[lease]
 
 
 def enter(journal: Journal) -> None:
@@ -65,7 +66,7 @@ def test_who_asks_while_the_server_is_away_is_told_and_all_goes_on_when_it_is_ba
             journal.claim("task") as is_ours,
         ):
             assert is_ours
-            lease = journal.present("go on")
+            lease = journal.presence.hold("go on")
             journal.append([NOTE])
             enter(journal)
 
@@ -80,7 +81,7 @@ def test_who_asks_while_the_server_is_away_is_told_and_all_goes_on_when_it_is_ba
                 lambda: enter(journal),
                 lambda: claim(journal),
                 lambda: journal.is_claimed("other"),
-                journal.presences,
+                journal.presence.all,
                 lambda: open_journal(url),
             ]
             for each in [threads.submit(ask) for ask in asked]:
@@ -105,8 +106,12 @@ def test_who_asks_while_the_server_is_away_is_told_and_all_goes_on_when_it_is_ba
 
 
 def test_notes_wait_for_a_server_that_is_away() -> None:
-    with running_server() as server, opened(server.create("journal")) as (journal,):
-        group = GroupCommit(journal)
+    with (
+        running_server() as server,
+        opened(server.create("journal")) as (journal,),
+        closing(Background(journal)) as background,
+    ):
+        group = GroupCommit(journal, background)
         server.stop()
         for n in range(3):
             group.note(NOTE._replace(message=str(n)))
@@ -114,7 +119,6 @@ def test_notes_wait_for_a_server_that_is_away() -> None:
             group.commit(NOTE._replace(message="refused"))
         server.start()
         group.flush()
-        group.close()
         assert [row.message for row in journal.rows()] == ["0", "1", "2"]
 
 

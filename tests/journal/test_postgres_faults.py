@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import count
 from typing import Final
 from urllib.parse import quote
@@ -17,8 +17,9 @@ import pytest
 from journal.faults import PATIENCE, Reader, Writers, opened, proxy
 from journal.server import Server, running_server
 from psycopg.conninfo import conninfo_to_dict
-from watchroom.commit import GroupCommit
-from watchroom.journal.errors import OutcomeUnknown
+from watchroom.errors import OutcomeUnknown
+from watchroom.kernel.background import Background
+from watchroom.kernel.commit import GroupCommit
 from watchroom.model import Note
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow(14)]
@@ -30,7 +31,7 @@ TERMINATE: Final = (
 )
 WRITE: Final = """
 import sys
-from watchroom.journal import open_journal
+from watchroom.kernel.journal import open_journal
 from watchroom.model import Write
 
 journal = open_journal(sys.argv[1])
@@ -123,14 +124,17 @@ def test_what_shared_a_commit_of_unknown_outcome_is_not_appended_again(
     new_database: Callable[[], str],
 ) -> None:
     url = new_database()
-    with proxy(url, lambda: True) as between, opened(between.url) as (journal,):
-        group = GroupCommit(journal)
+    with (
+        proxy(url, lambda: True) as between,
+        opened(between.url) as (journal,),
+        closing(Background(journal)) as background,
+    ):
+        group = GroupCommit(journal, background)
         for n in range(3):
             group.note(Note("alice", "t", "collab", "a", message=str(n)))
-        # Whoever commits them, this thread or the one behind, is never answered.
+        # Whoever commits them, this thread or the loop, is never answered.
         with suppress(OutcomeUnknown):
             group.flush()
-        group.close()
     with opened(url) as (journal,):
         assert [row.message for row in journal.rows()] == ["0", "1", "2"]
 

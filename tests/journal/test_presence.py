@@ -14,7 +14,7 @@ import psutil
 import pytest
 from evidence import all_rows
 from watchroom import Workspace
-from watchroom.journal import Presence, SqliteJournal
+from watchroom.kernel.journal import Presence, SqliteJournal
 from watchroom.model import LOST
 
 pytestmark = pytest.mark.slow(3)
@@ -22,10 +22,10 @@ pytestmark = pytest.mark.slow(3)
 PATIENCE = 30.0
 HOLD_A_LEASE = """
 import sys
-from watchroom.journal.sqlite import SqliteJournal
+from watchroom.kernel.journal.sqlite import SqliteJournal
 
 journal = SqliteJournal(sys.argv[1])
-print(journal.present("go on"), flush=True)
+print(journal.presence.hold("go on"), flush=True)
 sys.stdin.read()
 """
 
@@ -70,7 +70,7 @@ def is_at_work(root: Path) -> bool:
 def presences(root: Path) -> Sequence[Presence]:
     journal = SqliteJournal(root / ".watchroom/journal.db")
     try:
-        return journal.presences()
+        return journal.presence.all()
     finally:
         journal.close()
 
@@ -100,7 +100,7 @@ def test_what_a_killed_demo_ran_is_not_seen_alive(killed_demo: Path) -> None:
     with Workspace.open(killed_demo) as workspace:
         told = [row for row in all_rows(workspace.journal) if row.tool == LOST]
         assert [(row.path, row.error) for row in told] == [(need["path"], "not_seen_alive")]
-        assert [each for each in workspace.journal.presences() if not each.is_alive] == []
+        assert [each for each in workspace.journal.presence.all() if not each.is_alive] == []
         assert [line["what"] for line in show(killed_demo, "needs") if line["kind"] == "lost"] == [
             need["what"]
         ]
@@ -122,9 +122,9 @@ def test_nothing_runs_and_nothing_is_missed_after_a_demo_has_ended(tmp_path: Pat
 
 def test_a_lease_runs_out_with_its_process_and_is_released_with_its_journal(tmp_path: Path) -> None:
     journal = SqliteJournal(tmp_path / "journal.db")
-    assert journal.presences() == []
-    own = journal.present()
-    assert journal.present("again") == own
+    assert journal.presence.all() == []
+    own = journal.presence.hold()
+    assert journal.presence.hold("again") == own
     with subprocess.Popen(
         [sys.executable, "-c", HOLD_A_LEASE, str(tmp_path / "journal.db")],
         stdin=subprocess.PIPE,
@@ -133,17 +133,17 @@ def test_a_lease_runs_out_with_its_process_and_is_released_with_its_journal(tmp_
     ) as other:
         assert other.stdout is not None
         theirs = other.stdout.readline().strip()
-        held = {each.id: each for each in journal.presences()}
+        held = {each.id: each for each in journal.presence.all()}
         assert {name: each.is_alive for name, each in held.items()} == {own: True, theirs: True}
         assert (held[theirs].process, held[theirs].resume) == (other.pid, "go on")
-        journal.forget_presence(theirs)
-        assert {each.id for each in journal.presences()} == {own, theirs}
+        journal.presence.forget(theirs)
+        assert {each.id for each in journal.presence.all()} == {own, theirs}
         other.kill()
         other.wait()
-    assert {each.id: each.is_alive for each in journal.presences()} == {own: True, theirs: False}
-    journal.forget_presence(theirs)
-    journal.forget_presence(theirs)
+    assert {each.id: each.is_alive for each in journal.presence.all()} == {own: True, theirs: False}
+    journal.presence.forget(theirs)
+    journal.presence.forget(theirs)
     journal.close()
     again = SqliteJournal(tmp_path / "journal.db")
-    assert again.presences() == []
+    assert again.presence.all() == []
     again.close()

@@ -16,8 +16,8 @@ from elsewhere import session_elsewhere
 from runtime.weather import Calls
 from runtime.working import SAYS, chat
 from watchroom import Workspace
-from watchroom.rules.presence import presence_of
-from watchroom.runtime import AgentState, ToolMessage
+from watchroom.features.sessions.rows import presence_of
+from watchroom.features.sessions.runtime import AgentState, ToolMessage
 
 PATIENCE: Final = 60.0
 
@@ -80,7 +80,7 @@ def test_a_session_goes_on_elsewhere_and_its_frozen_process_is_refused(
     assert json.loads(told.content)["error"] == "tool_interrupted"
     assert [row.outcome for row in journal.refused("session", "alice/s1")] == ["conflict"]
     rows = journal.history("session", "alice/s1")
-    assert {presence_of(row) for row in rows[len(before) :]} == {journal.present()}
+    assert {presence_of(row) for row in rows[len(before) :]} == {journal.presence.hold()}
     # What took the session over moved its number, and is no step.
     taken = rows[len(before)]
     assert taken.tool == "continue_session"

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from statements import counted_on_postgres
 from watchroom import Json, Toolbox, Workspace
-from watchroom.journal.postgres import PostgresJournal
 
 pytestmark = pytest.mark.postgres
 
@@ -15,9 +15,10 @@ FILE: dict[str, Json] = {"filepath": "plan.md", "content": "x", "message": "m"}
 
 
 def test_a_call_asks_few_questions(new_database: Callable[[], str], tmp_path: Path) -> None:
-    with Workspace.open(new_database(), ["alice", "bob"], checkout=tmp_path / "team") as workspace:
-        journal = workspace.journal
-        assert isinstance(journal, PostgresJournal)
+    with (
+        counted_on_postgres() as counted,
+        Workspace.open(new_database(), ["alice", "bob"], checkout=tmp_path / "team") as workspace,
+    ):
         task = workspace.tasks.submit("human:dana", "Build it.", tmp_path / "app")
         lead = workspace.tools(workspace.members.start(task).id)
         alice = workspace.tools("alice")
@@ -27,9 +28,10 @@ def test_a_call_asks_few_questions(new_database: Callable[[], str], tmp_path: Pa
             count = 0
             for arguments in calls:
                 workspace.flush()
-                before = journal.statements
+                before = counted.statements
                 assert toolbox.dispatch_tool_call(tool, arguments)["success"] is succeeds
-                count = journal.statements - before
+                count = counted.statements - before
+            assert count > 0
             return count
 
         assert asked(alice, "collab_write", *(FILE | {"expected_version": n} for n in range(3))) <= 2

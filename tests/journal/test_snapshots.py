@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from watchroom.journal.snapshots import most_snapshots, thin_out
+from watchroom.kernel.journal.side_stores import excess_snapshots, max_snapshots
 
 
 @pytest.mark.parametrize(
@@ -11,7 +11,7 @@ from watchroom.journal.snapshots import most_snapshots, thin_out
     [(0, 512), (1, 512), (2**17, 512), (2**17 + 1, 511), (2**22, 16), (2**23 - 1, 8), (2**23, 8), (2**30, 8)],
 )
 def test_at_most_512_and_64_mb_of_snapshots_are_kept_and_8_in_any_case(size: int, most: int) -> None:
-    assert most_snapshots(size) == most
+    assert max_snapshots(size) == most
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,4 @@ def test_at_most_512_and_64_mb_of_snapshots_are_kept_and_8_in_any_case(size: int
 def test_those_go_whose_neighbours_are_the_closest_for_how_long_ago_they_are(
     seqs: list[int], most: int, dropped: list[int]
 ) -> None:
-    assert thin_out(seqs, most) == dropped
+    assert excess_snapshots(seqs, most) == dropped

@@ -26,20 +26,20 @@ from journal.conformance import (
     run_against_the_model,
 )
 from journal.disk import failing_disk, meddle
+from statements import counted_on_sqlite
 from watchroom.errors import JournalError, JournalTooNew
-from watchroom.journal import Journal, Snapshot, SqliteJournal, open_to_read
-from watchroom.journal.blobs import LEAST_COUNTED, too_many
-from watchroom.journal.sqlite.blobs import BlobDatabase
-from watchroom.journal.sqlite.presence import PresenceFolder
-from watchroom.journal.sqlite.read_only import ReadOnlyJournal
-from watchroom.journal.sqlite.writer import INLINE_BYTES, last_announced_time
+from watchroom.kernel.journal import Journal, RowFilter, Snapshot, SqliteJournal, open_journal, open_to_read
+from watchroom.kernel.journal.side_stores import MIN_COUNTED_BYTES, excess_blobs
+from watchroom.kernel.journal.sqlite.read_only import ReadOnlyJournal
+from watchroom.kernel.journal.sqlite.side_stores import BlobDatabase, PresenceFolder
+from watchroom.kernel.journal.sqlite.writer import INLINE_BYTES, last_announced_time
 from watchroom.model import Note, Write
-from watchroom.platforms import Platform
+from watchroom.platform import Platform
 from watchroom.validation import sha256
 
 WRITE_UNTIL_KILLED = """
 import sys
-from watchroom.journal import SqliteJournal
+from watchroom.kernel.journal import SqliteJournal
 from watchroom.model import Note, Write
 
 journal = SqliteJournal(sys.argv[1])
@@ -141,18 +141,18 @@ def test_snapshots_lie_beside_the_journal_and_a_damaged_or_deleted_file_of_them_
     tmp_path: Path,
 ) -> None:
     with closing(SqliteJournal(tmp_path / "journal.db")) as journal:
-        journal.keep_snapshot("f/1", 10, b"ten")
+        journal.snapshots.keep("f/1", 10, b"ten")
         derived = tmp_path / "derived.db"
         derived.write_bytes(b"no database at all" * 100)
-        assert journal.snapshot("f/1") is None
-        journal.keep_snapshot("f/1", 20, b"twenty")
-        assert journal.snapshot("f/1") == Snapshot(20, b"twenty")
+        assert journal.snapshots.newest("f/1") is None
+        journal.snapshots.keep("f/1", 20, b"twenty")
+        assert journal.snapshots.newest("f/1") == Snapshot(20, b"twenty")
         derived.unlink()
-        assert journal.snapshot("f/1") is None
-        journal.keep_snapshot("f/1", 30, b"thirty")
-        assert journal.snapshot("f/1") == Snapshot(30, b"thirty")
+        assert journal.snapshots.newest("f/1") is None
+        journal.snapshots.keep("f/1", 30, b"thirty")
+        assert journal.snapshots.newest("f/1") == Snapshot(30, b"thirty")
     with closing(ReadOnlyJournal(tmp_path / "journal.db")) as journal, pytest.raises(JournalError):
-        journal.keep_snapshot("f/1", 40, b"forty")
+        journal.snapshots.keep("f/1", 40, b"forty")
 
 
 def test_a_commit_that_the_disk_fails_once_is_written_again_and_one_that_fails_twice_is_no_row(
@@ -234,8 +234,8 @@ def test_a_journal_on_a_full_disk_is_read_as_it_stands(tmp_path: Path) -> None:
         refusals = []
         for change in (
             lambda: journal.append([Note("ann", "t", "collab", "a")]),
-            lambda: journal.keep_snapshot("f/1", 1, b""),
-            lambda: journal.keep_blobs([b""]),
+            lambda: journal.snapshots.keep("f/1", 1, b""),
+            lambda: journal.blobs.keep([b""]),
         ):
             with pytest.raises(JournalError, match="read only") as refused:
                 change()
@@ -312,15 +312,15 @@ def test_a_file_that_is_no_lease_is_passed_over(tmp_path: Path, text: bytes, pla
 def test_what_is_kept_beside_the_journal_is_read_as_bytes_or_not_at_all(tmp_path: Path) -> None:
     with closing(SqliteJournal(tmp_path / "journal.db")) as journal:
         for seq in (10, 20):
-            journal.keep_snapshot("f/1", seq, b"data")
+            journal.snapshots.keep("f/1", seq, b"data")
         meddle(tmp_path / "derived.db", "UPDATE snapshots SET data = 'text' WHERE seq = 20")
-        assert journal.snapshot("f/1") is None
-        assert journal.snapshot("f/1", as_of=19) == Snapshot(10, b"data")
-        journal.keep_blobs([b"one", b"two"])
+        assert journal.snapshots.newest("f/1") is None
+        assert journal.snapshots.newest("f/1", as_of=19) == Snapshot(10, b"data")
+        journal.blobs.keep([b"one", b"two"])
         one, two = (sha256(each) for each in (b"one", b"two"))
         meddle(tmp_path / "blobs.db", "UPDATE blobs SET data = x'00' WHERE sha256 = ?", one)
         meddle(tmp_path / "blobs.db", "UPDATE blobs SET data = 'two' WHERE sha256 = ?", two)
-        assert [journal.blob(each) for each in (one, two)] == [None, None]
+        assert [journal.blobs.find(each) for each in (one, two)] == [None, None]
 
 
 def test_a_database_beside_the_journal_is_made_anew_where_it_is_damaged_and_not_where_it_cannot_be_opened(
@@ -329,19 +329,19 @@ def test_a_database_beside_the_journal_is_made_anew_where_it_is_damaged_and_not_
     with closing(SqliteJournal(tmp_path / "journal.db")) as journal:
         for suffix in ("", "-wal", "-shm"):
             (tmp_path / f"blobs.db{suffix}").write_bytes(b"no database at all" * 1000)
-        assert journal.blob(sha256(b"one")) is None
-        journal.keep_blobs([b"one"])
-        assert journal.blob(sha256(b"one")) == b"one"
+        assert journal.blobs.find(sha256(b"one")) is None
+        journal.blobs.keep([b"one"])
+        assert journal.blobs.find(sha256(b"one")) == b"one"
         for name in ("derived.db", "blobs.db"):
             for path in tmp_path.glob(f"{name}*"):
                 path.unlink()
             (tmp_path / name).mkdir()
         with pytest.raises(JournalError, match=r"derived\.db"):
-            journal.keep_snapshot("f/1", 10, b"data")
+            journal.snapshots.keep("f/1", 10, b"data")
         with pytest.raises(JournalError, match=r"blobs\.db"):
-            journal.keep_blobs([b"one"])
-        assert journal.snapshot("f/1") is None
-        assert journal.kept_blobs() == []
+            journal.blobs.keep([b"one"])
+        assert journal.snapshots.newest("f/1") is None
+        assert journal.blobs.kept() == []
 
 
 @pytest.mark.parametrize(
@@ -358,23 +358,23 @@ def test_the_oldest_blobs_go_until_the_others_fit(
     tmp_path: Path, sizes: list[int], most: int, gone: list[int]
 ) -> None:
     """Sizes in parts of the least that a blob counts as; a smaller one counts as much."""
-    blobs = [bytes([n]) * (size * LEAST_COUNTED) for n, size in enumerate(sizes)]
-    database = BlobDatabase(str(tmp_path), most * LEAST_COUNTED)
-    database.keep([blob[:1] if len(blob) == LEAST_COUNTED else blob for blob in blobs])
+    blobs = [bytes([n]) * (size * MIN_COUNTED_BYTES) for n, size in enumerate(sizes)]
+    database = BlobDatabase(str(tmp_path), most * MIN_COUNTED_BYTES)
+    database.keep([blob[:1] if len(blob) == MIN_COUNTED_BYTES else blob for blob in blobs])
     assert len(database.kept(None)) == len(sizes) - len(gone)
     named = [(str(n), len(blob)) for n, blob in enumerate(blobs)]
-    counted = sum(sizes) * LEAST_COUNTED
-    assert [*too_many(named, counted, most * LEAST_COUNTED)] == [str(n) for n in gone]
+    counted = sum(sizes) * MIN_COUNTED_BYTES
+    assert [*excess_blobs(named, counted, most * MIN_COUNTED_BYTES)] == [str(n) for n in gone]
 
 
 def test_without_another_bound_a_gigabyte_of_blobs_is_kept() -> None:
     for counted, gone in ((2**30, []), (2**30 + 1, ["oldest"])):
-        assert [*too_many([("oldest", 5000), ("newest", 5000)], counted)] == gone
+        assert [*excess_blobs([("oldest", 5000), ("newest", 5000)], counted)] == gone
 
 
 def test_others_do_not_see_who_holds_what(tmp_path: Path) -> None:
     with closing(SqliteJournal(tmp_path / "journal.db")) as journal:
-        journal.present()
+        journal.presence.hold()
         with journal.exclusive("a"), journal.claim("a"):
             modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir() if path.is_dir()}
     assert modes == dict.fromkeys(("exclusive", "claims", "presence"), 0o700)
@@ -384,7 +384,7 @@ def test_others_do_not_see_who_holds_what(tmp_path: Path) -> None:
 def test_nothing_of_a_closed_journal_is_left_open(tmp_path: Path) -> None:
     with closing(SqliteJournal(tmp_path / "journal.db")) as journal:
         journal.append([Write("ann", "t", "collab", "a", "x")])
-        journal.present()
+        journal.presence.hold()
         assert [row.seq for row in journal.rows()] == [1]
         assert open_below(tmp_path)
     assert not open_below(tmp_path)
@@ -396,14 +396,67 @@ def open_below(folder: Path) -> list[str]:
     return [each for each in links if each.startswith(str(folder))]
 
 
+def test_every_question_about_rows_is_answered_by_an_index(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with counted_on_sqlite() as count, closing(SqliteJournal(path)) as journal:
+        journal.append([Write("ann", "t", "collab", "a", "x")])
+        before = count.statements
+        journal.row(1)
+        journal.rows()
+        journal.rows_before(9, only=RowFilter(actor="ann"))
+        journal.head("collab", "a")
+        list(journal.heads("collab"))
+        journal.heads_of([("collab", "a")])
+        journal.heads_with_content([("collab", "a")])
+        journal.heads_and_notes([("collab", "a")], [("collab", "a", "ann", "t")])
+        journal.version("collab", "a", 1)
+        journal.history("collab", "a")
+        journal.versions("collab", "a")
+        journal.changed_paths(0, 9)
+        journal.changed_paths(0, 9, zones=["collab"])
+        journal.refused("collab", "a")
+        journal.notes("collab", "a", "ann", "t")
+        journal.last_notes([("collab", "a", "ann", "t")])
+        journal.topic("steps:ann")
+        journal.newest_of_topics("steps:")
+        journal.rows_of_call("ann", "s1/1")
+        journal.open_items("task")
+        journal.settled("collab", "a")
+        journal.content(1)
+        journal.seq_at(0)
+    asked = count.sent[before:]
+    assert len(asked) > 20
+    with closing(sqlite3.connect(path)) as connection:
+        for sql, values in asked:
+            plan = [step for *_, step in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+            scans = [step for step in plan if "SCAN" in step and "json_each" not in step]
+            # The newest row is at the end of the table.
+            assert (
+                not scans
+                or "ORDER BY seq DESC LIMIT 1" in sql
+                or sql.endswith("ifnull(max(seq),0) FROM rows")
+            ), (
+                sql,
+                plan,
+            )
+
+
+def test_a_journal_is_opened_by_its_address(tmp_path: Path) -> None:
+    open_journal(tmp_path / "journal.db").close()
+    assert (tmp_path / "journal.db").exists()
+    with pytest.raises(JournalError):
+        open_journal("gopher://somewhere")
+
+
 def test_a_thread_that_reads_on_while_the_journal_is_closed_is_answered(tmp_path: Path) -> None:
-    journal = SqliteJournal(tmp_path / "journal.db")
-    journal.append([Write("ann", "t", "collab", "a", "x")])
-    journal.close()
-    before = journal.statements
-    assert journal.last_seq() == 1
-    # It opened another connection, and said that it only reads with it.
-    assert journal.statements == before + 2
-    assert journal.last_seq() == 1
-    assert journal.statements == before + 3
-    journal.close()
+    with counted_on_sqlite() as count:
+        journal = SqliteJournal(tmp_path / "journal.db")
+        journal.append([Write("ann", "t", "collab", "a", "x")])
+        journal.close()
+        before = count.statements
+        assert journal.last_seq() == 1
+        # The journal opened another connection and made it read-only by a statement.
+        assert count.statements == before + 2
+        assert journal.last_seq() == 1
+        assert count.statements == before + 3
+        journal.close()

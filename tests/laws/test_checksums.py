@@ -78,7 +78,7 @@ def test_a_broken_content_of_the_journal_is_named_and_the_whole_file_is_left(
     version_file(root, PLAN, 1).unlink()
     found_first = workspace.verify()
     assert found(found_first) == [("journal", PLAN, 2), ("version", PLAN, 1)]
-    assert "still is whole" in found_first[0].what
+    assert "still whole" in found_first[0].what
     (remaining,) = workspace.repair()
     assert (remaining.kind, remaining.path, remaining.version) == ("journal", PLAN, 2)
     assert version_file(root, PLAN, 1).read_text() == "one\n"

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from watchroom import Toolbox, Workspace
-from watchroom.projections import Fold
+from watchroom.features.overview.fold import Fold
 
 AGENTS: Final = ("alice", "bob")
 PATHS: Final = ("a.md", "folder/深.md")
@@ -105,6 +105,11 @@ class ConflictsMachine(RuleBasedStateMachine):
             and not any(self.closes(later, each) for later in self.done[at:])
         ]
 
+    def is_undone(self, path: str) -> bool:
+        """Whether the newest edit by hand of ``path`` was undone by hand."""
+        edits = [each for each in self.done if each.path == path and each.actor == "outside"]
+        return bool(edits) and edits[-1].what == "undone"
+
     def versions_since(self, refusal: Done) -> int:
         since = self.done[self.done.index(refusal) :]
         return sum(each.what == "version" and each.path == refusal.path for each in since)
@@ -144,6 +149,14 @@ class ConflictsMachine(RuleBasedStateMachine):
         numbers = [each.number for each in self.refusals(path)]
         named = data.draw(st.lists(st.sampled_from(numbers), min_size=1, max_size=3, unique=True))
         expected = self.current(path) + (not right)
+        if self.is_undone(path) and any(
+            each.actor == "outside" and each.number in named and each not in self.open()
+            for each in self.refusals(path)
+        ):
+            given = {"filepath": path, "content": text, "message": "m", "expected_version": expected}
+            error = refused(self.boxes["dana"], "resolve_conflict", **given, conflicts=tuple(named))["error"]
+            assert error == "conflict_settled"
+            return
         self.submit("dana", "resolve_conflict", path, text, expected, conflicts=tuple(named))
 
     @precondition(lambda self: self.refusals())

@@ -24,8 +24,8 @@ from replicating import (
     some_edits,
 )
 from watchroom import Json
-from watchroom.crdt import Delta, Document, FieldType, Stamp
-from watchroom.crdt.errors import InvalidState
+from watchroom.algorithms.crdt import Delta, Document, FieldType, Stamp
+from watchroom.errors import InvalidState
 
 ALICE, BOB, CAROL, DAVE = "alice#a1", "bob#b2", "carol#c3", "dave#d4"
 Schema = Mapping[str, FieldType]

@@ -15,8 +15,8 @@ import pytest
 from calls import ok
 from effort import seeds
 from watchroom import Json, Workspace
+from watchroom.features.overview.snapshots import read_model
 from watchroom.model import CHECKOUT, OUTSIDE, Row, Zone
-from watchroom.projections import read_model
 
 AGENTS: Final = ("alice", "bob")
 PATHS: Final = ("plan.md", "a/b.md", "c.md")

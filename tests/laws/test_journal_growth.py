@@ -18,9 +18,10 @@ from runtime.scripted import say
 from runtime.weather import call, calling
 from runtime.working import HELLO, SAYS, chat
 from watchroom import Agent, Toolbox, Workspace
-from watchroom.rules.requests import Answer, Request
-from watchroom.toolbox.agent_tools import agent_tools
-from watchroom.zones import Task
+from watchroom.features.calls.agent_tools import agent_tools
+from watchroom.features.requests.rows import Answer, Request
+from watchroom.features.tasks.rows import Task
+from watchroom.kernel.call_context import CallContext
 
 SHORT: Final = 2_000
 LONG: Final = 20_000
@@ -29,7 +30,7 @@ MORE: Final = 1.05
 FEW: Final = 400
 TEAM: Final = tuple(Agent(each, "strategy", "top") for each in ("alice", "bob", "carol"))
 FLUSH: Final = {"message": "m"}
-_BEHIND: Final = ("watchroom-rows", "watchroom-presence", "watchroom-snapshots", "watchroom-search")
+_BEHIND: Final = ("watchroom-loop", "watchroom-worker", "watchroom-presence")
 """Threads that work when it suits them, and that `Workspace.flush` does not wait for."""
 
 Work = Callable[[], object]
@@ -115,8 +116,8 @@ def edit(alice: Toolbox) -> None:
 
 
 def ask(workspace: Workspace, path: str) -> None:
-    asked = workspace.requests.ask("alice", path, Request("prompt", "Which?"))
-    workspace.requests.answer("human:dana", asked.seq, Answer(text="This."))
+    asked = workspace.requests.ask(CallContext("alice"), path, Request("prompt", "Which?"))
+    workspace.requests.answer(CallContext("human:dana"), asked.seq, Answer(text="This."))
     assert workspace.requests.ended(path)
 
 

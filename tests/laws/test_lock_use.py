@@ -24,7 +24,7 @@ def test_others_get_their_turn_while_many_edits_by_hand_are_recorded(
     before = workspace.append_statistics
     assert len(workspace.scan()) == 120
     after = workspace.append_statistics
-    assert after.most_rows <= 50
+    assert after.max_rows <= 50
     assert after.appends - before.appends >= 3
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from projections.folding import folded
 from watchroom import Json, Row, Workspace, Zone
-from watchroom.journal.sqlite import SqliteJournal
-from watchroom.zones import TaskLimits
+from watchroom.features.tasks.rows import TaskLimits
+from watchroom.kernel.call_context import CallContext
 
 DEPTH, MOST = 2, 4
 names = st.sampled_from(["ada", "bob", "eve"])
@@ -162,14 +162,14 @@ def test_who_is_spawned_while_the_members_are_asked_for_has_its_instructions(
 ) -> None:
     task = workspace.tasks.submit("human:dana", "Build it.", tmp_path / "work")
     first = workspace.members.start(task)
-    open_items, wanted = SqliteJournal.open_items, ["ada"]
+    open_items, wanted = workspace.journal.open_items, ["ada"]
 
-    def open_items_before_a_spawn(journal: SqliteJournal, zone: Zone, holder: str = "") -> list[Row]:
-        found = open_items(journal, zone, holder)
+    def open_items_before_a_spawn(zone: Zone, holder: str = "") -> list[Row]:
+        found = open_items(zone, holder)
         if wanted and holder == task.id:
-            workspace.members.spawn(first.id, "programmer", "Write it.", wanted.pop())
+            workspace.members.spawn(CallContext(first.id), "programmer", "Write it.", wanted.pop())
         return found
 
-    monkeypatch.setattr(SqliteJournal, "open_items", open_items_before_a_spawn)
+    monkeypatch.setattr(workspace.journal, "open_items", open_items_before_a_spawn)
     assert all(each.spawned for each in workspace.members.of_task(task.id))
     assert [each.id for each in workspace.members.of_task(task.id)] == ["root", "ada"]

@@ -12,10 +12,10 @@ from hostile.deep_trees import deep_tree
 from laws.outside import described
 from watchroom import Toolbox, Workspace
 from watchroom.model import MAX_TEXT_BYTES
-from watchroom.platforms.posix import PosixPlatform
+from watchroom.platform import Platform
 
 
-class RestartedPlatform(PosixPlatform):
+class RestartedPlatform(Platform):
     """This machine, in its next run."""
 
     def boot_id(self) -> str:

@@ -15,12 +15,12 @@ import psycopg
 import pytest
 from effort import rounds
 from hostile.rows import hostile_paths, usual_paths
+from memory_journal import MemoryJournal
 from watchroom.errors import InvalidPath
-from watchroom.journal import open_journal
-from watchroom.journal.memory import MemoryJournal
-from watchroom.journal.postgres.members import Members
+from watchroom.kernel.journal import open_journal
+from watchroom.kernel.journal.postgres.members import Members
+from watchroom.kernel.rules.row_files import ZONES_WITH_FILES, find_flaw
 from watchroom.model import Note, Write, Zone
-from watchroom.rules.row_files import ZONES_WITH_FILES, find_flaw
 
 ZONES: Final = get_args(Zone)
 PIECES: Final = (

@@ -11,15 +11,15 @@ import pytest
 from evidence import all_rows
 from journal.sample import OF_EVERY_KIND, OPEN, TOPICS
 from watchroom.errors import JournalError, JournalTooNew
-from watchroom.journal import SqliteJournal, topics
-from watchroom.journal.sqlite.schema import STEPS
+from watchroom.kernel.journal import SqliteJournal, topics
+from watchroom.kernel.journal.sqlite.schema import STEPS
 from watchroom.model import Note, Write
 from watchroom.validation import sha256
 
 FILL_THE_DISK = """
 import resource, signal, sys
 from watchroom.errors import JournalError
-from watchroom.journal import SqliteJournal
+from watchroom.kernel.journal import SqliteJournal
 from watchroom.model import Write
 
 journal = SqliteJournal(sys.argv[1])

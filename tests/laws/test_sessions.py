@@ -20,8 +20,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from watchroom import Json
-from watchroom.rules.requests import Answer, CallDecision, Option
-from watchroom.runtime import (
+from watchroom.features.requests.rows import Answer, CallDecision, Option
+from watchroom.features.sessions.runtime import (
     AgentRuntime,
     AgentState,
     AssistantMessage,
@@ -40,15 +40,16 @@ from watchroom.runtime import (
     UserMessage,
     create_initial_state,
 )
-from watchroom.runtime.events import MessageReceived
-from watchroom.runtime.step_encoding import (
+from watchroom.features.sessions.runtime.events import MessageReceived
+from watchroom.features.sessions.runtime.step_rows import (
     apply_encoded_step,
     decode_initial_state,
     encode_initial_state,
     encode_step,
+    step_detail,
+    summarize_step,
 )
-from watchroom.runtime.step_summary import step_detail, summarize_step
-from watchroom.runtime.transitions import (
+from watchroom.features.sessions.runtime.transitions import (
     accepts_message,
     add_message,
     apply_answer,

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from calls import ok, refused
 from watchroom import Toolbox, Workspace
+from watchroom.features.overview.model import Need, urgent_needs
+from watchroom.features.overview.snapshots import read_model
 from watchroom.model import Row
-from watchroom.projections import Need, read_model
-from watchroom.projections.model import urgent_needs
 
 FOLDER = "collaborative/current"
 
@@ -167,7 +167,7 @@ def test_what_is_not_a_file_any_more_needs_a_person_until_it_is_removed(
         assert [(need.kind, need.row.path, need.row.error) for need in needs(workspace)] == [
             ("outside", "plan.md", "not_a_file")
         ]
-    assert [problem.what for problem in workspace.repair()] == ["is no regular file"]
+    assert [problem.what for problem in workspace.repair()] == ["is not a regular file"]
     remove(file)
     workspace.scan()
     assert file.read_text() == "two\n"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from watchroom_tui.markdown.index import Index, Outline, changed
 from watchroom_tui.markdown.page import TOP, Page
 from watchroom_tui.markdown.text_finder import Finder
-from watchroom_whiteboards.chunks import LONGEST
+from watchroom_whiteboards.chunks import MAX_CHUNK_BYTES
 from watchroom_whiteboards.outline import headings
 
 BLOCKS = (
@@ -88,7 +88,7 @@ def test_an_edit_gives_the_lines_of_a_fresh_view(
 @settings(max_examples=rounds(30, 60))
 def test_the_outline_is_what_the_parser_says(data: bytes) -> None:
     # Thousands of bytes that are underlined are no heading to anybody, and not looked into.
-    sane = [each for each in headings(data) if each.body - each.start < LONGEST]
+    sane = [each for each in headings(data) if each.body - each.start < MAX_CHUNK_BYTES]
     assert list(Outline(whole(data))) == sane
 
 
@@ -137,7 +137,7 @@ def test_an_edit_far_away_draws_nothing_anew_and_a_near_one_only_its_chunk() -> 
     assert page.drawn(again.chunk) is before
     assert (
         max(each.end - each.start for each in (page.index[number] for number in range(len(page.index))))
-        <= LONGEST
+        <= MAX_CHUNK_BYTES
     )
 
 

@@ -1,5 +1,7 @@
-"""``git merge-file`` is the oracle: the same clean merges, the same conflicts. Of texts that differ in style it
-gets the normal forms."""
+"""Comparison with ``git merge-file``: the same clean merges, and the same conflicts.
+
+Texts that differ in style are given to git in normal form.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,13 @@ from typing import Final, TypeAlias
 import pytest
 from effort import rounds
 from merge.triples import Triple, triple
-from watchroom.merge import Region, merge, merge_styles
+from watchroom.algorithms.merge import Region, merge, merge_styles
 
 TRIPLES: Final = rounds(1000, 3000)
 AT_ONCE: Final = 250
 
 MARK: Final = 40
-"""So long are git's marks here: longer than any line."""
+"""Length of the markers of git here, longer than any line."""
 
 Part: TypeAlias = str | tuple[str, str, str]
 """Merged text, or the current, base and incoming text of a conflict."""
@@ -64,7 +66,7 @@ def by_git(texts: Triple, folder: Path) -> list[Part]:
 
 
 def comparable(parts: list[Part]) -> list[Part]:
-    """Without the line ends that git adds where a side has no last one."""
+    """Remove the line ends that git adds to a side without a final newline."""
     plain: list[Part] = []
     for part in parts:
         if isinstance(part, str):

@@ -1,4 +1,4 @@
-"""What holds for every merge, whatever the texts and whatever a person chooses."""
+"""Laws of every merge, for all texts and all choices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from merge.triples import triple
-from watchroom.merge import (
+from watchroom.algorithms.merge import (
     CHOICES,
     Choice,
     Regions,
@@ -41,7 +41,7 @@ def merged_text(base: str, current: str, incoming: str) -> str:
 
 
 def decided(seed: int) -> Regions:
-    """A merge with some choices made."""
+    """Return a merge with some choices."""
     chance, regions = random.Random(seed), merged(seed)
     for index, region in enumerate(regions):
         if region.kind != "unchanged" and chance.random() < 0.7:
@@ -56,7 +56,7 @@ def current_of(regions: Regions) -> str:
 
 
 def lines_of(text: str) -> Counter[str]:
-    """Lines without their ends, which a merge may have to add."""
+    """Return the lines without their ends, which a merge may add."""
     return Counter(line.rstrip("\r\n") for line in split_lines(text))
 
 
@@ -229,7 +229,7 @@ HEADING = "New heading\n=======\n"
 
 
 def test_a_heading_that_is_underlined_as_the_sides_are_divided_can_be_written_anywhere() -> None:
-    """In a text that nobody changed, and in the place of a region that was open."""
+    """The heading may be in unchanged text, or in place of an open region."""
     regions = merge("a\nb\nc\n", "a\nB\nc\n", "a\nbb\nc\n")
     above = apply_edit(regions, HEADING + text_with_markers(regions))
     assert text_with_markers(above) == HEADING + text_with_markers(regions)

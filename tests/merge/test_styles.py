@@ -1,4 +1,4 @@
-"""Line ends, final newline and byte order mark are merged apart from the lines."""
+"""Line ends, final newline and byte order mark are merged separately from the lines."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from merge.triples import Triple, triple
-from watchroom.merge import (
+from watchroom.algorithms.merge import (
     choose_all_conflicts,
+    detect_style,
     find_open_regions,
     join_regions,
     merge,
     merge_styles,
-    style_of,
 )
-from watchroom.merge.styles import LineEnd, TextStyle
+from watchroom.algorithms.merge.styles import LineEnd, TextStyle
 
 ENDS = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
 line_ends: st.SearchStrategy[LineEnd] = st.sampled_from(["lf", "crlf", "cr"])
@@ -22,7 +22,7 @@ styles = st.builds(TextStyle, line_ends, st.booleans(), st.booleans())
 
 
 def styled(text: str, style: TextStyle) -> str:
-    """``text``, of which each line ends with a line feed, in ``style``."""
+    """Return ``text``, whose lines all end with a line feed, in ``style``."""
     text = text if style.has_final_newline else text.removesuffix("\n")
     return ("\ufeff" if style.has_bom else "") + text.replace("\n", ENDS[style.line_end or "lf"])
 
@@ -33,7 +33,7 @@ def merged_style(base: TextStyle, current: TextStyle, incoming: TextStyle) -> Te
 
 
 def plain_triple(seed: int) -> Triple:
-    """Texts of at least two lines, all of which end with a line feed."""
+    """Texts of at least two lines that all end with a line feed."""
     sides = ("first\nsecond\n" + text.replace("\r", "") for text in triple(seed))
     return Triple(*(text if text.endswith("\n") else text + "\n" for text in sides))
 
@@ -46,7 +46,7 @@ def test_texts_that_differ_in_style_merge_as_their_normal_forms(
     assume(not any(text.endswith("\n\n") for text in texts))
     assume(len({base, current, incoming}) > 1)
     given_texts = [styled(text, style) for text, style in zip(texts, (base, current, incoming), strict=True)]
-    assert [style_of(text) for text in given_texts] == [base, current, incoming]
+    assert [detect_style(text) for text in given_texts] == [base, current, incoming]
     regions = merge(*given_texts)
     assert regions == merge(*texts)
     for choice in ("current", "incoming", "both"):

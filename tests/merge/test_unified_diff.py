@@ -1,9 +1,9 @@
-"""The unified form of a difference, as agents and people read it: what git prints."""
+"""Unified diffs equal those of git."""
 
 from __future__ import annotations
 
 import pytest
-from watchroom.merge import unified_diff
+from watchroom.algorithms.merge import unified_diff
 
 NO_NEWLINE = "\\ No newline at end of file\n"
 

@@ -1,4 +1,4 @@
-"""Triples of texts as merges meet them: a base, and what two sides made of it."""
+"""Triples of texts for merges: a base, and two sides made from it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Triple(NamedTuple):
 
 
 def triple(seed: int) -> Triple:
-    """The same seed, the same triple."""
+    """Return a triple; equal seeds give equal triples."""
     chance = random.Random(seed)
     lines = chance.choice(ALPHABETS)
     base = [chance.choice(lines) for _ in range(chance.randrange(14))]

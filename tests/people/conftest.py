@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import pytest
 from watchroom import Agent, Workspace
-from watchroom.rules.people import Person, Role
-from watchroom.rules.requests import PendingCall, Request
-from watchroom.signing import KeySigner
+from watchroom.features.people.rows import Person, Role
+from watchroom.features.requests.rows import PendingCall, Request
+from watchroom.kernel.call_context import CallContext
+from watchroom.platform.signing import KeySigner
 
 DANA, EVE, BOT, STRANGER = (KeySigner(bytes([number]) * 32) for number in range(4))
 CALL = PendingCall("c1", "run_command", '{"command": "make"}')
@@ -24,7 +25,9 @@ class Team(NamedTuple):
 
     def ask(self, name: str = "1") -> int:
         """The number of a new request of alice's, to run a command."""
-        return self.workspace.requests.ask("alice", f"alice/1/{name}", Request("approve", calls=(CALL,))).seq
+        return self.workspace.requests.ask(
+            CallContext("alice"), f"alice/1/{name}", Request("approve", calls=(CALL,))
+        ).seq
 
     def sign_as(self, signer: KeySigner | None) -> None:
         """Have what people decide from now on signed with that key, or with none."""

@@ -9,19 +9,13 @@ from calls import ok
 from people.conftest import CALL, STRANGER, person
 from watchroom import Workspace
 from watchroom.errors import ConflictSettled
-from watchroom.model import (
-    MESSAGE,
-    PAUSE,
-    RESUME,
-    Draft,
-    Json,
-    Note,
-    Write,
-)
-from watchroom.projections import Model, read_model
-from watchroom.rules.effects import STOPPED_PATH
-from watchroom.rules.requests import Request, decide_all, dump_answer, dump_request
-from watchroom.rules.settings import PATH, ZONE
+from watchroom.features.config.rows import SETTINGS_PATH, SETTINGS_ZONE
+from watchroom.features.overview.model import Model
+from watchroom.features.overview.snapshots import read_model
+from watchroom.features.people.rules import STOPPED_PATH
+from watchroom.features.requests.rows import Request, decide_all, dump_answer, dump_request
+from watchroom.kernel.call_context import CallContext
+from watchroom.model import MESSAGE, PAUSE, RESUME, Draft, Json, Note, Write
 from watchroom.validation import sha256
 
 REQUEST: Final = Request("approve", calls=(CALL,))
@@ -49,7 +43,7 @@ class Attempt(NamedTuple):
 
 
 def _ask(workspace: Workspace) -> int:
-    return workspace.requests.ask("alice", "alice/1/1", REQUEST).seq
+    return workspace.requests.ask(CallContext("alice"), "alice/1/1", REQUEST).seq
 
 
 def _answer(workspace: Workspace) -> Attempt:
@@ -95,7 +89,7 @@ def _plant(workspace: Workspace) -> Attempt:
 def _settings(workspace: Workspace) -> Attempt:
     version, _ = workspace.registry.settings()
     return Attempt(
-        lambda actor, tool: Write(actor, tool, ZONE, PATH, LAX, expected=version),
+        lambda actor, tool: Write(actor, tool, SETTINGS_ZONE, SETTINGS_PATH, LAX, expected=version),
         lambda: list(workspace.config.allowed_hosts) == ["*.example.org"],
         None,
     )
@@ -131,7 +125,7 @@ def _conflict(workspace: Workspace) -> int:
 
 def _is_settled(workspace: Workspace, number: int) -> bool:
     try:
-        workspace.conflicts.draft_dismissal("human:eve", number, "")
+        workspace.conflicts.draft_dismissal(CallContext("human:eve"), number, "")
     except ConflictSettled:
         return True
     return False

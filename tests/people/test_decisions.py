@@ -13,15 +13,15 @@ import pytest
 from calls import ok
 from people.conftest import BOT, DANA, EVE, STRANGER, Team, close, person
 from watchroom import Agent, Workspace
-from watchroom.errors import RequestClosed, WatchroomError
+from watchroom.algorithms.sshsig import parse_key, verify
+from watchroom.errors import MayNotDecide, PersonRefused, RequestClosed, SignatureRequired, WatchroomError
+from watchroom.features.overview.snapshots import read_model
+from watchroom.features.people.decisions import SIGNATURE, SIGNED
+from watchroom.features.people.rows import Person
+from watchroom.features.requests.rows import Answer, decide_all, dump_answer
+from watchroom.history.seal.anchors import state_folder
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import ANSWER, Json, Row, Write
-from watchroom.projections import read_model
-from watchroom.rules.decision_errors import MayNotDecide, PersonRefused, SignatureRequired
-from watchroom.rules.decisions import SIGNATURE, SIGNED
-from watchroom.rules.people import Person
-from watchroom.rules.requests import Answer, decide_all, dump_answer
-from watchroom.sshsig import parse_key, verify
-from watchroom.transparency.state_folder import state_folder
 
 
 def approval(team: Team, number: int) -> Answer:
@@ -29,7 +29,7 @@ def approval(team: Team, number: int) -> Answer:
 
 
 def answer(team: Team, number: int, who: str = "human:eve") -> Row:
-    return team.workspace.requests.answer(who, number, approval(team, number))
+    return team.workspace.requests.answer(CallContext(who), number, approval(team, number))
 
 
 def outcome(team: Team, name: str = "1") -> str | None:
@@ -76,7 +76,7 @@ def test_a_revert_of_an_external_edit_is_signed(team: Team) -> None:
     file.write_text("mine\n")
     workspace.scan()
     with pytest.raises(SignatureRequired):
-        workspace.conflicts.revert("human:eve", "a", None, "")
+        workspace.conflicts.revert(CallContext("human:eve"), "a", None, "")
     assert file.read_text() == "mine\n"
     team.sign_as(EVE)
     ok(eve, "revert_outside_edit", filepath="a")

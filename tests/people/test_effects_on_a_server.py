@@ -12,8 +12,8 @@ from people.effects import ATTEMPTS
 from people.test_protected_effects import OTHER_TOOLS, PAGE, TABLE
 from watchroom import Agent, Workspace
 from watchroom.errors import DeniedError, JournalError
-from watchroom.journal import open_journal
-from watchroom.journal.postgres.members import Members
+from watchroom.kernel.journal import open_journal
+from watchroom.kernel.journal.postgres.members import Members
 from watchroom.model import Draft
 
 pytestmark = pytest.mark.postgres

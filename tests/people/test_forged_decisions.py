@@ -14,10 +14,12 @@ from runtime.weather import Model as ScriptedModel
 from runtime.working import HELLO, chat
 from watchroom import Workspace
 from watchroom.errors import ConflictSettled
+from watchroom.features.overview.model import Model
+from watchroom.features.overview.snapshots import read_model
+from watchroom.features.people.rules import STOPPED_PATH
+from watchroom.features.sessions.runtime import ChatAgent, Limits, RuntimeConfig
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import DISMISS, MESSAGE, RELEASE_AGENTS, RESUME, Note, Write
-from watchroom.projections import Model, read_model
-from watchroom.rules.effects import STOPPED_PATH
-from watchroom.runtime import ChatAgent, Limits, RuntimeConfig
 
 
 def model(team: Team) -> Model:
@@ -46,8 +48,8 @@ def test_an_agent_reads_that_a_message_is_not_signed(team: Team) -> None:
     after = team.workspace.journal.last_seq()
     for signer in (None, STRANGER, EVE):
         team.sign_as(signer)
-        zone.control("human:eve", MESSAGE, "alice", None, "Go on {x}")
-    by = "[unverified: this says that it is from human:eve, who did not sign it]"
+        zone.control(CallContext("human:eve", MESSAGE), "alice", None, "Go on {x}")
+    by = "[unverified: this message names human:eve as its sender, but is not signed]"
     said = [record.text for record in zone.controls("alice/1", after)]
     assert said == [f"{by}\nGo on {{x}}", f"{by}\nGo on {{x}}", "Go on {x}"]
 
@@ -60,7 +62,7 @@ async def test_a_message_that_is_not_signed_grants_no_steps(team: Team, is_away:
     config = RuntimeConfig(limits=Limits(steps=4))
 
     def say() -> None:
-        workspace.session_zone.control("human:eve", MESSAGE, "alice", None, "Go on.")
+        workspace.session_zone.control(CallContext("human:eve", MESSAGE), "alice", None, "Go on.")
 
     async with workspace.sessions.begin("alice", agent, config, session_id="s1") as session:
         assert (await session.run()).status == "error"
@@ -95,10 +97,10 @@ def test_a_forged_dismissal_settles_no_conflict(team: Team) -> None:
     team.workspace.journal.append([Note("human:eve", DISMISS, "collab", "a", detail={"conflict": number})])
     assert [each.row.seq for each in model(team).conflicts] == [number]
     team.sign_as(EVE)
-    team.workspace.conflicts.dismiss("human:eve", number, "no")
+    team.workspace.conflicts.dismiss(CallContext("human:eve"), number, "no")
     assert model(team).conflicts == ()
     with pytest.raises(ConflictSettled):
-        team.workspace.conflicts.dismiss("human:eve", number, "no")
+        team.workspace.conflicts.dismiss(CallContext("human:eve"), number, "no")
 
 
 @pytest.mark.parametrize("actor", ["human:dana", "system"])

@@ -8,14 +8,13 @@ from calls import ok
 from evidence import all_rows
 from people.conftest import DANA, close
 from watchroom import Workspace
-from watchroom.fork import fork_workspace
-from watchroom.projections import Fold
+from watchroom.features.overview.fold import Fold
 
 
 def test_signed_decisions_of_a_fork_count_in_its_dashboard(tmp_path: Path) -> None:
     with Workspace.open(tmp_path / "team", agents=["alice"]) as workspace:
         workspace.flush()
-        fork_workspace(workspace.journal, workspace.journal.last_seq(), tmp_path / "fork")
+        Workspace.fork(workspace.journal, workspace.journal.last_seq(), tmp_path / "fork")
     with Workspace.open(tmp_path / "fork") as fork:
         close(fork)
         fork.signing.signer = DANA

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from people.conftest import DANA, EVE, Team, close, person
 from watchroom import Workspace
-from watchroom.projections import read_model
-from watchroom.rules.decision_errors import MayNotDecide, SignatureRequired
-from watchroom.rules.requests import PendingCall, Request, decide_all
+from watchroom.errors import MayNotDecide, SignatureRequired
+from watchroom.features.overview.snapshots import read_model
+from watchroom.features.requests.rows import PendingCall, Request, decide_all
+from watchroom.kernel.call_context import CallContext
 
 CALL = PendingCall("c1", "run_command", '{"command": "make"}')
 
@@ -33,9 +34,9 @@ def test_nobody_decides_where_the_rows_of_people_are_gone(team: Team) -> None:
     delete_people(team.root)
     with Workspace.open(team.root, create=False) as workspace:
         request = Request("approve", calls=(CALL,))
-        asked = workspace.requests.ask("alice", "alice/1/1", request)
+        asked = workspace.requests.ask(CallContext("alice"), "alice/1/1", request)
         with pytest.raises(SignatureRequired):
-            workspace.requests.answer("human:dana", asked.seq, decide_all(request, True))
+            workspace.requests.answer(CallContext("human:dana"), asked.seq, decide_all(request, True))
         assert workspace.requests.ended("alice/1/1") is None
         model = read_model(workspace.journal, workspace.journal.last_seq())
         assert [need.row.tool for need in model.needs if need.kind == "forged"] == ["people_lost"]

@@ -7,9 +7,10 @@ from people.effects import REQUEST
 from people.planted import plant
 from people.test_lost_enrolments import delete_people
 from watchroom import Workspace
+from watchroom.features.overview.snapshots import read_model
+from watchroom.features.requests.rows import decide_all, dump_answer
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import ANSWER
-from watchroom.projections import read_model
-from watchroom.rules.requests import decide_all, dump_answer
 
 PATH = "alice/1/1"
 
@@ -27,7 +28,7 @@ def plant_approval(team: Team, number: int) -> None:
 def test_a_running_process_does_not_take_the_workspace_for_open(team: Team) -> None:
     """The one that runs agents has the workspace open all the time."""
     with Workspace.open(team.root, create=False) as running:
-        number = running.requests.ask("alice", PATH, REQUEST).seq
+        number = running.requests.ask(CallContext("alice"), PATH, REQUEST).seq
         delete_people(team.root)
         plant_approval(team, number)
         assert running.requests.ended(PATH, REQUEST) is None
@@ -38,7 +39,7 @@ def test_the_model_does_not_take_a_workspace_without_enrolments_for_open(team: T
     Workspace.open(team.root, create=False).close()
     delete_people(team.root)
     with Workspace.open(team.root, create=False) as workspace:
-        number = workspace.requests.ask("alice", PATH, REQUEST).seq
+        number = workspace.requests.ask(CallContext("alice"), PATH, REQUEST).seq
         plant_approval(team, number)
         assert workspace.requests.ended(PATH, REQUEST) is None
         model = read_model(workspace.journal, workspace.journal.last_seq())

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from people.conftest import EVE, Team, close
 from watchroom import Agent, Workspace
+from watchroom.features.overview.snapshots import read_model
+from watchroom.features.requests.rows import decide_all
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import Write
-from watchroom.projections import read_model
-from watchroom.rules.requests import decide_all
 
 pytestmark = pytest.mark.postgres
 
@@ -26,7 +27,9 @@ def test_what_counts_is_what_was_signed(new_database: Callable[[], str], tmp_pat
         )
         assert workspace.requests.ended("alice/1/1") is None
         team.sign_as(EVE)
-        workspace.requests.answer("human:eve", number, decide_all(workspace.requests.find(number), True))
+        workspace.requests.answer(
+            CallContext("human:eve"), number, decide_all(workspace.requests.find(number), True)
+        )
         ended = workspace.requests.ended("alice/1/1")
         assert ended is not None
         assert ended.row.actor == "human:eve"

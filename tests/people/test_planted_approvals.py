@@ -12,11 +12,12 @@ from runtime.scripted import at_work, until
 from runtime.weather import Calls, call, calling
 from runtime.working import ASK, HELLO, SAYS, asked_in, chat, results
 from watchroom import Workspace
-from watchroom.model import WITHDRAW, Json
-from watchroom.rules.requests import Answer, Option, PendingCall, Request, RequestKind, decide_all
-from watchroom.runtime import AgentState
-from watchroom.runtime.messages import ToolCall
-from watchroom.runtime.step_encoding import encode_step
+from watchroom.features.requests.rows import Answer, Option, PendingCall, Request, decide_all
+from watchroom.features.sessions.runtime import AgentState
+from watchroom.features.sessions.runtime.messages import ToolCall
+from watchroom.features.sessions.runtime.step_rows import encode_step
+from watchroom.kernel.call_context import CallContext
+from watchroom.model import WITHDRAW, Json, RequestKind
 
 DEADLINE = 20.0
 """Seconds after which a session waits for ever."""
@@ -62,7 +63,7 @@ def approve(team: Team) -> None:
     row = team.workspace.journal.version("request", f"alice/s1/{state.step_count}", 1)
     assert row is not None
     team.sign_as(EVE)
-    team.workspace.requests.answer("human:eve", row.seq, decide_all(state.asked, True))
+    team.workspace.requests.answer(CallContext("human:eve"), row.seq, decide_all(state.asked, True))
     team.sign_as(None)
 
 
@@ -153,7 +154,7 @@ async def test_a_step_that_was_allowed_over_a_budget_is_found_again(team: Team) 
     """A person allowed one call, and then the process died."""
     ran = Calls("ran")
     team.sign_as(EVE)
-    team.workspace.budgets.set_budget("human:eve", "agent", "alice", "steps", 1)
+    team.workspace.budgets.set_budget(CallContext("human:eve"), "agent", "alice", "steps", 1)
     team.sign_as(None)
     agent = chat(calling(call("work", "c1")), SAYS, tools={"work": ran})
     begun = team.workspace.sessions.begin("alice", agent, session_id="s1", messages=HELLO)
@@ -165,7 +166,7 @@ async def test_a_step_that_was_allowed_over_a_budget_is_found_again(team: Team) 
     row = team.workspace.journal.version("request", str(about["request"]), 1)  # type: ignore[index]
     assert row is not None
     team.sign_as(EVE)
-    team.workspace.requests.answer("human:eve", row.seq, Answer(values=("once",)))
+    team.workspace.requests.answer(CallContext("human:eve"), row.seq, Answer(values=("once",)))
     team.sign_as(None)
     plant_step(
         team, before, before.with_changes(status="running", asked=None, granted_step=before.step_count)
@@ -229,7 +230,7 @@ async def test_a_withdrawn_question_is_reported_to_the_model(team: Team, kind: R
         step_count=before.step_count + 1,
     )
     plant_step(team, before, after)
-    team.workspace.requests.ask("alice", f"alice/s1/{after.step_count}", asked)
+    team.workspace.requests.ask(CallContext("alice"), f"alice/s1/{after.step_count}", asked)
     withdraw(team, f"alice/s1/{after.step_count}")
     with Workspace.open(team.root, create=False) as later:
         agent = chat(SAYS, tools={"work": ran}, policies=ASK)

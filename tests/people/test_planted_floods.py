@@ -10,10 +10,11 @@ import pytest
 from people.conftest import EVE, Team
 from people.effects import REQUEST
 from people.planted import plant_many
+from watchroom.features.people.decisions import describe_decision
+from watchroom.features.people.rules import STOPPED_PATH
+from watchroom.features.requests.rows import decide_all, dump_answer
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import ANSWER, Json, Write
-from watchroom.rules.decisions import describe_decision
-from watchroom.rules.effects import STOPPED_PATH
-from watchroom.rules.requests import decide_all, dump_answer
 
 PATH = "alice/1/1"
 MANY = 20_000
@@ -118,4 +119,4 @@ def test_rows_without_a_leaf_keep_nobody_from_deciding(team: Team, tool: str) ->
     )
     team.sign_as(EVE)
     answer = decide_all(REQUEST, True)
-    assert seconds(lambda: team.workspace.requests.answer("human:eve", number, answer)) < SECONDS
+    assert seconds(lambda: team.workspace.requests.answer(CallContext("human:eve"), number, answer)) < SECONDS

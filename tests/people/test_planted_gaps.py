@@ -9,10 +9,11 @@ from calls import ok
 from people.conftest import DANA, EVE, Team
 from people.effects import REQUEST, TASK
 from people.planted import plant
+from watchroom.features.overview.snapshots import read_model
+from watchroom.features.people.rules import STOPPED_PATH
+from watchroom.features.requests.rows import decide_all
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import Json, Write
-from watchroom.projections import read_model
-from watchroom.rules.effects import STOPPED_PATH
-from watchroom.rules.requests import decide_all
 
 PATH = "alice/1/1"
 
@@ -21,7 +22,7 @@ def test_an_answer_after_a_gap_counts(team: Team) -> None:
     number = team.ask()
     plant(team.root, "bob", "withdraw_request", "request", PATH, content="", version=3, base=2)
     team.sign_as(EVE)
-    team.workspace.requests.answer("human:eve", number, decide_all(REQUEST, True))
+    team.workspace.requests.answer(CallContext("human:eve"), number, decide_all(REQUEST, True))
     ended = team.workspace.requests.ended(PATH, REQUEST)
     assert ended is not None
     assert ended.row.actor == "human:eve"
@@ -29,7 +30,7 @@ def test_an_answer_after_a_gap_counts(team: Team) -> None:
 
 def test_settings_before_a_gap_hold(team: Team) -> None:
     team.sign_as(DANA)
-    team.workspace.settings.sign("human:dana")
+    team.workspace.settings.sign(CallContext("human:dana"))
     team.sign_as(None)
     file = team.root / ".watchroom/config.toml"
     file.write_text('allowed_hosts = ["*.example.org"]\n' + file.read_text())
@@ -90,19 +91,19 @@ def test_a_very_late_version_keeps_nobody_from_deciding(team: Team) -> None:
         base=0,
     )
     team.sign_as(DANA)
-    team.workspace.settings.sign("human:dana")
+    team.workspace.settings.sign(CallContext("human:dana"))
     assert team.workspace.journal.head("settings", "settings.toml") != head
-    team.workspace.requests.answer("human:dana", number, decide_all(REQUEST, True))
+    team.workspace.requests.answer(CallContext("human:dana"), number, decide_all(REQUEST, True))
     assert team.workspace.requests.ended(PATH, REQUEST) is not None
 
 
 def test_a_row_from_the_future_lets_no_question_expire(team: Team) -> None:
     expires = team.workspace.journal.now() + 600 * 10**9
     request = replace(REQUEST, expires=expires)
-    number = team.workspace.requests.ask("alice", PATH, request).seq
+    number = team.workspace.requests.ask(CallContext("alice"), PATH, request).seq
     plant(team.root, "bob", "collab_list", "collab", "", time=2**62)
     team.sign_as(EVE)
-    team.workspace.requests.answer("human:eve", number, decide_all(REQUEST, True))
+    team.workspace.requests.answer(CallContext("human:eve"), number, decide_all(REQUEST, True))
     ended = team.workspace.requests.ended(PATH, request)
     assert ended is not None
 

@@ -14,11 +14,14 @@ import pytest
 from calls import ok
 from people.conftest import EVE, Team, close
 from watchroom import Agent, Workspace
-from watchroom.journal.postgres.members import Members
-from watchroom.model import REVERT, ZONES, Draft, Json, Note, Write, Zone
-from watchroom.projections import Model, read_model
-from watchroom.rules.budgets import BudgetScope
-from watchroom.rules.effects import DECISION_TOOLS, effect_of
+from watchroom.features.budgets.rules import BudgetScope
+from watchroom.features.overview.model import Model
+from watchroom.features.overview.snapshots import read_model
+from watchroom.features.people.rules import DECISION_TOOLS, effect_of
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.journal.postgres.members import Members
+from watchroom.kernel.zones import ZONES
+from watchroom.model import REVERT, Draft, Json, Note, Write, Zone
 
 pytestmark = pytest.mark.postgres
 
@@ -107,7 +110,7 @@ def test_an_agents_login_suppresses_no_row_of_watchroom_by_its_key(server: Serve
     bob = server.team.workspace.tools("bob")
     for _ in range(10):
         bob.dispatch_tool_call("collab_read", {"filepath": "missing"})
-    from watchroom.zones.breaking import AgentBreaker
+    from watchroom.features.policy.service import AgentBreaker
 
     breaker = AgentBreaker(server.team.workspace._store)
     for row in server.team.workspace.journal.rows(0):
@@ -118,11 +121,11 @@ def test_an_agents_login_suppresses_no_row_of_watchroom_by_its_key(server: Serve
 
 def test_an_agents_login_takes_no_answer_about_a_budget_of_others_back(server: Server) -> None:
     from people.test_planted_budgets import answer
-    from watchroom.rules.budgets import Budget
+    from watchroom.features.budgets.rules import Budget
 
     team = server.team
     team.sign_as(EVE)
-    team.workspace.budgets.set_budget("human:eve", "agent", "bob", "tokens", 10)
+    team.workspace.budgets.set_budget(CallContext("human:eve"), "agent", "bob", "tokens", 10)
     team.sign_as(None)
     detail: dict[str, Json] = {"status": "running", "tokens": [12, 0], "step": 1}
     team.workspace.journal.append([Write("bob", "agent", "session", "bob/1", "{}", detail=detail)])
@@ -143,7 +146,7 @@ def test_an_agents_login_takes_no_answer_about_a_budget_of_others_back(server: S
 
 def test_what_an_agents_login_gets_accepted_has_no_effect(server: Server) -> None:
     """Every zone, actor and tool: what is accepted changes nothing protected, but for its own requests."""
-    from watchroom.rules.effects import EFFECT_RULES
+    from watchroom.features.people.rules import EFFECT_RULES
 
     tools = sorted(
         {tool for rule in EFFECT_RULES.values() for tool in rule.tools} | {"collab_write", "revoke_token"}
@@ -219,7 +222,7 @@ def test_an_agents_login_takes_no_edit_of_a_persons_back(server: Server) -> None
     )
     workspace.scan()
     assert (said, file.read_text()) == ("refused", "mine\n")
-    from watchroom.queries.report import read_report
+    from watchroom.history.report import read_report
 
     report = read_report(workspace.journal, 0, workspace.journal.last_seq())
     assert report.decisions == ()
@@ -353,7 +356,7 @@ def test_an_agents_login_is_held_by_its_budgets(server: Server, tmp_path: Path) 
     team.sign_as(EVE)
     budgets: list[tuple[BudgetScope, str]] = [("agent", "alice"), ("session", "alice/1"), ("task", "t-1")]
     for scope, name in (*budgets, ("team", "")):
-        team.workspace.budgets.set_budget("human:eve", scope, name, "tokens", 10)
+        team.workspace.budgets.set_budget(CallContext("human:eve"), scope, name, "tokens", 10)
     team.sign_as(None)
     detail: dict[str, Json] = {"status": "running", "tokens": [12, 0], "step": 1}
     team.workspace.journal.append([Write("alice", "agent", "session", "alice/1", "{}", detail=detail)])

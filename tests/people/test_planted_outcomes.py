@@ -7,10 +7,11 @@ from people.conftest import DANA, STRANGER, Team, person
 from people.effects import LAX, REQUEST, TASK
 from people.planted import plant
 from watchroom import Workspace
+from watchroom.features.overview.snapshots import read_model
+from watchroom.features.people.rules import STOPPED_PATH
+from watchroom.features.requests.rows import decide_all, dump_answer
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import ANSWER, Write
-from watchroom.projections import read_model
-from watchroom.rules.effects import STOPPED_PATH
-from watchroom.rules.requests import decide_all, dump_answer
 from watchroom.validation import sha256
 
 PATH = "alice/1/1"
@@ -34,7 +35,7 @@ def test_an_answer_that_was_refused_approves_nothing(team: Team, outcome: str) -
 @pytest.mark.parametrize("outcome", REFUSED)
 def test_settings_that_were_refused_do_not_hold(team: Team, outcome: str) -> None:
     team.sign_as(DANA)
-    team.workspace.settings.sign("human:dana")
+    team.workspace.settings.sign(CallContext("human:dana"))
     version, _ = team.workspace.registry.settings()
     plant(
         *(team.root, "human:dana", "sign_settings", "settings", "settings.toml"),

@@ -11,33 +11,36 @@ from people.conftest import CALL, DANA, EVE, Team
 from people.effects import LAX, REQUEST
 from people.planted import change, plant, plant_many
 from watchroom.errors import RequestTaken, WatchroomError
+from watchroom.features.config.rows import SETTINGS_PATH, SETTINGS_ZONE
+from watchroom.features.overview.snapshots import read_model
+from watchroom.features.requests.rows import decide_all, dump_request
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import ASK, Write
-from watchroom.projections import read_model
-from watchroom.rules.requests import decide_all, dump_request
-from watchroom.rules.settings import PATH, ZONE
 
 
 def test_settings_that_lost_a_race_do_not_hold_later(team: Team) -> None:
     """However many refused rows stand between the first that had the statement and its copy."""
     store = team.workspace._store
-    plant(team.root, "bob", "sign_settings", ZONE, PATH, content="", version=1, base=0)
+    plant(team.root, "bob", "sign_settings", SETTINGS_ZONE, SETTINGS_PATH, content="", version=1, base=0)
     team.sign_as(DANA)
-    refused = store.write(Write("human:dana", "sign_settings", ZONE, PATH, LAX, expected=0)).row
+    refused = store.write(
+        Write("human:dana", "sign_settings", SETTINGS_ZONE, SETTINGS_PATH, LAX, expected=0)
+    ).row
     assert refused.outcome == "conflict"
-    store.write(Write("human:dana", "sign_settings", ZONE, PATH, "", expected=1))
+    store.write(Write("human:dana", "sign_settings", SETTINGS_ZONE, SETTINGS_PATH, "", expected=1))
     team.sign_as(None)
     detail = json.dumps({name: refused.detail[name] for name in ("signed", "signature")})
     noise: dict[str, object] = {
         "actor": "bob",
         "tool": "x",
-        "zone": ZONE,
-        "path": PATH,
+        "zone": SETTINGS_ZONE,
+        "path": SETTINGS_PATH,
         "version": None,
         "outcome": "denied",
     }
     plant_many(team.root, [noise] * 1_001)
     number = plant(
-        *(team.root, "human:dana", "sign_settings", ZONE, PATH),
+        *(team.root, "human:dana", "sign_settings", SETTINGS_ZONE, SETTINGS_PATH),
         content=LAX,
         detail=detail,
         version=3,
@@ -66,6 +69,6 @@ def test_an_approval_is_of_the_very_row_that_asked(team: Team) -> None:
     assert number != shown
     team.sign_as(EVE)
     with suppress(WatchroomError):
-        team.workspace.requests.answer("human:eve", shown, decide_all(harmless, True))
+        team.workspace.requests.answer(CallContext("human:eve"), shown, decide_all(harmless, True))
     with pytest.raises(RequestTaken):
         team.workspace.requests.ended("alice/1/1", REQUEST)

@@ -12,13 +12,15 @@ from people.conftest import DANA, EVE, STRANGER, Team, close, person
 from people.effects import REQUEST
 from people.planted import change, plant, plant_many
 from watchroom import Agent, Workspace
+from watchroom.errors import MayNotDecide
+from watchroom.features.overview.model import Model
+from watchroom.features.overview.snapshots import read_model
+from watchroom.features.people.decisions import describe_decision
+from watchroom.features.people.rows import Person
+from watchroom.features.people.rules import STOPPED_PATH
+from watchroom.features.requests.rows import decide_all, dump_answer, dump_request
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import ANSWER, ASK, RESUME, STOP_AGENTS, Json, Row, Write
-from watchroom.projections import Model, read_model
-from watchroom.rules.decision_errors import MayNotDecide
-from watchroom.rules.decisions import describe_decision
-from watchroom.rules.effects import STOPPED_PATH
-from watchroom.rules.people import Person
-from watchroom.rules.requests import decide_all, dump_answer, dump_request
 
 PATH = "alice/1/1"
 HUGE = 10**30
@@ -29,7 +31,7 @@ def model(team: Team) -> Model:
 
 
 def approve(team: Team, number: int, who: str = "human:eve") -> Row:
-    return team.workspace.requests.answer(who, number, decide_all(REQUEST, True))
+    return team.workspace.requests.answer(CallContext(who), number, decide_all(REQUEST, True))
 
 
 def conflict_of_bob(team: Team) -> int:
@@ -53,7 +55,7 @@ def test_an_agent_settles_no_conflict_of_another_by_an_escaped_name(team: Team) 
     plant(team.root, "alice", "collab_write", "collab", "a", content="3\n", detail=detail, version=2, base=1)
     assert [each.id for each in model(team).conflicts] == [number]
     team.sign_as(EVE)
-    team.workspace.conflicts.dismiss("human:eve", number, "no")
+    team.workspace.conflicts.dismiss(CallContext("human:eve"), number, "no")
 
 
 def plant_huge_numbers(team: Team, number: int) -> None:
@@ -166,7 +168,7 @@ def test_a_request_is_taken_only_if_people_see_what_it_asks(team: Team, changed:
 
     planted_request(team, **changed)
     with pytest.raises(RequestTaken):
-        team.workspace.requests.ask("alice", PATH, REQUEST)
+        team.workspace.requests.ask(CallContext("alice"), PATH, REQUEST)
 
 
 def test_a_request_of_ones_own_is_found_again_with_what_the_journal_adds_to_it(team: Team) -> None:
@@ -177,7 +179,7 @@ def test_a_request_of_ones_own_is_found_again_with_what_the_journal_adds_to_it(t
         "call": "c-7",
     }
     number = planted_request(team, detail=detail)
-    assert team.workspace.requests.ask("alice", PATH, REQUEST).seq == number
+    assert team.workspace.requests.ask(CallContext("alice"), PATH, REQUEST).seq == number
 
 
 @pytest.mark.parametrize(
@@ -190,7 +192,7 @@ def test_a_request_that_the_dashboard_cannot_show_is_not_taken(
 
     planted_request(team, **changed)
     try:
-        team.workspace.requests.ask("alice", PATH, REQUEST)
+        team.workspace.requests.ask(CallContext("alice"), PATH, REQUEST)
     except RequestTaken:
         return
     assert model(team).requests, "alice waits, and nobody sees it"
@@ -218,8 +220,8 @@ def test_no_planted_id_keeps_a_workspace_from_being_closed(tmp_path: Path, plant
 
 
 def test_a_budget_that_nobody_set_takes_no_need_away(team: Team) -> None:
+    from watchroom.features.budgets.rules import Budget
     from watchroom.model import BUDGET_WARNING, SYSTEM, Note
-    from watchroom.rules.budgets import Budget
 
     key = Budget("agent", "alice", "tokens", 10).key
     detail: dict[str, Json] = {"scope": "agent", "name": "alice", "measure": "tokens"}
@@ -296,7 +298,7 @@ def test_a_person_has_only_the_role_and_key_that_were_signed(team: Team) -> None
         assert viktor is None or viktor.role == "viewer"
         other.signing.signer = STRANGER
         with pytest.raises(MayNotDecide):
-            other.requests.answer("human:viktor", number, decide_all(REQUEST, True))
+            other.requests.answer(CallContext("human:viktor"), number, decide_all(REQUEST, True))
 
 
 def test_a_planted_revert_is_not_finished(team: Team) -> None:
@@ -326,7 +328,7 @@ def test_a_forged_resume_as_watchroom_is_a_need(team: Team) -> None:
 
 
 def test_a_forged_ending_keeps_no_request_from_being_reverted(team: Team) -> None:
-    from watchroom.rules.reverts import RevertSelection
+    from watchroom.features.reverts.rules import RevertSelection
 
     number = team.ask()
     plant(
@@ -355,7 +357,7 @@ def test_a_request_that_has_expired_already_is_not_taken(team: Team) -> None:
 
     number = planted_request(team, content=dump_request(replace(REQUEST, expires=1)))
     try:
-        assert team.workspace.requests.ask("alice", PATH, REQUEST).seq == number
+        assert team.workspace.requests.ask(CallContext("alice"), PATH, REQUEST).seq == number
     except RequestTaken:
         return
     team.sign_as(EVE)
@@ -366,7 +368,7 @@ def test_a_long_message_keeps_nobody_from_deciding(team: Team) -> None:
     number = team.ask()
     team.sign_as(EVE)
     text = "x" * 45_000
-    team.workspace.requests.answer("human:eve", number, decide_all(REQUEST, True), text)
+    team.workspace.requests.answer(CallContext("human:eve"), number, decide_all(REQUEST, True), text)
 
 
 def test_forged_rows_do_not_bury_what_needs_a_person(team: Team) -> None:

@@ -7,8 +7,9 @@ from people.planted import plant
 from runtime.weather import Calls, call, calling
 from runtime.working import ASK, HELLO, SAYS, chat
 from watchroom import Workspace
-from watchroom.rules.requests import PendingCall
-from watchroom.runtime.step_encoding import encode_step
+from watchroom.features.requests.rows import PendingCall
+from watchroom.features.sessions.runtime.step_rows import encode_step
+from watchroom.kernel.call_context import CallContext
 
 
 async def waiting_session(team: Team, ran: Calls) -> None:
@@ -19,7 +20,7 @@ async def waiting_session(team: Team, ran: Calls) -> None:
             await session.step()
         asked = session.state.asked
         assert asked is not None
-        team.workspace.requests.ask("alice", f"alice/s1/{session.state.step_count}", asked)
+        team.workspace.requests.ask(CallContext("alice"), f"alice/s1/{session.state.step_count}", asked)
 
 
 async def test_a_planted_step_approves_no_call(team: Team) -> None:

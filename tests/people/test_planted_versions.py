@@ -13,14 +13,15 @@ from people.planted import plant
 from people.test_lost_enrolments import delete_people
 from people.test_planted_rows import plant_huge_numbers
 from watchroom import Workspace
+from watchroom.features.overview.snapshots import read_model
+from watchroom.features.people.decisions import NAMESPACE, describe_decision, sign_draft
+from watchroom.features.people.rows import Person
+from watchroom.features.requests.rows import decide_all, dump_answer
+from watchroom.features.reverts.planning import read_record
+from watchroom.history.report import read_report
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.rules.append import row_of
 from watchroom.model import ANSWER, REVERT_WORK, Draft, Json, Write
-from watchroom.projections import read_model
-from watchroom.queries.report import read_report
-from watchroom.rules.append import row_of
-from watchroom.rules.decisions import NAMESPACE, describe_decision, sign_draft
-from watchroom.rules.people import Person
-from watchroom.rules.requests import decide_all, dump_answer
-from watchroom.zones.revert_planning import read_record
 
 PATH = "alice/1/1"
 
@@ -67,9 +68,11 @@ def test_a_revert_is_what_its_signed_version_says(team: Team) -> None:
         message="m",
         expected_version=0,
     )
-    from watchroom.rules.reverts import RevertSelection
+    from watchroom.features.reverts.rules import RevertSelection
 
-    done = team.workspace.reverts.apply("human:dana", RevertSelection(agents=("alice",)), pause=False)
+    done = team.workspace.reverts.apply(
+        CallContext("human:dana"), RevertSelection(agents=("alice",)), pause=False
+    )
     before = read_record(team.workspace.journal, done.id)
     plant(
         *(team.root, "alice", REVERT_WORK, "revert", done.id),
@@ -96,7 +99,7 @@ def test_a_report_lists_no_decision_where_enrolments_are_gone(team: Team) -> Non
     Workspace.open(team.root, create=False).close()
     delete_people(team.root)
     with Workspace.open(team.root, create=False) as workspace:
-        number = workspace.requests.ask("alice", PATH, REQUEST).seq
+        number = workspace.requests.ask(CallContext("alice"), PATH, REQUEST).seq
         plant(
             *(team.root, "human:eve", ANSWER, "request", PATH),
             content=dump_answer(decide_all(REQUEST, True)),

@@ -11,9 +11,9 @@ import pytest
 from people.conftest import DANA, EVE, STRANGER, close
 from people.effects import ATTEMPTS
 from watchroom import Agent, Workspace
+from watchroom.features.people.decisions import NAMESPACE, describe_decision, sign_draft
 from watchroom.model import Draft, Note
-from watchroom.rules.decisions import NAMESPACE, describe_decision, sign_draft
-from watchroom.signing import KeySigner
+from watchroom.platform.signing import KeySigner
 
 PAGE: Final = Path(__file__).parents[2] / "docs/trust.md"
 OTHER_TOOLS: Final = (

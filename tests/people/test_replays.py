@@ -9,10 +9,9 @@ from calls import ok
 from people.conftest import DANA, EVE, Team, close, person
 from people.effects import REQUEST
 from watchroom import Agent, Workspace
-from watchroom.fork import fork_workspace
-from watchroom.model import IDENTIFY, RESUME, Draft, Json, Note, Row, Write
-from watchroom.projections import read_model
-from watchroom.rules.decisions import (
+from watchroom.features.config.rows import SETTINGS_PATH, SETTINGS_ZONE
+from watchroom.features.overview.snapshots import read_model
+from watchroom.features.people.decisions import (
     FORMAT,
     LEGACY_FORMAT,
     NAMESPACE,
@@ -21,11 +20,12 @@ from watchroom.rules.decisions import (
     describe_decision,
     sign_draft,
 )
-from watchroom.rules.effects import ID_PATH
-from watchroom.rules.people import ID_ZONE
-from watchroom.rules.requests import decide_all, dump_answer
-from watchroom.rules.settings import PATH, ZONE
-from watchroom.signing import KeySigner
+from watchroom.features.people.rows import ID_ZONE
+from watchroom.features.people.rules import ID_PATH
+from watchroom.features.requests.rows import decide_all, dump_answer
+from watchroom.kernel.call_context import CallContext
+from watchroom.model import IDENTIFY, RESUME, Draft, Json, Note, Row, Write
+from watchroom.platform.signing import KeySigner
 
 LAX = 'allowed_hosts = ["*.example.org"]\n'
 
@@ -75,7 +75,7 @@ def sign_settings(team: Team, text: str) -> Row:
     team.sign_as(DANA)
     version, _ = team.workspace.registry.settings()
     row = team.workspace._store.write(
-        Write("human:dana", "sign_settings", ZONE, PATH, text, expected=version)
+        Write("human:dana", "sign_settings", SETTINGS_ZONE, SETTINGS_PATH, text, expected=version)
     ).row
     team.sign_as(None)
     return row
@@ -123,9 +123,9 @@ def test_a_resume_that_was_signed_resumes_once(team: Team) -> None:
 
 def test_a_decision_of_the_original_does_not_count_in_a_fork(team: Team, tmp_path: Path) -> None:
     number = team.ask()
-    fork_workspace(team.workspace.journal, team.workspace.journal.last_seq(), tmp_path / "fork")
+    Workspace.fork(team.workspace.journal, team.workspace.journal.last_seq(), tmp_path / "fork")
     team.sign_as(EVE)
-    answered = team.workspace.requests.answer("human:eve", number, decide_all(REQUEST, True))
+    answered = team.workspace.requests.answer(CallContext("human:eve"), number, decide_all(REQUEST, True))
     with Workspace.open(tmp_path / "fork", create=False) as fork:
         assert fork.people.current().workspace != team.workspace.people.current().workspace
         assert fork.verify() == []
@@ -147,7 +147,7 @@ def test_a_decision_of_another_workspace_with_the_same_id_does_not_count(team: T
             team.workspace.journal.append([Note("alice", "collab_list", "collab", "")])
         assert team.ask() == number
         team.sign_as(EVE)
-        answered = team.workspace.requests.answer("human:eve", number, decide_all(REQUEST, True))
+        answered = team.workspace.requests.answer(CallContext("human:eve"), number, decide_all(REQUEST, True))
         copied = again(other, answered, team.workspace)
         assert other.people.find_flaw(copied) == "decision_elsewhere"
         assert other.requests.ended("alice/1/1", REQUEST) is None
@@ -163,7 +163,8 @@ def test_a_decision_in_the_form_of_0_2_0_counts_until_somebody_is_enrolled_in_th
         legacy(workspace, Write("human:dana", "add_person", "person", "dana", content, expected=0), DANA)
         assert people.current().accepts_legacy
         first, second = (
-            workspace.requests.ask("alice", f"alice/1/{number}", REQUEST).seq for number in (1, 2)
+            workspace.requests.ask(CallContext("alice"), f"alice/1/{number}", REQUEST).seq
+            for number in (1, 2)
         )
         legacy(workspace, answer("alice/1/1", first), DANA)
         assert workspace.requests.ended("alice/1/1", REQUEST) is not None

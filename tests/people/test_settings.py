@@ -9,13 +9,14 @@ import pytest
 from calls import ok
 from people.conftest import DANA, EVE, STRANGER, Team
 from watchroom import Agent, Workspace
-from watchroom.fork import fork_workspace
+from watchroom.errors import MayNotDecide, SignatureRequired
+from watchroom.features.config.rows import SETTINGS_PATH, SETTINGS_ZONE
+from watchroom.features.overview.fold import Fold
+from watchroom.features.overview.model import Need
+from watchroom.features.overview.snapshots import read_model
+from watchroom.features.people.rules import SIGN_SETTINGS
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import SET_BUDGET, SYSTEM, Write
-from watchroom.projections import Fold, read_model
-from watchroom.projections.model import Need
-from watchroom.rules.decision_errors import MayNotDecide, SignatureRequired
-from watchroom.rules.effects import SIGN_SETTINGS
-from watchroom.rules.settings import PATH, ZONE
 
 LAX = 'allowed_hosts = ["*.example.org"]\nunfenced_commands = "ask"\n'
 
@@ -30,7 +31,7 @@ def edit(team: Team, text: str) -> None:
 def sign(team: Team) -> None:
     """Have dana sign what the file says."""
     team.sign_as(DANA)
-    team.workspace.settings.sign("human:dana")
+    team.workspace.settings.sign(CallContext("human:dana"))
     team.sign_as(None)
 
 
@@ -69,18 +70,18 @@ def test_only_an_owner_signs_settings(team: Team) -> None:
     sign(team)
     edit(team, LAX)
     with pytest.raises(SignatureRequired):
-        team.workspace.settings.sign("human:dana")
+        team.workspace.settings.sign(CallContext("human:dana"))
     for signer, who in ((EVE, "human:eve"), (STRANGER, "human:dana")):
         team.sign_as(signer)
         with pytest.raises(MayNotDecide):
-            team.workspace.settings.sign(who)
+            team.workspace.settings.sign(CallContext(who))
     assert hosts(team.workspace) == []
 
 
 @pytest.mark.parametrize("actor", ["human:dana", SYSTEM, "alice"])
 def test_settings_that_nobody_signed_change_nothing_and_are_shown(team: Team, actor: str) -> None:
     sign(team)
-    team.workspace.journal.append([Write(actor, SIGN_SETTINGS, ZONE, PATH, LAX)])
+    team.workspace.journal.append([Write(actor, SIGN_SETTINGS, SETTINGS_ZONE, SETTINGS_PATH, LAX)])
     assert hosts(team.workspace) == []
     with Workspace.open(team.root, create=False) as again:
         assert hosts(again) == []
@@ -98,7 +99,9 @@ def test_a_supervisor_who_sets_a_budget_changes_nothing_else(team: Team) -> None
     assert team.workspace.config.budgets.of("team", "")[0].most == 5
     version, _ = team.workspace.registry.settings()
     content = f"{LAX}[budgets.team]\ncost = 9\n"
-    team.workspace._store.write(Write("human:eve", SET_BUDGET, ZONE, PATH, content, expected=version))
+    team.workspace._store.write(
+        Write("human:eve", SET_BUDGET, SETTINGS_ZONE, SETTINGS_PATH, content, expected=version)
+    )
     team.sign_as(None)
     assert team.workspace.config.budgets.of("team", "")[0].most == 9
     assert hosts(team.workspace) == []
@@ -127,7 +130,7 @@ def test_a_workspace_that_is_open_again_has_the_files_settings(team: Team) -> No
         team.workspace.people.revoke("human:dana", name)
     assert hosts(team.workspace) == []
     team.sign_as(None)
-    team.workspace.settings.sign("human:dana")
+    team.workspace.settings.sign(CallContext("human:dana"))
     assert hosts(team.workspace) == ["*.example.org"]
     assert needs(team) == []
 
@@ -146,8 +149,8 @@ def test_a_fork_has_the_settings_that_held(team: Team, tmp_path: Path) -> None:
     sign(team)
     edit(team, 'unfenced_commands = "ask"\n')
     journal = team.workspace.journal
-    journal.append([Write("human:dana", SIGN_SETTINGS, ZONE, PATH, LAX)])
-    fork_workspace(journal, journal.last_seq(), tmp_path / "fork")
+    journal.append([Write("human:dana", SIGN_SETTINGS, SETTINGS_ZONE, SETTINGS_PATH, LAX)])
+    Workspace.fork(journal, journal.last_seq(), tmp_path / "fork")
     with Workspace.open(tmp_path / "fork", create=False) as fork:
         assert not fork.people.current().is_closed
         assert hosts(fork) == ["example.org"]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from watchroom.platforms import Platform, detect_platform
-from watchroom.platforms.posix import PosixPlatform
+from watchroom.platform import Platform, detect_platform
 
 PLATFORM_NAMES: Final = ("detected", "posix")
-_POSIX: Final = PosixPlatform()
+_POSIX: Final = Platform()
 """One for all: it runs a program to learn when the machine began."""
 
 

@@ -14,13 +14,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from watchroom.disk import Folder
 from watchroom.errors import JournalError
-from watchroom.journal import SqliteJournal
+from watchroom.kernel.journal import SqliteJournal
 from watchroom.model import Note
-from watchroom.platforms import Platform
-from watchroom.platforms.linux import LinuxPlatform
-from watchroom.platforms.posix import PosixPlatform
+from watchroom.platform import Platform
+from watchroom.platform.disk import Folder
+from watchroom.platform.linux import LinuxPlatform
 
 PATIENCE = 30
 
@@ -32,7 +31,7 @@ def refuse(*_: object, **__: object) -> int:
 @pytest.fixture(params=["linux", "posix", "linux without its calls"])
 def platform(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Platform:
     if request.param == "posix":
-        return PosixPlatform()
+        return Platform()
     if request.param != "linux":
         monkeypatch.setattr("inotify_simple.INotify.__init__", refuse)
         monkeypatch.setattr(os, "pidfd_open", refuse)

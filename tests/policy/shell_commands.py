@@ -80,7 +80,7 @@ def _changed(random: Random, text: str) -> str:
 
 
 def _place(random: Random, text: str) -> int:
-    """A place in ``text``, often between words."""
+    """Return a random position in ``text``, often between words."""
     places = [at for at, each in enumerate(text) if each in " \n;&|'\"\\"] or [0]
     return random.choice((random.choice(places), random.randint(0, len(text)), len(text)))
 

@@ -70,7 +70,7 @@ class Oracle:
         }
 
     def _receive(self, reader: int, child: int) -> bytes:
-        """What the programs report, until the shell and all that it started have ended."""
+        """Return the reports of the programs, after the shell and all its children have ended."""
         received, deadline = bytearray(), time.monotonic() + SECONDS
         while True:
             ready, _, _ = select.select([reader], [], [], max(deadline - time.monotonic(), 0))

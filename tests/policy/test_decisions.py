@@ -1,4 +1,4 @@
-"""What the policy says of a call: the first rule that matches decides."""
+"""Decisions of the policy about calls: the first rule that matches decides."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from watchroom.errors import ConfigInvalid
-from watchroom.rules.command_parts import split_command
-from watchroom.rules.config import Agent, Config, parse_config, render_config
-from watchroom.rules.policy import PolicyDecision, PolicyRules, decide
-from watchroom.rules.policy_subject import policy_subject
+from watchroom.features.config.rows import Agent, Config, dump_config, parse_config
+from watchroom.features.policy.rules import PolicyDecision, PolicyRules, decide, policy_subject
+from watchroom.features.policy.shell_reader import split_command
 
 MONDAY_NOON = int(datetime(2026, 11, 23, 12, 0, tzinfo=UTC).timestamp()) * 10**9
 HOUR = 3600 * 10**9
 
 
 def rules(*entries: str, top: str = "") -> PolicyRules:
-    """Rules from their entries, each written in one line with semicolons."""
+    """Parse rules whose entries are each written in one line with semicolons."""
     lines = [f"[[policy.rules]]\n{entry.replace('; ', chr(10))}" for entry in entries]
     return parse_config("\n".join([f"[policy]\n{top}", *lines])).policy
 
@@ -54,6 +53,13 @@ def test_the_first_rule_that_matches_decides() -> None:
     assert said(policy, "collab_list", {}).number == 0
     assert [check.mismatch for check in said(policy, "Write", {}).checks] == ["agent", "no_path", "no_path"]
     assert said(policy, "collab_list", {}, agent="bob").verdict == "ask"
+
+
+def test_rules_apply_to_agents_and_not_to_people() -> None:
+    policy = rules('tool = "nothing"; verdict = "deny"')
+    assert policy.applies_to("alice")
+    assert not policy.applies_to("human:dana")
+    assert not rules().applies_to("alice")
 
 
 def test_of_a_command_it_is_said_whether_all_of_it_or_a_part_is_not_allowed() -> None:
@@ -297,7 +303,7 @@ def test_a_path_counts_by_the_folder_in_which_a_client_began() -> None:
 
 
 def test_no_folder_of_a_client_that_holds_a_nul_raises() -> None:
-    """A client names its folder, and the folder is also its only working tree."""
+    """The folder of a client may also be its only working tree."""
     folder = "/project\0"
     subject = policy_subject(
         {"file_path": "a.md"}, folder=folder, worktrees=(folder,), resolve=os.path.realpath
@@ -323,7 +329,7 @@ def test_the_commands_of_common_clients_tools_are_found(arguments: dict[str, Any
     [("git log '", "rm -rf x\n'"), ("git log <<E", "rm -rf x\nE"), ("git log #", "rm -rf x")],
 )
 def test_arguments_with_commands_are_read_each_for_itself(first: str, second: str) -> None:
-    """Which of them the tool uses is not known, so that none may hide another."""
+    """The policy does not know which command the tool executes, so each of them counts."""
     arguments = {"command": first, "cmd": second}
     allowing = rules('command = "git log*"; verdict = "allow"', 'verdict = "deny"')
     assert said(allowing, "exec", arguments).verdict == "deny"
@@ -378,7 +384,7 @@ def test_registering_an_agent_keeps_the_rules() -> None:
         top='mode = "test"\ntime_zone = "Europe/Berlin"',
     )
     config = Config(policy=policy).with_agents([Agent("alice")])
-    assert parse_config(render_config(config)) == config
+    assert parse_config(dump_config(config)) == config
 
 
 def test_what_a_call_is_about_is_cut_where_it_names_more_than_two_hundred_paths() -> None:

@@ -1,10 +1,10 @@
-"""Rules that deny: every way to run a command is found, and ordinary commands are not denied in doubt."""
+"""Rules that deny: every way to run a command is found, and ordinary commands raise no doubt."""
 
 from __future__ import annotations
 
 import pytest
-from watchroom.rules.config import parse_config
-from watchroom.rules.policy import PolicyDecision, decide
+from watchroom.features.config.rows import parse_config
+from watchroom.features.policy.rules import PolicyDecision, decide
 
 POLICY = parse_config(
     """
@@ -260,7 +260,7 @@ def test_a_denied_command_is_found_however_it_is_run(command: str) -> None:
 
 @pytest.mark.parametrize("command", [*QUOTES, *GRAMMAR, *COMMENTS_AND_DOCUMENTS[:18], *RUNNERS, *GIT])
 def test_a_denied_command_is_found_for_what_it_is(command: str) -> None:
-    """The same with a program that is not denied is not, unless the text is doubted anyway."""
+    """The same command with another program is not denied, unless the text raises a doubt."""
     harmless = command.replace("rm ", "ls ").replace("rm\t", "ls\t").replace("rm' ", "ls' ")
     if harmless != command and command not in EXPANDED:
         decision = decided(harmless)

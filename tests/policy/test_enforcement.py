@@ -1,4 +1,4 @@
-"""Where the rules of the workspace hold: for each kind of agent, and not for people."""
+"""Where the policy is enforced: for each kind of agent, and not for people."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from runtime.working import HELLO, SAYS, asked_in, results
 from serving.clients import called, within
 from serving.clients import refused as refused_client
 from watchroom import Row, Toolbox, Workspace
-from watchroom.journal import RowFilter
-from watchroom.projections import RequestView
-from watchroom.queries.requests import read_request
-from watchroom.rules.requests import POLICY_RULE
-from watchroom.runtime import ChatAgent, Policies
+from watchroom.features.calls.agent_tools import agent_tools
+from watchroom.features.calls.reads import read_request
+from watchroom.features.requests.rows import POLICY_RULE
+from watchroom.features.sessions.runtime import ChatAgent, Policies
+from watchroom.features.sessions.view import RequestView
+from watchroom.kernel.journal import RowFilter
 from watchroom.texts import catalogue
-from watchroom.toolbox.agent_tools import agent_tools
 from watchroom_tui.readers.request import RequestPage
 
 PLAN = {"filepath": "plan.md", "content": "x\n", "message": "m"}
@@ -111,7 +111,7 @@ async def test_a_session_is_refused_or_asked_by_the_rules(
 ) -> None:
     add_rules(root, workspace, DENY_SECRETS + ASK_WRITES)
     wants = calling(call("collab_write", "c1", **SECRET), call("collab_write", "c2", **PLAN))
-    # What its own policies ask about is not asked where the rules deny it.
+    # A rule that denies wins over the agent's own policy, which would ask.
     own = Policies(tools={"collab_write": "ask"})
     agent = ChatAgent(agent_tools(alice), model_runtime=Model(wants, SAYS), policies=own)
     async with workspace.sessions.begin("alice", agent, messages=HELLO) as session, at_work(session) as ends:

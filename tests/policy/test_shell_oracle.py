@@ -1,4 +1,4 @@
-"""Random commands, judged by the policy and run by real shells: no rule is passed, whatever they say."""
+"""Random commands, decided by the policy and run by real shells: none evades a rule."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ import pytest
 from effort import IS_HUNTING, rounds
 from policy.shell_commands import random_command
 from policy.shell_oracle import PROGRAMS
-from watchroom.rules.config import parse_config
-from watchroom.rules.policy import decide
+from watchroom.features.config.rows import parse_config
+from watchroom.features.policy.rules import decide
 
 ALLOW = parse_config(
     '[[policy.rules]]\ncommand = ["git log*", "git status*"]\nverdict = "allow"\n[[policy.rules]]\nverdict = "deny"\n'
@@ -33,10 +33,10 @@ FIRST_SEED = Random().randrange(10**6) if IS_HUNTING else 46
 
 @contextmanager
 def oracle(folder: Path) -> Iterator[Any]:
-    """A process that runs commands below ``folder``, in a sandbox if there is one."""
+    """Start a process that runs commands below ``folder``, in a sandbox if possible."""
     command = [sys.executable, "-I", str(Path(__file__).with_name("shell_oracle.py")), str(folder)]
     sandbox = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all"]
-    # The environment and these files may be beneath /dev/shm, which /dev of the sandbox has not.
+    # The environment and these files may be below /dev/shm, which the sandbox does not have.
     for needed in (sys.prefix, str(Path(__file__).parent)):
         sandbox += ["--ro-bind", needed, needed]
     sandbox += ["--die-with-parent", "--bind", str(folder), str(folder)]
@@ -56,7 +56,7 @@ def oracle(folder: Path) -> Iterator[Any]:
 
 
 def is_covered(call: list[str]) -> bool:
-    """Whether the pattern covers the words; a blank in a word ends none."""
+    """Return whether the pattern covers the words. Blanks within a word do not end it."""
     return bool(COVERED.fullmatch(" ".join(re.sub(r"\s", "_", each) for each in call)))
 
 
@@ -77,7 +77,7 @@ def test_the_oracle_sees_programs_builtins_and_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", SEEDS)
 def test_no_command_runs_past_a_rule(tmp_path: Path, number: int) -> None:
-    """No program runs under an `allow` that its words do not cover; none that is denied runs at all."""
+    """An `allow` covers every program that runs, and no denied program runs."""
     seed = FIRST_SEED + number
     random = Random(seed)
     allowed = denied = 0

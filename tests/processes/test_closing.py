@@ -10,7 +10,20 @@ from queue import SimpleQueue
 import pytest
 from calls import ok
 from watchroom import Workspace
-from watchroom.journal import Changes, SqliteJournal
+from watchroom.features.documents.checkpoints import Checkpoints
+from watchroom.features.documents.service import Documents
+from watchroom.features.people.service import DecisionSigning
+from watchroom.features.sessions.runtime.sessions import Sessions
+from watchroom.features.tasks.commands import Commands
+from watchroom.features.tasks.files import TaskFiles
+from watchroom.history.seal import Sealing
+from watchroom.kernel.background import Background
+from watchroom.kernel.checkout.cursor import Cursor
+from watchroom.kernel.checkout.derived import DerivedFiles
+from watchroom.kernel.checkout.file_watcher import FileWatcher
+from watchroom.kernel.checkout.materializer import Materializer
+from watchroom.kernel.journal import Changes, SqliteJournal
+from watchroom.platform.disk import Folder
 
 AGENTS = ["alice", "bob"]
 SCHEMA = {"title": "lww_register"}
@@ -56,12 +69,72 @@ def test_everything_is_closed_although_parts_fail_and_it_can_be_repeated(tmp_pat
     before = held()
     path = tmp_path / "team/.watchroom/journal.db"
     workspace = Workspace.open(tmp_path / "team", journal=FailingJournal(path))
-    workspace.dispatcher.start()
+    workspace.background.start()
     ok(workspace.tools("alice"), "realtime_set_field", doc_id="d", field_name="title", value="New")
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="Input/output"):
         workspace.close()
     assert held() == before
     workspace.close()
+
+
+def fail_after(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
+    """Have the method ``name`` of ``owner`` raise after its work."""
+    work = getattr(owner, name)
+
+    def failing(self: object) -> None:
+        work(self)
+        raise RuntimeError(f"{owner.__name__}.{name}")
+
+    monkeypatch.setattr(owner, name, failing)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (FileWatcher, "close"),
+        (Background, "close"),
+        (Background, "flush"),
+        (Sessions, "close"),
+        (TaskFiles, "close"),
+        (Documents, "close"),
+        (Checkpoints, "write_behind"),
+        (Commands, "close"),
+        (DecisionSigning, "close"),
+        (Sealing, "write_last"),
+        (Materializer, "close"),
+        (DerivedFiles, "close"),
+        (Cursor, "close"),
+        (Folder, "close"),
+        (SqliteJournal, "close"),
+    ],
+)
+def test_a_part_that_fails_to_close_leaves_nothing_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: type, name: str
+) -> None:
+    with Workspace.open(tmp_path / "team", AGENTS) as warm:
+        use_all_parts(warm, "warm")
+    before = held()
+    fail_after(monkeypatch, owner, name)
+    workspace = Workspace.open(tmp_path / "team")
+    use_all_parts(workspace, "again")
+    with pytest.raises(RuntimeError, match=f"{owner.__name__}.{name}"):
+        workspace.close()
+    assert held() == before
+    workspace.close()
+    monkeypatch.undo()
+    with Workspace.open(tmp_path / "team") as checked:
+        assert checked.verify() == []
+
+
+def use_all_parts(workspace: Workspace, name: str) -> None:
+    """Make everything that is made with its first use."""
+    alice = workspace.tools("alice")
+    workspace.background.start()
+    ok(alice, "collab_write", filepath=f"{name}.md", content="x", message="m")
+    ok(alice, "realtime_create_document", doc_id=name, schema=SCHEMA)
+    ok(alice, "collab_read", filepath=f"{name}.md")
+    for part in (workspace.sessions, workspace.commands, workspace.sealing, workspace.search_index):
+        assert part is not None
 
 
 @pytest.mark.parametrize("name", ["tmp", "lock", "behind.lock"])

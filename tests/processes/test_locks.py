@@ -8,20 +8,20 @@ import os
 import stat
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 from calls import ok, refused
+from memory_journal import MemoryJournal
 from watchroom import Toolbox, Workspace
-from watchroom.commit import GroupCommit
-from watchroom.errors import JournalBusy, WorkspaceLocked
-from watchroom.journal.memory import MemoryJournal
+from watchroom.errors import JournalBusy, LocksUnsupported, WorkspaceLocked
+from watchroom.kernel.background import Background
+from watchroom.kernel.commit import GroupCommit
 from watchroom.model import Appended, Draft, Note
-from watchroom.platforms import Platform
-from watchroom.platforms.errors import LocksUnsupported
-from watchroom.platforms.linux import LinuxPlatform
-from watchroom.process_lock import ProcessLock
+from watchroom.platform import Platform
+from watchroom.platform.linux import LinuxPlatform
+from watchroom.platform.process_lock import ProcessLock
 
 
 def open_to_others(control: Path) -> dict[str, str]:
@@ -68,11 +68,12 @@ def name_of_this(platform: Platform) -> str:
     return f" ({os.getpid()})." if isinstance(platform, LinuxPlatform) else " -."
 
 
+@pytest.mark.sqlite("A server has no lock file.")
 def test_a_lock_that_is_not_let_go_is_told_of_with_its_holder(
     root: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All who wait are refused at once, and the same writers go on as soon as the lock is free."""
-    monkeypatch.setattr("watchroom.process_lock.ProcessLock.acquire.__defaults__", (0.3,))
+    monkeypatch.setattr("watchroom.platform.process_lock.ProcessLock.acquire.__defaults__", (0.3,))
     results: dict[str, object] = {}
 
     def write(agent: str) -> None:
@@ -96,11 +97,12 @@ def test_a_lock_that_is_not_let_go_is_told_of_with_its_holder(
     assert workspace.verify() == []
 
 
+@pytest.mark.sqlite("A server has no lock file.")
 def test_whoever_waited_in_vain_waits_once(
     root: Path, workspace: Workspace, alice: Toolbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The row of the refused call follows when the journal is free; the caller does not wait for it."""
-    monkeypatch.setattr("watchroom.process_lock.ProcessLock.acquire.__defaults__", (0.3,))
+    monkeypatch.setattr("watchroom.platform.process_lock.ProcessLock.acquire.__defaults__", (0.3,))
     waits: list[str] = []
     acquire = ProcessLock.acquire
 
@@ -136,7 +138,7 @@ def test_an_opening_in_vain_tells_who_holds_the_files_up(
 ) -> None:
     """It ends at once, without waiting again to leave things tidy."""
     workspace.close()
-    monkeypatch.setattr("watchroom.checkout.cursor.LOCK_SECONDS", 0.3)
+    monkeypatch.setattr("watchroom.kernel.checkout.cursor.LOCK_SECONDS", 0.3)
     with (
         locked(root / ".watchroom" / "lock"),
         pytest.raises(WorkspaceLocked, match=str(os.getpid())),
@@ -151,7 +153,7 @@ def test_a_writer_is_told_who_holds_the_files_up_and_waits_for_it_once(
     root: Path, workspace: Workspace, alice: Toolbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first write stands, since its row is durable. The next is refused at once, until the files are free."""
-    monkeypatch.setattr("watchroom.checkout.cursor.LOCK_SECONDS", 0.3)
+    monkeypatch.setattr("watchroom.kernel.checkout.cursor.LOCK_SECONDS", 0.3)
     with locked(root / ".watchroom" / "lock"):
         ok(alice, "collab_write", filepath="plan.md", content="one", message="m", expected_version=0)
         for _ in range(2):
@@ -174,13 +176,14 @@ def test_rows_that_the_journal_has_no_time_for_wait_together() -> None:
             batches.append(len(drafts))
             raise JournalBusy(seconds=10)
 
-    commits = GroupCommit(BusyJournal())
-    for agent in ("alice", "bob"):
-        commits.note(Note(agent, "collab_read", "collab", "plan.md"))
-    with pytest.raises(JournalBusy):
-        commits.flush()
-    assert batches == [2]
-    commits.close()
+    journal = BusyJournal()
+    with closing(Background(journal)) as background:
+        commits = GroupCommit(journal, background)
+        for agent in ("alice", "bob"):
+            commits.note(Note(agent, "collab_read", "collab", "plan.md"))
+        with pytest.raises(JournalBusy):
+            commits.flush()
+        assert batches == [2]
 
 
 class FailingUnlock(LinuxPlatform):

@@ -11,9 +11,8 @@ import sys
 from typing import Any, NamedTuple, TypedDict
 
 from watchroom import Toolbox, Workspace
-from watchroom.checkout import materializer
-from watchroom.platforms import detect_platform
-from watchroom.platforms.posix import PosixPlatform
+from watchroom.kernel.checkout import materializer
+from watchroom.platform import Platform, detect_platform
 
 
 class Told(NamedTuple):
@@ -55,7 +54,7 @@ def write_many(toolbox: Toolbox, path: str, count: int) -> Told:
 
 
 def main(root: str, agent: str, path: str, count: str, platform: str) -> None:
-    on = PosixPlatform() if platform == "posix" else detect_platform()
+    on = Platform() if platform == "posix" else detect_platform()
     # Histories are written often, so that a reader can find many of them while this runs.
     vars(materializer)["DERIVED_SECONDS"] = 0.02
     with Workspace.open(root, scan=False, platform=on) as workspace:

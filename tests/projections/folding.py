@@ -7,8 +7,9 @@ from pathlib import Path
 from calls import ok, refused
 from evidence import all_rows
 from watchroom import Toolbox, Workspace
-from watchroom.journal import Journal
-from watchroom.projections import Fold, Model, Need
+from watchroom.features.overview.fold import Fold
+from watchroom.features.overview.model import Model, Need
+from watchroom.kernel.journal import Journal
 
 PLAN = "plan.md"
 

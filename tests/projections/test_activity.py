@@ -7,7 +7,7 @@ from projections.folding import acknowledge, deliver, denied, folded, write
 from projections.test_requests_and_sessions import asked
 from tui.sessions import asks, running, says
 from watchroom import Toolbox, Workspace
-from watchroom.projections import order_agents
+from watchroom.features.overview.agents import order_agents
 
 
 def test_readings_in_a_row_are_one_line_and_acts_are_one_each(

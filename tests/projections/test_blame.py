@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from watchroom.merge import diff_lines, split_lines
-from watchroom.projections.blame import blame, update_blame
+from watchroom.algorithms.merge import diff_lines, split_lines
+from watchroom.features.overview.reads import blame, update_blame
 
 # Few different lines, so that versions share many of them, some without an end or with CRLF.
 lines = st.sampled_from(["", "a", "b", "c", "港口", "d\r", "e\u2028f", "\x0c"])

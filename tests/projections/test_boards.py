@@ -5,6 +5,7 @@ from __future__ import annotations
 from calls import ok, refused
 from projections.folding import folded, needs
 from watchroom import Toolbox, Workspace
+from watchroom.kernel.call_context import CallContext
 
 MINE = "bottom-layer-alice"
 
@@ -74,8 +75,8 @@ def test_an_unchecked_overwrite_of_a_board_wants_a_look(workspace: Workspace, al
 
 
 def test_who_holds_a_board_is_known_until_it_is_released(workspace: Workspace) -> None:
-    leases = workspace.boards.leases
-    lease = leases.acquire("alice", MINE)
+    leases = workspace.boards.locks
+    lease = leases.acquire(CallContext("alice"), MINE)
     held = folded(workspace.journal).leases
     assert {board: (row.actor, row.detail["until"]) for board, row in held.items()} == {
         MINE: ("alice", lease.expires)

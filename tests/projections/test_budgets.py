@@ -5,10 +5,10 @@ from __future__ import annotations
 from calls import ok
 from projections.folding import folded
 from watchroom import Agent, Workspace
-from watchroom.clients.events import ClientInfo, MessageCompleted
-from watchroom.clients.session import ClientSession
-from watchroom.rules.budgets import Used
-from watchroom.rules.usage import UsageTotal
+from watchroom.agents.clients.events import ClientInfo, MessageCompleted
+from watchroom.agents.clients.session import ClientSession
+from watchroom.features.budgets.rows import UsageTotal
+from watchroom.features.budgets.rules import Used
 
 
 def use(workspace: Workspace, agent: str, session: str, cost: float) -> None:

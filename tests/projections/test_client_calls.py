@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from projections.folding import folded
 from watchroom import Row, Workspace
-from watchroom.clients.events import (
+from watchroom.agents.clients.events import (
     CallFinished,
     CallStarted,
     ClientInfo,
@@ -17,16 +17,17 @@ from watchroom.clients.events import (
     PromptSubmitted,
     TurnEnded,
 )
-from watchroom.clients.session import ClientSession
-from watchroom.journal import RowFilter
+from watchroom.agents.clients.session import ClientSession
+from watchroom.features.overview.client_files import MAX_FILES
+from watchroom.features.overview.fold import Fold
+from watchroom.features.overview.model import Model
+from watchroom.features.overview.reads import read_client_call
+from watchroom.features.reverts.rules import ClientEdit, RevertSelection
+from watchroom.features.sessions.rows import client_call, describe_client_call
+from watchroom.history.report import read_report
+from watchroom.kernel.journal import RowFilter
+from watchroom.kernel.reads import read_activity
 from watchroom.model import CLIENT_CALL, CLIENT_DENIED, Json, Write, outcome_of
-from watchroom.projections import Fold, Model
-from watchroom.projections.client_calls import MAX_FILES
-from watchroom.queries.client_calls import read_client_call
-from watchroom.queries.report import read_report
-from watchroom.queries.rows import read_activity
-from watchroom.rules.client_calls import client_call, describe_client_call
-from watchroom.rules.reverts import ClientEdit, RevertSelection
 
 PROJECT = "/project"
 

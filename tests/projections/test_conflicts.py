@@ -7,7 +7,8 @@ from pathlib import Path
 from calls import ok, refused
 from projections.folding import PLAN, folded, needs, shared_path, stale_write, write
 from watchroom import Toolbox, Workspace
-from watchroom.projections import ConflictView, Fold
+from watchroom.features.overview.fold import Fold
+from watchroom.kernel.rules.conflicts import ConflictView
 from watchroom.texts import catalogue
 from watchroom_tui.formatters.labels import need_text
 

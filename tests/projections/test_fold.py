@@ -15,6 +15,7 @@ from effort import rounds
 from evidence import all_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory_journal import MemoryJournal
 from projections.folding import (
     PLAN,
     acknowledge,
@@ -26,11 +27,11 @@ from projections.folding import (
     write,
 )
 from watchroom import Agent, Row, Toolbox, Workspace
-from watchroom.journal import Journal
-from watchroom.journal.memory import MemoryJournal
+from watchroom.features.handoffs.view import MAX_ACKNOWLEDGED
+from watchroom.features.overview.fold import Fold
+from watchroom.features.overview.model import Model
+from watchroom.kernel.journal import Journal
 from watchroom.model import Json, Note, Write
-from watchroom.projections import Fold, Model
-from watchroom.projections.fold import KEPT_DELIVERIES
 
 # -- the roster
 
@@ -371,17 +372,17 @@ def test_what_no_fold_of_this_format_dumped_is_not_loaded(
 
 def test_open_deliveries_are_all_kept_and_the_newest_of_those_that_were_acknowledged() -> None:
     journal = MemoryJournal()
-    count = KEPT_DELIVERIES + 20
+    count = MAX_ACKNOWLEDGED + 20
     paths = [f"alice_to_bob/{n}" for n in range(count)]
     journal.append([Write("alice", "handoff_file", "handoff", path, "x") for path in paths])
     closed = [Note("bob", "acknowledge_handoff", "handoff", path, base=1) for path in paths[10:]]
     journal.append(closed)
     kept = [each.row.path for each in reversed(folded(journal).deliveries)]
-    assert kept == paths[:10] + paths[-KEPT_DELIVERIES:]
+    assert kept == paths[:10] + paths[-MAX_ACKNOWLEDGED:]
     journal.append([Write("alice", "handoff_file", "handoff", paths[10], "again")])
     journal.append([Note("bob", "acknowledge_handoff", "handoff", paths[0], base=1)])
     kept = [each.row.path for each in reversed(folded(journal).deliveries)]
-    assert kept == [*paths[:10], *paths[-KEPT_DELIVERIES + 1 :], paths[10]]
+    assert kept == [*paths[:10], *paths[-MAX_ACKNOWLEDGED + 1 :], paths[10]]
 
 
 def test_the_model_as_of_an_earlier_row_knows_nothing_of_what_came_later(

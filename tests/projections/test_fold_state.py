@@ -7,11 +7,11 @@ import random
 
 import pytest
 from evidence import all_rows
+from memory_journal import MemoryJournal
 from watchroom import Zone
-from watchroom.journal.memory import MemoryJournal
+from watchroom.features.buffers.rows import BufferRecord
+from watchroom.features.overview.fold import Fold
 from watchroom.model import Draft, Json, Note, Write
-from watchroom.projections import Fold
-from watchroom.rules.buffers import BufferRecord
 
 AGENTS = ("alice", "bob", "charlie")
 CONFIG = "\n".join(f'[agents.{agent}]\nlayer = "top"\ntask = "t1"' for agent in AGENTS)

@@ -16,7 +16,7 @@ from projections.folding import (
     write,
 )
 from watchroom import Toolbox, Workspace
-from watchroom.projections.needs import PATHS_COUNTED
+from watchroom.features.overview.needs import MAX_COUNTED_PATHS
 
 # -- conflicts
 
@@ -174,7 +174,7 @@ def test_refusals_are_counted_for_each_path_apart(workspace: Workspace, alice: T
 
 def test_of_many_paths_those_that_became_a_need_stay_counted(workspace: Workspace, alice: Toolbox) -> None:
     denied(alice, 3)
-    for number in range(PATHS_COUNTED + 5):
+    for number in range(MAX_COUNTED_PATHS + 5):
         refused(alice, "save_to_my_workspace", filename=f"../{number}", content="")
     denied(alice, 1)
     assert [(need.row.path, need.times) for need in needs(workspace)] == [("../x", 4)]

@@ -9,17 +9,20 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from calls import ok
+from damage import journal_of
+from presences import wait_until_lost
 from projections.folding import folded
 from projections.test_requests_and_sessions import asked
 from runtime.scripted import status_is
 from tui.sessions import Running, asks, running, says
 from watchroom import Agent, Workspace
-from watchroom.journal import Presence
+from watchroom.features.overview.model import Model, Need, urgent_needs
+from watchroom.features.overview.presence import absent_work, with_presences
+from watchroom.features.requests.rows import Request
+from watchroom.features.sessions.runtime import ChatAgent
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.journal import Presence
 from watchroom.model import LOST, PRESENCE, SYSTEM, Note, Write
-from watchroom.projections import Model, Need, absent_work, with_presences
-from watchroom.projections.model import urgent_needs
-from watchroom.rules.requests import Request
-from watchroom.runtime import ChatAgent
 
 GONE = "0123456789ab"
 RELEASED = "ba9876543210"
@@ -27,7 +30,7 @@ RELEASED = "ba9876543210"
 
 def leases(workspace: Workspace, *, alive: bool) -> Callable[[], Sequence[Presence]]:
     """What the journal says of the process that this is, and of one that is gone."""
-    found = [Presence(workspace.journal.present(), alive, 1, "here", 0, "watchroom demo here")]
+    found = [Presence(workspace.journal.presence.hold(), alive, 1, "here", 0, "watchroom demo here")]
     return lambda: [*found, Presence(GONE, False, 2, "here", 0, "watchroom task --team here")]
 
 
@@ -70,7 +73,7 @@ async def test_a_need_for_a_dead_process_is_the_same_once_a_row_tells_of_it(work
     async with two_waiting(workspace) as bob:
         model = folded(workspace.journal)
         (before,) = lost(with_presences(model, leases(workspace, alive=False)))
-        lease = workspace.journal.present()
+        lease = workspace.journal.presence.hold()
         note = Note(
             SYSTEM, LOST, "workspace", lease, "failed", "not_seen_alive", message="watchroom demo here"
         )
@@ -114,14 +117,14 @@ async def test_an_agent_is_seen_again_as_soon_as_another_process_resumes_its_ses
 ) -> None:
     async with running(workspace, "bob", asks("Which?")) as bob:
         await asked(workspace)
-    before = workspace.journal.present()
+    before = workspace.journal.presence.hold()
     with Workspace.open(root, scan=False) as other:
         agent = ChatAgent((), model_runtime=bob.model)
         async with other.sessions.resume("bob", bob.session.state.session_id, agent):
             other.flush()
             model = folded(other.journal)
-            assert [*model.work] == [other.journal.present()] != [before]
-            shown = with_presences(model, other.journal.presences)
+            assert [*model.work] == [other.journal.presence.hold()] != [before]
+            shown = with_presences(model, other.journal.presence.all)
             assert (lost(shown), status(shown, "bob")) == ([], "waiting")
 
 
@@ -146,10 +149,10 @@ def test_a_task_whose_agents_nobody_runs_is_lost_until_another_process_runs_them
     note = Note(SYSTEM, LOST, "workspace", GONE, "failed", "not_seen_alive")
     workspace.journal.append([note])
     assert folded(workspace.journal).tasks[0].is_lost
-    model = step(1, workspace.journal.present())
+    model = step(1, workspace.journal.presence.hold())
     assert (model.tasks[0].is_lost, lost(model)) == (False, [])
     step(2, GONE)
-    workspace.tasks.end("human:dana", task.id, "done")
+    workspace.tasks.end(CallContext("human:dana"), task.id, "done")
     assert lost(with_presences(folded(workspace.journal), leases(workspace, alive=True))) == []
 
 
@@ -171,7 +174,7 @@ def test_a_task_stays_lost_when_a_process_that_ran_some_of_its_agents_ends_after
     step("tim", 1, RELEASED, "cancelled")
     (view,) = with_presences(folded(workspace.journal), list).tasks
     assert (view.is_lost, view.is_present) == (True, False)
-    step("zoe", 1, workspace.journal.present(), "running")
+    step("zoe", 1, workspace.journal.presence.hold(), "running")
     (view,) = with_presences(folded(workspace.journal), leases(workspace, alive=True)).tasks
     assert (view.is_lost, view.is_present) == (False, True)
 
@@ -226,18 +229,21 @@ def test_the_loss_of_a_process_can_be_marked_as_seen_before_a_row_tells_of_it(
 ) -> None:
     begin = Write("bob", "begin_session", "session", "bob/1", "{}", expected=0)
     hold = f"""
-from watchroom.journal.sqlite import SqliteJournal
-print(SqliteJournal({str(root / ".watchroom/journal.db")!r}).present("watchroom demo here"), flush=True)
+from watchroom.kernel.journal import open_journal
+journal = open_journal({journal_of(root)!r})
+print(journal.presence.hold("watchroom demo here"), flush=True)
 import os
 os.kill(os.getpid(), 9)
 """
     done = subprocess.run([sys.executable, "-c", hold], capture_output=True, text=True, check=False)
     detail = {"status": "running", PRESENCE: done.stdout.strip()}
     ((step, _),) = workspace.journal.append([begin._replace(detail=detail)])
-    (need,) = lost(with_presences(folded(workspace.journal), workspace.journal.presences))
+    (lease,) = [each for each in workspace.journal.presence.all() if each.id == done.stdout.strip()]
+    wait_until_lost(workspace.journal, lease.process)
+    (need,) = lost(with_presences(folded(workspace.journal), workspace.journal.presence.all))
     assert (need.row.seq, need.hint) == (step.seq, "watchroom demo DIR")
     ok(workspace.tools_for_human("dana"), "mark_as_seen", row=need.row.seq)
-    model = with_presences(folded(workspace.journal), workspace.journal.presences)
+    model = with_presences(folded(workspace.journal), workspace.journal.presence.all)
     assert (lost(model), status(model, "bob")) == ([], "lost")
     dana = workspace.tools_for_human("dana")
     assert dana.dispatch_tool_call("mark_as_seen", {"row": step.seq})["error"] == "nothing_waits"
@@ -258,7 +264,7 @@ def test_a_command_without_an_end_is_lost_with_its_process(workspace: Workspace)
 def test_requests_that_expired_are_one_need_until_a_person_has_seen_them(workspace: Workspace) -> None:
     def expire(agent: str) -> int:
         path = f"{agent}/s/{len(folded(workspace.journal).newest)}"
-        workspace.requests.ask(agent, path, Request("prompt", "Which?"))
+        workspace.requests.ask(CallContext(agent), path, Request("prompt", "Which?"))
         return workspace.requests.expire(path).row.seq
 
     first, second = expire("alice"), expire("bob")

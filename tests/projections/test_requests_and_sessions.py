@@ -10,9 +10,9 @@ from projections.folding import folded
 from runtime.weather import call, calling
 from tui.sessions import asks, running, says
 from watchroom import Json, Workspace
-from watchroom.projections import AgentView
-from watchroom.projections.model import urgent_needs
-from watchroom.projections.proposals import proposal
+from watchroom.features.calls.proposals import proposal
+from watchroom.features.overview.agents import AgentView
+from watchroom.features.overview.model import urgent_needs
 
 
 def view(workspace: Workspace, agent: str) -> AgentView:

@@ -12,15 +12,19 @@ from threading import Event
 from typing import Any
 
 import pytest
+from memory_journal import MemoryJournal
 from projections.folding import folded
 from watchroom.errors import JournalError
-from watchroom.journal import Journal, Snapshot, SqliteJournal
-from watchroom.journal.memory import MemoryJournal
-from watchroom.journal.snapshots import FEWEST_SNAPSHOTS, MOST_BYTES, MOST_SNAPSHOTS, most_snapshots
+from watchroom.features.overview.fold import Fold
+from watchroom.features.overview.snapshots import CLAIM, keep_missing, keep_missing_apart, open_fold
+from watchroom.kernel.journal import Journal, Snapshot, SqliteJournal
+from watchroom.kernel.journal.side_stores import (
+    MAX_SNAPSHOT_BYTES,
+    MAX_SNAPSHOTS,
+    MIN_SNAPSHOTS,
+    max_snapshots,
+)
 from watchroom.model import Draft, Note, Write
-from watchroom.projections import Fold, keep_missing, open_fold
-from watchroom.projections.snapshot_process import keep_missing_apart
-from watchroom.projections.snapshots import CLAIM
 
 EVERY = 20
 
@@ -159,13 +163,13 @@ def test_a_damaged_snapshot_is_passed_over_and_replaced(spoil: Callable[[bytes],
     journal = MemoryJournal()
     fill(journal)
     keep(journal)
-    whole = journal.snapshot(name_of(journal))
+    whole = journal.snapshots.newest(name_of(journal))
     assert whole is not None
-    journal.keep_snapshot(name_of(journal), whole.seq, spoil(whole.data))
+    journal.snapshots.keep(name_of(journal), whole.seq, spoil(whole.data))
     assert open_fold(journal).seq == whole.seq - EVERY
     assert finished(journal, open_fold(journal)).model() == folded(journal)
     keep(journal)
-    assert journal.snapshot(name_of(journal)) == whole
+    assert journal.snapshots.newest(name_of(journal)) == whole
 
 
 def test_a_snapshot_of_another_journal_is_passed_over() -> None:
@@ -173,18 +177,18 @@ def test_a_snapshot_of_another_journal_is_passed_over() -> None:
     fill(journal)
     fill(other)
     keep(other)
-    foreign = other.snapshot(name_of(other))
+    foreign = other.snapshots.newest(name_of(other))
     assert isinstance(foreign, Snapshot)
-    journal.keep_snapshot(name_of(other), foreign.seq, foreign.data)
+    journal.snapshots.keep(name_of(other), foreign.seq, foreign.data)
     assert open_fold(journal).seq == 0
 
 
 def name_of(journal: MemoryJournal) -> str:
-    (name,) = journal._snapshots
+    (name,) = journal.snapshots.forms
     return name
 
 
 def test_large_snapshots_are_fewer() -> None:
-    assert most_snapshots(1) == MOST_SNAPSHOTS
-    assert most_snapshots(MOST_BYTES // 20) == 20
-    assert most_snapshots(MOST_BYTES) == FEWEST_SNAPSHOTS
+    assert max_snapshots(1) == MAX_SNAPSHOTS
+    assert max_snapshots(MAX_SNAPSHOT_BYTES // 20) == 20
+    assert max_snapshots(MAX_SNAPSHOT_BYTES) == MIN_SNAPSHOTS

@@ -10,8 +10,8 @@ import pytest
 from calls import ok
 from projections.folding import folded, needs
 from watchroom import Agent, Workspace
-from watchroom.simulation import developer
-from watchroom.society import Society
+from watchroom.agents.simulation import developer
+from watchroom.agents.society import Society
 
 
 @pytest.fixture

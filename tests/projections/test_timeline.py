@@ -8,18 +8,19 @@ from itertools import pairwise
 from typing import cast
 
 import pytest
-from watchroom.journal import Journal
-from watchroom.journal.memory import MemoryJournal
-from watchroom.model import Draft, Note, Outcome, Row, Write
-from watchroom.projections.timeline import (
+from memory_journal import MemoryJournal
+from watchroom.features.overview.timeline import (
     MARKER_KINDS,
-    MOST_COLUMNS,
+    MAX_COLUMNS,
     MarkerKind,
     TimelineProjection,
     TimelineView,
+    find_marker,
+    find_neighbour,
     marker_kind,
 )
-from watchroom.queries.timeline import find_marker, find_row
+from watchroom.kernel.journal import Journal
+from watchroom.model import Draft, Note, Outcome, Row, Write
 
 SECOND = 1_000_000_000
 
@@ -45,7 +46,7 @@ def test_columns_are_bounded_and_count_every_row_and_marker_whatever_the_gaps(se
         rows.append(row(seq, time, chance.choice(("ok", "ok", "conflict", "failed"))))
         if seq % 500 in (0, 1, 2):
             columns = view(rows).columns
-            assert len(columns) <= MOST_COLUMNS
+            assert len(columns) <= MAX_COLUMNS
             assert sum(each.rows for each in columns) == seq
             counts = dict(zip(MARKER_KINDS, map(sum, zip(*(each.markers for each in columns), strict=True))))  # noqa: B905
             assert counts["conflict"] == sum(each.outcome == "conflict" for each in rows)
@@ -111,5 +112,5 @@ def test_the_next_marker_is_found_from_any_row_in_both_directions(gaps: int) -> 
     for seq in seqs:
         assert find_marker(journal, timeline, seq, 1) == min((n for n in marked if n > seq), default=None)
         assert find_marker(journal, timeline, seq, -1) == max((n for n in marked if n < seq), default=None)
-        assert find_row(journal, seq, 1) == min((n for n in seqs if n > seq), default=None)
-        assert find_row(journal, seq, -1) == max((n for n in seqs if n < seq), default=None)
+        assert find_neighbour(journal, seq, 1) == min((n for n in seqs if n > seq), default=None)
+        assert find_neighbour(journal, seq, -1) == max((n for n in seqs if n < seq), default=None)

@@ -11,13 +11,12 @@ from evidence import all_rows
 from projections.folding import folded, needs, write
 from rules.rows import row
 from watchroom import Toolbox, Workspace
-from watchroom.errors import JournalDamaged
-from watchroom.journal.errors import JournalUnreachable
+from watchroom.errors import JournalDamaged, JournalUnreachable
+from watchroom.features.overview.fold import Fold
+from watchroom.features.overview.fold_state import load_state
+from watchroom.features.people.rows import ID_ZONE
+from watchroom.features.people.rules import ID_PATH
 from watchroom.model import IDENTIFY, SYSTEM, Note, Row, Zone
-from watchroom.projections import Fold
-from watchroom.projections.fold_state import load_state
-from watchroom.rules.effects import ID_PATH
-from watchroom.rules.people import ID_ZONE
 
 HUMAN = "human:dana"
 Content = Callable[[int], str | None]
@@ -64,9 +63,9 @@ def _state(fold: Fold) -> dict[str, Any]:
     """What the fold kept of the rows, without what it shows of any row and without the need itself."""
     parts: dict[str, Any] = dict(load_state(fold.dump()))
     parts["fold"] = dict(parts["fold"])
-    for name in ("_seq", "_time", "_recent", "_newest", "_log", "_outcomes", "_activity", "_agents"):
+    for name in ("_seq", "_time", "_recent", "_newest", "_log", "_outcomes", "_activity"):
         parts["fold"].pop(name)
-    for name in ("_timeline", "_needs"):
+    for name in ("_agents", "_timeline", "_needs"):
         parts.pop(name)
     return parts
 

@@ -8,9 +8,16 @@ from time import time_ns
 from calls import ok
 from projections.folding import PLAN, deliver, denied, folded, shared_path, stale_write, write
 from watchroom import Toolbox, Workspace
-from watchroom.projections import Model, Need
-from watchroom.projections.model import HANDOFF_OVERDUE_SECONDS, STALLED_SECONDS, order_needs, urgent_needs
-from watchroom.rules.requests import Request
+from watchroom.features.overview.model import (
+    HANDOFF_OVERDUE_SECONDS,
+    STALLED_SECONDS,
+    Model,
+    Need,
+    order_needs,
+    urgent_needs,
+)
+from watchroom.features.requests.rows import Request
+from watchroom.kernel.call_context import CallContext
 
 SECOND = 1_000_000_000
 
@@ -74,7 +81,7 @@ def test_needs_with_a_deadline_come_first_and_of_one_kind_the_oldest(
 ) -> None:
     for agent, expires in (("alice", None), ("bob", 2_000), ("charlie", 1_000)):
         request = Request("prompt", "Which?", expires=expires and time_ns() + expires * SECOND)
-        workspace.requests.ask(agent, f"{agent}/s/1", request)
+        workspace.requests.ask(CallContext(agent), f"{agent}/s/1", request)
     needs = urgent_needs(model_of(workspace), time_ns())
     assert [(need.kind, need.agent) for need in needs] == [
         ("request", "charlie"),

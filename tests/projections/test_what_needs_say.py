@@ -15,9 +15,9 @@ from evidence import all_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from watchroom import Json, Workspace
+from watchroom.features.overview.fold import Fold
+from watchroom.features.overview.model import Model, Need, urgent_needs
 from watchroom.model import Row, timestamp
-from watchroom.projections import Fold, Model, Need
-from watchroom.projections.model import urgent_needs
 from watchroom.texts import catalogue
 from watchroom_tui.commands.views import view_of
 

@@ -11,20 +11,15 @@ from projections.test_requests_and_sessions import asked
 from runtime.weather import call, calling
 from tui.sessions import running, says
 from watchroom import Agent, Toolbox, Workspace
-from watchroom.crdt.errors import DocumentNotFound
-from watchroom.model import PRINTED, Note, Row, Write
-from watchroom.projections.tasks import CommandView
-from watchroom.queries.buffers import BufferText, read_buffer
-from watchroom.queries.commands import CommandRecord, Piece, read_end, read_output
-from watchroom.queries.config import read_config
-from watchroom.queries.documents import open_document, read_deltas
-from watchroom.queries.requests import find_request, read_request
-from watchroom.queries.rows import find_row, list_private_files, read_activity, read_page
-from watchroom.queries.sessions import list_sessions, read_steps
-from watchroom.queries.tasks import read_task
-from watchroom.queries.versions import (
+from watchroom.errors import DocumentNotFound
+from watchroom.features.buffers.reads import BufferText, read_buffer
+from watchroom.features.calls.reads import find_request, read_request
+from watchroom.features.documents.reads import open_document, read_deltas
+from watchroom.features.files.reads import list_private_files
+from watchroom.features.overview.reads import (
     UnreadableVersionError,
     find_pair,
+    read_config,
     read_history,
     read_lineage,
     read_merge,
@@ -33,8 +28,13 @@ from watchroom.queries.versions import (
     read_text,
     read_texts,
 )
-from watchroom.rules.details import CommandDetail, DocumentEdit, StepDetail, met_version, task_of
-from watchroom.zones import TaskLimits
+from watchroom.features.sessions.reads import list_sessions, read_steps
+from watchroom.features.tasks.reads import CommandRecord, Piece, read_end, read_output, read_task
+from watchroom.features.tasks.rows import TaskLimits
+from watchroom.features.tasks.view import CommandView
+from watchroom.kernel.reads import find_row, read_activity, read_page
+from watchroom.kernel.rules.details import CommandDetail, DocumentEdit, StepDetail, met_version, task_of
+from watchroom.model import PRINTED, Note, Row, Write
 
 
 def head(workspace: Workspace, path: str = PLAN) -> Row:

@@ -10,7 +10,7 @@ import pytest
 from calls import ok
 from runtime.weather import Model, call, calling
 from watchroom import Json, Toolbox, Workspace
-from watchroom.clients.events import (
+from watchroom.agents.clients.events import (
     CallFinished,
     CallStarted,
     ClientInfo,
@@ -18,14 +18,13 @@ from watchroom.clients.events import (
     PromptSubmitted,
     SessionEnded,
     TurnEnded,
-    UsageTold,
+    UsageReported,
 )
-from watchroom.clients.session import ClientSession
-from watchroom.queries.span_records import SpanRecord
-from watchroom.queries.spans import SpanProjection, SpanReader
-from watchroom.rules.usage import UsageTotal
-from watchroom.runtime import ChatAgent
-from watchroom.toolbox.agent_tools import agent_tools
+from watchroom.agents.clients.session import ClientSession
+from watchroom.features.budgets.rows import UsageTotal
+from watchroom.features.calls.agent_tools import agent_tools
+from watchroom.features.sessions.runtime import ChatAgent
+from watchroom.history.spans import SpanProjection, SpanReader, SpanRecord
 
 CLAUDE = ClientInfo("claude", model="asked-for")
 HELLO = ({"role": "user", "content": "Say the secret word"},)
@@ -140,14 +139,14 @@ def test_a_client_s_answer_is_one_span_though_its_usage_comes_later(workspace: W
         PromptSubmitted("Write"),
         MessageCompleted("I write."),
         CallStarted("c1", "Write", '{"file_path": "a"}'),
-        UsageTold(UsageTotal(10, 5, cost=0.5, priced_by="client"), "big"),
+        UsageReported(UsageTotal(10, 5, cost=0.5, priced_by="client"), "big"),
         CallFinished("c1", "no such folder", is_error=True),
         MessageCompleted("It did not work."),
         TurnEnded(),
         PromptSubmitted("Try again"),
         MessageCompleted("Written."),
         TurnEnded(),
-        UsageTold(UsageTotal(10, 5), "big"),
+        UsageReported(UsageTotal(10, 5), "big"),
         SessionEnded(),
     ):
         session.record(event)
@@ -175,7 +174,7 @@ def test_usage_that_is_told_after_the_call_is_of_the_answer_before_it(workspace:
         PromptSubmitted("Write"),
         CallStarted("c1", "Write", "{}"),
         CallFinished("c1", "written"),
-        UsageTold(UsageTotal(10, 5), "big"),
+        UsageReported(UsageTotal(10, 5), "big"),
         MessageCompleted("Done.", model="big", used=UsageTotal(10, 5)),
     ):
         session.record(event)

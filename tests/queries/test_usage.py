@@ -6,12 +6,12 @@ import json
 
 import pytest
 from watchroom import Workspace
-from watchroom.clients.events import ClientInfo, MessageCompleted
-from watchroom.clients.session import ClientSession
-from watchroom.projections import Fold
-from watchroom.projections.usage import MOST_MODELS, UsageProjection, sum_usage
-from watchroom.queries.usage import UsageKey, summarize_usage
-from watchroom.rules.usage import UsageTotal
+from watchroom.agents.clients.events import ClientInfo, MessageCompleted
+from watchroom.agents.clients.session import ClientSession
+from watchroom.features.budgets.reads import UsageKey, summarize_usage
+from watchroom.features.budgets.rows import UsageTotal
+from watchroom.features.budgets.view import MAX_MODELS, UsageProjection, sum_usage
+from watchroom.features.overview.fold import Fold
 from watchroom_tui.cli import main
 
 ONE = UsageTotal(100, 10, 1000, cost=0.25, priced_by="client")
@@ -73,9 +73,9 @@ def test_so_many_models_are_told_apart_and_no_more(workspace: Workspace) -> None
     row = told.record(MessageCompleted("Hello", model="m", used=UsageTotal(1)))
     assert row is not None
     usage = UsageProjection()
-    for number in range(3 * MOST_MODELS):
+    for number in range(3 * MAX_MODELS):
         usage.apply_step(row._replace(detail_json=row.detail_json.replace('"m"', f'"m{number}"')))
     view = usage.current()
-    assert len(view.models) == MOST_MODELS + 1
+    assert len(view.models) == MAX_MODELS + 1
     assert sum_usage(view.models.values()) == view.team
     assert view is usage.current()

@@ -39,14 +39,15 @@ DASHBOARD: Final = ("watchroom open ", "watchroom demo")
 ENDLESS: Final = (
     "watchroom watch team/",
     "watchroom log team/ --follow",
+    "watchroom events team/ --json --follow",
     "watchroom web",
     "watchroom mcp team/ --http",
+    "watchroom service run",
 )
 """Commands that run until SIGINT."""
 REFUSED: Final = {
     "watchroom run ": "neither the client nor the extra acp is installed",
     "watchroom member add ~/team": "there is no such workspace",
-    "--format proof": "no checkpoint covers the rows yet",
     "watchroom answer": "the workspace has no open request",
     "--task 2c2251e33236": "the workspace has no such task",
     "--import project/": "the folder is no repository",
@@ -60,6 +61,12 @@ REFUSED: Final = {
     "watchroom mcp ~/team": "an abbreviation, with the address of another machine",
     "watchroom demo --scenario release.toml": "the file is the reader's own",
     "watchroom\n": "the folder is no workspace",
+    "watchroom claude": "the folder is no repository",
+    "watchroom codex": "the folder is no repository",
+    "watchroom opencode": "the folder is no repository",
+    "watchroom attach claude\n": "the folder is no repository",
+    "watchroom attach codex\n": "the folder is no repository",
+    "watchroom leave": "the folder is no repository",
 }
 """By what a command contains: why it is refused in the test's workspace."""
 NOT_RUN: Final = {
@@ -121,6 +128,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     found = Place(environment, folder, {**clean_environment(folder / "home"), "PYTHONDEVMODE": "1"})
     assert found.run("watchroom init team/ --agent alice --agent bob").returncode == 0
     fill = f"""
+from threading import Event
 from watchroom import Workspace
 with Workspace.open("team") as workspace:
     tools = workspace.tools("alice")
@@ -128,6 +136,7 @@ with Workspace.open("team") as workspace:
         text = f"It grows by 12 %. Then a timeout {{n}}."
         given = dict(filepath="plan.md", content=text, message="m", expected_version=n)
         assert tools.dispatch_tool_call("collab_write", given)["success"]
+    workspace.sealing.write_due(Event())
 """
     done = subprocess.run(
         [environment.program("python"), "-c", fill],

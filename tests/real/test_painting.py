@@ -22,6 +22,8 @@ UP, DOWN, PAGE_UP, PAGE_DOWN, ESC, TAB = "\x1b[A", "\x1b[B", "\x1b[5~", "\x1b[6~
 """Keys. Escape is that of the kitty protocol: after a bare one Textual waits 100 ms for what may follow."""
 AGE: Final = re.compile(r" *(\d+ (ms|s|m|h|d)\b|\d\d:\d\d(:\d\d)?|[▁-█ ]+\d+ operations/min *)")
 """Ages, times of day and the recent rate, which change between two pictures of a screen."""
+ACTIVE: Final = re.compile(r"[●○]|[▁-█]+")
+"""What changes with an age: the mark of an agent that worked in the last half minute, and the bars of its work."""
 MAX_PICTURES: Final = 8
 """Pictures until the blinking cursor is in the same phase in both."""
 
@@ -168,12 +170,20 @@ def differences(terminal: Terminal) -> Sequence[str]:
 
 
 def is_same(one: Sequence[Cell], other: Sequence[Cell]) -> bool:
-    """Whether two rows are the same, or have the same text but for ages, which move what is behind them."""
-    return one == other or (line(one) != line(other) and timeless(one) == timeless(other))
+    """Whether two rows are the same, or have the same text but for ages, which move what is behind them, and,
+    if an age has changed, for what depends on it."""
+    if one == other or line(one) == line(other):
+        return one == other
+    is_older = AGE.findall(line(one)) != AGE.findall(line(other))
+    first, second = (timeless(cells, ACTIVE) if is_older else timeless(cells) for cells in (one, other))
+    return first == second
 
 
-def timeless(cells: Sequence[Cell]) -> str:
-    return " ".join(AGE.sub(" ", line(cells)).split())
+def timeless(cells: Sequence[Cell], *others: re.Pattern[str]) -> str:
+    text = line(cells)
+    for each in (AGE, *others):
+        text = each.sub(" ", text)
+    return " ".join(text.split())
 
 
 def described(number: int, partial: Sequence[Cell], whole: Sequence[Cell]) -> str:

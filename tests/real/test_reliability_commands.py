@@ -34,6 +34,11 @@ def test_nothing_acknowledged_is_lost_in_a_round_of_torture() -> None:
     assert run("torture", "--journal", "sqlite", "--rounds", "1", "--minutes", "2").startswith("sqlite: ")
 
 
-@pytest.mark.parametrize("target", ["calls", "documents", "hooks", "boards"])
+@pytest.mark.parametrize("target", ["calls", "documents", "hooks", "boards", "service"])
 def test_random_inputs_are_answered_or_refused(target: str) -> None:
     assert f"| {target} |" in run("fuzz", "--target", target, "--inputs", "500")
+
+
+def test_attached_clients_lose_nothing_while_everything_of_theirs_is_killed() -> None:
+    """Their service, relays and hooks; and no call is allowed that nobody allowed."""
+    assert "nothing is wrong" in run("attached", "--kills", "60", "--agents", "4")

@@ -1,4 +1,4 @@
-"""A text of many megabytes keeps nobody waiting: not who reads it, not who edits beside, not who verifies."""
+"""A text of many megabytes delays nobody: no reader, no other editor, no verification."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from threading import Event, Thread
 import pytest
 from documents import create, edit, get
 from watchroom import Json, Toolbox, Workspace
-from watchroom.crdt.checkpoint import encode_checkpoint
+from watchroom.algorithms.crdt.checkpoint import encode_checkpoint
 
 LINE = "a line of a long text, about as long as a line of text mostly is\n"
 
 
 def bytes_read() -> int:
-    """What this process has asked the system to read."""
+    """Return the number of bytes that this process has read."""
     return int(Path("/proc/self/io").read_text().split()[1])
 
 
@@ -59,7 +59,7 @@ def test_a_document_is_edited_while_its_large_file_is_made(
             is_done.set()
         return encode_checkpoint(state)
 
-    monkeypatch.setattr("watchroom.zones.realtime.checkpoints.encode_checkpoint", edited_meanwhile)
+    monkeypatch.setattr("watchroom.features.documents.checkpoints.encode_checkpoint", edited_meanwhile)
     edit(alice, "insert", position=0, text=LINE * 20_000)
     edit(alice, "insert", position=0, text="so that there is a large file to bring up ")
     assert is_done.wait(60)

@@ -1,4 +1,4 @@
-"""Several processes edit one text at once: no edit is lost, and all of them end with the same text."""
+"""Several processes edit one text concurrently: no edit is lost, and all end with the same text."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from calls import ok
 from effort import rounds
 from marked import DOC_ID, FIELD, SCHEMA, Edit, disordered, remains
 from watchroom import Workspace
-from watchroom.crdt import Document
+from watchroom.algorithms.crdt import Document
 
 PROCESSES = 4
 EDITS_EACH = int(os.environ.get("WATCHROOM_EDITS", rounds(150, 400)))
-"""With 3000, as the benchmark has it, this takes half a minute."""
+"""Edits of each process. The 3,000 of the benchmark take half a minute."""
 SEED = int(os.environ.get("WATCHROOM_SEED", "7"))
 TESTS = Path(__file__).parents[1]
 
@@ -54,7 +54,7 @@ def test_processes_edit_one_text_without_losing_a_character(root: Path) -> None:
             process.communicate()
     assert [process.returncode for process in processes] == [0] * PROCESSES
     (text,) = set(texts)
-    # Where others had deleted all that an edit was to delete, there is no version of it: it is told the newest.
+    # An edit whose text others had already deleted makes no version, and returns the newest version.
     newest = max(edit.version for edit in edits)
     assert {edit.version for edit in edits} == set(range(2, newest + 1))
     told = Counter(edit.version for edit in edits if edit.inserted)
@@ -83,7 +83,7 @@ def _go(processes: list[subprocess.Popen[str]]) -> None:
 
 
 def _folded(workspace: Workspace) -> str:
-    """The text as the rows of the journal alone make it, whatever their order."""
+    """Return the text that follows from the rows of the journal, merged in random order."""
     deltas = [
         json.loads(content or "")
         for _, content in workspace.journal.versions("realtime", DOC_ID, after=1, limit=1_000_000)

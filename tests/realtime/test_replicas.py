@@ -1,4 +1,4 @@
-"""One document at several replicas: in other processes, after restarts, from elsewhere."""
+"""One document at several replicas: in other processes, after restarts, and from other machines."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from cli.running import as_typed
 from damage import break_content
 from documents import count, create, edit, get, put, tag
 from watchroom import Agent, Toolbox, Workspace
-from watchroom.crdt import Document, Stamp, name_replica
-from watchroom.crdt.checkpoint import Checkpoint, render_checkpoint
+from watchroom.algorithms.crdt import Document, Stamp, name_replica
+from watchroom.algorithms.crdt.checkpoint import Checkpoint, render_checkpoint
+from watchroom.features.overview.fold import Fold
 from watchroom.model import Json, Note
-from watchroom.projections import Fold
 
 ZOE = name_replica("zoe", 0xE15E)
 
 
 def call(root: Path, agent: str, tool: str, **arguments: object) -> dict[str, Any]:
-    """One call in a process of its own."""
+    """Make one call in a separate process."""
     done = subprocess.run(
         as_typed("call", str(root), agent, tool, json.dumps(arguments)),
         capture_output=True,
@@ -35,8 +35,8 @@ def call(root: Path, agent: str, tool: str, **arguments: object) -> dict[str, An
 
 
 def elsewhere(root: Path, doc_id: str = "doc1") -> Document:
-    """A replica of the document as another machine would begin it: from its file."""
-    # Whoever opens the workspace brings up the files that are behind.
+    """Return a replica that another machine starts from the file of the document."""
+    # Opening the workspace updates outdated files.
     Workspace.open(root).close()
     kept = json.loads((root / f"realtime/.crdt_state/{doc_id}.crdt.json").read_text())
     return Document.from_state({key: kept[key] for key in ("schema", "values", "fields")})
@@ -108,7 +108,7 @@ def test_each_of_many_writers_edits_the_text_as_it_last_saw_it(workspace: Worksp
 def test_an_edit_builds_on_all_that_was_written_before_it_also_where_its_writer_had_not_seen_that(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
-    """What edits that do not know of each other cost grows with the number of writers."""
+    """The cost of concurrent edits grows with the number of writers."""
     create(alice, body="rga")
     for agent in (alice, bob):
         get(agent, "body")
@@ -163,7 +163,7 @@ def test_a_reading_whose_row_comes_late_is_older_than_one_of_a_newer_version(
     create(alice, body="rga")
     for text in ("one ", "two "):
         edit(alice, "insert", position=0, text=text)
-    # Bob read in two processes, of which the first made its row last.
+    # Bob read in two processes, and the first one wrote its row last.
     readings = [Note("bob", "realtime_get_field", "realtime", "doc1/body", base=base) for base in (3, 2)]
     workspace.journal.append(readings)
     edit(alice, "insert", position=0, text="three ")
@@ -212,7 +212,7 @@ def test_the_toolboxes_of_an_agent_write_by_one_replica(workspace: Workspace, al
 
 
 def replicas_of(workspace: Workspace) -> set[Json]:
-    """The replicas by which the edits of the document were made."""
+    """Return the replicas that edited the document."""
     return {
         row.detail["replica"]
         for row in workspace.journal.history("realtime", "doc1")

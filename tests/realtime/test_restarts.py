@@ -1,4 +1,4 @@
-"""Agents whose processes end, or who go on in another one, edit what they know, whatever others wrote since."""
+"""Agents edit the text that they know after their process restarts or changes, whatever others wrote."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STEPS: Final = 120
 
 
 class Team:
-    """Agents at work in workspaces that stand for processes: nothing is shared but the folder."""
+    """Agents in workspaces that represent processes: they share only the folder."""
 
     def __init__(self, root: Path, chance: Random) -> None:
         self._root = root
@@ -33,7 +33,7 @@ class Team:
             self._go_on(agent)
 
     def move(self, agent: str) -> None:
-        """Now and then a process ends and begins anew, or the agent goes on in another one."""
+        """Sometimes restart a process, or move the agent to another one."""
         chance = self._chance
         if chance.random() < 0.1:
             number = chance.randrange(PROCESSES)
@@ -47,12 +47,12 @@ class Team:
             self._go_on(agent)
 
     def note_readings(self) -> None:
-        """A reading is a row soon: make it one before another process asks."""
+        """Write a reading to the journal now, so that other processes see it."""
         for process in self._processes:
             process.flush()
 
     def values(self, doc_id: str, field: str) -> list[Any]:
-        """A field as each process has it."""
+        """Return a field as each process sees it."""
         return [
             ok(each.tools("alice"), "realtime_get_field", doc_id=doc_id, field_name=field)["value"]
             for each in self._processes
@@ -94,7 +94,7 @@ def test_positions_count_in_the_text_as_each_agent_knows_it(root: Path, seed: in
                 team.note_readings()
             plan = editor.plan()
             neighbours.append(editor.neighbours(plan))
-            # It fails where the length of the text as its writer knows it is told wrongly.
+            # This fails if the known length of the text is wrong.
             edits.append(editor.make(plan))
         text, *others = team.values(DOC_ID, FIELD)
     assert others == [text] * (PROCESSES - 1)

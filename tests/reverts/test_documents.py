@@ -12,7 +12,8 @@ from documents import create, edit, get, put
 from effort import rounds
 from reverts.test_reverts import ANN, revert
 from watchroom import Toolbox, Workspace
-from watchroom.rules.reverts import RevertSelection
+from watchroom.features.reverts.rules import RevertSelection
+from watchroom.kernel.call_context import CallContext
 
 SEEDS = range(rounds(5, 300))
 SCHEMA = {
@@ -79,7 +80,7 @@ def test_each_field_is_as_if_the_agent_had_not_written_and_an_undo_brings_it_bac
     )
     outcome = revert(workspace, "alice", after=since)
     assert values(bob) == {**before, "body": "one two three\nfour\n", "score": 6}
-    again = workspace.reverts.apply(ANN, RevertSelection(undo=outcome.id))
+    again = workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=outcome.id))
     assert values(bob) == since_then
     assert again.record.items == outcome.record.items
     # What came back is the agent's still: to revert it finds it.
@@ -95,7 +96,7 @@ def test_a_document_of_more_versions_than_are_looked_at_cannot_be_reverted(
 ) -> None:
     create(bob, **SCHEMA)
     edit(alice, "insert", position=0, text="one")
-    monkeypatch.setattr("watchroom.zones.document_reverts.MOST_VERSIONS", 1)
+    monkeypatch.setattr("watchroom.features.documents.reverts.MAX_VERSIONS", 1)
     plan = workspace.reverts.plan(RevertSelection(("alice",)))
     assert [(each.path, each.plan.reason) for each in plan.items] == [("doc1", "too_many_versions")]
 
@@ -113,7 +114,7 @@ def test_a_value_comes_back_where_only_its_type_was_changed(
     outcome = revert(workspace, "alice", after=since)
     # To Python they are equal.
     assert repr((get(bob, "title"), get(bob, "facts"))) == repr((mine, {"key": mine}))
-    workspace.reverts.apply(ANN, RevertSelection(undo=outcome.id))
+    workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=outcome.id))
     assert repr((get(bob, "title"), get(bob, "facts"))) == repr((theirs, {"key": theirs}))
 
 
@@ -196,9 +197,9 @@ def test_what_a_revert_brought_back_is_its_authors_again(
     edit(bob, "delete", **{"from": 5, "to": 6})
     second = revert(workspace, "bob", after=since)
     assert values(bob) == before
-    workspace.reverts.apply(ANN, RevertSelection(undo=second.id))
+    workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=second.id))
     assert values(bob) == {**his, "body": "kept ob's"}
-    workspace.reverts.apply(ANN, RevertSelection(undo=first.id))
+    workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=first.id))
     assert values(bob) == {**both, "body": "kept s"}
 
 
@@ -225,7 +226,7 @@ def test_reverts_in_any_order_end_where_they_would_have_ended_at_once(
     done = [revert(workspace, name, after=since) for name in names]
     assert get(bob, "body") == begun
     for outcome in chance.sample(done, 2):
-        workspace.reverts.apply(ANN, RevertSelection(undo=outcome.id))
+        workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=outcome.id))
     assert get(bob, "body") == before
     assert workspace.verify() == []
 
@@ -246,9 +247,9 @@ def test_a_deletion_of_the_same_characters_by_another_stays(
     assert get(bob, "body") == "one " + "one two three four"[both:]
     second = revert(workspace, "bob", after=since)
     assert get(bob, "body") == "one two three four"
-    workspace.reverts.apply(ANN, RevertSelection(undo=second.id))
+    workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=second.id))
     assert get(bob, "body") == "one " + "one two three four"[both:]
-    workspace.reverts.apply(ANN, RevertSelection(undo=first.id))
+    workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=first.id))
     assert get(bob, "body") == "one four"
     assert workspace.verify() == []
 
@@ -326,7 +327,7 @@ def test_a_character_stands_if_its_writer_and_one_who_did_not_delete_it_stay(
     assert len(found) == len({*found})
     # Characters that stand both times are in the same order.
     assert [each for each in found if each in whole] == [each for each in whole if each in found]
-    workspace.reverts.apply(ANN, RevertSelection(undo=done.id))
+    workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=done.id))
     assert get(bob, "body") == whole
     # One after the other, in any order, is as all at once.
     outcomes = []
@@ -334,7 +335,7 @@ def test_a_character_stands_if_its_writer_and_one_who_did_not_delete_it_stay(
         outcomes.append(revert(workspace, name))
         assert {*get(bob, "body")} == writers.without(*names[: number + 1])
     for outcome in writers.random.sample(outcomes, len(outcomes)):
-        workspace.reverts.apply(ANN, RevertSelection(undo=outcome.id))
+        workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=outcome.id))
     assert get(bob, "body") == whole
     assert workspace.verify() == []
 
@@ -354,7 +355,7 @@ def test_a_revert_that_changes_nothing_now_counts_once_others_are_reverted(
     assert (get(bob, "title"), get(bob, "body")) == ("bob's", "")
     revert(workspace, "bob", after=since)
     assert (get(bob, "title"), get(bob, "body")) == ("first", "")
-    workspace.reverts.apply(ANN, RevertSelection(undo=one.id))
+    workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=one.id))
     assert (get(bob, "title"), get(bob, "body")) == ("alice's", "alice's")
     assert workspace.verify() == []
 
@@ -369,7 +370,7 @@ def test_a_deletion_of_what_a_revert_had_brought_back_meanwhile_stays(
     edit(alice, "delete", **{"from": 4, "to": 8})
     first = revert(workspace, "alice", after=since)
     assert get(workspace.tools("charlie"), "body") == "one two three"
-    workspace.reverts.apply(ANN, RevertSelection(undo=first.id))
+    workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=first.id))
     # Bob knows the characters that alice deleted, not those that the revert wrote again.
     edit(bob, "delete", **{"from": 3, "to": 7})
     assert get(alice, "body") == "onethree"
@@ -377,6 +378,6 @@ def test_a_deletion_of_what_a_revert_had_brought_back_meanwhile_stays(
     assert get(bob, "body") == "one three"
     revert(workspace, "bob", after=since)
     assert get(bob, "body") == "one two three"
-    workspace.reverts.apply(ANN, RevertSelection(undo=second.id))
+    workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=second.id))
     assert get(bob, "body") == "one three"
     assert workspace.verify() == []

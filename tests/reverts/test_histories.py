@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from effort import seeds
 from watchroom import Workspace, Zone
+from watchroom.features.reverts.rules import RevertSelection
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import UNCHECKED, Write
-from watchroom.rules.reverts import RevertSelection
 
 ANN = "human:ann"
 AGENTS = ("alice", "bob", "charlie")
@@ -52,10 +53,10 @@ class History:
         text = self._workspace.journal.content(head.seq) if head else None
         kind = chance.random()
         if zone == "private" and kind < 0.1 and text is not None:
-            self._workspace.private.delete(agent, agent, name, tool="t")
+            self._workspace.private.delete(CallContext(agent, "t"), agent, name)
         elif zone == "private" and kind < 0.2 and text is not None:
             self._write(agent, zone, chance.choice("def"), text)
-            self._workspace.private.delete(agent, agent, name, tool="t")
+            self._workspace.private.delete(CallContext(agent, "t"), agent, name)
         elif kind < 0.3 or not text:
             self._write(agent, zone, name, self._text())
         else:
@@ -67,12 +68,12 @@ class History:
     def _write(self, agent: str, zone: Zone, name: str, text: str) -> None:
         workspace = self._workspace
         if zone == "private":
-            workspace.private.write(agent, agent, name, text, tool="t")
+            workspace.private.write(CallContext(agent, "t"), agent, name, text)
         elif zone == "collab":
-            workspace.collab.write(agent, name, text, UNCHECKED, tool="t")
+            workspace.collab.write(CallContext(agent, "t"), name, text, UNCHECKED)
         else:
             draft = Write(agent, "t", "board", name, text, expected=UNCHECKED)
-            workspace.boards.write(agent, name, lambda _: draft)
+            workspace.boards.write(CallContext(agent), name, lambda _: draft)
 
     def _text(self) -> str:
         return "".join(self._next() for _ in range(self._chance.randrange(1, 8)))
@@ -92,15 +93,15 @@ def test_reverting_everybody_gives_the_moment_back(tmp_path: Path, seed: int) ->
         history.go_on(STEPS)
         after = contents(workspace)
         everybody = RevertSelection(after=moment)
-        first = workspace.reverts.apply(ANN, everybody)
+        first = workspace.reverts.apply(CallContext(ANN), everybody)
         assert contents(workspace) == before
-        undone = workspace.reverts.apply(ANN, RevertSelection(undo=first.id))
+        undone = workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=first.id))
         assert contents(workspace) == after
-        workspace.reverts.apply(ANN, RevertSelection(undo=undone.id))
+        workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=undone.id))
         assert contents(workspace) == before
         # What is off already is not reverted once more.
         last = workspace.journal.last_seq()
-        again = workspace.reverts.apply(ANN, everybody._replace(until=last), clean_only=True)
+        again = workspace.reverts.apply(CallContext(ANN), everybody._replace(until=last), clean_only=True)
         assert again.record.written == ()
         assert workspace.verify() == []
 
@@ -113,12 +114,12 @@ def test_reverting_one_of_them_loses_no_line_of_the_others(tmp_path: Path, seed:
         history.go_on(2 * STEPS)
         moment = chance.randrange(workspace.journal.last_seq())
         before = contents(workspace)
-        outcome = workspace.reverts.apply(ANN, RevertSelection(("alice",), after=moment))
+        outcome = workspace.reverts.apply(CallContext(ANN), RevertSelection(("alice",), after=moment))
         after = contents(workspace)
         for place, text in before.items():
             others = [line for line in text.splitlines() if _first_author(workspace, place, line) != "alice"]
             assert set(others) <= set(after.get(place, "").splitlines()), place
-        workspace.reverts.apply(ANN, RevertSelection(undo=outcome.id))
+        workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=outcome.id))
         assert contents(workspace) == before
         assert workspace.verify() == []
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from calls import ok, refused
 from watchroom import Toolbox, Workspace
-from watchroom.projections import Fold
-from watchroom.rules.reverts import RevertSelection
-from watchroom.zones.revert_errors import RevertNotFound
-from watchroom.zones.reverts import RevertOutcome
+from watchroom.errors import RevertNotFound
+from watchroom.features.overview.fold import Fold
+from watchroom.features.reverts.rules import RevertSelection
+from watchroom.features.reverts.service import RevertOutcome
+from watchroom.kernel.call_context import CallContext
 
 ANN = "human:ann"
 STALE = {"filepath": "plan.md", "content": "x", "expected_version": 3, "message": "m"}
@@ -23,7 +24,7 @@ def text_of(workspace: Workspace, zone: str, path: str) -> str | None:
 
 
 def revert(workspace: Workspace, *agents: str, after: int = 0, **options: bool | str) -> RevertOutcome:
-    return workspace.reverts.apply(ANN, RevertSelection(agents, after=after), **options)  # type: ignore[arg-type]
+    return workspace.reverts.apply(CallContext(ANN), RevertSelection(agents, after=after), **options)  # type: ignore[arg-type]
 
 
 def write(toolbox: Toolbox, path: str, text: str, expected: int) -> None:
@@ -130,23 +131,23 @@ def test_a_revert_is_reverted_and_the_lines_are_their_authors_again(
     write(alice, "a.md", "1\n2\n3\nalice\n", 1)
     write(alice, "new.md", "new\n", 0)
     first = revert(workspace, "alice")
-    undone = workspace.reverts.apply(ANN, RevertSelection(undo=first.id))
+    undone = workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=first.id))
     assert text_of(workspace, "collab", "a.md") == "1\n2\n3\nalice\n"
     assert text_of(workspace, "collab", "new.md") == "new\n"
     # They are found again, by her name, and by that of the revert of the revert.
-    workspace.reverts.apply(ANN, RevertSelection(undo=undone.id))
+    workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=undone.id))
     assert text_of(workspace, "collab", "a.md") == "1\n2\n3\n"
-    workspace.reverts.apply(ANN, RevertSelection(undo=undone.id))
+    workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=undone.id))
     assert text_of(workspace, "collab", "a.md") == "1\n2\n3\n"
     with pytest.raises(RevertNotFound):
-        workspace.reverts.apply(ANN, RevertSelection(undo="none"))
+        workspace.reverts.apply(CallContext(ANN), RevertSelection(undo="none"))
 
 
 def test_a_conflict_of_a_revert_goes_with_it(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
     write_in_turn(alice, bob, "a.md")
     first = revert(workspace, "alice")
     assert conflicts(workspace) == ["a.md"]
-    workspace.reverts.apply(ANN, RevertSelection(undo=first.id))
+    workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=first.id))
     assert conflicts(workspace) == []
 
 
@@ -172,7 +173,7 @@ def test_files_of_a_task_are_put_back_on_disk(team: Workspace, tmp_path: Path) -
     assert (folder / "notes.txt").read_text() == "by hand\n"
     assert outcome.row.version == 2
     assert team.verify() == []
-    team.reverts.apply(ANN, RevertSelection(undo=outcome.id))
+    team.reverts.apply(CallContext(ANN), RevertSelection(undo=outcome.id))
     assert (folder / "deep/in/junk.py").read_text() == "junk\n"
     assert "boom" in (folder / "main.py").read_text()
 

@@ -11,9 +11,10 @@ from runtime.scripted import at_work, status_is, until
 from runtime.weather import call, calling, offered
 from runtime.working import HELLO
 from watchroom import Workspace
-from watchroom.rules.reverts import RevertSelection
-from watchroom.runtime import ChatAgent, ModelPayload, RuntimeConfig
-from watchroom.runtime.agent import Limits
+from watchroom.features.reverts.rules import RevertSelection
+from watchroom.features.sessions.runtime import ChatAgent, ModelPayload, RuntimeConfig
+from watchroom.features.sessions.runtime.agent import Limits
+from watchroom.kernel.call_context import CallContext
 
 
 class Writing:
@@ -43,7 +44,7 @@ async def test_nothing_of_an_agent_at_work_is_left(workspace: Workspace) -> None
         at_work(session),
     ):
         await until(lambda: len(list(workspace.journal.heads("collab"))) >= 3)
-        await asyncio.to_thread(workspace.reverts.apply, ANN, RevertSelection(("alice",)))
+        await asyncio.to_thread(workspace.reverts.apply, CallContext(ANN), RevertSelection(("alice",)))
         await status_is(session, "paused")
         assert [head.path for head in workspace.journal.heads("collab") if not head.deleted] == []
         assert workspace.verify() == []

@@ -6,11 +6,12 @@ import pytest
 from calls import ok
 from reverts.test_reverts import ANN
 from watchroom import Toolbox, Workspace
-from watchroom.clients.events import ClientInfo, PromptSubmitted
-from watchroom.clients.session import ClientSession
+from watchroom.agents.clients.events import ClientInfo, PromptSubmitted
+from watchroom.agents.clients.session import ClientSession
+from watchroom.features.overview.snapshots import read_model
+from watchroom.features.reverts.rules import RevertSelection
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import RELEASE_AGENTS, RESUME, STOP_AGENTS
-from watchroom.projections import read_model
-from watchroom.rules.reverts import RevertSelection
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def ann(workspace: Workspace) -> Toolbox:
 
 
 def reverts(workspace: Workspace) -> None:
-    workspace.reverts.apply(ANN, RevertSelection(("alice",)))
+    workspace.reverts.apply(CallContext(ANN), RevertSelection(("alice",)))
 
 
 def stops(ann: Toolbox, *agents: str) -> None:

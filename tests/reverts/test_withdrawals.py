@@ -7,9 +7,11 @@ from pathlib import Path
 from calls import ok, refused
 from reverts.test_reverts import ANN, revert
 from watchroom import Toolbox, Workspace
-from watchroom.projections import Fold, Model
-from watchroom.rules.requests import Request
-from watchroom.rules.reverts import RevertSelection
+from watchroom.features.overview.fold import Fold
+from watchroom.features.overview.model import Model
+from watchroom.features.requests.rows import Request
+from watchroom.features.reverts.rules import RevertSelection
+from watchroom.kernel.call_context import CallContext
 
 
 def hand(sender: Toolbox, name: str, content: str) -> None:
@@ -59,7 +61,7 @@ def test_an_unread_handoff_is_withdrawn_and_a_read_one_is_not(
     model = model_of(workspace)
     assert "alice_to_bob/junk.md" not in {each.row.path for each in model.deliveries}
     assert all(need.row.path != "alice_to_bob/junk.md" for need in model.needs)
-    workspace.reverts.apply(ANN, RevertSelection(undo=outcome.id))
+    workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=outcome.id))
     assert "junk.md" in inbox(bob)
     assert ok(bob, "read_handoff", from_agent="alice", filename="spec.md")["content"] == "spoiled\n"
     assert workspace.verify() == []
@@ -74,7 +76,7 @@ def test_a_withdrawn_handoff_can_be_delivered_and_withdrawn_again_and_again(
     hand(alice, "junk.md", "junk\n")
     done = revert(workspace, "alice", after=since)
     for is_there in (True, False, True, False, True):
-        done = workspace.reverts.apply(ANN, RevertSelection(undo=done.id))
+        done = workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=done.id))
         assert done.record.could_not == ()
         assert inbox(bob).count("junk.md") == is_there
         assert (root / "handoff/alice_to_bob/junk.md").exists() == is_there
@@ -85,7 +87,7 @@ def test_a_withdrawn_handoff_can_be_delivered_and_withdrawn_again_and_again(
     assert len(again.record.items) == 2
     assert inbox(bob) == ["spec.md"]
     assert (root / "handoff/alice_to_bob/spec.md").read_text() == "first\n"
-    workspace.reverts.apply(ANN, RevertSelection(undo=again.id))
+    workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=again.id))
     assert sorted(inbox(bob)) == ["junk.md", "spec.md"]
     assert workspace.verify() == []
 
@@ -95,9 +97,9 @@ def test_what_an_undo_delivered_and_its_receiver_read_is_not_withdrawn(
 ) -> None:
     hand(alice, "junk.md", "junk\n")
     first = revert(workspace, "alice", after=0)
-    second = workspace.reverts.apply(ANN, RevertSelection(undo=first.id))
+    second = workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=first.id))
     assert ok(bob, "read_handoff", from_agent="alice", filename="junk.md")["content"] == "junk\n"
-    third = workspace.reverts.apply(ANN, RevertSelection(undo=second.id))
+    third = workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=second.id))
     assert third.record.could_not == (("handoff", "alice_to_bob/junk.md", "read_already"),)
     assert "junk.md from alice already" in told(workspace, "bob")
     assert workspace.verify() == []
@@ -106,12 +108,12 @@ def test_what_an_undo_delivered_and_its_receiver_read_is_not_withdrawn(
 def test_open_requests_are_withdrawn_boards_released_and_buffers_closed(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
-    asked = workspace.requests.ask("alice", "alice/s/1", Request("prompt", "Which?"))
-    answered = workspace.requests.ask("alice", "alice/s/2", Request("prompt", "Whose?"))
+    asked = workspace.requests.ask(CallContext("alice"), "alice/s/1", Request("prompt", "Which?"))
+    answered = workspace.requests.ask(CallContext("alice"), "alice/s/2", Request("prompt", "Whose?"))
     ok(workspace.tools_for_human("ann"), "answer_request", request=answered.seq, text="mine")
     ok(alice, "save_to_my_workspace", filename="page.md", content="text\n")
     ok(alice, "open_buffer", source="private", path="page.md", name="page")
-    workspace.boards.leases.acquire("alice", "bottom-layer-alice", seconds=600)
+    workspace.boards.locks.acquire(CallContext("alice"), "bottom-layer-alice", seconds=600)
     outcome = revert(workspace, "alice")
     assert ("request", asked.path) in outcome.record.items
     assert ("request", answered.path, "answered") in outcome.record.could_not
@@ -119,9 +121,9 @@ def test_open_requests_are_withdrawn_boards_released_and_buffers_closed(
     assert ended is not None
     assert (ended.row.actor, ended.row.detail["outcome"]) == (ANN, "withdrawn")
     assert not model_of(workspace).requests or all(each.ended for each in model_of(workspace).requests)
-    assert workspace.boards.leases.current("bottom-layer-alice") is None
+    assert workspace.boards.locks.current("bottom-layer-alice") is None
     assert refused(alice, "page_append", text="x")["error"]
-    again = workspace.reverts.apply(ANN, RevertSelection(undo=outcome.id))
+    again = workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=outcome.id))
     assert {reason for *_, reason in again.record.could_not} == {"not_restored"}
     assert workspace.verify() == []
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from rules.test_breaker import row
+from watchroom.features.sessions.rules import row_address, task_address
 from watchroom.model import END_TASK, MESSAGE, RESUME, Row
-from watchroom.rules.addresses import row_address, task_address
 
 ANN = "human:ann"
 

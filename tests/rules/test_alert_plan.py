@@ -1,4 +1,4 @@
-"""What is sent to a target, by what it was told and what waits now."""
+"""Which alerts are due for a target, by what it has received and what is open now."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from typing import Any
 
 import pytest
 from rules.rows import row
-from watchroom.rules.alert_plan import (
-    MOST_ITEMS,
+from watchroom.features.alerts.rows import (
     AlertItem,
     AlertMessage,
-    AlertPlan,
     TargetState,
     dump_message,
+    fold_messages,
     parse_message,
-    plan_alerts,
-    state_of,
 )
+from watchroom.features.alerts.rules import MAX_ITEMS, AlertPlan, plan_alerts
 
 SECOND = 1_000_000_000
 NOW = 1000 * SECOND
@@ -24,13 +22,13 @@ ONE = AlertItem("request", "a", 1, "Which colour?", "alice", 5 * SECOND)
 TWO = AlertItem("failed", "b", 2, "make")
 
 
-def told(*items: AlertItem) -> TargetState:
+def reported(*items: AlertItem) -> TargetState:
     return TargetState().after(AlertMessage("new", items))
 
 
 def test_nothing_is_planned_where_nothing_waits() -> None:
     assert plan_alerts(TargetState(), [], NOW, digest_seconds=10) == AlertPlan(TargetState(), (), None)
-    assert plan_alerts(told(ONE), [ONE], NOW, digest_seconds=10) == AlertPlan(told(ONE), (), None)
+    assert plan_alerts(reported(ONE), [ONE], NOW, digest_seconds=10) == AlertPlan(reported(ONE), (), None)
 
 
 @pytest.mark.parametrize("passed", [0, 9, 10, 11])
@@ -49,7 +47,7 @@ def test_without_a_digest_it_is_sent_at_once() -> None:
     plan = plan_alerts(TargetState(), [ONE], NOW, digest_seconds=0)
     assert plan.messages == (AlertMessage("new", (ONE,)),)
     after = plan.state.after(plan.messages[0])
-    assert (after.told, after.waiting) == ({ONE.identity: ONE}, {})
+    assert (after.reported, after.waiting) == ({ONE.identity: ONE}, {})
 
 
 def test_what_goes_within_the_digest_is_not_sent() -> None:
@@ -59,33 +57,33 @@ def test_what_goes_within_the_digest_is_not_sent() -> None:
 
 
 def test_what_was_told_and_is_there_no_more_has_ended_before_what_is_new() -> None:
-    plan = plan_alerts(told(ONE), [TWO], NOW, digest_seconds=0)
+    plan = plan_alerts(reported(ONE), [TWO], NOW, digest_seconds=0)
     assert plan.messages == (AlertMessage("ended", (ONE,)), AlertMessage("new", (TWO,)))
     state = plan.state
     for message in plan.messages:
         state = state.after(message)
-    assert (state.told, state.waiting) == ({TWO.identity: TWO}, {})
-    assert plan_alerts(told(ONE), [], NOW, digest_seconds=0, tells_ends=False).messages == ()
+    assert (state.reported, state.waiting) == ({TWO.identity: TWO}, {})
+    assert plan_alerts(reported(ONE), [], NOW, digest_seconds=0, reports_ends=False).messages == ()
 
 
 def test_a_need_that_goes_on_under_another_kind_has_not_ended() -> None:
     lost = ONE._replace(kind="lost")
-    plan = plan_alerts(told(ONE), [lost], NOW, digest_seconds=10)
+    plan = plan_alerts(reported(ONE), [lost], NOW, digest_seconds=10)
     assert (plan.messages, plan.state.waiting) == ((), {lost.identity: NOW})
     # Needs that began with no row have no row in common.
     nameless = ONE._replace(since=0)
-    plan = plan_alerts(told(nameless), [nameless._replace(kind="lost")], NOW, digest_seconds=10)
+    plan = plan_alerts(reported(nameless), [nameless._replace(kind="lost")], NOW, digest_seconds=10)
     assert plan.messages == (AlertMessage("ended", (nameless,)),)
 
 
 @pytest.mark.parametrize(("left", "is_quiet"), [(1, True), (0, False), (-1, False)])
 def test_nothing_is_sent_before_the_quiet_hours_are_over(left: int, is_quiet: bool) -> None:
     until = NOW + left
-    for state, items in ((TargetState(), [ONE]), (told(ONE), []), (told(ONE), [TWO])):
+    for state, items in ((TargetState(), [ONE]), (reported(ONE), []), (reported(ONE), [TWO])):
         plan = plan_alerts(state, items, NOW, digest_seconds=0, quiet_until=until)
         assert bool(plan.messages) is not is_quiet
         assert plan.next_at == (until if is_quiet else None)
-    plan = plan_alerts(told(ONE), [ONE], NOW, digest_seconds=0, quiet_until=until)
+    plan = plan_alerts(reported(ONE), [ONE], NOW, digest_seconds=0, quiet_until=until)
     assert (plan.messages, plan.next_at) == ((), None)
 
 
@@ -96,7 +94,7 @@ def test_a_hundred_needs_are_in_one_message(count: int, sizes: list[int]) -> Non
     assert [len(message.items) for message in plan.messages] == sizes
     assert [item for message in plan.messages for item in message.items] == items
     assert len({message.id for message in plan.messages}) == len(sizes)
-    assert MOST_ITEMS == 100
+    assert MAX_ITEMS == 100
 
 
 def test_the_same_need_has_the_same_id_whatever_is_said_of_it() -> None:
@@ -120,7 +118,7 @@ def test_a_message_is_read_again_as_it_was_written() -> None:
 def test_what_is_no_message_is_passed_over(detail: Any) -> None:
     assert parse_message(row(detail)) is None
     sent = [row(detail), row(dump_message(AlertMessage("new", (ONE,)))), row(detail)]
-    assert state_of(sent) == told(ONE)
+    assert fold_messages(sent) == reported(ONE)
 
 
 @pytest.mark.parametrize(
@@ -141,8 +139,8 @@ def test_what_a_message_leaves_out_or_says_in_another_type_is_nothing() -> None:
 
 def test_the_state_is_what_all_messages_leave() -> None:
     messages = [AlertMessage("new", (ONE, TWO)), AlertMessage("ended", (ONE,)), AlertMessage("new", (ONE,))]
-    assert state_of(row(dump_message(each)) for each in messages).told == {
+    assert fold_messages(row(dump_message(each)) for each in messages).reported == {
         TWO.identity: TWO,
         ONE.identity: ONE,
     }
-    assert state_of(row(dump_message(each)) for each in messages[:2]).told == {TWO.identity: TWO}
+    assert fold_messages(row(dump_message(each)) for each in messages[:2]).reported == {TWO.identity: TWO}

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from watchroom.errors import ConfigInvalid
-from watchroom.rules.alerts import QuietHours, dump_alerts, is_link, is_web_address, parse_alerts
-from watchroom.rules.config import parse_config, render_config
+from watchroom.features.alerts.rules import QuietHours, dump_alerts, is_link, is_web_address, parse_alerts
+from watchroom.features.config.rows import dump_config, parse_config
 
 WHOLE = """
 [alerts]
@@ -37,7 +37,7 @@ url = "$CHAT_URL"
 def test_what_is_written_is_read_again() -> None:
     config = parse_config(WHOLE)
     assert config.alerts.targets["phone"].token == "$NTFY_TOKEN"
-    assert parse_config(render_config(config)) == config
+    assert parse_config(dump_config(config)) == config
 
 
 def test_the_example_of_the_page_is_a_valid_table() -> None:

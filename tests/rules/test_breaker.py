@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from watchroom.errors import ConfigInvalid
+from watchroom.features.config.rows import dump_config, parse_config
+from watchroom.features.policy.breaker import Breaker, BreakerSettings, Trip, parse_breaker
 from watchroom.model import CONTINUE, PAUSE, RESUME, Row
-from watchroom.rules.breaker import Breaker, BreakerSettings, Trip, parse_breaker
-from watchroom.rules.config import parse_config, render_config
 
 SETTINGS = BreakerSettings(failures=3, edits=4, steps=5)
 _numbers = count(1)
@@ -84,7 +84,7 @@ def test_what_goes_on_in_a_session_and_is_no_step_is_not_counted() -> None:
 def test_settings_are_part_of_the_config() -> None:
     text = "[breaker]\nfailures = 5\nedits = 0\n"
     assert parse_config(text).breaker == BreakerSettings(failures=5, edits=0)
-    assert parse_config(render_config(parse_config(text))).breaker == BreakerSettings(failures=5, edits=0)
+    assert parse_config(dump_config(parse_config(text))).breaker == BreakerSettings(failures=5, edits=0)
     wrongs: tuple[object, ...] = ({"failures": 1}, {"steps": True}, {"steps": -1}, {"other": 3}, [])
     for wrong in wrongs:
         with pytest.raises(ConfigInvalid):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rules.rows import row
 from watchroom.errors import ConfigInvalid
-from watchroom.rules.budgets import (
+from watchroom.features.budgets.rules import (
     Budget,
     BudgetUse,
     Used,
@@ -23,7 +23,7 @@ from watchroom.rules.budgets import (
     raised_amount,
     used_in,
 )
-from watchroom.rules.requests import Request
+from watchroom.features.requests.rows import Request
 from watchroom.texts import catalogue
 
 TEXTS = catalogue("en")

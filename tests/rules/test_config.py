@@ -7,25 +7,23 @@ from typing import Any
 import pytest
 from rules.rows import row
 from watchroom.errors import ConfigInvalid, InvalidAgentId, InvalidRole, JournalDamaged
-from watchroom.rules.config import (
+from watchroom.features.config.rows import (
     Agent,
     Config,
     add_agents,
+    apply_settings_row,
     board_owner,
+    dump_config,
+    dump_settings,
     find_role_collision,
+    find_unsigned,
     parse_config,
     parse_recorded_config,
-    render_config,
-    sort_top_down,
-)
-from watchroom.rules.effects import SIGN_SETTINGS
-from watchroom.rules.settings import (
-    apply_settings_row,
-    dump_settings,
-    find_unsigned,
     parse_settings,
+    sort_top_down,
     with_settings,
 )
+from watchroom.features.people.rules import SIGN_SETTINGS
 from watchroom.validation import sha256
 
 WHOLE = """
@@ -54,8 +52,8 @@ def test_what_is_written_is_read_again_and_defaults_are_left_out() -> None:
     assert (config.language, config.unfenced_commands) == ("zh", "ask")
     assert config.allowed_hosts == ("example.org", "*.example.com")
     assert (config.max_task_files, config.max_task_bytes) == (1, 2**62)
-    assert parse_config(render_config(config)) == config
-    assert render_config(Config()) == 'language = "en"\n\n[agents]\n'
+    assert parse_config(dump_config(config)) == config
+    assert dump_config(Config()) == 'language = "en"\n\n[agents]\n'
     assert parse_config("") == Config()
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rules.rows import row
+from watchroom.features.people.rules import DECISION_TOOLS, effect_of
 from watchroom.model import MESSAGE, PAUSE
-from watchroom.rules.effects import DECISION_TOOLS, effect_of
 
 
 def test_a_message_of_a_person_to_a_session_is_signed_where_a_key_is_unlocked() -> None:

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 from rules.rows import row
-from watchroom.rules import details
-from watchroom.rules.details import BufferDetail, CommandDetail, DocumentEdit, StepDetail
-from watchroom.rules.usage import (
+from watchroom.features.budgets.rows import (
     UsageRecord,
     UsageTotal,
     is_subagent_step,
@@ -16,6 +14,8 @@ from watchroom.rules.usage import (
     usage_detail,
     usage_of,
 )
+from watchroom.kernel.rules import details
+from watchroom.kernel.rules.details import BufferDetail, CommandDetail, DocumentEdit, StepDetail
 
 STEP = {
     "status": "running",

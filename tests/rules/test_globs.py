@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from watchroom.rules.globs import ANY, ONE, WORDS, could_match_text, matches_path, matches_text
+from watchroom.algorithms.globs import ANY, ONE, WORDS, could_match_text, matches_path, matches_text
 
 
 @pytest.mark.parametrize(

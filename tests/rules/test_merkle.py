@@ -7,7 +7,7 @@ from hashlib import sha256
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from watchroom.rules.merkle import (
+from watchroom.algorithms.merkle import (
     EMPTY_ROOT,
     GrowingTree,
     hash_leaf,

@@ -6,8 +6,8 @@ import json
 
 import pytest
 from people.conftest import DANA
+from watchroom.features.people.rows import Person, parse_person
 from watchroom.model import Json
-from watchroom.rules.people import Person, parse_person
 
 
 def described(**fields: Json) -> str:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from effort import rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from watchroom.rules.reverts import PathPlan, PathVersion, first_needed, plan_path
-from watchroom.rules.task_versions import Blob
+from watchroom.features.reverts.rules import PathPlan, PathVersion, first_needed, plan_path
+from watchroom.kernel.rules.file_versions import Blob
 
 EXAMPLES = rounds(100, 4000)
 

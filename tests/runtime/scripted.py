@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from watchroom import Workspace
-from watchroom.rules.requests import Request
-from watchroom.runtime import (
+from watchroom.features.requests.rows import Request
+from watchroom.features.sessions.runtime import (
     AgentRuntime,
     AgentState,
     Instruction,

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from runtime.scripted import Scripted, initial
-from watchroom.runtime import (
+from watchroom.features.sessions.runtime import (
     AgentRuntime,
     AgentState,
     AssistantMessage,

@@ -15,12 +15,9 @@ from runtime.scripted import Scripted, at_work, say
 from runtime.weather import Calls, call, calling
 from runtime.working import ASK, HELLO, SAYS, asked_in, chat, is_whole, results
 from watchroom import Workspace
-from watchroom.errors import (
-    NotText,
-    RequestNotFound,
-)
-from watchroom.rules.requests import Answer, Option, Request
-from watchroom.runtime import (
+from watchroom.errors import NotText, RequestNotFound
+from watchroom.features.requests.rows import Answer, Option, Request
+from watchroom.features.sessions.runtime import (
     ASK_PERSON,
     AgentState,
     Finish,
@@ -31,6 +28,7 @@ from watchroom.runtime import (
     SystemMessage,
     UserMessage,
 )
+from watchroom.kernel.call_context import CallContext
 
 
 class TestApproving:
@@ -203,7 +201,7 @@ class TestAnswering:
         self, workspace: Workspace, multi: bool, misfit: dict[str, Any]
     ) -> None:
         row = workspace.requests.ask(
-            "alice", "alice/s1/1", Request("select", "?", options=OPTIONS, multi=multi)
+            CallContext("alice"), "alice/s1/1", Request("select", "?", options=OPTIONS, multi=multi)
         )
         refused = say(workspace, "answer_request", request=row.seq, **misfit)
         assert refused["error"] == "invalid_answer"
@@ -212,31 +210,31 @@ class TestAnswering:
         "misfit", [{}, {"text": " \n"}, {"text": "x" * 100_001}, {"text": "x", "values": ["x"]}]
     )
     async def test_a_text_must_say_something(self, workspace: Workspace, misfit: dict[str, Any]) -> None:
-        row = workspace.requests.ask("alice", "alice/s1/1", Request("prompt", "?"))
+        row = workspace.requests.ask(CallContext("alice"), "alice/s1/1", Request("prompt", "?"))
         assert say(workspace, "answer_request", request=row.seq, **misfit)["error"] == "invalid_answer"
 
     async def test_half_characters_are_refused(self, workspace: Workspace) -> None:
-        row = workspace.requests.ask("alice", "alice/s1/1", Request("prompt", "?"))
+        row = workspace.requests.ask(CallContext("alice"), "alice/s1/1", Request("prompt", "?"))
         with pytest.raises(NotText):
-            workspace.requests.answer("human:dana", row.seq, Answer(text="half \ud83d"))
+            workspace.requests.answer(CallContext("human:dana"), row.seq, Answer(text="half \ud83d"))
         assert workspace.requests.ended("alice/s1/1") is None
 
     async def test_a_request_is_asked_once(self, workspace: Workspace) -> None:
         request = Request("prompt", "?")
-        first = workspace.requests.ask("alice", "alice/s1/1", request)
+        first = workspace.requests.ask(CallContext("alice"), "alice/s1/1", request)
         barrier = threading.Barrier(8)
         rows = []
 
         def ask(path: str) -> None:
             barrier.wait()
-            rows.append(workspace.requests.ask("alice", path, request))
+            rows.append(workspace.requests.ask(CallContext("alice"), path, request))
 
         threads = [threading.Thread(target=ask, args=("alice/s1/2",)) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert workspace.requests.ask("alice", "alice/s1/1", request) == first
+        assert workspace.requests.ask(CallContext("alice"), "alice/s1/1", request) == first
         assert {row.version for row in rows} == {1}
         assert len({row.seq for row in rows}) == 1
 
@@ -266,7 +264,7 @@ class TestExpiring:
             assert is_whole(state)
 
     async def test_an_answer_that_comes_too_late_is_refused(self, workspace: Workspace) -> None:
-        row = workspace.requests.ask("alice", "alice/s1/1", Request("prompt", "?", expires=1))
+        row = workspace.requests.ask(CallContext("alice"), "alice/s1/1", Request("prompt", "?", expires=1))
         told = say(workspace, "answer_request", request=row.seq, text="Köln")
         assert told["error"] == "request_expired"
         (kept,) = [row for row in workspace.journal.rows() if row.tool == "answer_request"]
@@ -276,7 +274,7 @@ class TestExpiring:
         assert workspace.requests.expire("alice/s1/1").answer == Answer(expired=True)
 
     async def test_an_answer_that_was_first_counts(self, workspace: Workspace) -> None:
-        row = workspace.requests.ask("alice", "alice/s1/1", Request("prompt", "?"))
+        row = workspace.requests.ask(CallContext("alice"), "alice/s1/1", Request("prompt", "?"))
         assert say(workspace, "answer_request", request=row.seq, text="Köln")["success"]
         ended = workspace.requests.expire("alice/s1/1")
         assert (ended.answer, ended.row.actor) == (Answer(text="Köln"), "human:dana")
@@ -286,7 +284,7 @@ class TestExpiring:
     ) -> None:
         for n in range(40):
             path = f"alice/s1/{n}"
-            row = workspace.requests.ask("alice", path, Request("prompt", "?"))
+            row = workspace.requests.ask(CallContext("alice"), path, Request("prompt", "?"))
             barrier = threading.Barrier(2)
             told: list[dict[str, Any]] = []
 
@@ -307,7 +305,7 @@ class TestExpiring:
 class TestTwoAtOnce:
     async def test_of_two_people_one_counts_and_the_other_is_told(self, workspace: Workspace) -> None:
         for n in range(20):
-            row = workspace.requests.ask("alice", f"alice/s1/{n}", Request("prompt", "?"))
+            row = workspace.requests.ask(CallContext("alice"), f"alice/s1/{n}", Request("prompt", "?"))
             barrier = threading.Barrier(2)
             told: dict[str, dict[str, Any]] = {}
 

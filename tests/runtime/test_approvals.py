@@ -16,16 +16,15 @@ from runtime.weather import Model, call, calling, offered
 from runtime.working import SAYS, asked_in, deliver, results
 from watchroom import Agent, Json, Toolbox, Workspace
 from watchroom.errors import ApprovalOutdated
-from watchroom.journal import SqliteJournal
+from watchroom.features.calls.agent_tools import BufferTools, agent_tools
+from watchroom.features.calls.proposals import approval_conditions
+from watchroom.features.calls.reads import read_request
+from watchroom.features.requests.rows import PendingCall, Request, parse_arguments
+from watchroom.features.sessions.runtime import AgentTool, CallOrigin, ChatAgent, Policies, Session
+from watchroom.features.sessions.view import RequestView
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import UNCHECKED, Appended, Draft, Write
-from watchroom.projections import RequestView
-from watchroom.queries.requests import read_request
-from watchroom.rules.requests import PendingCall, Request, parse_arguments
-from watchroom.runtime import AgentTool, CallOrigin, ChatAgent, Policies, Session
 from watchroom.texts import catalogue
-from watchroom.toolbox.agent_tools import agent_tools
-from watchroom.toolbox.approval import approval_scope
-from watchroom.toolbox.buffer_tools import BufferTools
 from watchroom_tui.readers.request import RequestPage
 
 HELLO = [{"role": "user", "content": "Hello"}]
@@ -143,16 +142,14 @@ def test_nothing_slips_in_between_the_check_and_the_write(
         "expected_version": UNCHECKED,
     }
     shown = alice.approval_checksum("collab_write", arguments)
-    append, theirs = SqliteJournal.append, [Write("bob", "collab_write", "collab", "plan.md", "theirs\n")]
+    append, theirs = workspace.journal.append, [Write("bob", "collab_write", "collab", "plan.md", "theirs\n")]
 
-    def append_after_theirs(
-        journal: SqliteJournal, drafts: Sequence[Draft], *, all_or_nothing: bool = False
-    ) -> list[Appended]:
+    def append_after_theirs(drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
         if theirs:
-            append(journal, [theirs.pop()])
-        return append(journal, drafts, all_or_nothing=all_or_nothing)
+            append([theirs.pop()])
+        return append(drafts, all_or_nothing=all_or_nothing)
 
-    monkeypatch.setattr(SqliteJournal, "append", append_after_theirs)
+    monkeypatch.setattr(workspace.journal, "append", append_after_theirs)
     made = alice.dispatch_tool_call("collab_write", arguments, approved=shown)
     assert made["error"] == "approval_outdated"
     assert text_of(workspace) == "theirs\n"
@@ -187,7 +184,9 @@ def test_numbers_that_are_no_version_are_asked_about_and_read(workspace: Workspa
     for tool, arguments in calls:
         checksum = alice.approval_checksum(tool, arguments)
         asked = PendingCall("c1", tool, json.dumps(arguments), checksum)
-        row = workspace.requests.ask("alice", f"alice/{tool}/1", Request("approve", calls=(asked,)))
+        row = workspace.requests.ask(
+            CallContext("alice"), f"alice/{tool}/1", Request("approve", calls=(asked,))
+        )
         assert tool in as_read(workspace, row.seq)
         made = alice.dispatch_tool_call(tool, arguments, approved=checksum)
         assert made["error"] == "invalid_arguments"
@@ -220,10 +219,12 @@ def test_an_approved_call_that_is_refused_leaves_the_task_s_file(
     ok(in_task, "write_file", path="plan.md", content="shown\n")
     arguments: dict[str, Json] = {"path": "plan.md", "content": "mine\n"}
     shown = in_task.approval_checksum("write_file", arguments)
-    scope = approval_scope(workspace.journal, "alice", "write_file", arguments, shown)
+    call = CallContext("alice", "write_file")
+    conditions = approval_conditions(workspace.journal, call, arguments, shown, again=False)
+    approved = replace(call, conditions=conditions)
     ok(in_task, "write_file", path="plan.md", content="theirs\n")
-    with scope, pytest.raises(ApprovalOutdated):
-        workspace.task_files.write("alice", "plan.md", "mine\n", tool="write_file")
+    with pytest.raises(ApprovalOutdated):
+        workspace.task_files.write(approved, "plan.md", "mine\n")
     assert (tmp_path / "task" / "plan.md").read_text() == "theirs\n"
 
 

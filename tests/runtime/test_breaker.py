@@ -9,10 +9,10 @@ from runtime.scripted import at_work, say, status_is, until
 from runtime.weather import Calls, call, calling
 from runtime.working import HELLO, SAYS, chat
 from watchroom import Workspace
+from watchroom.features.overview.fold import Fold
+from watchroom.features.sessions.runtime import Limits, RuntimeConfig
+from watchroom.kernel.background import EVERY_ROW
 from watchroom.model import Row
-from watchroom.projections import Fold
-from watchroom.row_dispatcher import EVERY_ROW
-from watchroom.runtime import Limits, RuntimeConfig
 
 FOR_EVER = RuntimeConfig(limits=Limits(steps=None, errors=None))
 
@@ -48,7 +48,7 @@ async def test_a_loop_is_paused_and_goes_on_when_a_person_says_so(tmp_path: Path
             if row.kind == "human" and row.tool == "resume_agent":
                 has_seen_it.set()
 
-        other.dispatcher.subscribe((EVERY_ROW,), look)
+        other.background.subscribe((EVERY_ROW,), look)
         circle = [calling(call("tool", f"c{turn}")) for turn in range(200)]
         agent = chat(*circle, SAYS, tools={"tool": Calls("fine")})
         async with (

@@ -12,9 +12,10 @@ from runtime.scripted import at_work, say, status_is, until
 from runtime.weather import Calls, Model, call, calling
 from runtime.working import HELLO, chat
 from watchroom import Workspace
+from watchroom.features.overview.fold import Fold
+from watchroom.features.overview.model import Need
+from watchroom.features.sessions.runtime import ChatAgent, Session
 from watchroom.model import BUDGET_WARNING
-from watchroom.projections import Fold, Need
-from watchroom.runtime import ChatAgent, Session
 
 Chunk = Mapping[str, object]
 

@@ -12,15 +12,16 @@ from runtime.scripted import at_work, say
 from runtime.weather import Calls, call, calling
 from runtime.working import ASK, SAYS, asked_in, chat, results
 from watchroom import Agent, Workspace
-from watchroom.checkout.layout import CONFIG_PATH, CONTROL
-from watchroom.projections import read_model
-from watchroom.projections.model import urgent_needs
-from watchroom.rules.requests import Answer, Request
-from watchroom.runtime import RuntimeConfig
-from watchroom.sandbox.probe import SandboxProbe
+from watchroom.features.overview.model import urgent_needs
+from watchroom.features.overview.snapshots import read_model
+from watchroom.features.requests.rows import Answer, Request
+from watchroom.features.sessions.runtime import RuntimeConfig
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.checkout.layout import CONTROL
+from watchroom.kernel.rules.row_files import CONFIG_PATH
+from watchroom.platform.sandbox.probe import SandboxProbe
 
-# A server has a clock of its own.
-pytestmark = pytest.mark.parametrize("journal_name", ["sqlite"], indirect=True)
+pytestmark = pytest.mark.sqlite("A server has its own clock.")
 PATH = "alice/s1/1"
 
 
@@ -83,7 +84,7 @@ async def test_an_answer_within_the_time_that_is_left_counts_after_a_jump(
 def test_a_refused_answer_ends_the_request_for_all(workspace: Workspace, clock: JumpingClock) -> None:
     """Nobody has noticed the jump but the person's process; then the clock is set back."""
     request = Request("prompt", "Which?", expires=workspace.journal.now() + 600 * 10**9)
-    number = workspace.requests.ask("alice", PATH, request).seq
+    number = workspace.requests.ask(CallContext("alice"), PATH, request).seq
     clock.ahead = HOUR
     assert needs(workspace) == []
     assert say(workspace, "answer_request", request=number, text="Köln")["error"] == "request_expired"
@@ -97,7 +98,7 @@ def test_a_refused_answer_ends_the_request_for_all(workspace: Workspace, clock: 
 
 def test_a_jump_that_nobody_acted_on_changes_nothing(workspace: Workspace, clock: JumpingClock) -> None:
     request = Request("prompt", "Which?", expires=workspace.journal.now() + 600 * 10**9)
-    number = workspace.requests.ask("alice", PATH, request).seq
+    number = workspace.requests.ask(CallContext("alice"), PATH, request).seq
     clock.ahead = HOUR
     assert needs(workspace) == []
     clock.ahead = 0
@@ -110,7 +111,7 @@ def test_after_its_deadline_a_request_that_was_answered_names_who_answered(
     workspace: Workspace, clock: JumpingClock
 ) -> None:
     request = Request("prompt", "Which?", expires=workspace.journal.now() + 600 * 10**9)
-    number = workspace.requests.ask("alice", PATH, request).seq
+    number = workspace.requests.ask(CallContext("alice"), PATH, request).seq
     assert say(workspace, "answer_request", by="eve", request=number, text="Köln")["success"]
     clock.ahead = HOUR
     late = say(workspace, "answer_request", request=number, text="Bonn")

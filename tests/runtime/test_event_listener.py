@@ -8,7 +8,7 @@ import pytest
 from runtime.scripted import Scripted, initial, kinds
 from runtime.steps import raw, told, with_open
 from runtime.weather import Calls, Model
-from watchroom.runtime import (
+from watchroom.features.sessions.runtime import (
     AgentRuntime,
     AgentState,
     CallLlm,
@@ -19,7 +19,7 @@ from watchroom.runtime import (
     RuntimeConfig,
     StepResult,
 )
-from watchroom.runtime.state import Event
+from watchroom.features.sessions.runtime.state import Event
 
 
 async def heard(agent: Any, state: AgentState, **config: Any) -> tuple[list[Event], StepResult]:

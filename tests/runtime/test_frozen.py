@@ -11,9 +11,16 @@ import pytest
 from runtime.scripted import initial
 from runtime.steps import raw
 from watchroom import Workspace
-from watchroom.rules.requests import Request
-from watchroom.runtime import AgentRuntime, AgentState, CallTool, Finish, Instruction, RequestHumanPrompt
-from watchroom.runtime.step_encoding import (
+from watchroom.features.requests.rows import Request
+from watchroom.features.sessions.runtime import (
+    AgentRuntime,
+    AgentState,
+    CallTool,
+    Finish,
+    Instruction,
+    RequestHumanPrompt,
+)
+from watchroom.features.sessions.runtime.step_rows import (
     apply_encoded_step,
     decode_initial_state,
     encode_initial_state,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from runtime.scripted import Scripted, initial, kinds
 from runtime.steps import raw
-from watchroom.rules.requests import Option
-from watchroom.runtime import (
+from watchroom.features.requests.rows import Option
+from watchroom.features.sessions.runtime import (
     AgentRuntime,
     AgentState,
     AgentTool,

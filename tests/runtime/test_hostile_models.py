@@ -10,7 +10,7 @@ import pytest
 from runtime.scripted import Scripted, initial, kinds
 from runtime.weather import Calls, Model, call, calling, offered
 from watchroom import Json
-from watchroom.runtime import (
+from watchroom.features.sessions.runtime import (
     AgentRuntime,
     AgentTool,
     AssistantMessage,

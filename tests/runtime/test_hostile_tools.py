@@ -15,9 +15,16 @@ from runtime.scripted import Scripted, initial, kinds
 from runtime.steps import raw, result_of, told, with_open
 from runtime.weather import Calls, Model, call, calling, offered
 from watchroom import Json
-from watchroom.rules.requests import decide_all
-from watchroom.runtime import AgentRuntime, AgentState, CallTool, ChatAgent, Policies, RuntimeConfig
-from watchroom.runtime.transitions import apply_answer
+from watchroom.features.requests.rows import decide_all
+from watchroom.features.sessions.runtime import (
+    AgentRuntime,
+    AgentState,
+    CallTool,
+    ChatAgent,
+    Policies,
+    RuntimeConfig,
+)
+from watchroom.features.sessions.runtime.transitions import apply_answer
 from watchroom.texts import Language
 
 
@@ -142,7 +149,7 @@ async def test_arguments_that_are_no_object_or_too_deep_run_nothing(arguments: s
 @pytest.mark.parametrize(
     ("language", "message"),
     [
-        ("en", 'The arguments of tool are no JSON object: ["half \\ud83d of one", 7].'),
+        ("en", 'The arguments of tool are not a JSON object: ["half \\ud83d of one", 7].'),
         ("zh", 'tool 的参数不是 JSON 对象：["half \\ud83d of one", 7]。'),
     ],
 )
@@ -217,7 +224,7 @@ async def test_a_cancellation_is_raised_and_nothing_else_is() -> None:
 def test_a_tool_that_never_ends_does_not_keep_the_program() -> None:
     program = """
 import asyncio, threading
-from watchroom.runtime import *
+from watchroom.features.sessions.runtime import *
 
 class One:
     tools = {"hangs": lambda arguments: threading.Event().wait()}
@@ -237,7 +244,7 @@ print(result.new_state.error.code)
 def test_tools_run_in_a_process_that_was_forked_too() -> None:
     program = """
 import asyncio, os
-from watchroom.runtime import *
+from watchroom.features.sessions.runtime import *
 
 class One:
     tools = {"tool": lambda arguments: "ran"}

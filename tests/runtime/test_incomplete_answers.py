@@ -9,8 +9,8 @@ from runtime.scripted import at_work, initial, say, status_is
 from runtime.weather import Calls, Chunk, Model, call, calling, offered
 from runtime.working import SAYS
 from watchroom import Workspace
-from watchroom.projections.fold import Fold
-from watchroom.runtime import AgentRuntime, AgentState, ChatAgent, UserMessage
+from watchroom.features.overview.fold import Fold
+from watchroom.features.sessions.runtime import AgentRuntime, AgentState, ChatAgent, UserMessage
 
 HELLO = ({"role": "user", "content": "Hello"},)
 CUT: list[Chunk] = [{"content": "It begins and", "finish_reason": "length"}]

@@ -12,7 +12,7 @@ from runtime.steps import raw
 from runtime.weather import Calls, Model, call, calling, offered
 from runtime.working import SAYS
 from watchroom import Json, Workspace
-from watchroom.runtime import (
+from watchroom.features.sessions.runtime import (
     AgentRuntime,
     AgentState,
     CallLlm,
@@ -24,6 +24,7 @@ from watchroom.runtime import (
     ModelPayload,
     RuntimeConfig,
 )
+from watchroom.kernel.call_context import CallContext
 
 
 async def stopped(limits: Limits, *decisions: object, **given: Any) -> AgentState:
@@ -148,7 +149,7 @@ async def test_a_word_of_another_agent_grants_no_steps(workspace: Workspace) -> 
     config = RuntimeConfig(limits=Limits(steps=4))
     async with workspace.sessions.begin("alice", agent, config, session_id="s1") as session:
         await session.run()
-    workspace.session_zone.control("bob", "send_message", "alice", None, "Go on.")
+    workspace.session_zone.control(CallContext("bob", "send_message"), "alice", None, "Go on.")
     async with workspace.sessions.resume("alice", "s1", agent, config) as session:
         assert (await session.run()).status == "error"
     assert len(model.asked) == 2

@@ -11,10 +11,7 @@ from runtime.scripted import Scripted, initial
 from runtime.weather import Model, call, calling
 from watchroom import Row
 from watchroom.errors import JournalBusy, NotWaiting
-from watchroom.journal import SqliteJournal
-from watchroom.model import Note
-from watchroom.row_dispatcher import RowDispatcher
-from watchroom.rules.requests import (
+from watchroom.features.requests.rows import (
     Answer,
     CallDecision,
     PendingCall,
@@ -24,9 +21,12 @@ from watchroom.rules.requests import (
     parse_arguments,
     summarize_request,
 )
-from watchroom.runtime import AgentRuntime, CallLlm, UserMessage
-from watchroom.runtime.step_encoding import apply_encoded_step, encode_step
-from watchroom.runtime.transitions import apply_answer
+from watchroom.features.sessions.runtime import AgentRuntime, CallLlm, UserMessage
+from watchroom.features.sessions.runtime.step_rows import apply_encoded_step, encode_step
+from watchroom.features.sessions.runtime.transitions import apply_answer
+from watchroom.kernel.background import Background
+from watchroom.kernel.journal import SqliteJournal
+from watchroom.model import Note
 
 APPROVE = Request(
     "approve", calls=(PendingCall("a", "save", '{"filename": "a.md"}'), PendingCall("b", "run", "{}"))
@@ -130,7 +130,7 @@ def test_mail_comes_although_the_journal_could_not_be_read_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     journal = Unreadable(tmp_path / "journal.db")
-    dispatcher = RowDispatcher(journal, lambda row: row.path)
+    background = Background(journal, lambda row: row.path)
     came = Event()
     taken: list[str] = []
 
@@ -139,11 +139,11 @@ def test_mail_comes_although_the_journal_could_not_be_read_once(
         came.set()
 
     try:
-        dispatcher.subscribe(("alice",), take)
+        background.subscribe(("alice",), take)
         journal.append([Note("human:dana", "send_message", "session", "alice", message="Hello")])
         assert came.wait(20)
     finally:
-        dispatcher.close()
+        background.close()
         journal.close()
     assert taken == ["Hello"]
     assert "rows could not be delivered" in caplog.text
@@ -151,16 +151,16 @@ def test_mail_comes_although_the_journal_could_not_be_read_once(
 
 def test_who_has_left_gets_no_mail(tmp_path: Path) -> None:
     journal = SqliteJournal(tmp_path / "journal.db")
-    dispatcher = RowDispatcher(journal, lambda row: row.path)
+    background = Background(journal, lambda row: row.path)
     left: list[Row] = []
     came = Event()
     try:
-        end = dispatcher.subscribe(("alice", "alice/s1"), left.append)
-        dispatcher.subscribe(("alice",), lambda row: came.set())
+        end = background.subscribe(("alice", "alice/s1"), left.append)
+        background.subscribe(("alice",), lambda row: came.set())
         end()
         journal.append([Note("human:dana", "send_message", "session", "alice")])
         assert came.wait(20)
     finally:
-        dispatcher.close()
+        background.close()
         journal.close()
     assert left == []

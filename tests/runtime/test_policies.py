@@ -8,8 +8,8 @@ import pytest
 from runtime.scripted import Scripted, initial, kinds
 from runtime.steps import raw, told, with_open
 from runtime.weather import Calls, Model, call, calling, offered
-from watchroom.rules.requests import decide_all
-from watchroom.runtime import (
+from watchroom.features.requests.rows import decide_all
+from watchroom.features.sessions.runtime import (
     ASK_PERSON,
     AgentRuntime,
     CallTool,
@@ -19,7 +19,7 @@ from watchroom.runtime import (
     RequestHumanApprove,
     RuntimeConfig,
 )
-from watchroom.runtime.transitions import apply_answer
+from watchroom.features.sessions.runtime.transitions import apply_answer
 
 
 async def test_never_holds_whatever_the_agent_decides() -> None:

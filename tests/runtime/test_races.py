@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +14,28 @@ from runtime.scripted import Speaker, at_work, say, status_is
 from runtime.weather import Model, call, calling, offered
 from runtime.working import ASK, SAYS, Held, asked_in, chat, deliver, held_tool, results
 from watchroom import Workspace
-from watchroom.errors import (
-    JournalError,
-)
-from watchroom.runtime import (
-    CallOrigin,
-    ChatAgent,
-    Policies,
-    RuntimeConfig,
-)
-from watchroom.runtime.state import call_key
-from watchroom.toolbox.agent_tools import agent_tools
+from watchroom.errors import JournalError
+from watchroom.features.calls.agent_tools import agent_tools
+from watchroom.features.sessions.runtime import CallOrigin, ChatAgent, Policies, RuntimeConfig
+from watchroom.features.sessions.runtime.state import call_key
+from watchroom.model import Appended, Draft
+
+
+def after_append(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
+    """Call ``act`` on the committing thread after each append, until ``monkeypatch`` is undone."""
+    append = workspace.journal.append
+
+    def append_and_act(drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
+        appended = append(drafts, all_or_nothing=all_or_nothing)
+        act()
+        return appended
+
+    monkeypatch.setattr(workspace.journal, "append", append_and_act)
 
 
 class TestRaces:
     async def test_a_word_between_the_first_row_and_the_first_look_is_heard(
-        self, workspace: Workspace
+        self, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         async with workspace.sessions.begin("bob", chat()):
             pass
@@ -43,15 +50,17 @@ class TestRaces:
             thread.join()
 
         def once() -> None:
-            end()
+            monkeypatch.undo()
             loop.call_soon_threadsafe(speak)
 
-        end = workspace.subscribe(once)
+        after_append(workspace, monkeypatch, once)
         async with workspace.sessions.begin("alice", chat(SAYS)) as session:
             assert said[0]["success"]
             assert (await session.run()).status == "cancelled"
 
-    async def test_a_row_that_is_being_written_is_waited_for(self, workspace: Workspace) -> None:
+    async def test_a_row_that_is_being_written_is_waited_for(
+        self, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         committing, may_end = threading.Event(), threading.Event()
         agent = chat(SAYS)
         async with workspace.sessions.begin("alice", agent, session_id="s1") as session:
@@ -60,14 +69,14 @@ class TestRaces:
                 committing.set()
                 may_end.wait(20)
 
-            end = workspace.subscribe(hold)
+            after_append(workspace, monkeypatch, hold)
             run = asyncio.create_task(session.run())
             await asyncio.to_thread(committing.wait)
             run.cancel()
             await asyncio.sleep(0)
             assert not run.done()
+            monkeypatch.undo()
             may_end.set()
-            end()
             with pytest.raises(asyncio.CancelledError):
                 await run
             assert session.state == workspace.sessions.state("alice", "s1")

@@ -13,10 +13,8 @@ from runtime.scripted import Scripted, at_work, say, status_is
 from runtime.weather import Calls, call, calling
 from runtime.working import ASK, HELLO, SAYS, Held, asked_in, chat, deliver, held_tool, is_whole, results
 from watchroom import Json, Workspace
-from watchroom.errors import (
-    SessionTaken,
-)
-from watchroom.runtime import (
+from watchroom.errors import SessionTaken
+from watchroom.features.sessions.runtime import (
     AgentTool,
     CallOrigin,
     CallTool,

@@ -10,7 +10,13 @@ from runtime.scripted import Scripted, Speaker, at_work, say, status_is, until
 from runtime.weather import Calls, Model, call, calling, offered
 from runtime.working import ASK, HELLO, SAYS, Held, asked_in, chat, deliver, held_tool, is_whole, results
 from watchroom import Workspace
-from watchroom.runtime import ChatAgent, Finish, RequestHumanPrompt, RuntimeConfig, UserMessage
+from watchroom.features.sessions.runtime import (
+    ChatAgent,
+    Finish,
+    RequestHumanPrompt,
+    RuntimeConfig,
+    UserMessage,
+)
 from watchroom.texts import Language
 
 

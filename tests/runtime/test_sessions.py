@@ -9,18 +9,8 @@ from runtime.scripted import Scripted, Speaker, at_work
 from runtime.weather import Calls, call, calling
 from runtime.working import SAYS, chat
 from watchroom import Workspace
-from watchroom.errors import (
-    InvalidAgentId,
-    InvalidSession,
-    SessionExists,
-    SessionNotFound,
-    UnknownAgent,
-)
-from watchroom.runtime import (
-    ChatAgent,
-    RequestHumanPrompt,
-    RuntimeConfig,
-)
+from watchroom.errors import InvalidAgentId, InvalidSession, SessionExists, SessionNotFound, UnknownAgent
+from watchroom.features.sessions.runtime import ChatAgent, RequestHumanPrompt, RuntimeConfig
 
 
 class TestIds:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
 import pytest
-from watchroom.runtime.threads import run_to_completion
+from watchroom.features.sessions.runtime.threads import run_to_completion
 
 PATIENCE = 30
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from runtime.steps import raw, result_of, told
 from runtime.weather import definition
 from watchroom import Json
-from watchroom.runtime import AgentTool, CallOrigin, ChatAgent, InvalidTool, tool
+from watchroom.features.sessions.runtime import AgentTool, CallOrigin, ChatAgent, InvalidTool, tool
 
 
 class Unit(StrEnum):

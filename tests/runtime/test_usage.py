@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 from watchroom import Workspace
-from watchroom.clients.events import ClientInfo, MessageCompleted
-from watchroom.clients.session import ClientSession
-from watchroom.rules.usage import UsageTotal, usage_of
-from watchroom.runtime import ChatAgent, ModelPayload
-from watchroom.runtime.models import ModelChunk, Usage
-from watchroom.runtime.models.chat_completions import AnswerReader
-from watchroom.runtime.prices import price_usage
+from watchroom.agents.clients.events import ClientInfo, MessageCompleted
+from watchroom.agents.clients.session import ClientSession
+from watchroom.features.budgets.rows import UsageTotal, usage_of
+from watchroom.features.sessions.runtime import ChatAgent, ModelPayload
+from watchroom.features.sessions.runtime.models import ModelChunk, Usage
+from watchroom.features.sessions.runtime.models.chat_completions import AnswerReader
+from watchroom.features.sessions.runtime.prices import price_usage
 
 ANSWER = (
     '{"object": "chat.completion", "model": "gpt-4o", "choices": [{"index": 0, "finish_reason": "stop",'

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from watchroom import Json
-from watchroom.runtime import (
+from watchroom.features.sessions.runtime import (
     AgentTool,
     CallOrigin,
     ChatAgent,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from runtime.weather import ANSWER, QUESTION, Calls, Model, call, calling, weather_agent
 from watchroom import Json, Workspace
-from watchroom.runtime import ToolMessage
+from watchroom.features.sessions.runtime import ToolMessage
 
 SESSION = "weather"
 

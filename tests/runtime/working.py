@@ -10,7 +10,7 @@ from typing import Any
 from runtime.scripted import open_request, status_is, until
 from runtime.weather import Model, offered
 from watchroom import Json, Workspace
-from watchroom.runtime import (
+from watchroom.features.sessions.runtime import (
     AgentState,
     AgentTool,
     AssistantMessage,

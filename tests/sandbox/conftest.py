@@ -1,4 +1,4 @@
-"""What the tests of the sandbox share: the machine's backends, and a folder to work in."""
+"""Fixtures for the tests of the sandbox: the machine's backends, and a folder to work in."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 from tasking import machine_sandbox
-from watchroom.sandbox.backend import SandboxBackend
-from watchroom.sandbox.bubblewrap import BubblewrapBackend
-from watchroom.sandbox.cgroups import CgroupFactory
-from watchroom.sandbox.landlock import LandlockBackend
-from watchroom.sandbox.limits import ResourceLimits
-from watchroom.sandbox.probe import SandboxProbe
-from watchroom.sandbox.runner import CommandResult, run_command
+from watchroom.platform.sandbox.backend import SandboxBackend
+from watchroom.platform.sandbox.bubblewrap import BubblewrapBackend
+from watchroom.platform.sandbox.landlock import LandlockBackend
+from watchroom.platform.sandbox.limits import CgroupFactory, ResourceLimits
+from watchroom.platform.sandbox.probe import SandboxProbe
+from watchroom.platform.sandbox.runner import CommandResult, run_command
 
 Run = Callable[..., CommandResult]
 
@@ -25,7 +24,7 @@ def probe() -> SandboxProbe:
 
 @pytest.fixture(scope="session", params=["bubblewrap", "landlock"])
 def backend(probe: SandboxProbe, request: pytest.FixtureRequest) -> SandboxBackend:
-    """Each kind in turn."""
+    """Each kind of sandbox in turn."""
     return _backend(probe, request.param)
 
 
@@ -52,7 +51,7 @@ def ungrouped(backend: SandboxBackend) -> SandboxBackend:
 
 
 def detect_again(backend: SandboxBackend) -> SandboxBackend:
-    """The backend of the kind of ``backend`` as it is found on the machine now, without control groups."""
+    """Detect the kind of ``backend`` again, without control groups."""
     kinds: dict[str, Callable[[CgroupFactory], SandboxBackend | None]] = {
         "bubblewrap": BubblewrapBackend.detect,
         "landlock": LandlockBackend.detect,
@@ -64,7 +63,7 @@ def detect_again(backend: SandboxBackend) -> SandboxBackend:
 
 @pytest.fixture
 def hides(backend: SandboxBackend) -> bool:
-    """Whether what a command may not touch is not even there: Landlock only closes it."""
+    """Return whether protected files do not exist for a command. With Landlock they exist, but are closed."""
     return backend.name == "bubblewrap"
 
 
@@ -77,7 +76,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def inside(backend: SandboxBackend, folder: Path) -> Run:
-    """Runs a command in the folder."""
+    """A function that runs a command in the folder."""
 
     def running(command: str, **options: object) -> CommandResult:
         given = {"backend": backend, "limits": ResourceLimits(seconds=20), **options}

@@ -1,4 +1,4 @@
-"""What this machine's processes look like from outside of the sandbox."""
+"""The machine's processes, seen from outside of the sandbox."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from watchroom.checkout.layout import CONTROL
+from watchroom.kernel.checkout.layout import CONTROL
 
 _numbers = itertools.count()
 
 
 def token() -> str:
-    """A number of seconds to sleep, by which the sleeper is found again."""
+    """Return a number of seconds to sleep, which identifies the sleeping process."""
     return f"98765.{os.getpid()}{next(_numbers)}"
 
 
 def marked_processes(marked: str) -> list[int]:
-    """The living processes that have ``marked`` in their command line, ours left out."""
+    """Return the living processes with ``marked`` in their command line, without this one."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -34,9 +34,11 @@ def marked_processes(marked: str) -> list[int]:
 
 
 class Held(NamedTuple):
-    """What this process holds: its children, those too that ended and nobody waited for; and its open files,
-    each with what it is of, but for those of workspaces, which other tests may have left to threads. Other
-    leftovers of theirs may go meanwhile, so compare with ``since``."""
+    """The children of this process, zombies included, and its open files with their targets.
+
+    Files of workspaces are left out, because threads of other tests can have them open. Other leftovers can
+    go at any time, so compare with ``since``.
+    """
 
     children: frozenset[int]
     files: frozenset[str]
@@ -46,7 +48,7 @@ class Held(NamedTuple):
         return cls(frozenset(_children()), frozenset(_files()))
 
     def since(self, before: Held) -> Held:
-        """What was not held before."""
+        """Return what was not held before."""
         return Held(self.children - before.children, self.files - before.files)
 
     def __bool__(self) -> bool:
@@ -55,14 +57,14 @@ class Held(NamedTuple):
 
 def _children() -> Iterator[int]:
     for path in Path("/proc/self/task").glob("*/children"):
-        # A thread that has ended meanwhile hands its children on to the others.
+        # The children of a thread that ends go to other threads.
         with contextlib.suppress(FileNotFoundError):
             yield from map(int, path.read_text(encoding="ascii").split())
 
 
 def _files() -> Iterator[str]:
     for fd in os.listdir("/proc/self/fd"):
-        # The folder that is listed is open itself, and gone by now.
+        # The descriptor of the listed folder itself is closed by now.
         with contextlib.suppress(FileNotFoundError):
             target = os.readlink(f"/proc/self/fd/{fd}")
             if f"/{CONTROL}/" not in target:
@@ -70,7 +72,7 @@ def _files() -> Iterator[str]:
 
 
 def groups_left() -> list[Path]:
-    # Other runs' groups come and go meanwhile, which os.walk does not mind.
+    # Groups of other runs can appear and disappear, which os.walk tolerates.
     mine = f"watchroom-{os.getpid()}-"
     return [
         Path(folder, name)

@@ -1,4 +1,4 @@
-"""How a command runs whose backend leaves all but its isolation to the runner."""
+"""The runner with a backend that adds nothing to it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import threading
 from pathlib import Path
 
 from sandbox.processes import marked_processes, token
-from watchroom.sandbox.backend import LaunchRequest, LaunchSpec, SandboxBackend, shell_command
-from watchroom.sandbox.cgroups import CgroupFactory
-from watchroom.sandbox.limits import ResourceLimits
-from watchroom.sandbox.runner import CommandResult, run_command
+from watchroom.platform.sandbox.backend import LaunchRequest, LaunchSpec, SandboxBackend, shell_command
+from watchroom.platform.sandbox.limits import CgroupFactory, ResourceLimits
+from watchroom.platform.sandbox.runner import CommandResult, run_command
 
 
 class Bare(SandboxBackend):
-    """A backend that isolates nothing: the process that is started is the command's first."""
+    """A backend without isolation: the started process is the command's first one."""
 
     name = "bare"
     protects_git = True

@@ -1,4 +1,4 @@
-"""The words that are refused before anything runs (TASKS-P5)."""
+"""The keywords that are refused before anything runs (TASKS-P5)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from effort import rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from watchroom.sandbox.blocklist import KEYWORDS, find_blocked_keyword
+from watchroom.platform.sandbox.blocklist import KEYWORDS, find_blocked_keyword
 
 SPEC = (
     "rm -rf /",

@@ -1,4 +1,4 @@
-"""A command that wants too much gets no more than its share, and descriptors."""
+"""Limits on memory, processes, disk and descriptors of a command."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from sandbox.conftest import Run
 from sandbox.processes import groups_left, marked_processes, token
-from watchroom.sandbox.backend import SandboxBackend
-from watchroom.sandbox.limits import ResourceLimits
-from watchroom.sandbox.probe import SandboxProbe
-from watchroom.sandbox.runner import run_command
+from watchroom.platform.sandbox.backend import SandboxBackend
+from watchroom.platform.sandbox.limits import ResourceLimits
+from watchroom.platform.sandbox.probe import SandboxProbe
+from watchroom.platform.sandbox.runner import run_command
 
 MIB = 1024 * 1024
 FORKING = """
@@ -48,7 +48,7 @@ def test_processes_are_counted(inside: Run) -> None:
 
 @pytest.mark.usefixtures("grouped")
 def test_a_fork_bomb_ends_at_the_timeout(inside: Run) -> None:
-    """It is still one that can be ended, and while it burns there are no more processes than there may be."""
+    """It can still be ended, and the number of processes stays within the limit until then."""
     marked = token()
     bomb = f"b() {{ b | b & }}; b; sleep {marked}"
     finished = inside(bomb, limits=ResourceLimits(seconds=0.5, processes=40))
@@ -58,7 +58,7 @@ def test_a_fork_bomb_ends_at_the_timeout(inside: Run) -> None:
 
 
 def test_too_many_processes_are_ended_without_control_groups(ungrouped: SandboxBackend, folder: Path) -> None:
-    """Started one after the other, and not without end: where we are root, nothing else would hold them."""
+    """They are started one after the other, and their number is finite: nothing else would limit root."""
     marked = token()
     finished = run_command(
         f"n=0; while [ $n -lt 90 ]; do sleep {marked} & n=$((n + 1)); done; wait",
@@ -95,7 +95,7 @@ def test_memory_is_bounded_without_control_groups(ungrouped: SandboxBackend, fol
 
 @pytest.mark.usefixtures("grouped")
 def test_memory_of_all_processes_together_is_bounded(inside: Run) -> None:
-    """Eight times 100 MiB, of which each alone would be well. One that was ended says no second word."""
+    """Eight times 100 MiB, each of which is within the limit. A process that was ended prints nothing more."""
     program = (
         "import os\nchildren = []; waiting, going = os.pipe()\n"
         "for _ in range(8):\n"

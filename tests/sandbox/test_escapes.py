@@ -1,4 +1,4 @@
-"""Ways out of the sandbox, each really tried. What is to be kept stands outside, and is looked at afterwards."""
+"""Ways out of the sandbox, each one tried. Files outside are checked afterwards."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from pathlib import Path
 import pytest
 from sandbox.conftest import Run
 from sandbox.processes import marked_processes, token
-from watchroom.sandbox.backend import SandboxBackend, python_prefix
-from watchroom.sandbox.blocklist import find_blocked_keyword
-from watchroom.sandbox.errors import CommandNotStarted
-from watchroom.sandbox.limits import ResourceLimits
+from watchroom.errors import CommandNotStarted
+from watchroom.platform.sandbox.backend import SandboxBackend, python_prefix
+from watchroom.platform.sandbox.blocklist import find_blocked_keyword
+from watchroom.platform.sandbox.limits import ResourceLimits
 
 SECRET = "watchroom-secret-5309"
 
@@ -73,7 +73,7 @@ def test_the_home_folder_cannot_be_read(inside: Run) -> None:
 
 
 def test_a_journal_beside_the_folder_cannot_be_read(tmp_path: Path, inside: Run, hides: bool) -> None:
-    """As where a task's folder is beneath the team's."""
+    """A task's folder can be beneath the workspace's."""
     journal = tmp_path / ".watchroom" / "journal.db"
     journal.parent.mkdir()
     journal.write_text(SECRET)
@@ -125,8 +125,8 @@ def test_the_system_cannot_be_written(inside: Run) -> None:
 
 
 def test_settings_of_the_kernel_cannot_be_changed(inside: Run) -> None:
-    """Root in a namespace still is root to them, and with this one it would run a program outside. The file is
-    only opened: were the backend broken, nothing would happen."""
+    """Root in a namespace can write these settings, and this one would run a program outside. The file is only
+    opened, so that a broken backend does no harm."""
     assert inside(": >> /proc/sys/kernel/core_pattern").exit_code != 0
     program = """
 import os
@@ -143,7 +143,7 @@ for place, folders, files in os.walk('/proc'):
 
 
 def test_no_program_is_left_that_runs_as_its_owner(inside: Run, folder: Path) -> None:
-    """Where we are root, it would be root's for whoever runs it outside."""
+    """For root, it would run as root outside."""
     program = (
         "import os\n"
         "for make in (lambda: os.chmod('sh', 0o4755), lambda: os.fchmod(os.open('sh', 0), 0o2755), lambda: os.open('new', os.O_CREAT, 0o4755), lambda: os.mknod('node', 0o104755)):\n"
@@ -173,7 +173,7 @@ def test_a_symlink_leads_nowhere(folder: Path, inside: Run, other: Path) -> None
 def test_a_symlink_in_a_special_place_leads_nowhere(
     folder: Path, inside: Run, other: Path, name: str
 ) -> None:
-    """What is mounted at these names is the folder's own, not what somebody made of them."""
+    """What is mounted at these names is the folder's own entry, not the target of a link."""
     (folder / name).symlink_to(other)
     finished = inside(f"cat {name}/secret.txt; echo x > {name}/new")
     assert SECRET not in finished.stdout
@@ -181,7 +181,7 @@ def test_a_symlink_in_a_special_place_leads_nowhere(
 
 
 def test_the_history_is_read_only(folder: Path, inside: Run) -> None:
-    """A hook or a setting in it would be run by whoever uses git there next."""
+    """Its hooks and settings would run for the next person who uses git there."""
     (folder / ".git" / "hooks").mkdir(parents=True)
     (folder / ".git" / "config").write_text("[core]\n")
     for attempt in (
@@ -198,7 +198,7 @@ def test_the_history_is_read_only(folder: Path, inside: Run) -> None:
 
 
 def test_histories_of_what_was_cloned_into_it_are_read_only(folder: Path, inside: Run) -> None:
-    """A submodule's is named by a file."""
+    """A file names the history of a submodule."""
     (folder / "vendored" / "lib" / ".git" / "hooks").mkdir(parents=True)
     (folder / "module").mkdir()
     (folder / "module" / ".git").write_text("gitdir: ../.git/modules/module\n")
@@ -222,7 +222,7 @@ def test_histories_of_what_was_cloned_into_it_are_read_only(folder: Path, inside
 @pytest.mark.parametrize("git", [".git", "repo", "vendored/repo"])
 @pytest.mark.parametrize("kind", ["file", "link"])
 def test_what_a_link_to_a_history_names_is_read_only(folder: Path, inside: Run, git: str, kind: str) -> None:
-    """As of a worktree, or of a repository that was made apart from its files."""
+    """For example the history of a worktree, or of a repository apart from its files."""
     (folder / git / "hooks").mkdir(parents=True)
     (folder / "tree").mkdir()
     if kind == "link":
@@ -311,7 +311,7 @@ def test_the_environments_secrets_are_not_there(inside: Run, monkeypatch: pytest
 
 
 def test_no_process_outside_can_be_seen_or_ended(inside: Run) -> None:
-    """We are the one that would be ended."""
+    """The process of this test would be ended."""
     finished = inside(
         f"kill -9 {os.getpid()}; kill -9 {os.getppid()}; echo here; ls /proc | grep -c '^[0-9]'; kill -9 -1"
     )
@@ -346,8 +346,8 @@ def supervisor(command: str, folder: Path, backend: SandboxBackend) -> str:
     kind = type(backend)
     return f"""
 from {kind.__module__} import {kind.__name__}
-from watchroom.sandbox.cgroups import CgroupFactory
-from watchroom.sandbox.runner import run_command
+from watchroom.platform.sandbox.limits import CgroupFactory
+from watchroom.platform.sandbox.runner import run_command
 backend = {kind.__name__}.detect(CgroupFactory.detect())
 print("starting", flush=True)
 run_command({command!r}, {str(folder)!r}, backend=backend, on_output=lambda _, text: print(text, flush=True))
@@ -355,7 +355,7 @@ run_command({command!r}, {str(folder)!r}, backend=backend, on_output=lambda _, t
 
 
 def ends(pid: int, seconds: float) -> bool:
-    """Whether a process ends within that time."""
+    """Return whether a process ends in time."""
     try:
         end = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -367,7 +367,7 @@ def ends(pid: int, seconds: float) -> bool:
 
 
 def test_everything_ends_with_the_one_that_started_it(backend: SandboxBackend, folder: Path) -> None:
-    """A supervisor that is killed cannot end its commands any more."""
+    """A killed supervisor cannot end its commands."""
     marked = token()
     program = supervisor(f"echo on; sleep {marked}", folder, backend)
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
@@ -383,8 +383,8 @@ def test_everything_ends_with_the_one_that_started_it(backend: SandboxBackend, f
 def test_no_command_outlives_one_that_is_killed_while_it_starts(
     backend: SandboxBackend, folder: Path, after: float
 ) -> None:
-    """The sandbox is set up by then in part, or about to let the command begin. Of bubblewrap itself a process may
-    stay, which waits for ever for one that was killed; that one is ended here."""
+    """By then the sandbox is partly set up, or about to start the command. A process of bubblewrap itself can
+    remain, which waits forever for a killed one. The test ends it."""
     marked = token()
     program = supervisor(f"sleep {marked}", folder, backend)
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
@@ -461,7 +461,7 @@ def test_who_walks_around_the_blocklist_does_no_harm(inside: Run, other: Path, w
 def test_a_folder_swapped_for_a_symlink_meanwhile_shows_nothing(
     inside: Run, folder: Path, other: Path
 ) -> None:
-    """One command puts a folder and a symlink at .git in turns, while others start."""
+    """One command creates a folder and a symlink at .git in turn, while others start."""
     stop = threading.Event()
     swapping = threading.Thread(
         target=inside,
@@ -471,7 +471,7 @@ def test_a_folder_swapped_for_a_symlink_meanwhile_shows_nothing(
     swapping.start()
     try:
         for _ in range(20):
-            # Where it is gone again before it can be mounted, nothing starts, which is as good.
+            # If it is gone before it can be mounted, nothing starts, which is safe as well.
             with suppress(CommandNotStarted):
                 assert SECRET not in inside("cat .git/secret.txt").stdout
     finally:

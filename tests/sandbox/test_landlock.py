@@ -1,4 +1,4 @@
-"""What Landlock alone does not hold, and its supervisor and filter do; and what is less there than elsewhere."""
+"""Calls that Landlock allows and its supervisor and filter refuse, and the differences to other kinds."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from hostile.leftovers import deep_tree
 from sandbox.processes import token
-from watchroom.sandbox.backend import SandboxBackend
-from watchroom.sandbox.limits import ResourceLimits
-from watchroom.sandbox.probe import SandboxProbe
-from watchroom.sandbox.runner import CommandResult, run_command
+from watchroom.platform.sandbox.backend import SandboxBackend
+from watchroom.platform.sandbox.limits import ResourceLimits
+from watchroom.platform.sandbox.probe import SandboxProbe
+from watchroom.platform.sandbox.runner import CommandResult, run_command
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_modes_owners_and_times_of_its_own_files_can_be_changed(
 def test_those_of_others_cannot(
     landlocked: SandboxBackend, folder: Path, tmp_path: Path, reached: str
 ) -> None:
-    """Landlock itself would let them be changed."""
+    """Landlock itself would allow the change."""
     other = tmp_path / "other"
     other.write_text("as it was")
     os.chmod(other, 0o640)
@@ -69,7 +69,7 @@ def test_those_of_others_cannot(
 
 
 def test_those_of_a_file_that_is_open_for_reading_cannot(landlocked: SandboxBackend, folder: Path) -> None:
-    """As those of the history are, and all programs."""
+    """The history and all programs are such files."""
     (folder / ".git").mkdir()
     (folder / ".git" / "config").write_text("x")
     os.chmod(folder / ".git" / "config", 0o644)
@@ -105,7 +105,7 @@ def test_odd_calls_harm_the_supervisor_not(landlocked: SandboxBackend, folder: P
 def test_services_behind_a_path_are_out_of_reach(
     landlocked: SandboxBackend, folder: Path, kind: socket.SocketKind
 ) -> None:
-    """Such as those by which programs are started, or keys are used."""
+    """Such services start programs, or use keys."""
     with socket.socket(socket.AF_UNIX, kind) as service:
         service.bind(str(folder / "service"))
         if kind == socket.SOCK_STREAM:
@@ -138,7 +138,7 @@ def test_other_processes_of_its_user_are_out_of_reach(landlocked: SandboxBackend
 
 
 def test_where_a_history_is_nothing_is_put_beside_it(landlocked: SandboxBackend, folder: Path) -> None:
-    """Landlock cannot take back for a part what it gives for the whole."""
+    """Landlock cannot take back for an entry a right that it gives to the folder."""
     (folder / ".git").mkdir()
     (folder / "src").mkdir()
     (folder / "readme").write_text("old")
@@ -160,9 +160,9 @@ def test_its_temporary_folder_goes_with_a_supervisor_that_is_killed(
     landlocked: SandboxBackend, folder: Path
 ) -> None:
     program = f"""
-from watchroom.sandbox.landlock import LandlockBackend
-from watchroom.sandbox.cgroups import CgroupFactory
-from watchroom.sandbox.runner import run_command
+from watchroom.platform.sandbox.landlock import LandlockBackend
+from watchroom.platform.sandbox.limits import CgroupFactory
+from watchroom.platform.sandbox.runner import run_command
 run_command('echo "$TMPDIR"; sleep {token()}', {str(folder)!r}, backend=LandlockBackend.detect(CgroupFactory()), on_output=lambda _, text: print(text, flush=True))
 """
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:

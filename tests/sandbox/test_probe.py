@@ -1,4 +1,4 @@
-"""Which backends are found, and what is said of those that are not."""
+"""Which backends are found, and the reasons for those that are not."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from sandbox.processes import Held, groups_left
-from watchroom.sandbox.backend import SandboxBackend
-from watchroom.sandbox.cgroups import CgroupFactory
-from watchroom.sandbox.errors import CommandNotStarted
-from watchroom.sandbox.probe import SandboxProbe
-from watchroom.sandbox.runner import run_command
+from watchroom.errors import CommandNotStarted
+from watchroom.platform.sandbox.backend import SandboxBackend
+from watchroom.platform.sandbox.limits import CgroupFactory
+from watchroom.platform.sandbox.probe import SandboxProbe
+from watchroom.platform.sandbox.runner import run_command
 
 
 def fake_bwrap(tmp_path: Path, script: str) -> None:
@@ -47,7 +47,7 @@ def test_one_that_does_not_work_is_not_used(
 def test_an_older_one_is_given_only_what_it_knows(
     bubblewrap: SandboxBackend, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Such as that of Ubuntu 22.04, which lacks three of our options."""
+    """Bubblewrap of Ubuntu 22.04 lacks three options, for example."""
     real = shutil.which("bwrap")
     newer = "--disable-userns|--bind-fd|--ro-bind-fd|--size"
     fake_bwrap(
@@ -82,7 +82,7 @@ def test_a_sandbox_that_is_gone_meanwhile_says_so(
 
 
 def test_as_root_nothing_runs_where_nothing_bounds_processes(probe: SandboxProbe) -> None:
-    """A fork bomb of root's is faster than whoever counts."""
+    """A fork bomb of root is faster than the check that counts processes."""
     ungrouped = SandboxProbe.run(CgroupFactory())
     assert not ungrouped.limits_processes_together
     for result, bounded in zip(ungrouped.results, probe.results, strict=True):
@@ -108,13 +108,13 @@ def test_what_a_killed_program_left_running_is_ended(probe: SandboxProbe) -> Non
 def test_without_a_file_to_open_nothing_starts_and_nothing_leaks(
     backend: SandboxBackend, folder: Path
 ) -> None:
-    """Whatever is the first that cannot be opened."""
+    """Each descriptor in turn is the first that cannot be opened."""
     before = Held.now()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     lowest = os.dup(0)
     os.close(lowest)
     outcomes = []
-    # What others hold may lie among the numbers that are free: up to so many are tried.
+    # Numbers between the free ones can be in use, so more are tried.
     for most in range(lowest + 1, lowest + 1_000):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
         try:

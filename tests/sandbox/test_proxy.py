@@ -1,4 +1,4 @@
-"""The way to a few hosts, and to no other: from inside of the sandbox, and by itself."""
+"""The proxy gives access to a few hosts only: tested alone, and from inside of the sandbox."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 from sandbox.processes import Held
-from watchroom.sandbox.backend import ProxySocket, SandboxBackend
-from watchroom.sandbox.limits import ResourceLimits
-from watchroom.sandbox.proxy import Proxy, Streams, connect_public
-from watchroom.sandbox.runner import CommandResult, run_command
+from watchroom.platform.sandbox.backend import ProxySocket, SandboxBackend
+from watchroom.platform.sandbox.limits import ResourceLimits
+from watchroom.platform.sandbox.proxy import Proxy, Streams, connect_public
+from watchroom.platform.sandbox.runner import CommandResult, run_command
 from watchroom.texts import catalogue
 
 HOSTS = ("example.org", "*.example.com")
@@ -23,7 +23,7 @@ SAID = catalogue("en")
 
 
 class Upstream:
-    """A host that tells what it was asked, and whom it was taken for."""
+    """A host that reports the request and the host name that it received."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, int]] = []
@@ -69,7 +69,7 @@ def proxy(upstream: Upstream) -> Iterator[Proxy]:
 
 
 def told(proxy: Proxy, request: str) -> str:
-    """What it answers to that."""
+    """Return its answer."""
     with socket.socket(socket.AF_UNIX) as asking:
         asking.connect(proxy.path)
         asking.settimeout(20)
@@ -131,7 +131,7 @@ def test_there_is_no_other_way_out(bubblewrap: SandboxBackend, folder: Path, pro
 
 
 def test_the_command_is_as_it_is_without(bubblewrap: SandboxBackend, folder: Path, proxy: Proxy) -> None:
-    """Its exit code, its children and its open files."""
+    """Its exit code, child processes and open files are the same."""
     program = (
         "import os\nfor fd in range(256):\n  try: os.fstat(fd)\n  except OSError: pass\n  else: print(fd)"
     )
@@ -175,7 +175,7 @@ def test_whatever_else_is_refused(proxy: Proxy, upstream: Upstream, request_line
 
 
 def test_a_request_is_made_in_no_other_name(proxy: Proxy, upstream: Upstream) -> None:
-    """Behind one address there may be many hosts; and a line is good for one request."""
+    """One address can serve many hosts, and a connection is for one request."""
     told(
         proxy,
         "GET http://example.org/ HTTP/1.1\r\nhost: evil.com\r\nProxy-Authorization: x\r\n"

@@ -1,4 +1,4 @@
-"""A command's result: what it prints, how it ends, and that nothing of it stays (TASKS-P6, TASKS-P7)."""
+"""A command's result: its output, its end, and that nothing of it remains (TASKS-P6, TASKS-P7)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sandbox.conftest import Run, detect_again
 from sandbox.processes import Held, groups_left, marked_processes, token
-from watchroom.sandbox.backend import SandboxBackend
-from watchroom.sandbox.errors import CommandNotStarted, FolderNotFound, FolderTooWide, InvalidCommand
-from watchroom.sandbox.limits import ResourceLimits
-from watchroom.sandbox.runner import run_command
+from watchroom.errors import CommandNotStarted, FolderNotFound, FolderTooWide, InvalidCommand
+from watchroom.platform.sandbox.backend import SandboxBackend
+from watchroom.platform.sandbox.limits import ResourceLimits
+from watchroom.platform.sandbox.runner import run_command
 
 PRINTABLE = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=50)
 
@@ -30,7 +30,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def examples(backend: SandboxBackend) -> settings:
-    """More of them for the backend that is used where it works; the others start much more slowly."""
+    """Use more examples for the best backend, because the others start much more slowly."""
     return settings(max_examples=60 if backend.name == "bubblewrap" else 25)
 
 
@@ -50,7 +50,7 @@ def test_a_result_is_whole(backend: SandboxBackend, shared: str, examples: setti
 def test_what_takes_longer_than_it_may_is_ended(
     backend: SandboxBackend, shared: str, examples: settings
 ) -> None:
-    """At whatever moment of its start or its run."""
+    """The timeout can pass at any moment of its start or its run."""
 
     @examples
     @given(seconds=st.floats(0, 0.04))
@@ -81,7 +81,7 @@ def test_so_is_one_that_is_installed_elsewhere(
     installed = tmp_path / "python/bin/python3"
     installed.parent.mkdir(parents=True)
     installed.write_text("installed")
-    # Opened, not asked for with `test -r`: Landlock decides on what is opened alone.
+    # The file is opened, because `test -r` does not ask Landlock.
     read = f"cat {shlex.quote(str(installed))}"
     assert run_command(read, str(folder), backend=backend).stdout == ""
     monkeypatch.setattr(sys, "base_prefix", str(tmp_path / "python"))
@@ -104,7 +104,7 @@ def test_bytes_that_are_no_text_are_shown_as_broken(inside: Run) -> None:
 
 
 def test_output_is_told_as_it_comes(inside: Run, folder: Path) -> None:
-    """The command goes on only when its first line was heard."""
+    """The command continues only after its first line was received."""
     os.mkfifo(folder / "heard")
     told: list[tuple[str, str]] = []
 

@@ -1,11 +1,11 @@
-"""The filter of system calls, run here as the kernel would: for the machine that we are not on, too."""
+"""The filter of system calls, interpreted as the kernel does, for other architectures as well."""
 
 from __future__ import annotations
 
 import struct
 
 import pytest
-from watchroom.sandbox.seccomp import INTERNET, UNIX_ONLY, build_filter
+from watchroom.platform.sandbox.seccomp import INTERNET, UNIX_ONLY, build_filter
 
 ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000
 X86_64, AARCH64 = 0xC000003E, 0xC00000B7
@@ -55,7 +55,7 @@ def test_calls_are_let_through_or_refused(machine: str) -> None:
     assert verdict(code, architecture, 435) == REFUSE | ENOSYS
     assert (asked("unshare", 0x400), asked("unshare", 0x80)) == (ALLOW, REFUSE | EPERM)
     assert (asked("ioctl", 0, 0x5401), asked("ioctl", 0, 0x5412)) == (ALLOW, REFUSE | EPERM)
-    # The kernel takes only the lower half of it.
+    # The kernel uses only its lower half.
     assert asked("ioctl", 0, 0x1_0000_5412) == REFUSE | EPERM
     assert (asked("fchmod", 3, 0o755), asked("fchmod", 3, 0o4755)) == (ALLOW, REFUSE | EPERM)
     assert (asked("openat", 0, 0, 0, 0o6000), asked("openat", 0, 0, 0x41, 0o644)) == (ALLOW, ALLOW)

@@ -13,13 +13,13 @@ import pytest
 from effort import rounds
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from memory_journal import MemoryJournal
 from watchroom.errors import InvalidSearch
-from watchroom.journal import Journal
-from watchroom.journal.memory import MemoryJournal
+from watchroom.features.tasks.rows import END, RUN
+from watchroom.history.search import CLAIM, SearchIndex, SearchQuery, SearchResult
+from watchroom.history.search.database import INDEX_NAME, IndexDatabase
+from watchroom.kernel.journal import Journal
 from watchroom.model import ANSWER, ASK, MESSAGE, PRINTED, Note, Write
-from watchroom.search import CLAIM, SearchIndex, SearchQuery, SearchResult
-from watchroom.search.database import INDEX_NAME, IndexDatabase
-from watchroom.zones.commands import END, RUN
 
 PLAN = "plan.md"
 
@@ -347,7 +347,7 @@ def test_the_index_of_another_journal_is_not_used(journal: Journal, index: Searc
 
 
 def test_the_oldest_go_where_the_index_grows_too_large(journal: Journal, tmp_path: Path) -> None:
-    small = IndexDatabase(str(tmp_path), most_bytes=200_000, part_bytes=30_000)
+    small = IndexDatabase(str(tmp_path), max_bytes=200_000, part_bytes=30_000)
     index = SearchIndex(str(tmp_path), small)
     for first in range(0, 400, 20):
         journal.append(

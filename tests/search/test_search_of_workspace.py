@@ -11,9 +11,9 @@ import pytest
 from calls import ok
 from documents import create, edit, put
 from watchroom import Workspace
-from watchroom.checkout.layout import CONTROL
-from watchroom.search import SearchQuery, open_index
-from watchroom.search.database import INDEX_NAME
+from watchroom.history.search import SearchQuery, open_index
+from watchroom.history.search.database import INDEX_NAME
+from watchroom.kernel.checkout.layout import CONTROL
 
 PATIENCE = 20.0
 

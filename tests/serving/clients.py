@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -15,9 +16,10 @@ import httpx2
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from service_process import allow_service
 from watchroom import Toolbox, Workspace
 from watchroom.serving.approvals import APPROVAL_SECONDS, CallApprovals
-from watchroom.serving.http import PATH, http_app, http_server
+from watchroom.serving.http import LOOPBACK, PATH, BackgroundServer, http_app
 from watchroom.serving.resources import WorkspaceResources
 from watchroom.serving.server import Context, make_server
 
@@ -43,6 +45,7 @@ def within(
 
 def over_stdio(root: Path, agent: str, *more: str, client: Mapping[str, Any] | None = None) -> Client:
     """A client of a server that it starts, as most do."""
+    allow_service()
     command = ["-m", "watchroom_tui.cli", "mcp", str(root), "--agent", agent, *more]
     server = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
     return Client(server, **(client or {}))
@@ -61,14 +64,15 @@ async def over_http(url: str, token: str) -> AsyncIterator[Client]:
 @contextmanager
 def serving(workspace: Workspace, **given: Any) -> Iterator[str]:
     """Where the workspace is served over HTTP, on a free port."""
-    server = http_server(http_app(workspace, **given), 0)
-    thread = Thread(target=asyncio.run, args=(server.serve(),))
+    listener = socket.create_server((LOOPBACK, 0))
+    server = BackgroundServer(http_app(workspace, **given))
+    thread = Thread(target=asyncio.run, args=(server.serve([listener]),))
     thread.start()
     try:
         while not server.started:
             thread.join(0.005)
             assert thread.is_alive(), "the server ended"
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}{PATH}"
+        yield f"http://{LOOPBACK}:{listener.getsockname()[1]}{PATH}"
     finally:
         server.should_exit = True
         thread.join()

@@ -16,9 +16,8 @@ from mcp.shared.exceptions import MCPError
 from serving.clients import called, over_http, over_stdio, refused, serving, within
 from tasking import machine_sandbox
 from watchroom import Json, Toolbox, Workspace
+from watchroom.features.calls.tool_registry import DEFAULT_SERVER_TOOLSETS, all_toolsets
 from watchroom.serving.resources import PAGE_SIZE
-from watchroom.serving.toolsets import DEFAULT_TOOLSETS
-from watchroom.toolbox.tool_registry import all_toolsets
 
 
 async def test_every_tool_is_listed_with_its_shape_and_its_hints(
@@ -50,7 +49,7 @@ async def test_names_fit_with_the_prefix_of_any_client(workspace: Workspace, ali
 
 async def test_what_is_offered_by_default_costs_few_tokens(workspace: Workspace, alice: Toolbox) -> None:
     """All that the protocol tells of the tools, as JSON, in tokens of GPT-3's byte pairs."""
-    async with within(workspace, alice, toolsets=DEFAULT_TOOLSETS) as client:
+    async with within(workspace, alice, toolsets=DEFAULT_SERVER_TOOLSETS) as client:
         listed = (await client.list_tools()).tools
     told = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed]
     # Slow to load, and whoever collects the tests imports this module.
@@ -63,7 +62,7 @@ async def test_only_the_toolsets_that_were_wanted_are_listed(workspace: Workspac
     async with within(workspace, alice, toolsets=["handoff"]) as client:
         names = {tool.name for tool in (await client.list_tools()).tools}
     assert names == {"handoff_file", "check_my_handoffs", "read_handoff", "acknowledge_handoff"}
-    assert set(DEFAULT_TOOLSETS) < set(all_toolsets())
+    assert set(DEFAULT_SERVER_TOOLSETS) < set(all_toolsets())
 
 
 def every_call(agent: str, replica: Json) -> list[tuple[str, dict[str, Json]]]:

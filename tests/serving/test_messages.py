@@ -5,8 +5,8 @@ from __future__ import annotations
 from mcp.types import TextContent
 from serving.clients import over_http, serving
 from watchroom import Workspace
-from watchroom.clients.events import ClientInfo, PromptSubmitted
-from watchroom.clients.session import ClientSession
+from watchroom.agents.clients.events import ClientInfo, PromptSubmitted
+from watchroom.agents.clients.session import ClientSession
 from watchroom.model import MESSAGE, Note
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from cli.running import Captured, misuse, refusal
+from cli.running import Captured, misuse
 from mcp import Client
 from mcp.client.session import IncomingMessage
 from mcp.server.subscriptions import ToolsListChanged
@@ -80,11 +80,6 @@ async def test_a_client_that_listens_is_told_that_a_buffers_tools_have_come(root
         await called(client, "open_buffer", source="private", path="a.md")
         assert await anext(aiter(heard)) == ToolsListChanged()
         assert "a_append" in await names_of(client)
-
-
-def test_who_is_not_registered_is_told_so(capsys: Captured, root: Path) -> None:
-    Workspace.open(root, agents=["alice"]).close()
-    assert "mallory" in refusal(capsys, "mcp", str(root), "--agent", "mallory")
 
 
 def test_wrong_usage_is_told(capsys: Captured, root: Path) -> None:

@@ -16,9 +16,10 @@ from people.conftest import close
 from runtime.scripted import until
 from serving.clients import called, over_http, refused, serving, within
 from watchroom import Toolbox, Workspace
-from watchroom.journal import RowFilter
+from watchroom.features.requests.rows import PendingCall, Request
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.journal import RowFilter
 from watchroom.model import Row
-from watchroom.rules.requests import PendingCall, Request
 
 pytestmark = pytest.mark.slow(4)
 
@@ -100,7 +101,7 @@ async def test_without_an_answer_the_call_is_not_made(workspace: Workspace, alic
     assert {row.detail.get("outcome") for row in requests_of(workspace) if row.version == 2} == {"expired"}
 
 
-@pytest.mark.parametrize("journal_name", ["sqlite"], indirect=True)
+@pytest.mark.sqlite("A server has its own clock.")
 async def test_a_call_ends_unanswered_when_the_clock_jumps_past_its_deadline(
     workspace: Workspace, alice: Toolbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,7 +224,7 @@ async def test_an_answer_to_a_request_that_the_server_did_not_ask_approves_nothi
     workspace: Workspace, alice: Toolbox
 ) -> None:
     call = PendingCall("call", "collab_write", json.dumps(WRITE))
-    workspace.requests.ask("alice", "alice/mcp/planted", Request("approve", calls=(call,)))
+    workspace.requests.ask(CallContext("alice"), "alice/mcp/planted", Request("approve", calls=(call,)))
     client_is = {"elicitation_callback": saying("cancel")}
     async with within(workspace, alice, approval_tools=["collab_write"], client=client_is) as client:
         said = await client.session.call_tool("collab_write", WRITE, **answer_to("alice/mcp/planted"))

@@ -11,8 +11,8 @@ from mcp import Client
 from mcp.types import RequestParamsMeta
 from serving.clients import within
 from watchroom import Toolbox, Workspace
+from watchroom.kernel.rules.trace_context import parse_traceparent, traced_call
 from watchroom.model import Row
-from watchroom.rules.trace_context import parse_traceparent, traced_call
 
 GIVEN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 CALL = {"filepath": "plan.md", "content": "one", "message": "m", "expected_version": 0}

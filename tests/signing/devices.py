@@ -1,4 +1,4 @@
-"""FIDO2 devices in software: they sign as a device does, touched or not."""
+"""FIDO2 devices in software, which sign with or without a touch."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ import itertools
 
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, utils
-from watchroom.sshsig import PublicKey, armour, signed_bytes
-from watchroom.sshsig.public_key import FIDO_ECDSA, FIDO_ED25519
-from watchroom.sshsig.wire import strings
+from watchroom.algorithms.sshsig import (
+    FIDO_ECDSA,
+    FIDO_ED25519,
+    PublicKey,
+    armour,
+    encode_strings,
+    signed_bytes,
+)
 
 
 class Device:
-    """A device with one new key of the ``kind`` ed25519 or ecdsa."""
+    """A device with a new key of the ``kind`` ed25519 or ecdsa."""
 
     def __init__(self, kind: str = "ed25519") -> None:
         self._counter = itertools.count(1)
@@ -29,11 +34,11 @@ class Device:
             self.key = PublicKey(FIDO_ECDSA, point, "ssh:")
 
     def sign(self, message: bytes, namespace: str, *, touched: bool = True) -> str:
-        """The signature of ``message``, as text."""
+        """Return an armoured signature of ``message``."""
         return armour(self.key, namespace, self.sign_data(signed_bytes(message, namespace), touched=touched))
 
     def sign_data(self, data: bytes, *, touched: bool = True) -> bytes:
-        """What ssh-agent answers when it is to sign ``data``."""
+        """Return the answer of ssh-agent to a request to sign ``data``."""
         flags, counter = bytes([touched]), next(self._counter).to_bytes(4, "big")
         application = hashlib.sha256(self.key.application.encode()).digest()
         signed = application + flags + counter + hashlib.sha256(data).digest()
@@ -41,8 +46,8 @@ class Device:
             raw = self._edwards.sign(signed)
         else:
             numbers = utils.decode_dss_signature(self._curve.sign(signed, ec.ECDSA(hashes.SHA256())))
-            raw = strings(*(_mpint(each) for each in numbers))
-        return strings(self.key.kind.encode(), raw) + flags + counter
+            raw = encode_strings(*(_mpint(each) for each in numbers))
+        return encode_strings(self.key.kind.encode(), raw) + flags + counter
 
 
 def _mpint(number: int) -> bytes:

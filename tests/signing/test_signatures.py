@@ -1,4 +1,4 @@
-"""Signatures are OpenSSH's, and count for one text, one purpose and one key."""
+"""Signatures are compatible with OpenSSH, and valid for one text, one namespace and one key."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 from effort import rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from watchroom.signing import KeySigner
-from watchroom.sshsig import InvalidPublicKey, InvalidSignature, parse_key, verify
+from watchroom.algorithms.sshsig import parse_key, verify
+from watchroom.errors import InvalidPublicKey, InvalidSignature
+from watchroom.platform.signing import KeySigner
 
 from signing.devices import Device
 

@@ -1,4 +1,4 @@
-"""A key signs only while it is unlocked, and leaves the process that holds it in no way."""
+"""A key signs only while it is unlocked, and never leaves the process that holds it."""
 
 from __future__ import annotations
 
@@ -14,21 +14,17 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from watchroom.signing import (
+from watchroom.algorithms.sshsig import WireReader, encode_strings, verify
+from watchroom.errors import InvalidSignature, KeyFileUnusable, SignerFailed, SignerLocked, WrongPassphrase
+from watchroom.platform.signing import (
     DeviceSigner,
-    KeyFileUnusable,
-    SignerFailed,
-    SignerLocked,
     SignerProcess,
-    WrongPassphrase,
     create_key_file,
     list_device_keys,
     open_key_file,
     read_public_key,
 )
-from watchroom.signing.serve_key import harden
-from watchroom.sshsig import InvalidSignature, verify
-from watchroom.sshsig.wire import WireReader, strings
+from watchroom.platform.signing.serve_key import harden
 
 from signing.devices import Device
 
@@ -38,7 +34,7 @@ NAMESPACE = "watchroom-decision"
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    """The path of a new key file, sealed with ``open sesame``."""
+    """Return the path of a new key file with the passphrase ``open sesame``."""
     found = str(tmp_path / "keys/dana.json")
     create_key_file(found, "open sesame", cost=CHEAP)
     return found
@@ -100,6 +96,18 @@ def test_a_process_signs_until_it_is_locked(path: str) -> None:
         SignerProcess.unlock(f"{path}.gone", "open sesame")
 
 
+def test_modules_in_the_working_directory_do_not_get_the_passphrase(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted = tmp_path / "planted"
+    planted.mkdir()
+    (planted / "json.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
+    monkeypatch.chdir(planted)
+    signer = SignerProcess.unlock(path, "open sesame")
+    signer.lock()
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_key_that_nobody_uses_locks_itself(path: str) -> None:
     signer = SignerProcess.unlock(path, "open sesame", idle_seconds=0.05)
     signer._process.wait(30)
@@ -111,7 +119,7 @@ def test_a_key_that_nobody_uses_locks_itself(path: str) -> None:
 def test_it_ends_with_the_process_that_began_it(path: str) -> None:
     code = (
         "import os, sys\n"
-        "from watchroom.signing import SignerProcess\n"
+        "from watchroom.platform.signing import SignerProcess\n"
         "signer = SignerProcess.unlock(sys.argv[1], 'open sesame')\n"
         "print(signer._process.pid, flush=True)\n"
         "os._exit(0)\n"
@@ -139,7 +147,7 @@ def test_its_memory_is_closed_to_other_processes_of_the_user() -> None:
 
 
 class AgentServer:
-    """An ssh-agent on a socket that knows one device and a plain key."""
+    """Start an ssh-agent on a socket, with one device and a plain key."""
 
     def __init__(self, path: str, device: Device, plain: bytes) -> None:
         self.device, self.touched = device, True
@@ -158,14 +166,16 @@ class AgentServer:
                 return
             with connection:
                 asked = WireReader(WireReader(connection.recv(65536)).string())
-                connection.sendall(strings(self._answer(asked)))
+                connection.sendall(encode_strings(self._answer(asked)))
 
     def _answer(self, asked: WireReader) -> bytes:
         if asked.take(1)[0] == 11:
             keys = (self._plain, b"a plain key"), (self.device.key.blob, b"a token")
-            return bytes([12]) + len(keys).to_bytes(4, "big") + b"".join(strings(*each) for each in keys)
+            return (
+                bytes([12]) + len(keys).to_bytes(4, "big") + b"".join(encode_strings(*each) for each in keys)
+            )
         asked.string()
-        return bytes([14]) + strings(self.device.sign_data(asked.string(), touched=self.touched))
+        return bytes([14]) + encode_strings(self.device.sign_data(asked.string(), touched=self.touched))
 
     def close(self) -> None:
         self._socket.shutdown(socket.SHUT_RDWR)

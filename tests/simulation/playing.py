@@ -9,10 +9,10 @@ from threading import Event
 from time import monotonic
 
 from watchroom import Json, Row, Workspace
-from watchroom.journal import Journal
-from watchroom.rules.config import Agent
-from watchroom.runtime import AgentState, AssistantMessage, Message, ToolMessage
-from watchroom.simulation import Scenario, Simulation, Summary, load, roster
+from watchroom.agents.simulation import Scenario, Simulation, Summary, load, roster
+from watchroom.features.config.rows import Agent
+from watchroom.features.sessions.runtime import AgentState, AssistantMessage, Message, ToolMessage
+from watchroom.kernel.journal import Journal
 
 PATIENCE = 60.0
 

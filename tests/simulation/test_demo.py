@@ -22,10 +22,10 @@ from simulation.playing import (
     text_of,
 )
 from watchroom import Json, Row, Workspace
-from watchroom.merge import merge
+from watchroom.agents.simulation import Simulation, Summary, demo, roster
+from watchroom.algorithms.merge import merge
+from watchroom.features.sessions.runtime import AssistantMessage, ToolMessage, UserMessage
 from watchroom.model import ASK, ENDED
-from watchroom.runtime import AssistantMessage, ToolMessage, UserMessage
-from watchroom.simulation import Simulation, Summary, demo, roster
 from watchroom.texts import Language
 from watchroom_whiteboards.board_parser import parse_board
 from watchroom_whiteboards.boards import Board

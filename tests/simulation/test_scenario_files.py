@@ -9,10 +9,11 @@ import pytest
 from cli.running import misuse
 from simulation.playing import answer, run_until, scenario_from, text_of
 from watchroom import Workspace, validation
+from watchroom.agents.simulation import Simulation, demo, load, roster
+from watchroom.agents.simulation.toml_lines import line_numbers
+from watchroom.errors import InvalidScenario
+from watchroom.features.config.rows import LAYERS
 from watchroom.model import ASK
-from watchroom.rules.config import LAYERS
-from watchroom.simulation import InvalidScenario, Simulation, demo, load, roster
-from watchroom.simulation.toml_lines import line_numbers
 from watchroom_tui.cli import REFUSED, main
 
 GOOD = """name = "one"
@@ -43,18 +44,18 @@ DOCS = Path(__file__).parents[2] / "docs" / "scenarios.md"
         ('name = "one"', f"name = 'one'\n{'x' * 5000} = 1", r"^line 2: x{400}…$"),
         ('name = "one"', "name = 'one'\n" + "".join(f"x{n} = 1\n" for n in range(50)), r"^line 21: x.*\n…$"),
         ('id = "ada"', 'id = "ada"\nrole = 3', r"^line 5: agent\[1\]\.role: "),
-        ('id = "ada"', 'id = "ada"\ncolour = "red"', r"^line 5: agent\[1\]\.colour: there is no such key$"),
+        ('id = "ada"', 'id = "ada"\ncolour = "red"', r"^line 5: agent\[1\]\.colour: unknown key$"),
         ('first = ["look"]', 'first = ["loook"]', r"^line 5: .*'loook'; did you mean 'look'\?$"),
         ('"collab_list"', '"colab_list"', r"^line 9: .*no tool 'colab_list'; did you mean 'collab_list'\?$"),
         ('"collab_list"', '"answer_request"', r"^line 9: .*no tool 'answer_request'"),
         ("filepath =", "path =", r"line 10: .*args: collab_read needs filepath"),
         ("found.files", "fund.files", r"^line 10: .*no value 'fund'; did you mean 'found'\?$"),
         ("0.filepath}", "0.filepath|frist}", r"^line 10: .*no filter 'frist'; did you mean 'first'\?$"),
-        ("0.filepath}", "0.filepath|cut:x}", r"^line 10: .*cut takes a number$"),
+        ("0.filepath}", "0.filepath|cut:x}", r"^line 10: .*cut needs a number$"),
         ("0.filepath}", "0.filepath|match:(}", r"^line 10: .*match: missing \)"),
-        ("found.files.0.filepath", "number.9.1", r"^line 10: .*a number is drawn as"),
+        ("found.files.0.filepath", "number.9.1", r"^line 10: .*write a random number as"),
         (', as = "found"', ", repeat = [3, 1]", r"^line 9: .*repeat is a number from 0 to 1000"),
-        (', as = "found"', ', as = "team"', r"^line 9: .*'team' is the name of a value"),
+        (', as = "found"', ', as = "team"', r"^line 9: .*'team' is the name of a built-in value"),
         (', as = "found"', ', as = "found", stop = true', r"^line 9: .*a step has one of .*call and stop$"),
         (', as = "found"', ', as = "found", chance = 2', r"^line 9: .*chance: .*less than or equal to 1$"),
         ('{ call = "collab_list", as = "found" },', "{ wait = {} },", r"line 9: .*wait: 'path' is missing"),

@@ -8,14 +8,20 @@ from pathlib import Path
 
 from simulation.playing import scenario_from
 from watchroom import Json
-from watchroom.rules.config import Agent
-from watchroom.runtime import AssistantMessage, Message, ModelPayload, ToolMessage, UserMessage
-from watchroom.runtime.models import Reply
-from watchroom.simulation import Scenario, demo
-from watchroom.simulation.model_agent import ScriptedModel
-from watchroom.simulation.request_queue import RequestQueue
-from watchroom.simulation.scenario import WaitFor
-from watchroom.simulation.script import Heard, Move, Play
+from watchroom.agents.simulation import Scenario, demo
+from watchroom.agents.simulation.model_agent import ScriptedModel
+from watchroom.agents.simulation.player import RequestQueue
+from watchroom.agents.simulation.scenario import WaitFor
+from watchroom.agents.simulation.script import Heard, Move, Play
+from watchroom.features.config.rows import Agent
+from watchroom.features.sessions.runtime import (
+    AssistantMessage,
+    Message,
+    ModelPayload,
+    ToolMessage,
+    UserMessage,
+)
+from watchroom.features.sessions.runtime.models import Reply
 
 ADA = Agent("ada", "writer")
 
@@ -148,7 +154,7 @@ async def test_a_session_goes_on_where_it_was_and_answers_people(tmp_path: Path)
 
 
 def test_what_people_changed_in_a_call_is_its_result(tmp_path: Path) -> None:
-    from watchroom.simulation.model_agent import result_of
+    from watchroom.agents.simulation.model_agent import result_of
 
     content = json.dumps({"edited_arguments": {"a": 1}, "result": {"success": True, "version": 3}})
     assert result_of(content) == {"success": True, "version": 3, "edited": {"a": 1}}

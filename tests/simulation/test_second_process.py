@@ -13,7 +13,7 @@ import psutil
 import pytest
 from simulation.playing import PATIENCE, all_rows, run_until, team
 from watchroom import Workspace
-from watchroom.simulation import Simulation, demo, roster
+from watchroom.agents.simulation import Simulation, demo, roster
 
 
 def test_what_it_does_is_counted_and_what_else_it_prints_does_no_harm(

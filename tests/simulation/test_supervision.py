@@ -9,12 +9,12 @@ from pathlib import Path
 
 from simulation.playing import all_rows, run_until, scenario_from, states, text_of
 from watchroom import Json, Row, Workspace
-from watchroom.call_context import CallTrace
+from watchroom.agents.simulation import Scenario, Simulation
+from watchroom.features.calls.toolbox import Toolbox
+from watchroom.features.sessions.runtime import ToolMessage
+from watchroom.kernel.call_context import CallTrace
 from watchroom.model import ASK
-from watchroom.runtime import ToolMessage
-from watchroom.simulation import Scenario, Simulation
 from watchroom.texts import Language
-from watchroom.toolbox import Toolbox
 
 TEAM = """name = "team"
 [[agent]]
@@ -148,7 +148,7 @@ class BrokenToolbox(Toolbox):
 
 class BrokenWorkspace(Workspace):
     def tools(self, agent: str, *, language: Language | None = None) -> Toolbox:
-        return BrokenToolbox(agent, self._store, self, language or self.config.language)
+        return BrokenToolbox(agent, self._store, self._services, language or self.config.language)
 
 
 def test_a_tool_that_raises_is_a_failed_call_after_which_its_agent_goes_on(

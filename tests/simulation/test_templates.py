@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 from watchroom import Json
-from watchroom.simulation.template import Template, as_text
+from watchroom.agents.simulation.template import Template, as_text
 
 VALUES: dict[str, Json] = {
     "me": "ada",

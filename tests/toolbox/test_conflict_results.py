@@ -9,7 +9,8 @@ import pytest
 from calls import ok, refused
 from projections.folding import PLAN, stale_write, write
 from watchroom import Toolbox, Workspace
-from watchroom.toolbox.conflict_diff import MAX_DIFF_CHARACTERS
+from watchroom.features.conflicts.reads import MAX_DIFF_CHARACTERS
+from watchroom.model import DISMISS, Note
 
 
 def missed(loser: Toolbox, base: int) -> str | None:
@@ -219,3 +220,16 @@ def test_nobody_is_told_of_an_edit_that_was_reverted(
     workspace.scan()
     ok(dana, "revert_outside_edit", filepath=PLAN)
     assert notice(alice) is None
+
+
+@pytest.mark.parametrize("number", [1, 10**6, 2**70, -1, True])
+def test_a_settlement_that_names_no_conflict_is_not_reported_and_the_file_can_be_read(
+    workspace: Workspace, alice: Toolbox, number: int
+) -> None:
+    write(alice, "a", 0)
+    workspace.journal.append(
+        [Note("human:eve", DISMISS, "collab", PLAN, base=1, detail={"conflict": number})]
+    )
+    found = ok(alice, "collab_read", filepath=PLAN)
+    assert (found["version"], "notice" in found) == (1, False)
+    assert workspace.notifications.fetch("alice") == []

@@ -9,7 +9,7 @@ from calls import ok, refused
 from evidence import all_rows
 from projections.folding import PLAN, folded, shared_path, stale_write, write
 from watchroom import Row, Toolbox, Workspace
-from watchroom.projections import ConflictView
+from watchroom.kernel.rules.conflicts import ConflictView
 
 
 @pytest.fixture
@@ -247,7 +247,9 @@ def test_a_reverted_edit_gives_way_to_the_journals_version_and_stays_in_the_jour
     assert ok(dana, "revert_outside_edit", filepath=PLAN, conflict=edit)["version"] == 1
     assert shared_path(root).read_text(encoding="utf-8") == "one"
     row = last_row(workspace)
-    assert (row.tool, row.version, row.detail) == ("revert_outside_edit", None, {"conflict": edit})
+    origin = workspace.host.edit_detail() if workspace.journal.is_shared else None
+    assert (row.tool, row.version) == ("revert_outside_edit", None)
+    assert row.detail == {"conflict": edit, **(origin or {})}
     assert workspace.journal.content(edit) == "by hand"
     assert (conflicts(workspace), workspace.scan(), workspace.verify()) == ((), [], [])
     assert refused(dana, "revert_outside_edit", filepath=PLAN)["error"] == "conflict_settled"

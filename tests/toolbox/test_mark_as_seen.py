@@ -9,7 +9,7 @@ from calls import ok, refused
 from evidence import all_rows
 from projections.folding import PLAN, acknowledge, deliver, denied, needs, stale_write, write
 from watchroom import Toolbox, Workspace
-from watchroom.projections import Need
+from watchroom.features.overview.model import Need
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from watchroom.toolbox.models import ParamsModel
-from watchroom.toolbox.tool_registry import all_tools
+from watchroom.features.calls.tool_registry import all_tools
+from watchroom.kernel.tools.models import ParamsModel
 
 
 def models() -> Iterator[type[BaseModel]]:

@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 from jsonschema_specifications import REGISTRY
 from pydantic import TypeAdapter
 from watchroom import Agent, Workspace
-from watchroom.toolbox.schemas import Format
-from watchroom.toolbox.tool_registry import all_tools
+from watchroom.features.calls.tool_registry import all_tools
+from watchroom.kernel.tools.schemas import Format
 
 VOCABULARIES: Final = (
     "core",

@@ -15,13 +15,14 @@ from textual import events
 from textual._compositor import Compositor
 from textual._context import visible_screen_stack
 from textual.app import ScreenStackError
+from textual.css.query import NoMatches
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widget import Widget
 from watchroom import Row, Workspace
-from watchroom.journal import Journal
-from watchroom.projections import Model
+from watchroom.features.overview.model import Model
+from watchroom.kernel.journal import Journal
 from watchroom.texts import Language
 from watchroom_tui.actions import ACTIONS
 from watchroom_tui.app import WatchroomApp
@@ -98,9 +99,17 @@ class User:
         await self.settle()
 
     async def until(self, holds: Callable[[], object], what: str) -> None:
-        """Let the dashboard work until ``holds``; fails, showing the screen, if it never does."""
+        """Let the dashboard work until ``holds``; fails, showing the screen, if it never does. A pane that is
+        not there yet, because its screen has just opened, does not hold."""
+
+        def is_met() -> bool:
+            try:
+                return bool(holds())
+            except NoMatches:
+                return False
+
         deadline = time.monotonic() + PATIENCE
-        while not holds():
+        while not is_met():
             if time.monotonic() > deadline:
                 raise AssertionError(f"{what}: was not seen; the screen is:\n" + "\n".join(self.lines()))
             await self.pilot.pause(0.01)

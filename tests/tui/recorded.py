@@ -14,8 +14,8 @@ from typing import Final
 from calls import ok, refused
 from evidence import all_rows
 from watchroom import Agent, Workspace
-from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
-from watchroom.journal import Journal, SqliteJournal
+from watchroom.kernel.checkout.layout import CONTROL, JOURNAL_NAME
+from watchroom.kernel.journal import Journal, SqliteJournal
 
 SECOND: Final = 1_000_000_000
 NOON: Final = 1_767_268_800 * SECOND

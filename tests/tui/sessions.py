@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 
 from runtime.weather import Chunk, Model, call, calling
 from watchroom import Json, Workspace
-from watchroom.rules.requests import Policy
-from watchroom.runtime import AgentState, ChatAgent, Policies, RuntimeConfig, Session
-from watchroom.toolbox.agent_tools import agent_tools
+from watchroom.features.calls.agent_tools import agent_tools
+from watchroom.features.requests.rows import Policy
+from watchroom.features.sessions.runtime import AgentState, ChatAgent, Policies, RuntimeConfig, Session
 
 PATIENCE = 20.0
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from calls import ok, refused
+from damage import journal_of
 from tui.driver import User
 from watchroom import Toolbox, Workspace
-from watchroom.checkout.layout import CONTROL
-from watchroom.process_lock import ProcessLock
+from watchroom.kernel.checkout.layout import CONTROL
+from watchroom.platform.process_lock import ProcessLock
 from watchroom_tui.screens.merge.draft import MergeDraft
 from watchroom_tui.screens.merge.screen import MergeScreen
 
@@ -85,6 +86,13 @@ async def has_opened_merge(user: User) -> MergeDraft:
 @contextmanager
 def busy(workspace: Workspace) -> Iterator[None]:
     """While another process appends to the journal, which lets nobody else: an act has begun, and is not done."""
+    if workspace.journal.is_shared:
+        import psycopg
+
+        with psycopg.connect(journal_of(workspace.root)) as connection:
+            connection.execute("SELECT FROM watchroom.tip FOR UPDATE")
+            yield
+        return
     lock = ProcessLock(os.path.join(workspace.root, CONTROL, "journal.lock"), workspace.platform)
     lock.acquire()
     try:

@@ -7,7 +7,7 @@ import sys
 from calls import ok, refused
 from tui.driver import User, dashboard, seqs
 from watchroom import Toolbox, Workspace
-from watchroom.journal import RowFilter
+from watchroom.kernel.journal import RowFilter
 from watchroom.model import Draft, Note
 from watchroom_tui.widgets.paged_row_list import PagedRowList
 

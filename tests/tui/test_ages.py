@@ -16,6 +16,8 @@ from tui.societies import begins
 from tui.team import deliver, write
 from watchroom import Toolbox, Workspace
 
+pytestmark = pytest.mark.sqlite("A server has its own clock.")
+
 MINUTES = 2
 """Fewer than a handoff may wait before it is a need: a new need draws all anew."""
 SCREENS = {

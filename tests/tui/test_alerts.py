@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from watchroom import Row
-from watchroom.projections import Need
+from watchroom.features.overview.model import Need
 from watchroom_tui.alerts.policy import (
     DELAY_SECONDS,
     INTERVAL_SECONDS,

@@ -12,6 +12,7 @@ from textual.widgets import TextArea
 from tui.board_steps import opens_editor, to_boards
 from tui.driver import dashboard
 from watchroom import Workspace
+from watchroom.kernel.call_context import CallContext
 from watchroom_tui.screens.boards.text_area import BoardTextArea
 
 
@@ -66,7 +67,7 @@ async def test_while_a_save_waits_for_a_lease_nothing_can_be_written_after_it(wo
         await to_boards(user)
         await opens_editor(user)
         await user.type("Saved. ")
-        lease = workspace.boards.leases.acquire("ceo", "global", seconds=60)
+        lease = workspace.boards.locks.acquire(CallContext("ceo"), "global", seconds=60)
         await user.press("ctrl+s")
         await user.until(lambda: user.place == "CommitDialog", "the question why")
         await user.sees("+ Saved.")
@@ -74,7 +75,7 @@ async def test_while_a_save_waits_for_a_lease_nothing_can_be_written_after_it(wo
         await user.press("enter")
         await user.sees("saving …")
         await user.type("lost")
-        workspace.boards.leases.release(lease)
+        workspace.boards.locks.release(lease)
         await user.is_told("global saved as v4.")
     assert current(workspace).startswith("Saved. # Global board")
 

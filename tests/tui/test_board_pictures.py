@@ -14,7 +14,7 @@ from tui.driver import MIDDLE, NARROW, User, past
 from tui.pictures import ALL, Sizes, at_rest, pictured
 from tui.recorded import recorded
 from watchroom import Workspace
-from watchroom.journal import Journal
+from watchroom.kernel.journal import Journal
 from watchroom.texts import Language
 
 GOALS = """1. A report that *anyone* can read

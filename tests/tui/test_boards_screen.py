@@ -11,6 +11,7 @@ from team_boards import TEAM, current, fill
 from tui.board_steps import to_boards
 from tui.driver import NARROW, User, dashboard, past
 from watchroom import Workspace
+from watchroom.kernel.call_context import CallContext
 from watchroom_tui.screens.boards.summary_panel import BoardPanel
 
 
@@ -115,8 +116,8 @@ async def test_the_panel_follows_the_board(workspace: Workspace) -> None:
 async def test_who_holds_a_board_is_seen_until_the_lease_ends(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         await to_boards(user)
-        leases = workspace.boards.leases
-        lease = leases.acquire("ceo", "top-layer", seconds=60)
+        leases = workspace.boards.locks
+        lease = leases.acquire(CallContext("ceo"), "top-layer", seconds=60)
         await user.sees("✎ ceo")
         leases.release(lease)
         await user.sees_no("✎ ceo")
@@ -174,7 +175,7 @@ async def test_an_edit_by_hand_of_a_board_that_nobody_wrote_is_marked_and_settle
 
 
 async def test_a_lease_that_runs_out_is_seen_to_end(workspace: Workspace) -> None:
-    workspace.boards.leases.acquire("ceo", "top-layer", seconds=1.5)
+    workspace.boards.locks.acquire(CallContext("ceo"), "top-layer", seconds=1.5)
     async with dashboard(workspace) as user:
         await to_boards(user)
         await user.sees_no("✎ ceo")

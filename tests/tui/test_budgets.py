@@ -7,8 +7,8 @@ from calls import ok
 from tui.driver import MIDDLE, NARROW, WIDE, dashboard
 from tui.test_usage_screen import use
 from watchroom import Json, Workspace
-from watchroom.rules.budgets import Budget, format_amount
-from watchroom.rules.usage import UsageTotal
+from watchroom.features.budgets.rows import UsageTotal
+from watchroom.features.budgets.rules import Budget, format_amount
 from watchroom.texts import catalogue
 from watchroom_tui.services.budget_setting import parse_budget
 

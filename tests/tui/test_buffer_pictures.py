@@ -12,7 +12,7 @@ from tui.driver import MIDDLE, NARROW, User, past
 from tui.pictures import SIZES, at_rest
 from tui.recorded import recorded
 from watchroom import Agent, Workspace
-from watchroom.journal import Journal
+from watchroom.kernel.journal import Journal
 from watchroom.texts import Language
 
 PLAN = """# Harbour plan

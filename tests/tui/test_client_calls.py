@@ -8,7 +8,7 @@ import pytest
 from projections.test_client_calls import begin, call, edit
 from tui.driver import MIDDLE, NARROW, WIDE, dashboard, past
 from watchroom import Workspace
-from watchroom.clients.events import PromptSubmitted
+from watchroom.agents.clients.events import PromptSubmitted
 from watchroom_tui.actions import ACTIONS
 
 SIZES = pytest.mark.parametrize("size", [NARROW, MIDDLE, WIDE], ids=str)

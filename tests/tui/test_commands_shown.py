@@ -10,7 +10,7 @@ from tui.driver import MIDDLE, NARROW, User, dashboard, past
 from tui.societies import begins, needs_sandbox, runs, to_pane, to_tasks
 from watchroom import Workspace
 from watchroom.model import Write
-from watchroom.sandbox.probe import ProbeResult, SandboxProbe
+from watchroom.platform.sandbox.probe import ProbeResult, SandboxProbe
 from watchroom_tui.dialogs.sandbox import SandboxDialog
 
 WAITS = "while [ ! -e {name} ]; do sleep 0.02; done"

@@ -12,7 +12,7 @@ from pty_driver import Terminal
 from tui.driver import dashboard
 from tui.team import opens_merge
 from watchroom import Workspace
-from watchroom.simulation import Simulation, roster
+from watchroom.agents.simulation import Simulation, roster
 
 PATH = "release-notes.md"
 KEYS = ("c", "i", "w")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from watchroom.merge import diff_lines, split_lines
+from watchroom.algorithms.merge import diff_lines, split_lines
 from watchroom_tui.formatters.diff_drawing import CONTEXT, Cell, DiffDrawing, DiffInput
 from watchroom_tui.formatters.styled_text import Line, width_of
 from watchroom_tui.sanitize import sanitize

@@ -12,7 +12,7 @@ from documents import count, create, edit, get, put, tag
 from textual.geometry import Offset
 from tui.driver import User, dashboard, past
 from watchroom import Row, Toolbox, Workspace
-from watchroom.checkout.document_replica import DocumentReplica
+from watchroom.features.documents.replica import DocumentReplica
 from watchroom.model import Zone
 from watchroom_tui.screens.documents.document_pane import SLOWEST
 from watchroom_tui.screens.documents.document_view import DocumentFieldsView

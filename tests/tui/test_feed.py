@@ -10,7 +10,7 @@ from threading import Event
 
 import pytest
 from watchroom.errors import JournalBusy
-from watchroom.journal import SqliteJournal
+from watchroom.kernel.journal import SqliteJournal
 from watchroom.model import Note, Row
 from watchroom_tui.services import feed
 from watchroom_tui.services.feed import Feed

@@ -16,6 +16,7 @@ import pytest
 import watchroom
 import watchroom_tui
 import watchroom_whiteboards
+from watchroom.kernel.journal import Journal
 from watchroom.texts import LANGUAGES, Catalogue, catalogue
 from watchroom_tui.actions import ACTIONS, OF_THE_FOCUSED, SCOPES, SCREENS
 from watchroom_tui.keymap import keys_page
@@ -354,9 +355,7 @@ def test_the_page_of_keys_is_what_the_registry_says() -> None:
 
 
 JOURNAL_METHODS: Final = {
-    name
-    for name, value in vars(watchroom.journal.Journal).items()
-    if callable(value) and not name.startswith("_")
+    name for name, value in vars(Journal).items() if callable(value) and not name.startswith("_")
 }
 SLOW_MODULES: Final = {"sqlite3", "pygit2", "difflib", "subprocess", "watchfiles"}
 

@@ -62,6 +62,7 @@ async def test_the_other_panes_scroll_before_anything_is_drawn(
         await opens_merge(user)
         screen = user.app.screen
         panes = [screen.query_one(f"#{each}", ScrollableWidget) for each in ("current", "result", "incoming")]
+        await user.until(lambda: all(each.max_scroll_y >= 100 for each in panes), "the texts, laid out")
         panes[0].action_scroll_to_end(0)
         for turn, pane in enumerate(panes, 1):
             pane.action_scroll_by(30)

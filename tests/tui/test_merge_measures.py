@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from merge.triples import triple
-from watchroom.merge import CHOICES, Choice, Region, merge
+from watchroom.algorithms.merge import CHOICES, Choice, Region, merge
 from watchroom_tui.screens.merge.measures import RegionMeasures
 from watchroom_tui.screens.merge.state import MergeState, RegionLayout
 

@@ -15,7 +15,7 @@ from tui.pictures import SIZES, at_rest
 from tui.recorded import NOON, REPORT, recorded
 from tui.team import has_opened_merge
 from watchroom import Workspace
-from watchroom.journal import Journal
+from watchroom.kernel.journal import Journal
 from watchroom.texts import Language
 from watchroom_tui.app import WatchroomApp
 from watchroom_tui.screens.merge.screen import MergeScreen

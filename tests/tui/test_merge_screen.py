@@ -11,10 +11,11 @@ from tui.conflict_steps import commits, is_asked_for_a_message
 from tui.driver import MIDDLE, NARROW, User, dashboard
 from tui.team import CURRENT, INCOMING, PLAN, collide, opens_merge, stale_write, write
 from watchroom import Toolbox, Workspace
-from watchroom.merge import join_regions, text_with_markers
+from watchroom.algorithms.merge import join_regions, text_with_markers
 from watchroom_tui.screens.merge.panes import ResultPane
 from watchroom_tui.screens.merge.screen import MergeScreen
 from watchroom_tui.widgets.editor import Editor
+from watchroom_tui.widgets.scrollable import ScrollableWidget
 
 
 def row_of(user: User, pane: str, text: str) -> int:
@@ -175,6 +176,9 @@ async def test_a_region_that_is_to_be_revealed_does_not_take_a_person_back_who_s
         await user.until(lambda: row_of(user, "result", "‹ choose") > 0, "the region in the result")
         screen = user.app.screen
         assert isinstance(screen, MergeScreen)
+        panes = [screen.query_one(f"#{each}", ScrollableWidget) for each in ("current", "result", "incoming")]
+        await user.until(lambda: all(each.max_scroll_y >= 100 for each in panes), "the texts, laid out")
+        await user.settle()
         screen.arrange_sides()
         screen.query_one(ResultPane).action_scroll_to_end(1)
         await user.settle()

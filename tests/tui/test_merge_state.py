@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from merge.triples import triple
-from watchroom.merge import CHOICES, Choice, join_regions, merge, rebase_regions
+from watchroom.algorithms.merge import CHOICES, Choice, join_regions, merge, rebase_regions
 from watchroom_tui.screens.merge.state import (
     MergeState,
     RegionLayout,

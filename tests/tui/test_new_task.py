@@ -21,7 +21,7 @@ def launched(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """What was begun is killed in the end, and what it printed is removed with the other files."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     yield
-    for presence in workspace.journal.presences():
+    for presence in workspace.journal.presence.all():
         if presence.process != os.getpid():
             with suppress(ProcessLookupError):
                 os.kill(presence.process, signal.SIGKILL)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from damage import journal_of
 from tui.driver import MIDDLE, WIDE, dashboard
 from tui.societies import begins, to_tasks
 from watchroom import Workspace
@@ -18,10 +19,10 @@ pytestmark = pytest.mark.slow(8)
 
 HOLD_A_LEASE = """
 import sys
-from watchroom.journal.sqlite import SqliteJournal
+from watchroom.kernel.journal import open_journal
 
-journal = SqliteJournal(sys.argv[1])
-print(journal.present("watchroom demo team"), flush=True)
+journal = open_journal(sys.argv[1])
+print(journal.presence.hold("watchroom demo team"), flush=True)
 sys.stdin.read()
 journal.close()
 """
@@ -31,7 +32,7 @@ class OtherProcess:
     """A process that holds a lease on the journal of ``root``, under which others' rows can be written."""
 
     def __init__(self, root: Path) -> None:
-        command = [sys.executable, "-c", HOLD_A_LEASE, str(root / ".watchroom/journal.db")]
+        command = [sys.executable, "-c", HOLD_A_LEASE, journal_of(root)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.lease = self.process.stdout.readline().strip()

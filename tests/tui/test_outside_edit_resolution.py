@@ -94,7 +94,7 @@ async def test_a_file_that_was_edited_once_more_is_not_put_back(
         await user.press("R")
         await user.is_asked("Put version 1 of plan.md back")
         await user.press("enter")
-        await user.is_told("edited by hand once more")
+        await user.is_told("there is a newer external edit")
         assert on_disk(root) == "twice\n"
         assert user.place == "merge"
 

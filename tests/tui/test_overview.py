@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from calls import ok
+from damage import journal_of
 from runtime.scripted import at_work
 from runtime.weather import call, calling
 from runtime.working import HELLO, Held, chat
@@ -20,8 +21,8 @@ from tui.pictures import SIZES
 from tui.sessions import asks, running, says
 from tui.team import PLAN, deliver, stale_write, write
 from watchroom import Toolbox, Workspace
-from watchroom.clients.events import ClientInfo, PromptSubmitted, SessionEnded
-from watchroom.clients.session import ClientSession
+from watchroom.agents.clients.events import ClientInfo, PromptSubmitted, SessionEnded
+from watchroom.agents.clients.session import ClientSession
 from watchroom.model import PRESENCE, Write
 from watchroom_tui.actions import SCREENS
 from watchroom_tui.app import WatchroomApp
@@ -126,8 +127,9 @@ async def test_readings_in_a_row_are_one_line_until_they_are_unfolded(
 def leased(root: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A process that holds a lease, and the lease."""
     code = f"""
-from watchroom.journal.sqlite import SqliteJournal
-print(SqliteJournal({str(root / ".watchroom/journal.db")!r}).present("watchroom demo here"), flush=True)
+from watchroom.kernel.journal import open_journal
+journal = open_journal({journal_of(root)!r})
+print(journal.presence.hold("watchroom demo here"), flush=True)
 input()
 """
     process = subprocess.Popen(

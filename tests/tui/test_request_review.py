@@ -16,7 +16,7 @@ from tui.driver import MIDDLE, NARROW, User, dashboard
 from tui.sessions import Running, running, says
 from tui.team import PLAN, write
 from watchroom import Toolbox, Workspace
-from watchroom.runtime import ToolMessage
+from watchroom.features.sessions.runtime import ToolMessage
 from watchroom_tui.services.request_actions import RequestActions
 
 BEFORE = "one\ntwo\nthree\nfour\nfive\n"

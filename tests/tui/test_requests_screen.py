@@ -13,7 +13,7 @@ from tui.recorded import SECOND
 from tui.sessions import asks, running, says
 from tui.team import PLAN, write
 from watchroom import Toolbox, Workspace
-from watchroom.runtime import Session, ToolMessage
+from watchroom.features.sessions.runtime import Session, ToolMessage
 from watchroom_tui.dialogs.text_input import TextDraft, TextInputDialog
 from watchroom_tui.services.request_actions import RequestActions
 

@@ -11,8 +11,8 @@ from simulation.playing import run_until, text_of
 from tui.driver import dashboard
 from tui.team import opens_merge
 from watchroom import Workspace
+from watchroom.agents.simulation import Simulation, demo
 from watchroom.model import ENDED
-from watchroom.simulation import Simulation, demo
 
 ROGUE = "auto-fixer"
 KEYS = ("V", "enter", "exclamation_mark", "c", "w", "enter")

@@ -6,7 +6,7 @@ from threading import Event
 
 from tui.driver import MIDDLE, NARROW, WIDE, User, dashboard, past
 from watchroom import Workspace
-from watchroom.transparency import recorded_checkpoints
+from watchroom.history.seal import read_seals
 from watchroom_tui.actions import SCREENS
 
 SEAL = "▣"
@@ -16,9 +16,9 @@ def seal(workspace: Workspace) -> str:
     """What is shown of a new checkpoint, where there is space."""
     workspace.flush()
     assert workspace.sealing.write_due(Event(), at_once=True)
-    (recorded,) = recorded_checkpoints(workspace.journal, limit=1)
+    (recorded,) = read_seals(workspace.journal, limit=1)
     assert recorded.signed is not None
-    checkpoint = recorded.signed.checkpoint
+    checkpoint = recorded.signed.seal
     return f"{SEAL} {checkpoint.size} {checkpoint.root.hex()[:8]}"
 
 

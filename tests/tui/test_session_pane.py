@@ -11,7 +11,7 @@ from runtime.weather import Chunk, call, calling
 from tui.driver import NARROW, User, dashboard, past
 from tui.sessions import PATIENCE, asks, running, says
 from watchroom import Workspace
-from watchroom.runtime import AgentState, ChatAgent, ModelPayload
+from watchroom.features.sessions.runtime import AgentState, ChatAgent, ModelPayload
 from watchroom.texts import Language
 
 

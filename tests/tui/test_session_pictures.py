@@ -18,10 +18,10 @@ from tui.pictures import ALL, Sizes, at_rest, pictured
 from tui.recorded import NOON, REPORT, recorded
 from tui.sessions import asks
 from watchroom import Agent, Workspace
-from watchroom.journal import Journal
-from watchroom.runtime import ChatAgent, ModelPayload, Policies, Session
+from watchroom.features.calls.agent_tools import agent_tools
+from watchroom.features.sessions.runtime import ChatAgent, ModelPayload, Policies, Session
+from watchroom.kernel.journal import Journal
 from watchroom.texts import Language
-from watchroom.toolbox.agent_tools import agent_tools
 from watchroom_tui.app import WatchroomApp
 
 EXACT = REPORT.replace("12 % more cargo", "12.4 % more cargo").replace("- When does dredging begin?\n", "")

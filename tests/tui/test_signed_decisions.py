@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from tui.driver import User, dashboard
 from watchroom import Workspace
+from watchroom.features.people.rows import Person
+from watchroom.features.requests.rows import PendingCall, Request
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import Write
-from watchroom.rules.people import Person
-from watchroom.rules.requests import PendingCall, Request
-from watchroom.signing import create_key_file, open_key_file
+from watchroom.platform.signing import create_key_file, open_key_file
 from watchroom_tui.signing_keys import key_path
 
 SESAME = "sesame"
@@ -27,7 +28,7 @@ def closed(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     workspace.people.add("human:dana", Person("dana", "owner", (key.line,)))
     workspace.signing.signer = None
     for number in (1, 2):
-        workspace.requests.ask("alice", f"alice/1/{number}", Request("approve", calls=(CALL,)))
+        workspace.requests.ask(CallContext("alice"), f"alice/1/{number}", Request("approve", calls=(CALL,)))
     return workspace
 
 
@@ -77,7 +78,7 @@ async def test_the_first_decision_asks_for_the_passphrase_and_the_next_does_not(
 async def test_decisions_that_the_settings_name_need_the_passphrase_each_time(closed: Workspace) -> None:
     closed.signing.signer = open_key_file(key_path("dana"), SESAME)
     edit_config(closed, 'confirm_decisions = ["answer_request"]\n')
-    closed.settings.sign("human:dana")
+    closed.settings.sign(CallContext("human:dana"))
     async with dashboard(closed) as user:
         # The key is unlocked, and signs no answer.
         await approves(user)
@@ -103,7 +104,7 @@ async def test_who_goes_back_decides_nothing(closed: Workspace) -> None:
 
 async def test_settings_that_were_edited_are_signed_where_they_are_told(closed: Workspace) -> None:
     closed.signing.signer = open_key_file(key_path("dana"), SESAME)
-    closed.settings.sign("human:dana")
+    closed.settings.sign(CallContext("human:dana"))
     closed.signing.signer = None
 
     def hosts() -> list[str]:

@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from tui.driver import MIDDLE, NARROW, WIDE, User, past
 from tui.pictures import ALL, Sizes, at_rest, pictured
 from tui.recorded import recorded
-from watchroom.journal import Journal
+from watchroom.kernel.journal import Journal
 from watchroom.texts import Language
 from watchroom_tui.dialogs.restore import RestoreDialog
 

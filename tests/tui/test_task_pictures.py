@@ -13,7 +13,8 @@ from tui.pictures import ALL, Sizes, at_rest, pictured
 from tui.recorded import recorded
 from tui.societies import needs_sandbox, runs, to_pane, to_tasks, works
 from watchroom import Workspace
-from watchroom.journal import Journal
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.journal import Journal
 from watchroom.texts import Language
 
 
@@ -22,7 +23,7 @@ def at_a_task(root: Path) -> None:
     with Workspace.open(root) as workspace:
         needs_sandbox(workspace)
         earlier = workspace.tasks.submit("human:dana", "写一首关于港口的诗。", root.parent / "poem")
-        workspace.tasks.end("human:dana", earlier.id, "cancelled")
+        workspace.tasks.end(CallContext("human:dana"), earlier.id, "cancelled")
         works(workspace, root.parent / "calculator")
         runs(workspace, "eve", "printf 'one\\ntwo\\n港口\\n'")
         runs(workspace, "ada", "echo 'no test is here' >&2; exit 5")

@@ -17,9 +17,9 @@ from tui.pictures import at_rest
 from tui.recorded import recorded
 from tui.team import choose_version, write
 from watchroom import Toolbox, Workspace
-from watchroom.journal import Journal
-from watchroom.projections import read_model
-from watchroom.projections.timeline import marker_kind
+from watchroom.features.overview.snapshots import read_model
+from watchroom.features.overview.timeline import marker_kind
+from watchroom.kernel.journal import Journal
 from watchroom_tui.services.timeline_feed import Moment, TimelineFeed, due_rows
 from watchroom_tui.widgets.timeline_bar import LABEL_WIDTH, TimelineBar
 

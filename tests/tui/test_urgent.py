@@ -13,7 +13,8 @@ from tui.driver import dashboard, past
 from tui.recorded import SECOND, recorded
 from tui.team import PLAN, deliver, opens_merge, stale_write, write
 from watchroom import Toolbox, Workspace
-from watchroom.rules.requests import Request
+from watchroom.features.requests.rows import Request
+from watchroom.kernel.call_context import CallContext
 
 
 async def test_urgent_goes_to_the_merge_of_a_conflict_over_its_file(
@@ -40,7 +41,9 @@ async def test_urgent_says_that_all_is_well_when_nothing_waits(workspace: Worksp
 
 async def test_urgent_goes_to_what_the_header_calls_next_on_one_screen_too(workspace: Workspace) -> None:
     for step, agent in enumerate(("alice", "bob"), 1):
-        workspace.requests.ask(agent, f"{agent}/mcp/{step}", Request("prompt", f"Which, {agent}?"))
+        workspace.requests.ask(
+            CallContext(agent), f"{agent}/mcp/{step}", Request("prompt", f"Which, {agent}?")
+        )
     async with dashboard(workspace) as user:
         await user.goes_to("7", "requests")
         for agent, following in (("alice", "bob"), ("bob", "alice"), ("alice", "bob")):
@@ -52,12 +55,12 @@ async def test_urgent_goes_to_what_the_header_calls_next_on_one_screen_too(works
 
 async def test_urgent_goes_to_a_new_deadline_before_what_follows(workspace: Workspace) -> None:
     for step, agent in enumerate(("alice", "bob"), 1):
-        workspace.requests.ask(agent, f"{agent}/mcp/{step}", Request("prompt", "Which?"))
+        workspace.requests.ask(CallContext(agent), f"{agent}/mcp/{step}", Request("prompt", "Which?"))
     async with dashboard(workspace) as user:
         await user.press("exclamation_mark")
         await user.sees("next: question bob")
         soon = Request("prompt", "Soon?", expires=time.time_ns() + 600 * SECOND)
-        workspace.requests.ask("charlie", "charlie/mcp/1", soon)
+        workspace.requests.ask(CallContext("charlie"), "charlie/mcp/1", soon)
         await user.sees("next: question charlie")
         await user.press("exclamation_mark")
         await user.until(lambda: user.cursor("requests").agent == "charlie", "charlie")
@@ -134,6 +137,7 @@ async def test_urgent_for_a_refused_first_write_shows_that_write(
         await user.sees("never seen before")
 
 
+@pytest.mark.sqlite("A server has its own clock.")
 async def test_what_needs_a_person_by_now_is_counted_in_every_screen_without_a_new_row(
     workspace: Workspace, alice: Toolbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

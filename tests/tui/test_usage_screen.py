@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 from tui.driver import MIDDLE, NARROW, dashboard
 from watchroom import Workspace
-from watchroom.clients.events import ClientInfo, MessageCompleted
-from watchroom.clients.session import ClientSession
-from watchroom.rules.usage import UsageTotal
+from watchroom.agents.clients.events import ClientInfo, MessageCompleted
+from watchroom.agents.clients.session import ClientSession
+from watchroom.features.budgets.rows import UsageTotal
 from watchroom_tui.formatters.bar_chart import Bar, draw_bars
 
 

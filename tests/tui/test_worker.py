@@ -9,8 +9,8 @@ from itertools import pairwise
 import pytest
 from calls import ok
 from watchroom import Toolbox, Workspace
-from watchroom.merge import diff_lines
-from watchroom.projections.blame import blame
+from watchroom.algorithms.merge import diff_lines
+from watchroom.features.overview.reads import blame
 from watchroom_tui.readers.blame import AT_ONCE, blame_lines
 from watchroom_tui.worker.main import CHUNK, CHUNK_CHARACTERS, chunks, diff
 from watchroom_tui.worker.process import WorkerProcess

@@ -8,9 +8,10 @@ import pytest
 from calls import ok, refused
 from watchroom import Agent, Toolbox, Workspace
 from watchroom.errors import UnknownAgent
+from watchroom.features.budgets.rules import Budget, BudgetUse, Measure, budget_request, find_budget_use
+from watchroom.features.requests.rows import Answer, Request, dump_request, parse_request
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import Row, Write
-from watchroom.rules.budgets import Budget, BudgetUse, Measure, budget_request, find_budget_use
-from watchroom.rules.requests import Answer, Request, dump_request, parse_request
 from watchroom.texts import LANGUAGES, catalogue
 
 
@@ -42,7 +43,7 @@ def test_each_scope_counts_what_its_sessions_used(workspace: Workspace) -> None:
     use(workspace, "alice/s2.sub", step=2, parent="alice/s2")
     assert near(workspace, "alice", "alice/s1") == []
     for scope in ("session", "agent", "task", "team"):
-        workspace.budgets.set_budget("human:dana", scope, "", "steps", 1)
+        workspace.budgets.set_budget(CallContext("human:dana"), scope, "", "steps", 1)
     assert near(workspace, "alice", "alice/s1") == [
         ("session alice/s1 steps", 1),
         ("agent alice steps", 7),
@@ -61,7 +62,7 @@ def test_each_scope_counts_what_its_sessions_used(workspace: Workspace) -> None:
 
 def test_who_is_near_is_warned_once_and_who_is_at_the_end_is_asked_once(workspace: Workspace) -> None:
     budgets = workspace.budgets
-    budgets.set_budget("human:dana", "agent", "alice", "steps", 10)
+    budgets.set_budget(CallContext("human:dana"), "agent", "alice", "steps", 10)
     use(workspace, "alice/s1", step=7)
     assert budgets.hold_call("alice", "alice/s1") is None
     assert told(workspace, "budget_warning") == []
@@ -81,7 +82,7 @@ def test_who_is_near_is_warned_once_and_who_is_at_the_end_is_asked_once(workspac
 
 
 def test_calls_without_a_session_are_asked_about_among_the_agents_calls(workspace: Workspace) -> None:
-    workspace.budgets.set_budget("human:dana", "agent", "alice", "steps", 1)
+    workspace.budgets.set_budget(CallContext("human:dana"), "agent", "alice", "steps", 1)
     use(workspace, "alice/s1", step=1)
     assert workspace.budgets.hold_call("alice") is not None
     (row,) = [row for row in workspace.journal.rows(limit=10_000) if row.zone == "request"]
@@ -92,17 +93,17 @@ def test_a_budget_that_is_set_anew_lets_go_of_the_calls_that_it_held(workspace: 
     budgets = workspace.budgets
     use(workspace, "alice/s1", step=5)
     for scope, name in (("agent", "alice"), ("agent", ""), ("session", ""), ("team", "")):
-        budgets.set_budget("human:dana", scope, "", "steps", 5)  # type: ignore[arg-type]
+        budgets.set_budget(CallContext("human:dana"), scope, "", "steps", 5)  # type: ignore[arg-type]
         asked = budgets.hold_call("alice", "alice/s1")
         assert asked is not None
         key = f"{scope} {'' if scope == 'team' else 'alice/s1' if scope == 'session' else 'alice'} steps"
         key = " ".join(key.split())
         assert budgets.find_open_request(key) == asked
-        assert budgets.set_budget("human:dana", scope, name, "steps", 9) is not None  # type: ignore[arg-type]
+        assert budgets.set_budget(CallContext("human:dana"), scope, name, "steps", 9) is not None  # type: ignore[arg-type]
         assert budgets.find_open_request(key) is None
         for each in (name, ""):
-            budgets.set_budget("human:dana", scope, each, "steps", None)  # type: ignore[arg-type]
-    assert budgets.set_budget("human:dana", "agent", "alice", "cost", None) is None
+            budgets.set_budget(CallContext("human:dana"), scope, each, "steps", None)  # type: ignore[arg-type]
+    assert budgets.set_budget(CallContext("human:dana"), "agent", "alice", "cost", None) is None
 
 
 @pytest.mark.parametrize(
@@ -120,10 +121,10 @@ def test_a_budget_of_its_own_is_of_an_agent_that_is_there(
 ) -> None:
     measure: Measure = "steps"
     if is_known:
-        assert workspace.budgets.set_budget("human:dana", scope, name, measure, 5)  # type: ignore[arg-type]
+        assert workspace.budgets.set_budget(CallContext("human:dana"), scope, name, measure, 5)  # type: ignore[arg-type]
     else:
         with pytest.raises(UnknownAgent):
-            workspace.budgets.set_budget("human:dana", scope, name, measure, 5)  # type: ignore[arg-type]
+            workspace.budgets.set_budget(CallContext("human:dana"), scope, name, measure, 5)  # type: ignore[arg-type]
 
 
 def test_a_person_who_sets_a_budget_is_told_of_in_its_row(workspace: Workspace, dana: Toolbox) -> None:
@@ -137,13 +138,13 @@ def test_a_person_who_sets_a_budget_is_told_of_in_its_row(workspace: Workspace, 
 
 def reached(workspace: Workspace, choice: str) -> Request:
     """Alice's budget of 10 steps is used up, and a person chose that."""
-    workspace.budgets.set_budget("human:dana", "agent", "alice", "steps", 10)
+    workspace.budgets.set_budget(CallContext("human:dana"), "agent", "alice", "steps", 10)
     use(workspace, "alice/s1", step=10)
     asked = workspace.budgets.hold_call("alice", "alice/s1")
     assert asked is not None
     assert workspace.budgets.find_stop("alice", "alice/s1") is None
     (row,) = [row for row in workspace.journal.rows(limit=10_000) if row.zone == "request"]
-    workspace.requests.answer("human:dana", row.seq, Answer(values=(choice,)))
+    workspace.requests.answer(CallContext("human:dana"), row.seq, Answer(values=(choice,)))
     return asked
 
 
@@ -154,7 +155,7 @@ def test_a_budget_about_which_a_person_said_that_this_is_the_end_holds(workspace
     assert "10" in stop
     assert workspace.budgets.find_stop("bob") is None
     # Of another amount nobody said so.
-    workspace.budgets.set_budget("human:dana", "agent", "alice", "steps", 9)
+    workspace.budgets.set_budget(CallContext("human:dana"), "agent", "alice", "steps", 9)
     assert workspace.budgets.find_stop("alice", "alice/s1") is None
 
 
@@ -164,10 +165,10 @@ def test_a_budget_that_a_person_raised_holds_at_once_as_raised(workspace: Worksp
     assert near(workspace, "alice", "alice/s1") == []
     use(workspace, "alice/s1", step=20)
     assert near(workspace, "alice", "alice/s1") == [("agent alice steps", 20)]
-    workspace.budgets.raise_budget("human:dana", asked)
+    workspace.budgets.raise_budget(CallContext("human:dana"), asked)
     assert workspace.config.budgets.of("agent", "alice") == [Budget("agent", "alice", "steps", 20)]
-    workspace.budgets.set_budget("human:dana", "agent", "alice", "steps", 30)
-    workspace.budgets.raise_budget("human:dana", asked)
+    workspace.budgets.set_budget(CallContext("human:dana"), "agent", "alice", "steps", 30)
+    workspace.budgets.raise_budget(CallContext("human:dana"), asked)
     assert workspace.config.budgets.of("agent", "alice") == [Budget("agent", "alice", "steps", 30)]
 
 
@@ -178,8 +179,8 @@ def test_a_call_that_a_person_let_pass_once_does_not_end_the_budget(workspace: W
 
 
 def test_only_a_budget_that_is_reached_holds_and_not_one_that_is_near(workspace: Workspace) -> None:
-    workspace.budgets.set_budget("human:dana", "agent", "alice", "steps", 10)
-    workspace.budgets.set_budget("human:dana", "team", "", "steps", 12)
+    workspace.budgets.set_budget(CallContext("human:dana"), "agent", "alice", "steps", 10)
+    workspace.budgets.set_budget(CallContext("human:dana"), "team", "", "steps", 12)
     use(workspace, "alice/s1", step=10)
     asked = workspace.budgets.hold_call("alice")
     assert asked is not None
@@ -190,11 +191,11 @@ def test_only_a_budget_that_is_reached_holds_and_not_one_that_is_near(workspace:
 def test_a_stop_holds_until_this_budget_is_changed(workspace: Workspace) -> None:
     """Other budgets, and other settings, may change meanwhile."""
     reached(workspace, "stop")
-    workspace.budgets.set_budget("human:dana", "agent", "bob", "steps", 5)
-    workspace.budgets.set_budget("human:dana", "team", "", "tokens", 500)
+    workspace.budgets.set_budget(CallContext("human:dana"), "agent", "bob", "steps", 5)
+    workspace.budgets.set_budget(CallContext("human:dana"), "team", "", "tokens", 500)
     assert workspace.budgets.find_stop("alice", "alice/s1") is not None
-    workspace.budgets.set_budget("human:dana", "agent", "alice", "steps", 30)
-    workspace.budgets.set_budget("human:dana", "agent", "alice", "steps", 10)
+    workspace.budgets.set_budget(CallContext("human:dana"), "agent", "alice", "steps", 30)
+    workspace.budgets.set_budget(CallContext("human:dana"), "agent", "alice", "steps", 10)
     assert workspace.budgets.find_stop("alice", "alice/s1") is None
 
 
@@ -204,7 +205,7 @@ def test_the_newest_answer_about_a_budget_counts(workspace: Workspace) -> None:
     assert asked is not None
     assert workspace.budgets.find_stop("alice", "alice/s1") is not None
     rows = [row for row in workspace.journal.rows(limit=10_000) if row.zone == "request" and row.version == 1]
-    workspace.requests.answer("human:dana", rows[-1].seq, Answer(values=("once",)))
+    workspace.requests.answer(CallContext("human:dana"), rows[-1].seq, Answer(values=("once",)))
     assert workspace.budgets.find_stop("alice", "alice/s1") is None
 
 
@@ -214,7 +215,7 @@ def test_the_newest_answer_about_a_budget_counts(workspace: Workspace) -> None:
         {"used": 9},
         {"used": "10"},
         {"used": 11, "to": 21},
-        {"used": float("nan")},
+        pytest.param({"used": float("nan")}, marks=pytest.mark.sqlite("A server refuses rows with NaN.")),
         {"most": 0},
         {"most": 10**400},
         {"unpriced": -1},
@@ -230,7 +231,7 @@ def test_a_person_raises_no_budget_by_a_request_that_is_not_true(
     workspace: Workspace, dana: Toolbox, changed: dict[str, object] | None
 ) -> None:
     """An agent asks in Watchroom's words, but for one of them."""
-    workspace.budgets.set_budget("human:dana", "agent", "alice", "steps", 10)
+    workspace.budgets.set_budget(CallContext("human:dana"), "agent", "alice", "steps", 10)
     use(workspace, "alice/s1", step=10)
     path = "alice/s1/budget-1"
     texts = catalogue("en")
@@ -243,7 +244,7 @@ def test_a_person_raises_no_budget_by_a_request_that_is_not_true(
     planted = replace(request, metadata={"budget": about})
     if changed is None:
         planted = replace(planted, prompt="Agent alice has used 10 steps of its budget of 500 steps.")
-    number = workspace.requests.ask("alice", path, planted).seq
+    number = workspace.requests.ask(CallContext("alice"), path, planted).seq
     error = refused(dana, "answer_request", request=number, values=["raise"])
     assert error["error"] == "invalid_answer"
     assert workspace.config.budgets.of("agent", "alice") == [Budget("agent", "alice", "steps", 10)]

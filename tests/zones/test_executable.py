@@ -1,4 +1,4 @@
-"""Whether a file may be executed is kept with its versions, wherever they go."""
+"""The executable bit of a file is kept with its versions, wherever they go."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import pytest
 from calls import ok
 from history.repositories import git, needs_git
 from watchroom import Toolbox, Workspace
-from watchroom.git import export_history
+from watchroom.features.reverts.rules import RevertSelection
+from watchroom.history.comparison import find_versions, read_changed_paths, read_patch
+from watchroom.history.git import export_history
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.rules.file_versions import is_executable
 from watchroom.model import Row, Zone
-from watchroom.queries.comparison import find_versions, read_changed_paths, read_patch
-from watchroom.rules.reverts import RevertSelection
-from watchroom.rules.task_versions import is_executable
 
 SCRIPT = "run.sh"
 
@@ -35,7 +36,7 @@ def head(workspace: Workspace, zone: Zone, path: str) -> Row:
 
 @pytest.fixture
 def script(root: Path, workspace: Workspace, alice: Toolbox) -> Path:
-    """The shared file, which a person made executable; its version 2 says so."""
+    """The shared file, which a person made executable in version 2."""
     write(alice, "one\n", 0)
     file = root / "collaborative/current" / SCRIPT
     file.chmod(0o755)
@@ -79,7 +80,7 @@ def test_a_revert_brings_the_mode_back(workspace: Workspace, bob: Toolbox, scrip
     since = workspace.journal.last_seq()
     script.chmod(0o644)
     write(bob, "three\n", 2)
-    workspace.reverts.apply("human:ann", RevertSelection(("bob",), after=since))
+    workspace.reverts.apply(CallContext("human:ann"), RevertSelection(("bob",), after=since))
     assert (script.read_text(), may_run(script)) == ("two\n", True)
     assert workspace.verify() == []
 

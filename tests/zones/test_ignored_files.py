@@ -1,4 +1,4 @@
-"""What git ignores in a task's folder has no versions, and is in no branch."""
+"""Files that git ignores in a task's folder have no versions, and are in no branch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from calls import ok, refused
 from effort import rounds
 from history.repositories import git, needs_git
 from watchroom import Agent, Toolbox, Workspace
-from watchroom.git import write_branch
-from watchroom.journal import Journal
-from watchroom.sandbox import ignored_files
-from watchroom.sandbox.errors import IgnoredFilesUnknown
-from watchroom.zones.task_files import ChangeAuthor
+from watchroom.errors import IgnoredFilesUnknown
+from watchroom.features.tasks import ignored_files
+from watchroom.features.tasks.files import ChangeAuthor
+from watchroom.history.git import write_branch
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.journal import Journal
 
 pytestmark = needs_git
-ALICE = ChangeAuthor("alice", "run_command")
+ALICE = ChangeAuthor(CallContext("alice", "run_command"))
 SEEDS = range(rounds(4, 200))
 
 
@@ -64,11 +65,11 @@ def put(folder: Path, **files: str) -> None:
 
 
 def record(workspace: Workspace) -> list[str]:
-    return workspace.task_files.record_changes("alice", ALICE).changed
+    return workspace.task_files.record_changes(CallContext("alice"), ALICE).changed
 
 
 def recorded(journal: Journal, task: str) -> set[str]:
-    """The files of the task that have a version now."""
+    """Return the files that this recording gave a version."""
     heads = journal.heads("file", f"{task}/")
     return {head.path.partition("/")[2] for head in heads if not head.deleted}
 
@@ -79,7 +80,7 @@ def everything_in(journal: Journal) -> str:
 
 
 def listed_by_git(folder: Path) -> set[str]:
-    """What git would commit: everything that is tracked or not ignored."""
+    """Return what git would commit: everything that is tracked or not ignored."""
     done = subprocess.run(
         ["git", "-C", str(folder), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         capture_output=True,
@@ -144,7 +145,7 @@ def test_an_agent_writes_and_reads_an_ignored_file_and_its_text_is_not_kept(
     (project / ".env").chmod(0o755)
     ok(alice, "write_file", path=".env", content="KEY=secret2\n")
     assert (project / ".env").stat().st_mode & stat.S_IXUSR
-    # Its present text has no version: whoever has not seen it does not replace it.
+    # Its present text has no version, so an agent that has not seen it cannot replace it.
     assert refused(bob, "write_file", path=".env", content="x\n")["error"] == "ignored_file_changed"
     found = ok(bob, "read_file", path=".env")
     assert (found["content"], found.get("version")) == ("KEY=secret2\n", None)
@@ -232,7 +233,7 @@ def test_a_folder_within_a_repository_keeps_its_rules(workspace: Workspace, proj
 
 
 def test_what_was_recorded_before_is_not_committed(workspace: Workspace, project: Path) -> None:
-    """A journal of an earlier version has ignored files."""
+    """A journal of an earlier version can have ignored files."""
     (project / ".gitignore").write_text("")
     task = begin(workspace, project)
     put(project, **{".env": "secret\n", "a.py": "a\n"})
@@ -274,7 +275,7 @@ def test_a_scan_starts_one_process_for_each_repository(
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_is_recorded_is_what_git_would_commit(workspace: Workspace, project: Path, seed: int) -> None:
-    """Law: after each recording the files with a version are those that git tracks or does not ignore."""
+    """Law: after each recording, the files with a version are those that git tracks or does not ignore."""
     chance = random.Random(seed)
     task = begin(workspace, project)
     alice: Toolbox = workspace.tools("alice")

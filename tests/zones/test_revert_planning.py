@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from memory_journal import MemoryJournal
 from watchroom import Agent, Workspace
-from watchroom.errors import UnknownAgent
-from watchroom.journal.memory import MemoryJournal
+from watchroom.errors import RevertNotFound, RevertTooLarge, UnknownAgent
+from watchroom.features.reverts.rules import RevertPlan, RevertSelection
 from watchroom.model import Draft, Note, Write
-from watchroom.rules.reverts import RevertPlan, RevertSelection
-from watchroom.zones.revert_errors import RevertNotFound, RevertTooLarge
 
 
 @pytest.fixture

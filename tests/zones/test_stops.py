@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from calls import ok
 from watchroom import Toolbox, Workspace
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import DISMISS, Note, Write
 
 
@@ -21,36 +22,36 @@ def sessions(workspace: Workspace) -> None:
 @pytest.mark.usefixtures("sessions")
 def test_who_was_stopped_goes_on_again_and_nobody_else(workspace: Workspace) -> None:
     stops = workspace.stops
-    assert (stops.stopped(), stops.release("human:dana")) == ({}, {})
-    told, refused = stops.stop("human:dana", ["alice", "nobody", "no id!", "bob"])
+    assert (stops.stopped(), stops.release(CallContext("human:dana"))) == ({}, {})
+    told, refused = stops.stop(CallContext("human:dana"), ["alice", "nobody", "no id!", "bob"])
     assert (list(told), list(refused)) == (["alice", "bob"], ["nobody", "no id!"])
     assert stops.stopped() == told
-    again, _ = stops.stop("human:dana", ["charlie"])
+    again, _ = stops.stop(CallContext("human:dana"), ["charlie"])
     assert stops.stopped() == {**told, **again}
-    workspace.session_zone.control("human:dana", "resume_agent", "alice", None, "")
+    workspace.session_zone.control(CallContext("human:dana", "resume_agent"), "alice", None, "")
     assert list(stops.stopped()) == ["bob", "charlie"]
-    released = stops.release("human:dana")
+    released = stops.release(CallContext("human:dana"))
     assert list(released) == ["bob", "charlie"]
     assert stops.stopped() == {}
     last = workspace.journal.last_seq()
-    assert stops.release("human:dana") == {}
-    assert stops.stop("human:dana", ["nobody"])[0] == {}
+    assert stops.release(CallContext("human:dana")) == {}
+    assert stops.stop(CallContext("human:dana"), ["nobody"])[0] == {}
     assert [row for row in workspace.journal.rows(last) if row.version is not None] == []
 
 
 @pytest.mark.usefixtures("sessions")
 def test_who_is_stopped_once_more_after_somebody_resumed_is_stopped(workspace: Workspace) -> None:
     stops = workspace.stops
-    stops.stop("human:dana", ["alice"])
-    workspace.session_zone.control("human:dana", "resume_agent", "alice", None, "")
+    stops.stop(CallContext("human:dana"), ["alice"])
+    workspace.session_zone.control(CallContext("human:dana", "resume_agent"), "alice", None, "")
     assert stops.stopped() == {}
-    told, _ = stops.stop("human:dana", ["alice"])
+    told, _ = stops.stop(CallContext("human:dana"), ["alice"])
     assert stops.stopped() == told
 
 
 def test_only_what_takes_steps_of_a_process_that_is_alive_is_waited_for(workspace: Workspace) -> None:
     stops, journal = workspace.stops, workspace.journal
-    lease = journal.present()
+    lease = journal.presence.hold()
 
     def step(path: str, status: str, presence: str, **more: str) -> None:
         detail = {"status": status, "presence": presence, **more}

@@ -1,18 +1,19 @@
-"""Files in a task's folder: what a write meets there, what is laid into it, and how much there may be."""
+"""Files in a task's folder: writes that meet other changes, imported files, and the quota."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 from tasking import on_disk
 from watchroom import Agent, Workspace
-from watchroom.errors import VersionConflict
-from watchroom.sandbox.errors import TaskQuotaExceeded
-from watchroom.sandbox.task_folder import DiskUsage
-from watchroom.zones.task_files import ChangeAuthor, Quota
+from watchroom.errors import TaskQuotaExceeded, VersionConflict
+from watchroom.features.tasks.files import ChangeAuthor, Quota
+from watchroom.features.tasks.folder import DiskUsage
+from watchroom.kernel.call_context import CallContext
 
-AUTHOR = ChangeAuthor("alice", "clone_repository", "Cloned.", {})
+AUTHOR = ChangeAuthor(CallContext("alice", "clone_repository"), "Cloned.", {})
 
 
 @pytest.fixture
@@ -30,7 +31,9 @@ def quota(workspace: Workspace, setting: str) -> None:
 
 
 def write(workspace: Workspace, path: str, content: str, expected: int = -1) -> int | None:
-    return workspace.task_files.write("alice", path, content, tool="write_file", expected=expected).version
+    return workspace.task_files.write(
+        CallContext("alice", "write_file"), path, content, expected=expected
+    ).version
 
 
 def test_a_write_that_expects_another_version_is_told_what_is_there(
@@ -46,6 +49,21 @@ def test_a_write_that_expects_another_version_is_told_what_is_there(
             2,
         )
     assert on_disk(folder) == {"a": b"two"}
+
+
+def test_a_link_in_place_of_the_scratch_folder_leads_nowhere(
+    workspace: Workspace, folder: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    write(workspace, "a", "one", 0)
+    for link in (folder / ".watchroom", folder / ".watchroom" / "tmp"):
+        shutil.rmtree(folder / ".watchroom")
+        link.parent.mkdir(exist_ok=True)
+        link.symlink_to(outside)
+        write(workspace, "a", f"past {link.name}")
+        assert (folder / "a").read_text() == f"past {link.name}"
+        assert [*outside.iterdir()] == []
 
 
 def test_of_a_file_that_is_gone_or_never_was_nothing_is_told(workspace: Workspace, folder: Path) -> None:
@@ -65,7 +83,7 @@ def test_of_a_file_that_is_gone_or_never_was_nothing_is_told(workspace: Workspac
 def test_files_are_laid_where_nothing_is(workspace: Workspace, folder: Path) -> None:
     write(workspace, "there", "mine")
     (folder / "link").symlink_to("/etc")
-    task = workspace.task_files.task_of("alice")
+    task = workspace.task_files.task_of(CallContext("alice"))
     files = {"new/a": b"1", "there": b"2", "link/passwd": b"3", "there/below": b"4", "run": b"5"}
     rows, taken = workspace.task_files.add_files(task, files, AUTHOR, executables=["run"])
     assert sorted(taken) == ["link/passwd", "there", "there/below"]
@@ -85,7 +103,7 @@ def test_a_file_counts_with_the_folders_that_it_needs_and_what_it_replaces(
     assert write(workspace, "a/b/c", "xy") == 2
     (folder / "a/b/c").unlink()
     assert write(workspace, "d", "x") == 1
-    task = workspace.task_files.task_of("alice")
+    task = workspace.task_files.task_of(CallContext("alice"))
     with pytest.raises(TaskQuotaExceeded):
         workspace.task_files.add_files(task, {"e": b""}, AUTHOR)
 

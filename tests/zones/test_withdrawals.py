@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from watchroom.journal.memory import MemoryJournal
-from watchroom.model import ASK, Draft, Json, Note, Row, Write, Zone
-from watchroom.rules.buffers import CLOSE
-from watchroom.rules.requests import Answer, Request, dump_answer, dump_request
-from watchroom.rules.reverts import PlannedItem
-from watchroom.texts import Catalogue, catalogue
-from watchroom.zones.leases import HOLD, RELEASE
-from watchroom.zones.people import PeopleReader
-from watchroom.zones.revert_withdrawals import (
+from memory_journal import MemoryJournal
+from watchroom.features.boards.rows import HOLD, RELEASE
+from watchroom.features.buffers.rows import CLOSE
+from watchroom.features.handoffs.reverts import HandoffWithdrawal
+from watchroom.features.people.service import PeopleReader
+from watchroom.features.requests.rows import Answer, Request, dump_answer, dump_request
+from watchroom.features.reverts.rules import PlannedItem
+from watchroom.features.reverts.withdrawals import (
     BufferClosing,
-    HandoffWithdrawal,
     LeaseRelease,
     MessageRetraction,
     RequestWithdrawal,
 )
+from watchroom.model import ASK, Draft, Json, Note, Row, Write, Zone
+from watchroom.texts import Catalogue, catalogue
 
 PATH = "alice_to_bob/a.md"
 

@@ -25,6 +25,7 @@ Scope: TypeAlias = Literal[
     "buffers",
     "tasks",
     "files",
+    "changes",
     "documents",
     "boards",
     "board_versions",
@@ -43,6 +44,7 @@ Scope: TypeAlias = Literal[
     "confirm",
     "unlock",
     "revert",
+    "agent_commit",
     "commit",
     "dialog",
 ]
@@ -90,7 +92,7 @@ class Action(NamedTuple):
 OF_THE_APP: Final = frozenset({"app", "timeline"})
 """What these keys do is done by the app, wherever one is."""
 OF_THE_FOCUSED: Final = frozenset(
-    {"list", "view", "search", "board_writing", "editor", "session", "choices", "review"}
+    {"list", "view", "search", "board_writing", "editor", "session", "choices", "review", "changes"}
 )
 """What these keys do is done by the widget that has the focus."""
 
@@ -100,6 +102,7 @@ SCREEN_OF_SCOPE: Final[Mapping[Scope, str]] = {
     "session": "agents",
     "tasks": "tasks",
     "files": "files",
+    "changes": "files",
     "documents": "documents",
     "boards": "boards",
     "handoffs": "handoffs",
@@ -220,6 +223,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("revert_member", "tasks", "revert_work", ("V",), acts=True, meaning="revert work"),
     Action("task_detail", "tasks", "task_detail"),
     Action("sandbox", "tasks", "sandbox"),
+    Action("commit_agent", "files", "commit_agent", ("K",), footer=True, acts=True),
     Action("rollback", "files", "rollback", ("R",), footer=True, acts=True, meaning="restore"),
     Action("revert_version", "files", "revert_work", ("V",), acts=True, meaning="revert work"),
     Action("settle", "files", "settle", ("M",), footer=True, acts=True, meaning="merge"),
@@ -227,6 +231,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("unified", "files", "flip_diff", ("d",), footer=True, meaning="difference"),
     Action("sides", "files", "flip_sides", ("s",), footer=True),
     Action("blame", "files", "flip_blame", ("L",), footer=True),
+    Action("group_changes", "changes", "group", ("space",), footer=True, meaning="mark"),
+    Action("open_file", "files", "open_file", ("o",), footer=True, meaning="outline"),
     Action("play", "documents", "play", ("greater_than_sign",), footer=True),
     Action("earlier", "documents", "step(-1)", PREVIOUS, footer=True, meaning="previous"),
     Action("later", "documents", "step(1)", NEXT, footer=True, meaning="next"),
@@ -302,6 +308,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("revert_clean", "revert", "flip_clean", ("z",), footer=True, meaning="fold"),
     Action("revert_all", "revert", "flip_all", ("A",), footer=True, meaning="whole_file"),
     Action("revert_spawned", "revert", "flip_spawned", ("C",), footer=True),
+    Action("previous_author", "agent_commit", "step_agent(-1)", PREVIOUS, footer=True, meaning="previous"),
+    Action("next_author", "agent_commit", "step_agent(1)", NEXT, footer=True, meaning="next"),
+    Action("new_branch", "agent_commit", "flip_branch", ("z",), footer=True, meaning="fold"),
     Action("hit_up", "finding", "hit(-1)", ("up",), meaning="up"),
     Action("hit_down", "finding", "hit(1)", ("down",), meaning="down"),
     Action("hit_page_up", "finding", "hit_page(-1)", ("pageup",), meaning="page up"),

@@ -14,9 +14,8 @@ from textual import events, work
 from textual.app import SystemCommand
 from textual.screen import Screen
 from textual.worker import WorkerFailed
-from watchroom.errors import JournalDamaged, WatchroomError
-from watchroom.journal import Journal
-from watchroom.journal.errors import JournalUnreachable, OutcomeUnknown
+from watchroom.errors import JournalDamaged, JournalUnreachable, OutcomeUnknown, WatchroomError
+from watchroom.kernel.journal import Journal
 from watchroom.model import Json
 from watchroom.texts import Language
 
@@ -202,7 +201,7 @@ class WatchroomApp(ReplayApp):
             return
         # All of it at one stroke: a dashboard that is closed in between would leave something running.
         self.workspace = workspace
-        workspace.dispatcher.start()
+        workspace.background.start()
         self._stop_watching = workspace.file_watcher.subscribe(
             lambda mode: self.post_message(
                 WatchModeChanged(workspace.file_watcher.POLL_SECONDS if mode == "polling" else None)

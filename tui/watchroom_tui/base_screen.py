@@ -12,9 +12,9 @@ from textual.app import ComposeResult
 from textual.events import ScreenResume
 from textual.message import Message
 from textual.widget import Widget
+from watchroom.features.needs.rules import NeedKind
+from watchroom.features.overview.model import Model, Need, urgent_needs
 from watchroom.model import Row
-from watchroom.projections import Model, Need, NeedKind
-from watchroom.projections.model import urgent_needs
 
 from watchroom_tui.actions import Scope
 from watchroom_tui.context import Dashboard, RowTarget, Target, dashboard_of

@@ -12,8 +12,8 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Final
 
 from watchroom import __version__
-from watchroom.errors import DiskFailed, WatchroomError
-from watchroom.platforms import PlatformUnsupported, check_platform
+from watchroom.errors import DiskFailed, PlatformUnsupported, WatchroomError
+from watchroom.platform import check_platform
 from watchroom.texts import LANGUAGES, Catalogue, Language
 
 from watchroom_tui.charset import REPLACEMENT_ERRORS, output_encoding, replace_unencodable
@@ -63,19 +63,18 @@ def _run(typed: list[str]) -> int:
     language = _language()
     texts = load_texts(language)
     if not typed:
-        from watchroom_tui.commands.workspace_argument import find_workspace
-
-        root = find_workspace()
-        if root is None:
-            print(texts("cli.begin"), file=sys.stderr)
-            return USAGE
+        root = _choose_workspace(texts, language)
+        if isinstance(root, int):
+            return root
         typed = ["open", root]
     try:
         if typed[0] in _OVERVIEW or typed == ["help"]:
             typed = ["--help"] if typed == ["help"] else typed
             _overview(texts).parse_args(typed)
         command, rest = _find_command(typed, texts)
-        args = _parse(command, rest, texts)
+        # Help on the command is Watchroom's own.
+        is_passed = command.passes_arguments and rest not in (["--help"], ["-h"])
+        args = _parse_passed(command, rest) if is_passed else _parse(command, rest, texts)
     except WrongUsage as error:
         print(f"watchroom: {error}", file=sys.stderr)
         return USAGE
@@ -94,6 +93,34 @@ def _run(typed: list[str]) -> int:
         raise
 
 
+def _choose_workspace(texts: Catalogue, language: Language) -> str | int:
+    """Return the nearest workspace; in a repository without one, that of the repository if the person wants
+    it. Else return the exit status."""
+    from watchroom_tui.commands.workspace_argument import find_workspace
+
+    root = find_workspace()
+    if root is not None:
+        return root
+    from watchroom_tui.commands.repository import offer_workspace
+
+    try:
+        root = offer_workspace(texts, readable_language(language))
+    except WatchroomError as error:
+        return _refuse(error, language)
+    except OSError as error:
+        return _refuse(_describe_failure(error), language)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return USAGE if root is None else root
+
+
+def _describe_failure(error: OSError) -> DiskFailed:
+    reason = error.strerror or str(error)
+    if error.filename is not None:
+        reason += f": {error.filename or repr('')}"
+    return DiskFailed(reason=reason)
+
+
 def _run_command(command: Command, args: argparse.Namespace, texts: Catalogue, language: Language) -> int:
     try:
         with _debug_records(texts), use_utc() if getattr(args, "utc", False) else nullcontext():
@@ -101,10 +128,7 @@ def _run_command(command: Command, args: argparse.Namespace, texts: Catalogue, l
     except WatchroomError as error:
         return _refuse(error, language)
     except OSError as error:
-        reason = error.strerror or str(error)
-        if error.filename is not None:
-            reason += f": {error.filename or repr('')}"
-        return _refuse(DiskFailed(reason=reason), language)
+        return _refuse(_describe_failure(error), language)
     except WrongUsage as error:
         print(f"watchroom {command.name}: {error}", file=sys.stderr)
         return USAGE
@@ -134,6 +158,8 @@ def _find_command(typed: list[str], texts: Catalogue) -> tuple[Command, list[str
         raise WrongUsage(texts("cli.typed.options_first"))
     if os.path.isdir(first) or "://" in first:
         # A workspace alone is opened; one before a command belongs to it.
+        if rest and rest[0] in known and known[rest[0]].passes_arguments:
+            raise WrongUsage(texts("cli.launch.here", folder=first, command=rest[0]))
         return (known[rest[0]], [first, *rest[1:]]) if rest and rest[0] in known else (known["open"], typed)
     from watchroom_tui.commands.parser import unknown_word
 
@@ -151,6 +177,11 @@ def _parse(command: Command, given: list[str], texts: Catalogue) -> argparse.Nam
     parser.set_defaults(language=None)
     command.declare(parser, texts)
     return parser.parse_args(given)
+
+
+def _parse_passed(command: Command, given: list[str]) -> argparse.Namespace:
+    """Return the arguments of ``command``, which passes them on."""
+    return argparse.Namespace(command=command.name, arguments=given, language=None)
 
 
 def _refuse(error: WatchroomError, language: Language) -> int:
@@ -186,7 +217,7 @@ def _debug_records(texts: Catalogue) -> Iterator[None]:
     if not wanted:
         yield
         return
-    from watchroom.debug_log import CATEGORIES, debug_records
+    from watchroom.platform.debug_log import CATEGORIES, debug_records
 
     path = os.environ.get(DEBUG_FILE_VARIABLE, "")
     with ExitStack() as stack:

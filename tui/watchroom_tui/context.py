@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from textual.timer import Timer
     from textual.worker import Worker
     from watchroom import Workspace
-    from watchroom.journal import Journal
+    from watchroom.features.overview.model import Model, Need
+    from watchroom.features.overview.timeline import TimelineView
+    from watchroom.kernel.journal import Journal
     from watchroom.model import Json, Row
-    from watchroom.projections import Model, Need, TimelineView
     from watchroom.texts import Catalogue, Language
 
     from watchroom_tui.actions import Scope

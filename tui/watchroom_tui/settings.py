@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from platformdirs import user_config_path
 from watchroom import validation
-from watchroom.rules.publication import SEAL_BRANCH, Publication
+from watchroom.kernel.rules.publication import SEAL_BRANCH, Publication
 from watchroom.texts import LANGUAGES, Catalogue, Language
 
 from watchroom_tui.actions import ACTIONS, SCREENS
@@ -166,7 +166,7 @@ def _key_mistake(action: str, keys: Sequence[str], settings: Settings, texts: Ca
 
 def _line_of(source: str, place: Sequence[str | int]) -> int | None:
     """The line of a setting, or of the table that it would stand in. Only read for an error."""
-    from watchroom.simulation.toml_lines import line_numbers
+    from watchroom.agents.simulation.toml_lines import line_numbers
 
     lines = line_numbers(source)
     ends = range(len(place), 0, -1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from watchroom.journal import Journal, is_server_address, without_password
-from watchroom.rules.shown_commands import quote_word
+from watchroom.features.policy.shown_commands import quote_word
+from watchroom.kernel.journal import Journal, is_server_address, without_password
 
 
 def place_word(root: str) -> str:

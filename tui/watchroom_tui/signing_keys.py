@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from watchroom.algorithms.sshsig import PublicKey, parse_key
 from watchroom.model import HUMAN_PREFIX
-from watchroom.sshsig import PublicKey, parse_key
 
 if TYPE_CHECKING:
-    from watchroom.rules.people import People
-    from watchroom.signing import Signer
+    from watchroom.features.people.rows import People
+    from watchroom.platform.signing import Signer
 
 
 def key_path(name: str) -> str:
@@ -32,7 +32,7 @@ def find_device(people: People, name: str) -> Signer | None:
     `SignerFailed`."""
     if not any(key.is_touched for key in enrolled_keys(people, name)):
         return None
-    from watchroom.signing import DeviceSigner, list_device_keys
+    from watchroom.platform.signing import DeviceSigner, list_device_keys
 
     enrolled = enrolled_keys(people, name)
     found = next((key for key in list_device_keys() if key in enrolled), None)
@@ -48,6 +48,6 @@ def open_signer(people: People, name: str, ask: Callable[[str], str], path: str 
     path = path or key_path(name)
     if not os.path.exists(path):
         return None
-    from watchroom.signing import open_key_file
+    from watchroom.platform.signing import open_key_file
 
     return open_key_file(path, ask(path))

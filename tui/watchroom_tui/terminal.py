@@ -35,10 +35,15 @@ def require_terminal(texts: Catalogue, instead: str) -> None:
     """
     if is_page():
         return
-    if not all(map(os.isatty, _STREAMS)):
+    if not has_terminal():
         raise WrongUsage(texts("cli.no_terminal", instead=instead))
     if os.environ.get("TERM") == "dumb":
         raise WrongUsage(texts("cli.dumb_terminal", instead=instead))
+
+
+def has_terminal() -> bool:
+    """Return whether standard input, output and error are a terminal that a person types in."""
+    return all(map(os.isatty, _STREAMS))
 
 
 def color_depth(environ: Mapping[str, str]) -> ColorDepth:

@@ -6,12 +6,15 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Final
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
+_SLICE_SECONDS: Final = 0.5
+"""Maximum seconds that the main thread sleeps at a time."""
 
 
 class Terminated(SystemExit):
@@ -44,6 +47,16 @@ def ending_on_signals() -> Iterator[None]:
     finally:
         for number in handled:
             signal.signal(number, signal.SIG_DFL)
+
+
+def sleep(seconds: float) -> None:
+    """Sleep in the main thread for ``seconds``, or until a signal raises `Terminated`.
+
+    It sleeps in slices: the system may give a signal to another thread, which does not wake this one.
+    """
+    deadline = time.monotonic() + seconds
+    while (left := deadline - time.monotonic()) > 0:
+        time.sleep(min(left, _SLICE_SECONDS))
 
 
 def die_of(number: int) -> None:

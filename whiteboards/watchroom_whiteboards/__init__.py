@@ -1,8 +1,13 @@
-"""Layered whiteboards: the boards of a team, who may do what with them, and what they mean (BOARDS)."""
+"""Layered whiteboards of a team (BOARDS): their permissions, templates, sections and items.
+
+`Whiteboards` reads and writes boards for an actor, and `tools.py` offers it as tools. `Board` names a board
+and its owner, `is_allowed` decides permissions, and `parse_board` returns the `BoardItems` of a text.
+Versions and locks are in the core (`watchroom.features.boards`). Start with `Whiteboards`.
+"""
 
 from typing import TYPE_CHECKING
 
-from watchroom.deferred_imports import defer_imports
+from watchroom.platform.deferred_imports import defer_imports
 
 if TYPE_CHECKING:
     from watchroom_whiteboards.board_parser import parse_board
@@ -23,7 +28,7 @@ __all__ = [
     "parse_board",
 ]
 
-# Who only shows Markdown needs no boards, and who asks for boards no parser.
+# The renderer of Markdown needs no boards, and the list of boards needs no parser.
 __getattr__ = defer_imports(
     __name__,
     {

@@ -1,6 +1,6 @@
 """Parse a board: decisions, milestones, tasks, negotiations, risks, log (BOARDS-3.1, BOARDS-7.1). Pure.
 
-What has not the form of the templates is reported with its line, never guessed. Placeholders of the template
+Text without the form of the templates is reported with its line, never guessed. Placeholders of the template
 are left out.
 """
 
@@ -28,7 +28,7 @@ from watchroom_whiteboards.items import (
 from watchroom_whiteboards.list_entries import ListEntry, first_line, parse_list_entries, strip_marks
 from watchroom_whiteboards.vocabulary import FIELDS, EntryKind, field_name
 
-_MAX_TEXT: Final = 200
+_MAX_PROBLEM_CHARACTERS: Final = 200
 Item = TypeVar("Item")
 _BOXES: Final = {"[ ]": False, "[x]": True, "[X]": True}
 
@@ -36,7 +36,7 @@ _BOXES: Final = {"[ ]": False, "[x]": True, "[X]": True}
 def parse_board(text: str) -> BoardItems:
     """Parse ``text``, the Markdown of a board, into its items and problems.
 
-    Of a very long board only the newest entries are read; a problem ``too_long`` says so.
+    Only the newest entries of a very long board are parsed. A problem ``too_long`` then reports it.
 
         found = parse_board("## Milestones\n- [x] Outline agreed\n")
         found.milestones[0].done  # True
@@ -106,7 +106,7 @@ class _BoardParser:
         return self._line
 
     def _problem(self, line: int, rule: Rule, words: str) -> None:
-        shown = words if len(words) <= _MAX_TEXT else words[:_MAX_TEXT] + "…"
+        shown = words if len(words) <= _MAX_PROBLEM_CHARACTERS else words[:_MAX_PROBLEM_CHARACTERS] + "…"
         self._problems.append(BoardProblem(line, rule, shown))
 
     # -- lists
@@ -139,7 +139,7 @@ class _BoardParser:
         stamp, closed, after = entry.words.removeprefix("[").partition("]")
         whole = _joined(strip_marks(after), entry.more)
         who, text = entry_fields.split_author(whole) if has_author else ("", whole)
-        # Followed by one of these, what stands in brackets is the text of a link.
+        # Brackets before one of these characters are the text of a link.
         if not entry.words.startswith("[") or not closed or after[:1] in ("(", "[", ":"):
             if not entry_fields.is_placeholder(entry.words):
                 self._problem(entry.line, "no_time", entry.words)
@@ -157,7 +157,7 @@ class _BoardParser:
             self._log.append(BoardLogEntry(entry.line, moment, who, text))
 
     def _read_outside(self, found: list[ListEntry]) -> None:
-        """A list above the entries of a section: its writer may have meant entries."""
+        """Report a list above the entries of a section, because its writer may have meant entries."""
         for entry in found:
             words = strip_marks(entry.words)
             if not entry_fields.is_empty_value(words) and not entry_fields.is_placeholder(words):

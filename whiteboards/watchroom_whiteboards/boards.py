@@ -1,13 +1,13 @@
-"""The boards of a team: which there are, whose each is, and its file (BOARDS-2.1, BOARDS-2.2)."""
+"""The boards of a team: their names, owners and files (BOARDS-2.1, BOARDS-2.2)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias
 
-from watchroom.checkout.layout import place
 from watchroom.errors import InvalidName
-from watchroom.rules.config import Agent, Config, board_owner
+from watchroom.features.config.rows import Agent, Config, board_owner
+from watchroom.kernel.checkout.layout import place
 from watchroom.validation import BOTTOM_BOARD, GLOBAL_BOARD, MID_BOARD, TOP_BOARD, check_board_name
 
 BoardKind: TypeAlias = Literal["global", "top", "mid", "bottom"]
@@ -26,9 +26,9 @@ class Board:
 
     @classmethod
     def named(cls, name: str) -> Self:
-        """The board called ``name``, e.g. ``global`` or ``bottom-layer-alice``.
+        """Return the board called ``name``, e.g. ``global`` or ``bottom-layer-alice``.
 
-        Raises `InvalidPath` or `InvalidAgentId` if no board can have that name.
+        Raise `InvalidPath` or `InvalidAgentId` if no board can have that name.
         """
         name = check_board_name(name)
         if name == GLOBAL_BOARD:
@@ -49,14 +49,14 @@ class Board:
 
     @classmethod
     def of(cls, agent: Agent) -> Self:
-        """The board that ``agent`` keeps: the top layer's, its role's, or its own."""
+        """Return the board of ``agent``: the top layer's, its role's, or its own."""
         if agent.layer == "top":
             return cls("top")
         return cls("mid", board_owner(agent)) if agent.layer == "mid" else cls("bottom", agent.id)
 
     @property
     def name(self) -> str:
-        """What tools and the journal call it."""
+        """The board's name in tools and in the journal."""
         if self.kind == "global":
             return GLOBAL_BOARD
         if self.kind == "top":
@@ -69,15 +69,15 @@ class Board:
         return "/".join(place("board", self.name))
 
     def owners(self, config: Config) -> tuple[Agent, ...]:
-        """The agents of ``config`` who own the board: a role may have several, the global board has the top
-        layer."""
+        """Return the agents of ``config`` that own the board. A role can have several; the top layer owns the
+        global board."""
         if self.kind == "global":
             return tuple(agent for agent in config.agents.values() if agent.layer == "top")
         return tuple(agent for agent in config.agents.values() if Board.of(agent) == self)
 
 
 def list_boards(config: Config) -> tuple[Board, ...]:
-    """The boards of the team in ``config``, upper layers first: the global board, then one for each agent or
-    role."""
+    """Return the boards of the team in ``config``, upper layers first: the global board, the top layer's, and
+    one for each agent or role below."""
     found = dict.fromkeys([Board("global"), Board("top"), *map(Board.of, config.agents.values())])
     return tuple(sorted(found, key=lambda board: ("global", "top", "mid", "bottom").index(board.kind)))

@@ -1,7 +1,7 @@
-"""Cuts a Markdown text of any length into chunks that are small enough to be parsed and drawn one by one.
+"""Cut a Markdown text of any length into chunks that are small enough to parse and draw separately. Pure.
 
-A chunk begins with a heading where there are any; what is long without one is cut at blank lines, at list
-items, between lines, and at last anywhere. Pure.
+A chunk begins at a heading if possible. Long text without headings is cut at blank lines, at list items,
+between lines, or, as a last resort, anywhere.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom_whiteboards.segments import HeadingMark, TextSegment, split_segments
 
-LONGEST: Final = 4096
-"""markdown-it takes quadratic time for some texts: of chunks of this size that cannot be seen."""
+MAX_CHUNK_BYTES: Final = 4096
+"""markdown-it takes quadratic time for some texts. For chunks of this size that is not noticeable."""
 
-_ENOUGH: Final = 1024
-"""Behind so much the next heading begins another chunk."""
+_MIN_CHUNK_BYTES: Final = 1024
+"""After this many bytes the next heading begins another chunk."""
 
 ChunkKind: TypeAlias = Literal["text", "cut", "fence", "html", "table"]
-"""``text`` means the same alone. The others go on with what the chunk before began: a text, code, HTML or a
-table."""
+"""A ``text`` chunk has the same meaning alone. The others continue the block of the previous chunk: a text
+(``cut``), code, HTML or a table."""
 
 _BREAKS: Final = (
     re.compile(rb"\r?\n[ \t]*\r?\n(?=[A-Za-z\x80-\xff])"),
@@ -30,17 +30,19 @@ _BREAKS: Final = (
     re.compile(rb"[\r\n]"),
     re.compile(rb"[ ]"),
 )
-"""Where a long text is cut, the best first."""
+"""Where to cut a long text, the best places first."""
 
 _TABLE: Final = re.compile(rb"(?:(?<=\n)|\A)[^\n]*\|[^\n]*\n[ ]{0,3}[|:-][-|: \t]*\r?\n")
 _BLANK: Final = re.compile(rb"\n[ \t]*\r?\n")
 
 
 class Chunk(NamedTuple):
-    """A piece of the text from byte ``start`` to ``end``, to be parsed by itself.
+    """A piece of a text that can be parsed alone.
 
-    ``opener`` is the byte offset of what the chunk continues: the line that opens the code, the head of the
-    table; -1 if it continues nothing. ``marks`` are the headings in it.
+    - ``start``, ``end``: byte offsets.
+    - ``opener``: the byte offset of the line that opens the continued code, or of the head of the continued
+      table; -1 if the chunk continues nothing.
+    - ``marks``: the headings in the chunk.
     """
 
     start: int
@@ -51,19 +53,19 @@ class Chunk(NamedTuple):
 
 
 def chunks(data: bytes, start: int = 0) -> Iterator[Chunk]:
-    """Yield the chunks of ``data`` (UTF-8), each of about `LONGEST` bytes at most.
+    """Yield the chunks of ``data`` (UTF-8), each of about `MAX_CHUNK_BYTES` bytes at most.
 
     ``start`` is the byte offset at which a chunk of kind ``text`` begins.
     """
     begin = start
     marks: list[HeadingMark] = []
-    for part in split_segments(data, start, most=LONGEST):
-        is_full = part.end - begin > LONGEST or (part.marks and part.start - begin > _ENOUGH)
+    for part in split_segments(data, start, max_bytes=MAX_CHUNK_BYTES):
+        is_full = part.end - begin > MAX_CHUNK_BYTES or (part.marks and part.start - begin > _MIN_CHUNK_BYTES)
         if is_full and part.start > begin:
             yield Chunk(begin, part.start, marks=tuple(marks))
             begin, marks = part.start, []
         marks += part.marks
-        if part.end - begin > LONGEST:
+        if part.end - begin > MAX_CHUNK_BYTES:
             for chunk in _pieces(data, part):
                 inside = tuple(mark for mark in marks if chunk.start <= mark.start < chunk.end)
                 yield chunk._replace(marks=inside)
@@ -73,11 +75,11 @@ def chunks(data: bytes, start: int = 0) -> Iterator[Chunk]:
 
 
 def _pieces(data: bytes, part: TextSegment) -> Iterator[Chunk]:
-    """A part that is too long, in chunks."""
+    """Yield the chunks of a segment that is too long."""
     start = part.start
     kind: ChunkKind = "text"
     opener = -1
-    while part.end - start > LONGEST:
+    while part.end - start > MAX_CHUNK_BYTES:
         end, is_line = _break(data, start, part.kind in ("text", "rough"))
         yield Chunk(start, end, kind, opener)
         if part.kind in ("fence", "html"):
@@ -90,8 +92,8 @@ def _pieces(data: bytes, part: TextSegment) -> Iterator[Chunk]:
 
 
 def _break(data: bytes, start: int, is_text: bool) -> tuple[int, bool]:
-    """Where a chunk from ``start`` ends, and whether that is the end of a line."""
-    middle, end = start + LONGEST // 2, start + LONGEST
+    """Return where a chunk from ``start`` ends, and whether that is the end of a line."""
+    middle, end = start + MAX_CHUNK_BYTES // 2, start + MAX_CHUNK_BYTES
     for number, pattern in enumerate(_BREAKS if is_text else _BREAKS[4:5]):
         places = [found.end() for found in pattern.finditer(data, middle, end)]
         if places:
@@ -103,8 +105,8 @@ def _break(data: bytes, start: int, is_text: bool) -> tuple[int, bool]:
 
 
 def _table_head(data: bytes, start: int, end: int, known: int) -> int:
-    """Where the head of the table begins that ``end`` is in; -1 if it is in none."""
-    if b"|" not in data[end : end + LONGEST].partition(b"\n")[0]:
+    """Return where the head of the table at ``end`` begins; -1 if ``end`` is in no table."""
+    if b"|" not in data[end : end + MAX_CHUNK_BYTES].partition(b"\n")[0]:
         return -1
     found = known
     body = start

@@ -1,4 +1,4 @@
-"""The fields of an entry: their values, and whether they still are the template's placeholders. Pure."""
+"""Parse the fields of an entry, and recognize the placeholders of the template. Pure."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from watchroom_whiteboards.vocabulary import (
 )
 
 _PLACEHOLDER: Final = re.compile(r"\{[^{}]+\}")
-_LONGEST_PLACEHOLDER: Final = 200
-"""The patterns for them take long on long texts."""
+_MAX_PLACEHOLDER_CHARACTERS: Final = 200
+"""The patterns for placeholders are slow for long texts."""
 _NUMBERED: Final = re.compile(r"(?:里程碑|milestone)\s*\w*\s*[:：]", re.IGNORECASE)
 _REACHED: Final = re.compile(r"\((?:已完成|done)\)$", re.IGNORECASE)
 _TITLE: Final = re.compile(r"(?P<word>[^#＃]+?)\s*[#＃]\s*(?P<id>\w(?:[\w.-]*\w)?|\{[^{}]*\})(?![\w])")
@@ -32,7 +32,7 @@ _STATUSES: Final = frozenset({*DECISION_STATUSES, *TASK_STATUSES})
 
 
 class EntryField(NamedTuple):
-    """A field of an entry. ``word`` is its name as written there."""
+    """A field of an entry. ``word`` is its name as written on the board."""
 
     line: int
     name: FieldName
@@ -41,7 +41,7 @@ class EntryField(NamedTuple):
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether ``value`` still is the template's: ``{description}``, or all the statuses to choose from."""
+    """Return whether ``value`` is a placeholder: ``{description}``, or the list of all statuses."""
     choices = [normalize(choice) for choice in value.split("/")]
     return bool(_PLACEHOLDER.fullmatch(value.removesuffix("%").strip())) or (
         len(choices) > 1 and _STATUSES.issuperset(choices)
@@ -49,32 +49,35 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_placeholder_milestone(text: str) -> bool:
-    """Whether ``text`` still is a milestone of the template."""
-    if len(text) > _LONGEST_PLACEHOLDER:
+    """Return whether ``text`` is a milestone of the template."""
+    if len(text) > _MAX_PLACEHOLDER_CHARACTERS:
         return False
     return is_placeholder(_REACHED.sub("", _NUMBERED.sub("", text, count=1)).strip())
 
 
 def is_empty_value(value: str) -> bool:
-    """Whether ``value`` says "none", in either language, or nothing."""
+    """Return whether ``value`` is empty or means "none" in either language."""
     return normalize(value) in NOTHING
 
 
 def parse_entry_title(title: str) -> tuple[EntryKind, str] | None:
-    """Kind and id in an entry's heading ``title``, e.g. ``Decision #7``, ``决策 #7：标题``; None if none."""
+    """Return the kind and the id in a heading, e.g. ``Decision #7`` or ``决策 #7：标题``.
+
+    Return None if ``title`` is not the heading of an entry.
+    """
     found = _TITLE.match(title)
     kind = entry_kind(found["word"]) if found else None
     return (kind, found["id"]) if found and kind else None
 
 
 def split_field(words: str) -> tuple[str, str] | None:
-    """Split ``words``, e.g. ``Time: …`` (without marks), into name and value. None if it is no field."""
+    """Split ``words`` without marks, e.g. ``Time: …``, into name and value. Return None without a colon."""
     found = _COLON.search(words)
     return (words[: found.start()].strip(), words[found.end() :].strip()) if found else None
 
 
 def parse_field(entry: ListEntry) -> EntryField | None:
-    """The field in ``entry``, an entry of a list; None if its name is not a known one."""
+    """Return the field in the list entry ``entry``; None if its name is unknown."""
     parts = split_field(strip_marks(entry.words))
     name = field_name(parts[0]) if parts else None
     if not parts or not name:
@@ -83,7 +86,7 @@ def parse_field(entry: ListEntry) -> EntryField | None:
 
 
 def parse_time(value: str) -> datetime | None:
-    """The time that ``value`` gives in ISO 8601 with a zone; None if it is no such time."""
+    """Parse a time in ISO 8601 with a time zone. Return None if ``value`` is none."""
     try:
         moment = datetime.fromisoformat(value)
     except ValueError:
@@ -92,7 +95,7 @@ def parse_time(value: str) -> datetime | None:
 
 
 def parse_progress(value: str) -> int | None:
-    """The per cent in ``value``, 0 to 100; None if it is no such number."""
+    """Parse a percentage from 0 to 100. Return None if ``value`` is none."""
     digits = value.removesuffix("%").removesuffix("％").strip()
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 3):
         return None
@@ -103,13 +106,13 @@ Status = TypeVar("Status")
 
 
 def parse_status(value: str, known: Mapping[str, Status]) -> Status | None:
-    """The status that ``value`` names by the table ``known`` (normalized word → status); None if it is
+    """Return the status of ``value`` in the table ``known`` (normalized word → status); None if it is
     unknown."""
     return known.get(normalize(value))
 
 
 def parse_names(value: str) -> tuple[str, ...]:
-    """The names listed in ``value``, separated by commas, semicolons or line ends."""
+    """Return the names in ``value``, separated by commas, semicolons or line ends."""
     return tuple(name for part in _BETWEEN.split(value) if not is_empty_value(name := part.strip()))
 
 

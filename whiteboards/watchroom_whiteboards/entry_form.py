@@ -25,9 +25,12 @@ Status = TypeVar("Status")
 class EntryForm:
     """The fields of one entry, checked when they are read.
 
-    ``line`` is where the entry begins, ``kind`` which fields it needs, ``language`` that of the messages, and
-    ``fields`` what was found. Each field that is missing or wrong is added to ``problems`` when it is asked
-    for.
+    - ``line``: where the entry begins.
+    - ``kind``: which fields it needs.
+    - ``language``: the language of messages.
+    - ``fields``: the fields on the board.
+
+    Reading a field that is missing or invalid adds a problem to ``problems`` (attribute).
     """
 
     def __init__(self, line: int, kind: EntryKind, language: Language, fields: Sequence[EntryField]) -> None:
@@ -43,25 +46,26 @@ class EntryForm:
                 self._fields[field.name] = field
 
     def optional_text(self, name: FieldName) -> str:
-        """The value of the field ``name``; empty if it is absent or says "none"."""
+        """Return the value of the field ``name``; empty if it is missing or means "none"."""
         value = self._fields[name].value if name in self._fields else ""
         return "" if entry_fields.is_empty_value(value) else value
 
     def text(self, name: FieldName) -> str:
-        """The value of the field ``name``. Absent or empty: a problem, and an empty string."""
+        """Return the value of the field ``name``. If it is missing or empty, add a problem and return an
+        empty string."""
         value = self.optional_text(name)
         if not value:
             self._missing(name)
         return value
 
     def required_names(self, name: FieldName) -> tuple[str, ...]:
-        """The names listed in the field ``name``, which may list none but must be there."""
+        """Return the names in the field ``name``. A missing field is a problem, an empty one is not."""
         if name not in self._fields:
             self._missing(name)
         return entry_fields.parse_names(self.optional_text(name))
 
     def time(self) -> datetime | None:
-        """The entry's time, None with a problem if it is not ISO 8601 with a zone."""
+        """Return the entry's time. If it is not ISO 8601 with a time zone, add a problem and return None."""
         value = self.text("time")
         moment = entry_fields.parse_time(value)
         if value and moment is None:
@@ -69,8 +73,8 @@ class EntryForm:
         return moment
 
     def status(self, known: Mapping[str, Status]) -> Status | None:
-        """The entry's status by the table ``known`` (normalized word → status), None with a problem if it is
-        unknown."""
+        """Return the entry's status from the table ``known`` (normalized word → status). If it is unknown,
+        add a problem and return None."""
         value = self.text("status")
         state = entry_fields.parse_status(value, known)
         if value and state is None:
@@ -78,7 +82,8 @@ class EntryForm:
         return state
 
     def progress(self) -> int | None:
-        """The entry's progress in per cent, None with a problem if it is no number from 0 to 100."""
+        """Return the entry's progress in per cent. If it is not a number from 0 to 100, add a problem and
+        return None."""
         value = self.text("progress")
         percent = entry_fields.parse_progress(value)
         if value and percent is None:
@@ -94,7 +99,7 @@ class EntryForm:
 
 
 def parse_decision(entry: str, form: EntryForm) -> BoardDecision | None:
-    """The decision with the id ``entry`` from its ``form``; None if the form has problems."""
+    """Return the decision with the id ``entry`` from its ``form``; None if the form has problems."""
     moment = form.time()
     proposer, content = form.text("proposer"), form.text("content")
     signers = form.required_names("signers")
@@ -105,7 +110,7 @@ def parse_decision(entry: str, form: EntryForm) -> BoardDecision | None:
 
 
 def parse_task(entry: str, form: EntryForm) -> BoardTask | None:
-    """The task with the id ``entry`` from its ``form``; None if the form has problems."""
+    """Return the task with the id ``entry`` from its ``form``; None if the form has problems."""
     description = form.text("description")
     state = form.status(TASK_STATUSES)
     percent = form.progress()
@@ -115,7 +120,7 @@ def parse_task(entry: str, form: EntryForm) -> BoardTask | None:
 
 
 def parse_negotiation(entry: str, form: EntryForm) -> BoardNegotiation | None:
-    """The negotiation with the id ``entry`` from its ``form``; None if the form has problems."""
+    """Return the negotiation with the id ``entry`` from its ``form``; None if the form has problems."""
     moment = form.time()
     parties = entry_fields.parse_names(form.text("parties"))
     topic = form.text("topic")

@@ -1,4 +1,4 @@
-"""The errors of the whiteboards, beside those of the core."""
+"""The errors of whiteboards, in addition to those of the core."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ class BoardError(WatchroomError):
 
 
 class BoardNotFound(BoardError):
-    """A board that no agent of the team keeps and nobody ever wrote. Values: board, known."""
+    """The board belongs to no agent of the team and was never written. Values: board, known."""
 
     code = "board_not_found"
 
 
 class BoardDenied(PermissionDenied):
-    """The agent's layer does not allow this; ``rule`` says why. Values: board, rule, own."""
+    """The agent's layer does not allow the call. Values: board, rule (why), own (the agent's board)."""
 
     texts = "board_denied"
     package: ClassVar[str] = "watchroom_whiteboards.texts"
 
 
 class SectionNotFound(BoardError):
-    """No section of that name. Values: section, board, known."""
+    """No section has this name. Values: section, board, known."""
 
     code = "section_not_found"
 
 
 class SectionAmbiguous(BoardError):
-    """Several headings of that title. Values: section, board, candidates."""
+    """Several headings have this title. Values: section, board, candidates."""
 
     code = "section_ambiguous"
     outcome: ClassVar[Outcome] = "denied"
 
 
 class InvalidSection(BoardError):
-    """A text that would not stay within its section; ``rule`` names why. Values: section, rule."""
+    """The text would change more than its section. Values: section, rule (why)."""
 
     code = "invalid_section"
     outcome: ClassVar[Outcome] = "denied"

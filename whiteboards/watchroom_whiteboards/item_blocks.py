@@ -1,4 +1,4 @@
-"""Find the blocks of a board that hold items, by their headings; the rest is not parsed. Pure."""
+"""Find the blocks of a board that contain items, by their headings. Other text is not parsed. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from watchroom_whiteboards.outline import Heading, headings
 from watchroom_whiteboards.vocabulary import UPDATE, SectionKind, section_kind_of
 
 MAX_BYTES: Final = 128 * 1024
-"""So much of the sections of one kind is read."""
+"""Bytes that are parsed of all sections of one kind, the newest first."""
 MAX_BLOCKS: Final = 1000
-"""So many entries of one kind are read, and so many updates."""
+"""Entries of one kind that are parsed, and updates, the newest first."""
 MAX_ENTRY_BYTES: Final = 32 * 1024
-"""An entry longer than this is not read."""
+"""A longer entry is not parsed."""
 
 LISTS: Final[frozenset[SectionKind]] = frozenset({"milestones", "risks", "update_log", "execution_log"})
 WITH_ENTRIES: Final[frozenset[SectionKind]] = frozenset({"decisions", "tasks", "negotiations"})
@@ -28,10 +28,10 @@ Role: TypeAlias = Literal["list", "entry", "update", "too_long"]
 
 
 class ItemBlock(NamedTuple):
-    """What follows ``heading``, from byte ``start`` to ``end``, in a section of ``kind``.
+    """The text after ``heading``, from byte ``start`` to ``end``, in a section of ``kind``.
 
-    ``role``: a "list" is a section's own text; an "entry" and an "update" have headings of their own; a
-    "too_long" block is not read, or only in part.
+    ``role``: a "list" is the text of a section above its entries. An "entry" and an "update" have their own
+    headings. A "too_long" block is not parsed, or only in part.
     """
 
     role: Role
@@ -42,10 +42,10 @@ class ItemBlock(NamedTuple):
 
 
 def find_item_blocks(data: bytes) -> list[ItemBlock]:
-    """The blocks of the board ``data`` (UTF-8) that are to be read, in order."""
+    """Return the blocks of the board ``data`` (UTF-8) to parse, in order."""
     groups: dict[tuple[SectionKind | None, Role], list[ItemBlock]] = defaultdict(list)
     for block in _split_blocks(data):
-        # The text above the entries of a section has its own measure: it is no entry.
+        # The text above the entries of a section has its own limit, because it is no entry.
         group = None if block.role == "update" else block.kind
         groups[group, block.role].append(block)
     chosen = [block for group in groups.values() for block in _limit_blocks(data, group)]
@@ -53,8 +53,11 @@ def find_item_blocks(data: bytes) -> list[ItemBlock]:
 
 
 def _split_blocks(data: bytes) -> list[ItemBlock]:
-    """Every block that holds items. A section's heading is of the second level, an entry's of the third;
-    deeper ones belong to the block they are in. An update ends at the next heading that is not part of it."""
+    """Return every block that contains items.
+
+    Headings of sections have level 2, headings of entries level 3. Deeper headings belong to the block that
+    contains them. An update ends at the next heading of a section, entry or update.
+    """
     found: list[ItemBlock] = []
     kind: SectionKind | None = None
     role: Role | None = None
@@ -88,19 +91,19 @@ def _block_role(head: Heading, kind: SectionKind | None, within_update: bool) ->
 
 
 def parse_update_time(title: str) -> str | None:
-    """The text in the place of the time in an update's heading ``title``; None if it heads no update."""
+    """Return the text of the time in the heading ``title`` of an update; None if it heads no update."""
     found = _UPDATE.fullmatch(title)
     return found["time"] if found else None
 
 
 def _limit_blocks(data: bytes, group: Sequence[ItemBlock]) -> list[ItemBlock]:
-    """The newest blocks, as many as may be read, and one that is ``too_long`` where any were left out."""
+    """Return the newest blocks within the limits. If any were left out, one block is ``too_long``."""
     kept: list[ItemBlock] = []
     left = MAX_BYTES
     for block in reversed(group):
         size = block.end - block.start
         if block.role == "update":
-            # Of an update only the beginning is parsed.
+            # Only the beginning of an update is parsed.
             size = 0
         if block.role == "entry" and size > MAX_ENTRY_BYTES:
             kept.append(block._replace(role="too_long"))

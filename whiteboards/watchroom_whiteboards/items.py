@@ -1,4 +1,4 @@
-"""The items that a board can hold (BOARDS-3.1). Lines are counted from 1."""
+"""The items of a board (BOARDS-3.1). Lines are numbered from 1."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Rule: TypeAlias = Literal[
 
 
 class BoardDecision(NamedTuple):
-    """A decision. ``signers`` is empty where nobody signed it yet."""
+    """A decision. ``signers`` is empty if nobody has signed it."""
 
     line: int
     id: str
@@ -47,7 +47,7 @@ class BoardMilestone(NamedTuple):
 
 
 class BoardTask(NamedTuple):
-    """A task. ``progress`` is in per cent; ``blockers`` is empty where nothing blocks it."""
+    """A task. ``progress`` is in per cent; ``blockers`` is empty if nothing blocks it."""
 
     line: int
     id: str
@@ -58,7 +58,7 @@ class BoardTask(NamedTuple):
 
 
 class BoardNegotiation(NamedTuple):
-    """A negotiation. ``conclusion`` is empty while there is none."""
+    """A negotiation. ``conclusion`` is empty until there is one."""
 
     line: int
     id: str
@@ -94,9 +94,9 @@ class BoardUpdate(NamedTuple):
 
 
 class BoardProblem(NamedTuple):
-    """Something on the board that has not the expected form and is therefore no item.
+    """Text on the board without the expected form, which is therefore no item.
 
-    ``rule`` says which rule it breaks, ``words`` quotes it.
+    ``rule`` is the rule that it breaks; ``words`` quotes it.
     """
 
     line: int
@@ -104,13 +104,13 @@ class BoardProblem(NamedTuple):
     words: str
 
     def message(self, language: Language = "en") -> str:
-        """What is wrong and how it should be, in ``language``."""
+        """Return what is wrong and how to correct it, in ``language``."""
         texts = catalogue(language, "watchroom_whiteboards.texts")
         return texts(f"problem.{self.rule}", words=self.words)
 
 
 class BoardItems(NamedTuple):
-    """All items of a board, each kind in the order in which it stands there."""
+    """All items of a board, each kind in the order of its lines."""
 
     decisions: tuple[BoardDecision, ...] = ()
     milestones: tuple[BoardMilestone, ...] = ()

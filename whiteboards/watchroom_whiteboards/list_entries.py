@@ -1,6 +1,6 @@
-"""The entries of Markdown lists, and plain text without marks. Pure.
+"""Parse the entries of Markdown lists, and remove marks from text. Pure.
 
-The size of what is parsed is bounded: the parser takes quadratic time for some texts.
+The size of parsed texts is limited, because the parser takes quadratic time for some texts.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from watchroom_whiteboards.markdown import parser
 from watchroom_whiteboards.outline import headings
 
 MAX_MARKS: Final = 300
-"""A text with more characters that may open a mark is given as it was written."""
+"""A text with more characters that can open a mark is returned as written."""
 _MARKS: Final = "[*_`<~&\\"
 _BULLET: Final = re.compile(rb"^[-*+] +\S", re.MULTILINE)
-_HEAD: Final = 2000
+_MAX_HEAD_BYTES: Final = 2000
 _PROBE: Final = b"# x\n"
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 
 
 class ListEntry(NamedTuple):
-    """An outermost entry of a list. ``words`` is its first block as written, ``more`` the blocks after it,
-    without marks."""
+    """An entry of a list that is in no other list. ``words`` is its first block as written; ``more`` is the
+    following blocks without marks."""
 
     line: int
     words: str
@@ -34,7 +34,8 @@ class ListEntry(NamedTuple):
 
 @cache
 def _blocks() -> MarkdownIt:
-    """Finds blocks alone. Definitions of links are kept as text: `- [x]: done` is no definition to us."""
+    """Return a parser of blocks only. It keeps definitions of links as text, because `- [x]: done` is a
+    milestone."""
     return parser().disable(["reference", "inline", "text_join"])
 
 
@@ -44,7 +45,7 @@ def _inline() -> MarkdownIt:
 
 
 def strip_marks(words: str) -> str:
-    """``words``, a block of Markdown, as plain text: marks removed, the text of links and code kept."""
+    """Return ``words``, a block of Markdown, as plain text. The text of links and code stays."""
     if not _marks_in(words) and "\n" not in words:
         return words.strip()
     if _marks_in(words) > MAX_MARKS:
@@ -63,8 +64,8 @@ def _marks_in(words: str) -> int:
 
 
 def parse_list_entries(source: str, line: int) -> list[ListEntry]:
-    """The outermost list entries of ``source``, whose first line has the number ``line``. Empty ones are left
-    out."""
+    """Return the entries of the outermost lists in ``source``, without empty ones. ``line`` is the number of
+    the first line of ``source``."""
     found = []
     depth = first = 0
     blocks: list[str] = []
@@ -85,26 +86,26 @@ def parse_list_entries(source: str, line: int) -> list[ListEntry]:
 
 
 def first_line(source: bytes) -> tuple[str, int] | None:
-    """The first line of ``source`` that is not blank, and the byte offset of the line after it.
+    """Return the first line of ``source`` that is not blank, and the byte offset of the next line.
 
-    None if it is part of no paragraph, or too far down.
+    Return None if the line is not in a paragraph, or after the first 2,000 bytes.
     """
-    head = source[:_HEAD]
+    head = source[:_MAX_HEAD_BYTES]
     tokens = _blocks().parse(head.decode(errors="ignore"))
     if not tokens or tokens[0].type != "paragraph_open" or tokens[0].map is None:
         return None
     starts = [0, *(end.end() for end in _LINE_END.finditer(head)), len(head)]
     after = starts[tokens[0].map[0] + 1]
-    return (tokens[1].content.partition("\n")[0], after) if after < _HEAD else None
+    return (tokens[1].content.partition("\n")[0], after) if after < _MAX_HEAD_BYTES else None
 
 
-def find_newest_entries(source: bytes, most: int) -> int:
-    """The byte offset in ``source`` from which its last entries, of at most ``most`` bytes together, begin.
+def find_newest_entries(source: bytes, max_bytes: int) -> int:
+    """Return the byte offset of the first of the last list entries that fit into ``max_bytes`` together.
 
-    A bullet at the margin begins an entry unless it is in code or HTML, where a heading would be none either:
-    the parser is asked whether a heading in its place would be one.
+    A bullet at the margin begins an entry unless it is in code or HTML. There a heading would not be parsed
+    as one either, so a heading is inserted before each bullet and the parser finds which are real.
     """
-    bullets = [found.start() for found in _BULLET.finditer(source, len(source) - most)]
+    bullets = [found.start() for found in _BULLET.finditer(source, len(source) - max_bytes)]
     if not bullets:
         return len(source)
     pieces = [source[: bullets[0]]]

@@ -1,7 +1,7 @@
-"""The Markdown that boards are written in: CommonMark with tables and struck-out text (BOARDS-3.2).
+"""The Markdown of boards: CommonMark with tables and strikethrough (BOARDS-3.2).
 
-One rule differs from CommonMark: emphasis may begin and end beside Chinese, Japanese and Korean characters
-without spaces, as in ``**状态：**进行中``. The rule is that of markdown-cjk-friendly.
+One rule differs from CommonMark: emphasis can begin and end next to Chinese, Japanese and Korean characters
+without spaces, as in ``**状态：**进行中``. The rule comes from markdown-cjk-friendly.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from markdown_it.rules_inline.state_inline import Scanned
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
-_DEEPEST: Final = 18
-"""At this level lists and quotes begin no more: their marks are text. A list takes two levels. At its own
-limit (20) markdown-it drops all the rest of the text, so that nine lists within each other would hide it."""
+_MAX_LEVEL: Final = 18
+"""At this level the marks of lists and quotes are text. A list takes two levels. At its own limit of 20
+markdown-it drops the rest of the text, so nine nested lists would hide it."""
 
 
 def parser() -> MarkdownIt:
-    """A new parser of the boards' Markdown. HTML is parsed as such, since it is shown as text."""
+    """Return a new parser of the boards' Markdown. It parses HTML blocks, which are shown as text."""
     made = MarkdownIt()
     made.inline = _InlineParser()
     made.configure("commonmark").enable(["table", "strikethrough"])
@@ -36,17 +36,17 @@ def parser() -> MarkdownIt:
 
 @cache
 def block_parser() -> MarkdownIt:
-    """A shared parser of blocks only, much quicker: the text inside paragraphs, headings and cells stays
-    unparsed. Its ``inline`` attribute parses such text."""
+    """Return a shared parser of blocks only, which is much faster. It does not parse the text in paragraphs,
+    headings and cells; its ``inline`` attribute parses such text."""
     return parser().disable("inline")
 
 
 def _quote(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    return (silent or state.level < _DEEPEST) and blockquote(state, start, end, silent)
+    return (silent or state.level < _MAX_LEVEL) and blockquote(state, start, end, silent)
 
 
 def _list(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    return (silent or state.level < _DEEPEST) and list_block(state, start, end, silent)
+    return (silent or state.level < _MAX_LEVEL) and list_block(state, start, end, silent)
 
 
 class _InlineParser(ParserInline):
@@ -60,8 +60,8 @@ class _InlineParser(ParserInline):
 
 
 class _InlineState(StateInline):
-    """Finds where emphasis may begin and end: CJK punctuation counts as a letter, and beside a CJK character
-    other punctuation needs no space."""
+    """Finds where emphasis can begin and end. CJK punctuation counts as a letter, and other punctuation needs
+    no space next to a CJK character."""
 
     def scanDelims(self, start: int, canSplitWord: bool) -> Scanned:  # noqa: N802, N803  # markdown-it's names
         found = super().scanDelims(start, canSplitWord)
@@ -79,11 +79,11 @@ def _is_boundary(character: str) -> bool:
 
 
 def _is_foreign_mark(character: str) -> bool:
-    """Whether it is punctuation, but not CJK punctuation."""
+    """Return whether it is punctuation other than CJK punctuation."""
     is_mark = isMdAsciiPunct(ord(character)) or isPunctChar(character)
     return is_mark and not _is_cjk(character)
 
 
 def _is_cjk(character: str) -> bool:
-    """Whether it is a wide character and no emoji."""
+    """Return whether it is a wide character and no emoji."""
     return east_asian_width(character) in "FHW" and category(character) != "So"

@@ -1,6 +1,6 @@
-"""Find the headings of a Markdown text as the parser would, in a hundredth of its time.
+"""Find the headings of a Markdown text as the parser would, in a hundredth of its time. Pure.
 
-Only headings of the text itself count: not those within lists, quotes, code or HTML. Pure.
+Headings in lists, quotes, code or HTML do not count.
 """
 
 from __future__ import annotations
@@ -16,22 +16,28 @@ from watchroom_whiteboards.markdown import block_parser
 from watchroom_whiteboards.segments import HeadingMark, TextSegment, split_segments
 
 References: TypeAlias = MutableMapping[str, Any]
-"""What markdown-it keeps of the link references of a text, to be given to it with each piece of the text."""
+"""markdown-it's link references of a whole text, which it needs to parse a piece of the text."""
 
 MAX_TITLE_LENGTH: Final = 2000
-"""So many characters of a heading are looked into for its title: some texts take long."""
+"""Characters of a heading that are parsed for its title, because some texts take long."""
 _SPECIAL: Final = re.compile(rb"[\\`*_\[<&~\x00]")
 _DEFINITION: Final = re.compile(
     rb"\[(?:[^\[\]\\]|\\.)+\]: [ \t]* (?: [\r\n] | \Z | < | \S+ [ \t]* (?: [\r\n] | \Z | [\"'(] ) )",
     re.DOTALL | re.VERBOSE,
 )
-"""More than link references are: in a quote they may go on behind the mark of the next line."""
+"""Matches more than link references: in a quote they can continue after the mark of the next line."""
 
 
 class Heading(NamedTuple):
-    """A heading. ``start`` is where its first line begins and ``body`` where the line after it does, in
-    bytes from the start of the text. ``title`` is its text without marks, ``written`` with them; in both,
-    each run of white space is one space."""
+    """A heading.
+
+    - ``title``: its text without marks.
+    - ``start``: the byte offset of its first line.
+    - ``body``: the byte offset of the line after it.
+    - ``written``: its text with marks.
+
+    In both texts each run of white space is one space.
+    """
 
     level: int
     title: str
@@ -41,7 +47,7 @@ class Heading(NamedTuple):
 
 
 def headings(data: bytes) -> list[Heading]:
-    """All headings of ``data`` (UTF-8), in order."""
+    """Return all headings of ``data`` (UTF-8), in order."""
     found: list[HeadingMark] = []
     definitions: list[TextSegment] = []
     for part in split_segments(data):
@@ -56,9 +62,9 @@ def headings(data: bytes) -> list[Heading]:
 
 
 def heading_at(data: bytes, start: int, body: int, level: int, references: References) -> Heading:
-    """The heading of ``level`` in ``data`` from byte ``start`` to ``body``, where its title is not known yet.
+    """Return the heading of ``level`` in ``data`` from byte ``start`` to ``body``.
 
-    ``references`` are the link references of the text, which its title may use.
+    ``references``: the link references of the text, which the title can use.
     """
     content = None
     lines = data[start:body]
@@ -81,19 +87,19 @@ def _heading(data: bytes, mark: HeadingMark, references: References) -> Heading:
 
 
 def collapse_spaces(text: str) -> str:
-    """``text``, stripped, with one space for each run of white space."""
+    """Return ``text``, stripped, with one space for each run of white space."""
     return " ".join(text.split())
 
 
 def _without_end(text: bytes) -> bytes:
-    """The text of a heading's line without the ``#`` that may end it."""
+    """Return the text of a heading's line without the ``#`` at its end."""
     text = text.rstrip(b" \t")
     bare = text.rstrip(b"#")
     return bare if bare.endswith((b" ", b"\t")) else text
 
 
 def _title(content: str, references: References) -> str:
-    """The words of a heading without their marks."""
+    """Return the text of a heading without its marks."""
     parser = block_parser()
     children: list[Token] = []
     parser.inline.parse(content, parser, references, children)
@@ -102,22 +108,21 @@ def _title(content: str, references: References) -> str:
 
 
 def may_contain_definition(data: bytes, start: int, end: int) -> bool:
-    """Whether ``data`` from byte ``start`` to ``end`` may define a link reference. Quick; may err on the yes
-    side."""
+    """Return whether ``data`` from byte ``start`` to ``end`` may define a link reference. False positives are
+    possible."""
     return data.find(b"]:", start, end) >= 0 and _DEFINITION.search(data, start, end) is not None
 
 
 def add_references(text: bytes, references: References) -> None:
-    """Add the link references that ``text`` defines to ``references``. The first definition of a name
+    """Add the link references that ``text`` defines to ``references``. The first definition of each name
     counts."""
     block_parser().parse(text.decode(), references)
 
 
 def closing(data: bytes) -> str:
-    """The line that closes the block left open at the end of ``data``: the end of a fence or of HTML; mostly
-    empty.
+    """Return the line that closes the fence or HTML left open at the end of ``data``; empty if none is.
 
-    HTML such as ``<div>`` ends with a blank line: add one in any case.
+    HTML such as ``<div>`` ends at a blank line, which the caller has to add in any case.
     """
     last = deque(split_segments(data), maxlen=1)
     return last[0].closing if last else ""

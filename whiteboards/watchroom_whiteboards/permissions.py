@@ -1,21 +1,21 @@
-"""Who may do what with which board (BOARDS-4). Pure.
+"""Which actor may read, write and append to which board (BOARDS-4). Pure.
 
-BOARDS-4.1 (the matrix) and BOARDS-4.2 overlap. Where they differ the stricter holds:
+BOARDS-4.1 (the matrix) and BOARDS-4.2 (the code) overlap. If they differ, the stricter one applies:
 
-- A mid-layer agent reads the bottom-layer boards of those whom it supervises (matrix), not all (code).
-- To the global board a mid-layer agent may only append: the matrix lets it read, the code's special rule adds
-  the appending. An entry goes to the end, signed; into a section of its own choice only the top layer writes.
+- A mid-layer agent reads the bottom-layer boards of agents that it supervises (matrix), not all (code).
+- A mid-layer agent reads the global board (matrix) and appends signed entries to its end (code). Only the top
+  layer writes into its sections.
 
-In both, a bottom-layer agent reads no other mid-layer board than its supervisor's. Whoever supervises is told
-by the registry, one step up: nobody inherits the boards of a subordinate's subordinates.
+In both, a bottom-layer agent reads no mid-layer board except its supervisor's. The registry names the direct
+supervisor of each agent. Nobody reads the boards of a subordinate's subordinates.
 """
 
 from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from watchroom.features.config.rows import Agent, Config
 from watchroom.model import HUMAN_PREFIX
-from watchroom.rules.config import Agent, Config
 
 from watchroom_whiteboards.boards import Board
 
@@ -23,10 +23,11 @@ Act: TypeAlias = Literal["read", "write", "append"]
 
 
 def is_allowed(act: Act, actor: str, board: Board, config: Config) -> bool:
-    """Whether ``actor`` (an agent's id, or ``human:NAME``) may do ``act`` with ``board``, by the team in
-    ``config``.
+    """Return whether an actor may use a board. People may do everything.
 
-    People may do everything.
+    - ``act``: what the actor does.
+    - ``actor``: an agent's id, or ``human:NAME``.
+    - ``config``: the team.
     """
     if actor.startswith(HUMAN_PREFIX):
         return True

@@ -1,4 +1,4 @@
-"""Rewrite a section of a board that others may have changed meanwhile. Pure."""
+"""Rewrite a section of a board that others may have changed in the meantime. Pure."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ from watchroom_whiteboards.sections import (
 
 
 class RewrittenSection(NamedTuple):
-    """A board with one section rewritten.
+    """A board with a rewritten section.
 
-    ``text`` is the whole board, ``path`` the section's path, ``base`` the version that the text starts from:
-    if that is not the current one, somebody else has changed the section.
+    - ``text``: the whole board.
+    - ``path``: the section's path.
+    - ``base``: the version that the text starts from. If it is not the current one, somebody else has changed
+      the section.
     """
 
     text: str
@@ -39,15 +41,21 @@ def rewrite_section(
     seen: Callable[[str], int],
     text_of: Callable[[int], bytes],
 ) -> RewrittenSection:
-    """Put ``content`` into the section called ``section`` of ``now``, the text of ``version`` of ``board``.
+    """Replace the body of a section.
 
-    ``seen`` returns the version in which the writer read the section of a path ("": the whole board),
-    ``text_of`` the text of a version. Raises `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`.
+    - ``now``, ``version``: the current text of the board and its version.
+    - ``board``: the board's name, for errors.
+    - ``section``: the section's name.
+    - ``content``: the new body.
+    - ``seen``: returns the version in which the writer read a section, given its path; "" is the whole board.
+    - ``text_of``: returns the text of a version.
+
+    Raise `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`.
     """
     everything = parse_sections(now)
     found = find_section(now, board, section, everything)
     path = section_path(found)
-    # Of several sections of one path, it cannot be told which of them the writer has seen by itself.
+    # If several sections have one path, a reading of a section does not tell which one was read.
     base = seen("" if is_duplicate(found, everything) else path)
     if base in (UNCHECKED, version):
         return RewrittenSection(replace_section_body(now, found, content, everything), path, base)
@@ -62,7 +70,7 @@ def rewrite_section(
 
 
 def _same(found: BoardSection, now: list[BoardSection], then: list[BoardSection]) -> BoardSection | None:
-    """The section in an earlier version; None if it was not there, or it cannot be told which it was."""
+    """Return the section in an earlier version; None if it did not exist or is ambiguous."""
     path = section_path(found)
     mine = [each for each in now if section_path(each) == path]
     others = [each for each in then if section_path(each) == path]

@@ -1,8 +1,8 @@
-"""Split a Markdown text where that does not change what it means: at its headings, around its code.
+"""Split a Markdown text at its headings and around its code, where that does not change its meaning. Pure.
 
-A line that begins with ``#`` ends every paragraph, list, quote and table, so that only a fence or HTML that
-is open at top level can contain it. What is simple is found with regular expressions; markdown-it reads only
-the few lines around what is doubtful. Pure.
+A line that begins with ``#`` ends every paragraph, list, quote and table. Only an open fence or HTML at top
+level can contain it. Regular expressions find the simple cases; markdown-it parses only the few lines around
+doubtful ones.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SegmentKind: TypeAlias = Literal["text", "fence", "html", "rough"]
 
 class HeadingMark(NamedTuple):
     """A heading's ``level``, and the byte offsets of its ``start`` and its ``body``. ``content`` is its
-    unparsed title; None if that is its first line."""
+    unparsed title; None if the title is its first line."""
 
     level: int
     start: int
@@ -31,10 +31,10 @@ class HeadingMark(NamedTuple):
 
 
 class TextSegment(NamedTuple):
-    """A piece of a text that means the same alone: a block of top level is never split.
+    """A piece of a text with the same meaning alone: blocks of top level are never split.
 
-    A ``rough`` segment was too long to be examined. ``is_open`` tells that a fence or HTML has no end,
-    ``closing`` what would end it.
+    A ``rough`` segment is too long to be examined. ``is_open``: a fence or HTML has no end. ``closing``: the
+    line that would end it.
     """
 
     start: int
@@ -53,8 +53,8 @@ _LINE: Final = rb"""
   | [ ]{0,3} < [A-Za-z/!?]
   | (?P<rule> [ ]{0,3} (?: =+ | -+ ) [ \t]*+ (?= [\r\n] | \Z ))
 """
-"""What matters of a line's beginning. What has no name is doubtful: headings and fences that are indented
-may belong to a list, and HTML begins in seven ways."""
+"""The beginnings of lines that matter. Alternatives without a name are doubtful: indented headings and fences
+can belong to a list, and HTML begins in seven ways."""
 
 _FIRST: Final = re.compile(_LINE, re.VERBOSE)
 _NEXT: Final = re.compile(rb"\n (?= [\#`~\ <=-] ) (?:" + _LINE + rb")", re.VERBOSE)
@@ -64,18 +64,18 @@ _SAFE: Final = re.compile(
     rb"(?:\r\n?+|\n)"
     rb"(?:[ \t]*+(?:\r\n?+|\n)(?=[A-Za-z\x80-\xff])|(?=[-*+][ ][A-Za-z\x80-\xff\[][^|\r\n]*+[\r\n]))"
 )
-"""Where a line follows that begins a paragraph or a list at top level, whatever stood before: only a fence or
-HTML could swallow it. With a | it could be the head of a table as well, unless it goes on with a list."""
+"""Matches before a line that begins a paragraph or a list at top level, whatever precedes it. Only a fence or
+HTML could contain the line. With a | it could also be the head of a table, unless it continues a list."""
 _LETTER: Final = re.compile(rb"[A-Za-z\x80-\xff]")
 _SAFE_MARKS: Final = (b"\n\n", b"\n\r\n", b"\n- ", b"\n* ")
 _SENTINEL: Final = "# x"
 _BLANK: Final = re.compile(rb"(?:(?<=\n)|(?<=\r)(?!\n))[ \t]*+(?=[\r\n]|\Z)")
 _CLOSER: Final = re.compile(rb"[ ]{0,3}(?:`+|~+)[ \t]*[\r\n]*")
 _REACH: Final = 8
-"""Where parts may not be longer than so and so much, the next is looked for within so many times that."""
-_TRIES: Final = 8
+"""The next segment is searched within this many times the maximal length of a segment."""
+_MAX_TRIES: Final = 8
 _NEAR: Final = 250
-"""Bytes behind a doubtful line in which all is looked for to be clear again, at first."""
+"""Bytes after a doubtful line that are searched first for a place that is not doubtful."""
 
 _HTML_ENDS: Final = (
     (rb"(?i)</(script|pre|style|textarea)>", "</script>"),
@@ -84,21 +84,21 @@ _HTML_ENDS: Final = (
     (rb">", ">"),
     (rb"\]\]>", "]]>"),
 )
-"""What ends the kinds of HTML that do not end with a blank line, in the order of `HTML_SEQUENCES`."""
+"""The ends of the kinds of HTML that do not end with a blank line, in the order of `HTML_SEQUENCES`."""
 
 
 @cache
 def _next_with_returns() -> re.Pattern[bytes]:
-    """Made when it is needed, which is seldom."""
+    """Return `_NEXT` for texts with carriage returns. Compiled on first use, because such texts are rare."""
     return re.compile(rb"[\r\n] (?= [\#`~\ <=-] ) (?:" + _LINE + rb")", re.VERBOSE)
 
 
 class _SegmentSplitter:
-    """Reads a text from its start, or from where a part begins, to its end."""
+    """Splits a text from the start of a segment to the end of the text."""
 
-    def __init__(self, data: bytes, most: int | None) -> None:
+    def __init__(self, data: bytes, max_bytes: int | None) -> None:
         self._data = data
-        self._most = len(data) if most is None else most
+        self._max_bytes = len(data) if max_bytes is None else max_bytes
         self._has_returns = b"\r" in data
         self._next = _next_with_returns() if self._has_returns else _NEXT
 
@@ -128,17 +128,17 @@ class _SegmentSplitter:
                         start = part.end
                     marks, after = (), start
             limit = self._limit(start)
-            # A part ends with a line, or with the text.
+            # A segment ends with a line or with the text.
             found = self._next.search(data, after - 1, limit) if after < size else None
 
     def _limit(self, start: int) -> int:
-        """How far a part from ``start`` is looked for: to the end of a line."""
-        return self._line_after(min(len(self._data), start + _REACH * self._most))
+        """Return how far a segment from ``start`` is searched, to the end of a line."""
+        return self._line_after(min(len(self._data), start + _REACH * self._max_bytes))
 
     def _title(
         self, found: re.Match[bytes], start: int, line: int, after: int, marks: tuple[HeadingMark, ...]
     ) -> HeadingMark | None:
-        """The heading that is at this line, or is underlined by it, where that is beyond doubt."""
+        """Return the heading in this line, or underlined by it; None if there is none or it is doubtful."""
         if found.lastgroup == "atx":
             return None if self._may_be_table(line, after) else HeadingMark(len(found["atx"]), line, after)
         if found.lastgroup != "rule":
@@ -152,7 +152,7 @@ class _SegmentSplitter:
     def _beyond(
         self, found: re.Match[bytes], start: int, line: int, marks: tuple[HeadingMark, ...]
     ) -> Iterator[TextSegment]:
-        """The parts from ``start`` up to the end of what begins at this line: a fence, or a doubt."""
+        """Yield the segments from ``start`` to the end of the fence, HTML or doubtful lines at ``line``."""
         is_fence = found.lastgroup == "fence" and not self._may_be_table(line, self._line_after(line))
         html = self._clear_html(start, line, marks)
         is_clear = is_fence or html is not None
@@ -167,7 +167,7 @@ class _SegmentSplitter:
             yield from self._doubtful(end, line)
 
     def _line_start(self, found: int) -> int:
-        """Where the line starts that was found with the line end before it, or without it as the first."""
+        """Return where a line starts that was found with the line end before it, if it has one."""
         return found + 1 if self._data[found : found + 1] in (b"\n", b"\r") else found
 
     def _line_after(self, place: int) -> int:
@@ -177,8 +177,8 @@ class _SegmentSplitter:
         return self._data.find(b"\n", place) + 1 or len(self._data)
 
     def _underlined(self, start: int, line: int, marks: tuple[HeadingMark, ...]) -> int | None:
-        """Where the heading begins that this line underlines: the line itself where there is nothing to be
-        underlined, None where that is doubtful."""
+        """Return where the heading begins that this line underlines. Return the line itself if it underlines
+        nothing; None if that is doubtful."""
         if line == start or (marks and marks[-1].body == line):
             return line
         words, end = self._line_before(start, line)
@@ -190,7 +190,7 @@ class _SegmentSplitter:
         return words if is_clear and b"|" not in text and _LETTER.match(text) else None
 
     def _line_before(self, start: int, line: int) -> tuple[int, int]:
-        """From where to where the line stands that ends before ``line``, but not before ``start``."""
+        """Return the start and the end of the line before ``line``, not before ``start``."""
         data = self._data
         end = line - 1
         if end > start and data[end - 1 : line] == b"\r\n":
@@ -199,16 +199,16 @@ class _SegmentSplitter:
         return max(begin, data.rfind(b"\r", begin, end) + 1), end
 
     def _may_be_table(self, line: int, after: int) -> bool:
-        """Whether what begins like a heading or a fence may be the head of a table."""
+        """Return whether a line that begins like a heading or a fence may be the head of a table."""
         return b"|" in self._data[line:after] and _DELIMITERS.match(self._data, after) is not None
 
     def _safe_before(self, start: int, line: int, marks: tuple[HeadingMark, ...]) -> int:
-        """The last place up to ``line`` where a part may begin."""
+        """Return the last place up to ``line`` where a segment can begin."""
         data = self._data
         best = marks[-1].body if marks else start
         for mark in _SAFE_MARKS:
             end = line + 1
-            for _ in range(_TRIES):
+            for _ in range(_MAX_TRIES):
                 place = data.rfind(mark, best, end)
                 if place < 0:
                     break
@@ -220,13 +220,13 @@ class _SegmentSplitter:
         return best
 
     def _doubtful(self, start: int, line: int) -> Iterator[TextSegment]:
-        """The part from ``start``, in which the doubtful ``line`` stands, up to where all is clear again."""
+        """Yield the segments from ``start``, with the doubtful ``line``, to the next place without doubt."""
         data = self._data
         after = self._line_after(line)
-        end = max(after, self._line_after(min(len(data), start + self._most)))
+        end = max(after, self._line_after(min(len(data), start + self._max_bytes)))
         if after < end:
             end = self._clear_after(after, end)
-        if end - start > self._most:
+        if end - start > self._max_bytes:
             yield self._cut_off(start, end)
             return
         tokens, lines = _blocks(data[start:end], start)
@@ -246,14 +246,14 @@ class _SegmentSplitter:
         else:
             html = self._html_kind(opening)
             if html is None:
-                raise ValueError("a block of HTML that begins like none")
+                raise ValueError("a block of HTML of an unknown kind")
             yield self._html(opening, html)
 
     def _clear_after(self, line: int, end: int) -> int:
-        """The first place behind ``line``, up to ``end``, where a part may begin.
+        """Return the first place after ``line``, up to ``end``, where a segment can begin.
 
-        It is mostly near: what lies far is looked at only where nothing nearer was found, so that many
-        doubtful lines do not each take a look at the whole text.
+        The search widens step by step, because the place is usually near. Otherwise every doubtful line
+        would search the whole text.
         """
         reach = _NEAR
         while True:
@@ -269,9 +269,12 @@ class _SegmentSplitter:
             reach *= 4
 
     def _cut_off(self, start: int, end: int) -> TextSegment:
-        """What can be said of a doubtful stretch that is too long: all of its beginning stands but the last
-        block, which may go on. Rough where that is the first."""
-        stop = self._data.rfind(b"\n", start, start + self._most) + 1
+        """Return a segment of a doubtful stretch that is too long.
+
+        It is the beginning without the last block, which may continue. If that is the only block, the segment
+        is ``rough``.
+        """
+        stop = self._data.rfind(b"\n", start, start + self._max_bytes) + 1
         tokens, lines = _blocks(self._data[start : max(start, stop)], start)
         begun = [token.map[0] for token in tokens if token.level == 0 and token.map]
         last = max((line for line in begun if line < len(lines) - 1), default=0)
@@ -282,9 +285,11 @@ class _SegmentSplitter:
         )
 
     def _clear_html(self, start: int, line: int, marks: tuple[HeadingMark, ...]) -> int | None:
-        """Which kind of HTML begins at this line; None where there is none, or that is doubtful. At the
-        margin most kinds end whatever began before, as a heading does; the last only behind a blank line or a
-        heading."""
+        """Return the kind of HTML that begins at this line; None if there is none or it is doubtful.
+
+        At the margin most kinds end any block before them, as a heading does. The last kind does so only
+        after a blank line or a heading.
+        """
         if self._data[line : line + 1] != b"<":
             return None
         number = self._html_kind(line)
@@ -295,14 +300,14 @@ class _SegmentSplitter:
         return number if is_apart else None
 
     def _html_kind(self, opening: int) -> int | None:
-        """Which of `HTML_SEQUENCES` begins at this line."""
+        """Return the index in `HTML_SEQUENCES` of the kind that begins at this line; None if none does."""
         words = self._data[opening : self._line_after(opening)].strip(b" \t\r\n")
         line = words.decode().replace("\0", "�")
         begun = (number for number, (begin, _, _) in enumerate(HTML_SEQUENCES) if begin.search(line))
         return next(begun, None)
 
     def _fence(self, opening: int, text: bytes) -> TextSegment:
-        """The fence that opens with ``text``, up to where it ends."""
+        """Return the fence that opens with ``text``, to its end."""
         length = len(text) - len(text.lstrip(text[:1]))
         place = self._line_after(opening)
         mark = text[:length]
@@ -318,7 +323,7 @@ class _SegmentSplitter:
         return TextSegment(opening, len(self._data), "fence", (), True, mark.decode())
 
     def _html(self, opening: int, kind: int) -> TextSegment:
-        """The HTML of that kind that opens here, up to where it ends."""
+        """Return the HTML of ``kind`` that opens here, to its end."""
         data = self._data
         if kind >= len(_HTML_ENDS):
             found = _BLANK.search(data, opening)
@@ -331,8 +336,8 @@ class _SegmentSplitter:
 
 
 def _blocks(text: bytes, start: int) -> tuple[Sequence[Token], list[int]]:
-    """The blocks of a text from ``start``, with a sentinel behind it, and where its lines begin: the last one
-    is the sentinel's."""
+    """Return the blocks of a text from ``start`` with a sentinel after it, and the starts of its lines. The
+    last line is the sentinel's."""
     lines = [start, *(start + found.end() for found in _LINE_END.finditer(text))]
     has_end = text.endswith((b"\n", b"\r"))
     if not has_end:
@@ -341,7 +346,7 @@ def _blocks(text: bytes, start: int) -> tuple[Sequence[Token], list[int]]:
 
 
 def _marks(tokens: Sequence[Token], lines: Sequence[int], before: int) -> tuple[HeadingMark, ...]:
-    """The headings of top level up to a line."""
+    """Return the headings of top level up to a line."""
     found = []
     for place, token in enumerate(tokens):
         if token.type == "heading_open" and not token.level and token.map and token.map[0] < before:
@@ -352,13 +357,15 @@ def _marks(tokens: Sequence[Token], lines: Sequence[int], before: int) -> tuple[
     return tuple(found)
 
 
-def split_segments(data: bytes, start: int = 0, *, most: int | None = None) -> Iterator[TextSegment]:
-    """Yield the segments of ``data`` (UTF-8) from byte ``start``, where one begins.
+def split_segments(data: bytes, start: int = 0, *, max_bytes: int | None = None) -> Iterator[TextSegment]:
+    """Yield the segments of ``data`` (UTF-8).
 
-    Doubtful stretches of more than ``most`` bytes are not examined; None: no such limit. A byte order mark at
-    the beginning is part of the first segment and says nothing.
+    - ``start``: the byte offset of a segment; default: the beginning.
+    - ``max_bytes``: longer doubtful stretches are not examined; default: no limit.
+
+    A byte order mark at the beginning is part of the first segment and has no meaning.
     """
-    splitter = _SegmentSplitter(data, most)
+    splitter = _SegmentSplitter(data, max_bytes)
     if start or not data.startswith(BOM):
         yield from splitter.split(start)
         return

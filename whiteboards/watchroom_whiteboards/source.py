@@ -1,26 +1,33 @@
-"""A whiteboard as the source of a buffer (EDIT-5.3). The core finds it by an entry point."""
+"""A whiteboard as the source of a buffer (EDIT-5.3). The core finds this module by an entry point."""
 
 from __future__ import annotations
 
-from watchroom.editing import ReadOnlySourceError, SourceText, StaleSourceError
+from watchroom.algorithms.editing import ReadOnlySourceError, SourceText, StaleSourceError
 from watchroom.errors import VersionConflict
-from watchroom.zones.buffers.sources import FLUSH, BoundSource, OutsideEditOverlay, SourceZones, version_of
+from watchroom.features.buffers.sources import (
+    FLUSH,
+    BoundSource,
+    OutsideEditOverlay,
+    SourceServices,
+    version_of,
+)
+from watchroom.kernel.call_context import CallContext
 
 from watchroom_whiteboards.errors import BoardDenied
 from watchroom_whiteboards.whiteboards import Whiteboards
 
 
 class BoardSource:
-    """The board ``name`` of ``boards`` as the source of a buffer of ``actor``, who may read it.
+    """A board as the source of a buffer. A flush replaces the whole board.
 
-    ``zones`` are the zones of the workspace. A flush replaces the whole board, if the actor may do that.
+    ``services`` are those of the workspace. A flush replaces the whole board, if the actor may do that.
     """
 
-    def __init__(self, boards: Whiteboards, zones: SourceZones, actor: str, name: str) -> None:
+    def __init__(self, boards: Whiteboards, services: SourceServices, call: CallContext, name: str) -> None:
         self._boards = boards
-        self._zone = zones.boards
-        self._edits = OutsideEditOverlay(zones, "board", name)
-        self._actor = actor
+        self._zone = services.boards
+        self._edits = OutsideEditOverlay(services, "board", name)
+        self._call = call
         self._name = name
 
     def version(self) -> int:
@@ -28,23 +35,26 @@ class BoardSource:
         return version_of(self._zone.head(self._name))
 
     def edit(self) -> int:
-        """The number of edits made by hand that are not versions yet."""
+        """The row of the external edit that is on disk; 0 if there is none."""
         return self._edits.row_number()
 
     def read(self) -> SourceText:
         """The board's text and version."""
-        found = self._boards.read(self._actor, self._name)
+        found = self._boards.read(self._call, self._name)
         return self._edits.apply(SourceText(found.content, found.version))
 
     def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
-        """Replace the board by ``text``, if its version is ``expected`` and its edits by hand are ``edit``.
+        """Replace the text of the board. Return the new version.
 
-        ``message`` says what changed. Returns the new version. Raises `StaleSourceError`,
-        `ReadOnlySourceError`.
+        - ``expected``: the version that must be the current one.
+        - ``message``: what changed.
+        - ``edit``: the row of the external edit that must be on disk; 0: none.
+
+        Raise `StaleSourceError`; `ReadOnlySourceError` if the caller may not write the board.
         """
         self._edits.check(edit)
         try:
-            row = self._boards.write(self._actor, self._name, text, expected, tool=FLUSH, message=message)
+            row = self._boards.write(self._call.with_tool(FLUSH), self._name, text, expected, message=message)
         except VersionConflict as conflict:
             raise StaleSourceError from conflict
         except BoardDenied as denied:
@@ -52,11 +62,11 @@ class BoardSource:
         return version_of(row)
 
 
-def open_board(zones: SourceZones, actor: str, path: str) -> BoundSource:
-    """Bind the board ``path`` to a buffer of ``actor``; ``zones`` are the zones of the workspace.
+def open_board(services: SourceServices, call: CallContext, path: str) -> BoundSource:
+    """Bind the board ``path`` to a buffer of the caller. ``services`` are the services of the workspace.
 
-    Raises `BoardNotFound`, `BoardDenied`.
+    ``zones``: the services of the workspace that have sources.
     """
-    boards = Whiteboards(zones.boards, zones.registry)
-    board = boards.named(actor, path)
-    return BoundSource("board", board.name, BoardSource(boards, zones, actor, board.name))
+    boards = Whiteboards(services.boards, services.registry)
+    board = boards.named(call, path)
+    return BoundSource("board", board.name, BoardSource(boards, services, call, board.name))

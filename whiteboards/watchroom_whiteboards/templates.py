@@ -1,6 +1,6 @@
-"""The template of a board that was never written, filled in with what is known of the team.
+"""Render the template of a board that was never written, with the names of the team.
 
-What nobody knows yet stays a placeholder such as ``{description}``, which shows the form to follow.
+Unknown values stay placeholders such as ``{description}``, which show the form to follow.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Final
 
-from watchroom.rules.config import LAYERS, Agent, Config, Layer
+from watchroom.features.config.rows import LAYERS, Agent, Config, Layer
 from watchroom.texts import Catalogue, Language, catalogue
 
 from watchroom_whiteboards.boards import Board
@@ -20,12 +20,11 @@ from watchroom_whiteboards.boards import Board
 _FOLDER: Final = os.path.join(os.path.dirname(__file__), "templates")
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 _MARKS: Final = re.compile(r"[\\`*\[\]<~#]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
-"""What begins a mark within a line of Markdown."""
+"""Characters that begin a mark within a line of Markdown."""
 
 
 def render_template(board: Board, config: Config, language: Language) -> str:
-    """The text shown for ``board`` while nobody has written to it, for the team in ``config`` and in
-    ``language``."""
+    """Return the text of ``board`` before its first write, for the team in ``config`` and in ``language``."""
     if board.kind == "global":
         return _global(config, language)
     return _of_layer(board, board.kind, config, language)
@@ -90,6 +89,6 @@ def _of_layer(board: Board, layer: Layer, config: Config, language: Language) ->
 
 
 def plain(words: str) -> str:
-    """``words`` as one line of Markdown that reads the same: marks are escaped."""
+    """Return ``words`` as one line of Markdown with escaped marks."""
     shown = "".join(" " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") else c for c in words)
     return _MARKS.sub(lambda found: f"\\{found[0]}", " ".join(shown.split()))

@@ -1,17 +1,18 @@
-"""The whiteboards' tools, which the toolbox offers beside its own (see `watchroom.toolbox.tool_registry`)."""
+"""The whiteboards' tools, which the toolbox offers beside its own (see
+`watchroom.features.calls.tool_registry`)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
-from watchroom.merge import diff_hunks
-from watchroom.model import Row
-from watchroom.texts import catalogue
-from watchroom.toolbox.collab import HistoryEntry, settlement_notices
-from watchroom.toolbox.conflict_diff import truncate_diff
-from watchroom.toolbox.context import ToolContext
-from watchroom.toolbox.models import (
+from watchroom.algorithms.merge import diff_hunks
+from watchroom.features.boards.locks import LOCK_TIMEOUT
+from watchroom.features.boards.rows import READ_TOOL, SECTION
+from watchroom.features.conflicts.reads import truncate_diff
+from watchroom.features.files.tools import HistoryEntry
+from watchroom.kernel.tools.context import ToolContext
+from watchroom.kernel.tools.models import (
     NO_BOOL,
     NO_BOOL_AS_FLOAT,
     Message,
@@ -20,9 +21,9 @@ from watchroom.toolbox.models import (
     ResultModel,
     Version,
 )
-from watchroom.toolbox.tool import Toolset
-from watchroom.zones.boards import SECTION
-from watchroom.zones.leases import LEASE_WAIT_SECONDS
+from watchroom.kernel.tools.tool import Toolset
+from watchroom.model import Row
+from watchroom.texts import catalogue
 
 from watchroom_whiteboards.texts import TEXTS
 
@@ -47,29 +48,29 @@ class BoardReadResult(ResultModel):
     board: str
     content: str
     version: int
-    """0 where nothing was written yet: the content is the template then."""
+    """0: the board was never written, and the content is the template."""
     current_version: int
     section: str | None = None
     author: str | None = None
     timestamp: str | None = None
     held_for_seconds: float | None = None
     notice: str | None = None
-    """How a person settled a conflict of the reader's on this board; given once."""
+    """How people settled the reader's conflicts on this board. Each settlement is returned once."""
 
 
 @tool("whiteboard_read", path=("board",), reads_only=True)
 def whiteboard_read(context: ToolContext, params: BoardReadParams) -> BoardReadResult:
-    """Return a whiteboard, or a section of it, as ``params`` say, to the actor of ``context``. Raises
+    """Return the whiteboard in ``params``, or a section of it, to the actor of ``context``. Raises
     `BoardNotFound`, `BoardDenied`, `VersionNotFound`, `SectionNotFound`."""
-    notice = settlement_notices(context, "board", params.board)
+    notice = context.zones.conflicts.describe_unread(context.actor, "board", params.board, context.texts)
     found = _boards(context).read(
-        context.actor, params.board, version=params.version, section=params.section, hold=bool(params.hold)
+        context.call, params.board, version=params.version, section=params.section, hold=bool(params.hold)
     )
     if found.version == found.current and not found.section:
-        context.record_seen("board", params.board, found.version)
+        context.seen.record("board", params.board, found.version)
     seconds = None
-    if found.lease is not None:
-        seconds = (found.lease.expires - found.lease.acquired) / 1000
+    if found.lock is not None:
+        seconds = (found.lock.expires - found.lock.acquired) / 1000
     return BoardReadResult(
         board=params.board,
         content=found.content,
@@ -99,21 +100,20 @@ class BoardWriteResult(ResultModel):
     overwrote_author: str | None = None
 
 
-@tool("whiteboard_write", path=("board",), destroys=True, may_conflict=True)
+@tool("whiteboard_write", path=("board",), destroys=True, may_conflict=True, read_tool=READ_TOOL)
 def whiteboard_write(context: ToolContext, params: BoardWriteParams) -> BoardWriteResult:
-    """Write a whiteboard as ``params`` say; without an expected version, the one that the actor of
-    ``context`` last saw is expected. Raises `VersionConflict`, `BoardNotFound`, `BoardDenied`,
+    """Write the whiteboard in ``params`` for the actor of ``context``. The default of the expected version
+    is the one that the actor last saw. Raises `VersionConflict`, `BoardNotFound`, `BoardDenied`,
     `BoardLeased`."""
     boards = _boards(context)
     expected = params.expected_version
     if expected is None:
-        expected = context.last_seen("board", params.board)
+        expected = _last_seen(context, params.board)
     row = boards.write(
-        context.actor,
+        context.call,
         params.board,
         params.content,
         expected,
-        tool="whiteboard_write",
         message=params.message,
         wait=_wait(params.wait_seconds),
     )
@@ -122,8 +122,8 @@ def whiteboard_write(context: ToolContext, params: BoardWriteParams) -> BoardWri
 
 @TOOLS.replay(whiteboard_write)
 def _write_result(context: ToolContext, params: BoardWriteParams, row: Row) -> BoardWriteResult:
-    overwrote = context.zones.boards.written_over(row)
-    context.record_seen("board", params.board, row.version or 0)
+    overwrote = context.zones.boards.find_overwritten(row)
+    context.seen.record("board", params.board, row.version or 0)
     return BoardWriteResult(
         board=params.board,
         version=row.version or 0,
@@ -144,10 +144,9 @@ def whiteboard_append(context: ToolContext, params: BoardAppendParams) -> BoardW
     """Append the entry in ``params`` to a whiteboard, for the actor of ``context``. Raises `SectionNotFound`,
     `SectionAmbiguous`, `InvalidSection`, `BoardLeased`."""
     row = _boards(context).append(
-        context.actor,
+        context.call,
         params.board,
         params.content,
-        tool="whiteboard_append",
         section=params.section,
         wait=_wait(params.wait_seconds),
     )
@@ -156,7 +155,7 @@ def whiteboard_append(context: ToolContext, params: BoardAppendParams) -> BoardW
 
 @TOOLS.replay(whiteboard_append)
 def _append_result(context: ToolContext, params: BoardAppendParams, row: Row) -> BoardWriteResult:
-    """Whoever appends has not seen what others wrote before."""
+    # The version is not recorded as seen: whoever appends has not read what others wrote before.
     return BoardWriteResult(board=params.board, version=row.version or 0, section=params.section)
 
 
@@ -168,18 +167,17 @@ class BoardUpdateSectionParams(ParamsModel):
     wait_seconds: Wait | None = None
 
 
-@tool("whiteboard_update_section", path=("board",), destroys=True, may_conflict=True)
+@tool("whiteboard_update_section", path=("board",), destroys=True, may_conflict=True, read_tool=READ_TOOL)
 def whiteboard_update_section(context: ToolContext, params: BoardUpdateSectionParams) -> BoardWriteResult:
     """Replace the section in ``params`` of a whiteboard, for the actor of ``context``. Raises
     `VersionConflict`, `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`, `BoardLeased`."""
     row = _boards(context).update_section(
-        context.actor,
+        context.call,
         params.board,
         params.section,
         params.content,
         expected=params.expected_version,
-        seen=context.last_seen("board", params.board),
-        tool="whiteboard_update_section",
+        seen=_last_seen(context, params.board),
         wait=_wait(params.wait_seconds),
     )
     return _update_section_result(context, params, row)
@@ -204,21 +202,21 @@ class BoardHistoryResult(ResultModel):
     history: list[HistoryEntry]
     count: int
     diff: str | None = None
-    """A unified diff of the two versions that were asked for."""
+    """A unified diff of the two requested versions."""
 
 
 @tool("whiteboard_history", path=("board",), reads_only=True)
 def whiteboard_history(context: ToolContext, params: BoardHistoryParams) -> BoardHistoryResult:
-    """Return the versions of the whiteboard in ``params``, and a diff of two where asked for, to the actor of
+    """Return the versions of the whiteboard in ``params``, and a diff of two if requested, to the actor of
     ``context``. Raises `BoardNotFound`, `BoardDenied`, `VersionNotFound`."""
     boards = _boards(context)
-    rows = boards.history(context.actor, params.board, limit=params.limit)
+    rows = boards.history(context.call, params.board, limit=params.limit)
     entries = [HistoryEntry.of(row) for row in rows]
     diff = None
     if params.diff_from is not None and rows:
         newer = params.diff_to or rows[-1].version or 0
         older, newest = (
-            boards.version(context.actor, params.board, each).content for each in (params.diff_from, newer)
+            boards.version(context.call, params.board, each).content for each in (params.diff_from, newer)
         )
         diff = truncate_diff(diff_hunks(older, newest), context.texts)
     return BoardHistoryResult(board=params.board, history=entries, count=len(entries), diff=diff)
@@ -240,14 +238,13 @@ class BoardRestoreResult(ResultModel):
 
 @tool("whiteboard_restore", path=("board",), may_conflict=True)
 def whiteboard_restore(context: ToolContext, params: BoardRestoreParams) -> BoardRestoreResult:
-    """Write an earlier version of a whiteboard once more, as ``params`` say, for the actor of ``context``.
-    Raises `VersionConflict`, `VersionNotFound`, `BoardLeased`."""
+    """Write the earlier version in ``params`` of a whiteboard again, for the actor of ``context``. Raises
+    `VersionConflict`, `VersionNotFound`, `BoardLeased`."""
     texts = catalogue(context.language, TEXTS)
     row = _boards(context).restore(
-        context.actor,
+        context.call,
         params.board,
         params.version,
-        tool="whiteboard_restore",
         message=params.message or texts("restore.message", version=params.version),
         expected=params.expected_version,
         wait=_wait(params.wait_seconds),
@@ -257,18 +254,24 @@ def whiteboard_restore(context: ToolContext, params: BoardRestoreParams) -> Boar
 
 @TOOLS.replay(whiteboard_restore)
 def _restore_result(context: ToolContext, params: BoardRestoreParams, row: Row) -> BoardRestoreResult:
-    context.record_seen("board", params.board, row.version or 0)
+    context.seen.record("board", params.board, row.version or 0)
     return BoardRestoreResult(
         board=params.board, new_version=row.version or 0, restored_version=params.version
     )
 
 
 def _boards(context: ToolContext) -> Whiteboards:
-    # What reads Markdown is slow to load: whoever uses other tools does without.
+    # The Markdown parser is slow to load, and the other tools do not need it.
     from watchroom_whiteboards.whiteboards import Whiteboards
 
     return Whiteboards(context.zones.boards, context.zones.registry)
 
 
 def _wait(seconds: float | None) -> float:
-    return LEASE_WAIT_SECONDS if seconds is None else seconds
+    return LOCK_TIMEOUT if seconds is None else seconds
+
+
+def _last_seen(context: ToolContext, board: str) -> int:
+    """Return the newest version of ``board`` that the caller saw, in this process or before; 0 if none."""
+    seen = context.seen.find("board", board)
+    return context.zones.boards.last_seen(context.call, board) if seen is None else seen

@@ -1,6 +1,6 @@
-"""The headings, field names and statuses that boards are written with, in each language (BOARDS-3.1).
+"""The headings, field names and statuses of boards in each language (BOARDS-3.1).
 
-A board may mix the languages; upper and lower case do not matter.
+A board can mix the languages. Upper and lower case do not matter.
 """
 
 from __future__ import annotations
@@ -106,11 +106,11 @@ TASK_STATUSES: Final[Mapping[str, TaskStatus]] = {
     "done": "done",
 }
 NOTHING: Final = frozenset({"", "-", "—", "无", "没有", "none", "n/a"})
-"""What people write where there is nothing to say."""
+"""Values that mean "none"."""
 
 
 def normalize(words: str) -> str:
-    """``words`` in one case and with single spaces, for comparison."""
+    """Return ``words`` in lower case and with single spaces, for comparison."""
     return " ".join(words.split()).casefold()
 
 
@@ -125,21 +125,21 @@ _ENTRIES: Final[Mapping[str, EntryKind]] = {word: kind for kind, words in ENTRIE
 
 
 def section_kind_of(title: str) -> SectionKind | None:
-    """The kind of the section headed ``title``; None if it is not one of the templates'."""
+    """Return the kind of the section with the heading ``title``; None if the templates have none."""
     return _SECTIONS.get(normalize(title))
 
 
 def entry_kind(word: str) -> EntryKind | None:
-    """The kind of entry that ``word`` names in either language; None if it names none."""
+    """Return the kind of entry that ``word`` names in either language; None if it names none."""
     return _ENTRIES.get(normalize(word))
 
 
 def field_name(word: str) -> FieldName | None:
-    """The field that ``word`` names in either language; None if it names none."""
+    """Return the field that ``word`` names in either language; None if it names none."""
     return _FIELDS.get(normalize(word))
 
 
 def is_same_heading(one: str, other: str) -> bool:
-    """Whether the titles ``one`` and ``other`` name the same section: "Milestones" and 里程碑 do."""
+    """Return whether two titles name the same section, as "Milestones" and 里程碑 do."""
     kind = section_kind_of(one)
     return normalize(one) == normalize(other) or (kind is not None and kind == section_kind_of(other))

@@ -1,6 +1,6 @@
 """The whiteboards of a team: read, write, append, rewrite a section, restore (BOARDS-6).
 
-Every change is one version in the journal, made while nobody else holds the board's lease and nobody else
+Every change is one version in the journal, made while nobody else holds the board's lock and nobody else
 writes. A text that started from an older version is refused with everything needed to recover.
 """
 
@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
 from watchroom import validation
 from watchroom.errors import InvalidName
+from watchroom.features.boards.locks import LOCK_SECONDS, LOCK_TIMEOUT
+from watchroom.features.boards.rows import SECTION, BoardLock
+from watchroom.features.boards.service import Boards
+from watchroom.features.config.registry import Registry
+from watchroom.features.files.rows import FileVersion
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import HUMAN_PREFIX, Row, Write
-from watchroom.registry import Registry
 from watchroom.texts import Catalogue, catalogue
-from watchroom.zones import BoardZone, FileVersion, Lease
-from watchroom.zones.boards import SECTION
-from watchroom.zones.leases import LEASE_SECONDS, LEASE_WAIT_SECONDS
 
 from watchroom_whiteboards import sections
 from watchroom_whiteboards.boards import Board, list_boards
@@ -30,9 +32,9 @@ from watchroom_whiteboards.texts import TEXTS
 if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
-LONG: Final = 32 * 1024
-"""Boards of more bytes are looked through before it is their writer's turn."""
-_MESSAGE: Final = 120
+PREPARED_BYTES: Final = 32 * 1024
+"""Larger boards are parsed before the lock is taken, so that other writers wait less."""
+_MAX_MESSAGE_CHARACTERS: Final = 120
 T = TypeVar("T")
 
 
@@ -41,7 +43,7 @@ class BoardText(NamedTuple):
     only.
 
     ``current`` is the newest version and ``row`` that of ``version``. Before the first write the content is
-    the template, ``version`` 0 and ``row`` None. ``lease`` is the one that was asked for.
+    the template, ``version`` 0 and ``row`` None. ``lock`` is the one that `Whiteboards.read` took.
     """
 
     board: Board
@@ -50,23 +52,23 @@ class BoardText(NamedTuple):
     current: int
     row: Row | None
     section: str = ""
-    lease: Lease | None = None
+    lock: BoardLock | None = None
 
 
 class Whiteboards:
     """The boards of one workspace, as `Whiteboards.of` returns them. May be used from any thread.
 
-    ``zone`` and ``registry`` are the workspace's. In all methods ``actor`` is an agent's id or
-    ``human:NAME``, ``name`` a board's name, ``tool`` the name recorded with the row, and ``wait`` how many
-    seconds to wait for a board that somebody else holds. What is refused raises a `WatchroomError`.
+    ``boards`` and ``registry`` are the workspace's. In all methods ``call`` says who acts and by which tool,
+    ``name`` is a board's name, and ``wait`` how many seconds to wait for a board that somebody else holds.
+    Refusals raise a `WatchroomError`.
 
         boards = Whiteboards.of(workspace)
-        boards.append("alice", "global", "Outline agreed.", tool="whiteboard_append")
-        print(boards.read("bob", "global").content)
+        boards.append(CallContext("alice", "whiteboard_append"), "global", "Outline agreed.")
+        print(boards.read(CallContext("bob"), "global").content)
     """
 
-    def __init__(self, zone: BoardZone, registry: Registry) -> None:
-        self._zone = zone
+    def __init__(self, boards: Boards, registry: Registry) -> None:
+        self._boards = boards
         self._registry = registry
 
     @classmethod
@@ -74,113 +76,116 @@ class Whiteboards:
         """The boards of an open ``workspace``."""
         return cls(workspace.boards, workspace.registry)
 
-    def boards(self, actor: str) -> list[Board]:
-        """The boards that ``actor`` may read: the team's, and those that were written before the team
-        changed."""
-        config = self._registry.current()
+    def boards(self, call: CallContext) -> list[Board]:
+        """Return the boards that the caller can read: the team's, and boards that were written before the
+        team changed."""
+        config = self._registry.current(call)
         # Rows written past the tools can name boards that no board can be called.
-        written = [Board.find(head.path) for head in self._zone.heads()]
+        written = [Board.find(head.path) for head in self._boards.heads()]
         return [
             each
             for each in dict.fromkeys([*list_boards(config), *written])
-            if each is not None and is_allowed("read", actor, each, config)
+            if each is not None and is_allowed("read", call.actor, each, config)
         ]
 
-    def named(self, actor: str, name: str) -> Board:
-        """The board called ``name``, which ``actor`` may read. Raises `BoardNotFound`, `BoardDenied`."""
-        return self._require_permission("read", actor, name)
+    def named(self, call: CallContext, name: str) -> Board:
+        """Return the board ``name``, if the caller can read it. Raise `BoardNotFound`, `BoardDenied`."""
+        return self._require_permission("read", call, name)
 
-    def own(self, actor: str) -> Board:
-        """The board that ``actor`` keeps; for a person the global one."""
-        agent = self._registry.current().agents.get(actor)
+    def own(self, call: CallContext) -> Board:
+        """Return the caller's own board; for a person the global one."""
+        agent = self._registry.current(call).agents.get(call.actor)
         return Board("global") if agent is None else Board.of(agent)
 
     def read(
         self,
-        actor: str,
+        call: CallContext,
         name: str,
         *,
         version: int | None = None,
         section: str | None = None,
         hold: bool = False,
-        wait: float = LEASE_WAIT_SECONDS,
+        wait: float = LOCK_TIMEOUT,
     ) -> BoardText:
-        """Read the board ``name`` as ``actor``: the current ``version`` or an earlier one, whole or one
-        ``section``.
+        """Read the board ``name``, or one ``section`` of it. The reading is recorded.
 
-        ``hold`` takes the board's lease first, which ends with the actor's next write, so that nobody else
-        writes in between; ``wait`` seconds are waited for it. Raises `BoardNotFound`, `BoardDenied`,
+        - ``version``: an earlier version; default: the current one.
+        - ``hold``: take the board's lock first, until the caller's next write, so that nobody else writes in
+          between.
+
+        Raise `BoardNotFound`, `BoardDenied`,
         `BoardLeased`, `VersionNotFound`, `SectionNotFound`, `SectionAmbiguous`.
         """
-        board = self._require_permission("read", actor, name)
-        lease = None
+        board = self._require_permission("read", call, name)
+        lock = None
         if hold:
-            self._require_permission("append", actor, name)
-            # What cannot be read is refused before anybody is held off.
+            self._require_permission("append", call, name)
+            # Refuse what cannot be read before taking the lock.
             self._load(board, version, section)
-            lease = self._zone.leases.acquire(actor, board.name, wait=wait, ends_with_write=True)
+            lock = self._boards.locks.acquire(call, board.name, wait=wait, ends_with_write=True)
         found, shown, text = self._load(board, version, section)
         number = (found.row.version or 0) if found else 0
         current = found.current if found else 0
-        self._zone.note_reading(actor, board.name, number, section=shown, is_current=number == current)
-        return BoardText(board, text, number, current, found.row if found else None, shown, lease)
+        self._boards.note_reading(call, board.name, number, section=shown, is_current=number == current)
+        return BoardText(board, text, number, current, found.row if found else None, shown, lock)
 
     def _load(
         self, board: Board, version: int | None, section: str | None
     ) -> tuple[FileVersion | None, str, str]:
-        """A version of a board, None where nothing was written; where its section stands, and the text."""
-        found = self._zone.current(board.name) if version is None else self._zone.version(board.name, version)
+        """Return a version of the board (None if it was never written), the name of its section, and the
+        text of the section or of the whole board."""
+        found = (
+            self._boards.current(board.name) if version is None else self._boards.version(board.name, version)
+        )
         if section is None:
             return found, "", self._board_text(board, found)
         data = self._board_text(board, found).encode()
         everything = sections.parse_sections(data)
         part = sections.find_section(data, board.name, section, everything)
-        # Of several sections of one path the name tells which was read; it counts as a reading of none.
+        # Several sections can have one path. Then the name tells which was read, and the reading counts
+        # for none of them.
         is_duplicate = sections.is_duplicate(part, everything)
         shown = sections.section_name(data, part, everything) if is_duplicate else sections.section_path(part)
         return found, shown, sections.section_text(data, part)
 
     def write(
         self,
-        actor: str,
+        call: CallContext,
         name: str,
         content: str,
         expected: int,
         *,
-        tool: str,
         message: str = "",
-        wait: float = LEASE_WAIT_SECONDS,
+        wait: float = LOCK_TIMEOUT,
     ) -> Row:
-        """Replace the text of the board ``name`` by ``content`` as ``actor``; returns the row of the new
-        version.
+        """Replace the text of the board ``name`` by ``content``. Return the row of the new version.
 
-        ``expected`` is the version that the text started from (0: never written, `UNCHECKED`: any),
-        ``message`` what changed. ``tool`` and ``wait`` as for the class. Raises `VersionConflict`,
-        `BoardLeased`, `BoardDenied`, `BoardNotFound`, `TooLarge`, `NotText`.
+        - ``expected``: the version that the text started from. 0: never written; `UNCHECKED`: any.
+        - ``message``: what changed.
+
+        Raise `VersionConflict`, `BoardLeased`, `BoardDenied`, `BoardNotFound`, `TooLarge`, `NotText`.
         """
-        board = self._require_permission("write", actor, name)
+        board = self._require_permission("write", call, name)
         validation.encode_text(content)
-        draft = Write(actor, tool, "board", board.name, content, message, expected)
-        return self._zone.write(actor, board.name, lambda current: draft, wait=wait)
+        draft = call.write("board", board.name, content, message, expected)
+        return self._boards.write(call, board.name, lambda current: draft, wait=wait)
 
     def append(
         self,
-        actor: str,
+        call: CallContext,
         name: str,
         content: str,
         *,
-        tool: str,
         section: str | None = None,
-        wait: float = LEASE_WAIT_SECONDS,
+        wait: float = LOCK_TIMEOUT,
     ) -> Row:
-        """Add ``content`` to the board ``name`` as ``actor``; returns the row of the new version.
+        """Append ``content`` to the board ``name``. Return the row of the new version.
 
-        Without ``section`` it becomes a signed entry at the end (BOARDS-6.1), else text at the end of that
-        section, which needs the right to write. Never a conflict: it is added to the board as it is then.
-        ``tool`` and ``wait`` as for the class. Raises `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`
-        and, but for `VersionConflict`, what `write` raises.
+        ``section``: append text to the end of this section, which needs the right to write. Default: append a
+        signed entry to the end of the board (BOARDS-6.1). There is never a conflict. Raise `SectionNotFound`,
+        `SectionAmbiguous`, `InvalidSection`, and what `write` raises except `VersionConflict`.
         """
-        board = self._require_permission("append" if section is None else "write", actor, name)
+        board = self._require_permission("append" if section is None else "write", call, name)
         validation.encode_text(content)
         if section is None:
             sections.check_entry(board.name, content)
@@ -199,42 +204,44 @@ class Whiteboards:
         def draft(current: FileVersion | None) -> Write:
             text = prepared(current)
             if section is None:
-                text = sections.append_entry(text, self._sign(actor, content))
-            return Write(actor, tool, "board", board.name, text, message, _version(current))
+                text = sections.append_entry(text, self._sign(call.actor, content))
+            return call.write("board", board.name, text, message, _version(current))
 
-        return self._zone.write(actor, board.name, draft, wait=wait)
+        return self._boards.write(call, board.name, draft, wait=wait)
 
     def update_section(
         self,
-        actor: str,
+        call: CallContext,
         name: str,
         section: str,
         content: str,
         *,
-        tool: str,
         seen: int = 0,
         expected: int | None = None,
-        wait: float = LEASE_WAIT_SECONDS,
+        wait: float = LOCK_TIMEOUT,
     ) -> Row:
-        """Replace the body of ``section`` of the board ``name`` by ``content`` as ``actor``; returns the new
-        row.
+        """Replace the body of ``section`` of the board ``name`` by ``content``. Return the new row.
 
-        Everything else stays byte for byte. If the section has changed since the actor read it, that is a
-        conflict; changes elsewhere are none. ``seen`` is the version in which the actor read the whole board;
-        a later reading of the section counts instead. ``expected`` overrides both (`UNCHECKED`: any).
-        ``tool`` and ``wait`` as for the class. Raises what `append` raises for a section, and
-        `VersionConflict`.
+        Everything else stays byte for byte. The update conflicts only with changes of the section since the
+        caller read it.
+
+        - ``seen``: the version in which the caller read the whole board; a later reading of the section
+          counts instead.
+        - ``expected``: the version that the section must be unchanged since; overrides ``seen``.
+          `UNCHECKED`: any.
+
+        Raise what `append` raises for a section, and `VersionConflict`.
         """
-        board = self._require_permission("write", actor, name)
+        board = self._require_permission("write", call, name)
         validation.encode_text(content)
 
         def last_read_version(path: str) -> int:
             if expected is not None:
                 return expected
-            return max(seen, self._zone.last_seen_section(actor, board.name, path) if path else 0)
+            return max(seen, self._boards.last_seen_section(call.actor, board.name, path) if path else 0)
 
         def text_of(version: int) -> bytes:
-            text = self._zone.version(board.name, version).content if version else self._template(board)
+            text = self._boards.version(board.name, version).content if version else self._template(board)
             return text.encode()
 
         def revise(current: FileVersion | None) -> RewrittenSection:
@@ -248,87 +255,87 @@ class Whiteboards:
         def draft(current: FileVersion | None) -> Write:
             text, path, base = prepared(current)
             detail = {SECTION: path}
-            return Write(actor, tool, "board", board.name, text, path[:_MESSAGE], base, detail)
+            return call.write("board", board.name, text, path[:_MAX_MESSAGE_CHARACTERS], base, detail)
 
-        return self._zone.write(actor, board.name, draft, wait=wait)
+        return self._boards.write(call, board.name, draft, wait=wait)
 
-    def history(self, actor: str, name: str, *, limit: int | None = None) -> list[Row]:
-        """The versions of the board ``name`` that ``actor`` may read, oldest first; only the newest ``limit``
-        if given."""
-        return self._zone.history(self._require_permission("read", actor, name).name, limit=limit)
+    def history(self, call: CallContext, name: str, *, limit: int | None = None) -> list[Row]:
+        """Return the versions of the board ``name``, or the newest ``limit``, oldest first. The reading is
+        not recorded. Raise `BoardNotFound`, `BoardDenied`."""
+        return self._boards.history(self._require_permission("read", call, name).name, limit=limit)
 
-    def version(self, actor: str, name: str, version: int) -> FileVersion:
-        """The ``version`` of the board ``name`` for ``actor``, without recording that it was read.
-
-        Raises `VersionNotFound`, `BoardNotFound`, `BoardDenied`.
-        """
-        return self._zone.version(self._require_permission("read", actor, name).name, version)
+    def version(self, call: CallContext, name: str, version: int) -> FileVersion:
+        """Return the ``version`` of the board ``name``. The reading is not recorded. Raise
+        `VersionNotFound`, `BoardNotFound`, `BoardDenied`."""
+        return self._boards.version(self._require_permission("read", call, name).name, version)
 
     def restore(
         self,
-        actor: str,
+        call: CallContext,
         name: str,
         version: int,
         *,
-        tool: str,
         message: str,
         expected: int | None = None,
-        wait: float = LEASE_WAIT_SECONDS,
+        wait: float = LOCK_TIMEOUT,
     ) -> Row:
-        """Make ``version`` of the board ``name`` the newest again as ``actor``; returns the row. History
-        stays.
+        """Make a new version of the board ``name`` with the text of ``version``. Return its row.
 
-        ``message`` says why, ``expected`` is the current version as the actor knows it (None: any). ``tool``
-        and ``wait`` as for the class. Raises `VersionNotFound` and what `write` raises.
+        - ``message``: why.
+        - ``expected``: the version that must be the current one; default: any.
+
+        Raise `VersionNotFound`, and what `write` raises.
         """
-        board = self._require_permission("write", actor, name)
-        text = self._zone.version(board.name, version).content
+        board = self._require_permission("write", call, name)
+        text = self._boards.version(board.name, version).content
 
         def draft(current: FileVersion | None) -> Write:
             base = _version(current) if expected is None else expected
-            return Write(actor, tool, "board", board.name, text, message, base)
+            return call.write("board", board.name, text, message, base)
 
-        return self._zone.write(actor, board.name, draft, wait=wait)
+        return self._boards.write(call, board.name, draft, wait=wait)
 
     def hold(
-        self, actor: str, name: str, *, seconds: float = LEASE_SECONDS, wait: float = LEASE_WAIT_SECONDS
-    ) -> Lease:
-        """Take the lease of the board ``name`` for ``actor``, for ``seconds``, or extend the actor's own.
+        self,
+        call: CallContext,
+        name: str,
+        *,
+        seconds: float = LOCK_SECONDS,
+        wait: float = LOCK_TIMEOUT,
+    ) -> BoardLock:
+        """Lock the board ``name`` for ``seconds`` (default 5), or extend the caller's own lock. Raise
+        `BoardLeased`, `BoardDenied`, `BoardNotFound`."""
+        board = self._require_permission("append", call, name)
+        return self._boards.locks.acquire(call, board.name, seconds=seconds, wait=wait)
 
-        ``wait`` seconds are waited while somebody else has it. Raises `BoardLeased`, `BoardDenied`,
-        `BoardNotFound`.
-        """
-        board = self._require_permission("append", actor, name)
-        return self._zone.leases.acquire(actor, board.name, seconds=seconds, wait=wait)
+    def release(self, lock: BoardLock) -> bool:
+        """End ``lock``. Return False if it had ended already."""
+        return self._boards.locks.release(lock)
 
-    def release(self, lease: Lease) -> bool:
-        """End ``lease``; False if it had ended already."""
-        return self._zone.leases.release(lease)
-
-    def _require_permission(self, act: Act, actor: str, name: str) -> Board:
-        config = self._registry.current()
+    def _require_permission(self, act: Act, call: CallContext, name: str) -> Board:
+        config = self._registry.current(call)
         try:
             board = Board.named(name)
         except InvalidName as error:
-            known = ", ".join(each.name for each in self.boards(actor))
+            known = ", ".join(each.name for each in self.boards(call))
             raise BoardNotFound(board=error.values["given"], known=known) from error
-        if board not in list_boards(config) and self._zone.current(board.name) is None:
-            known = ", ".join(each.name for each in self.boards(actor))
+        if board not in list_boards(config) and self._boards.current(board.name) is None:
+            known = ", ".join(each.name for each in self.boards(call))
             raise BoardNotFound(board=name, known=known)
-        if not is_allowed(act, actor, board, config):
+        if not is_allowed(act, call.actor, board, config):
             rule = f"{'read' if act == 'read' else 'write'}_{board.kind}"
-            raise BoardDenied(board=name, rule=rule, own=self.own(actor).name)
+            raise BoardDenied(board=name, rule=rule, own=self.own(call).name)
         return board
 
     def _prepare(
         self, board: Board, work: Callable[[FileVersion | None], T]
     ) -> Callable[[FileVersion | None], T]:
-        """``work`` on a board as it is, done before its turn to write comes where the text is long: in its
-        turn nobody else can write, and it takes a while."""
-        now = self._zone.current(board.name)
-        if now is None or (now.row.size or 0) < LONG:
+        """Return ``work``, which is already done for the current version of a long board. It takes a while,
+        and nobody else can write the board while it has the lock."""
+        now = self._boards.current(board.name)
+        if now is None or (now.row.size or 0) < PREPARED_BYTES:
             return work
-        self._zone.flush_readings()
+        self._boards.flush_readings()
         done = work(now)
         return lambda current: done if current and current.row == now.row else work(current)
 
@@ -342,7 +349,7 @@ class Whiteboards:
     def _sign(self, actor: str, content: str) -> str:
         texts = self._texts()
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        # An agent's id holds nothing that Markdown takes for a mark; a person's name may.
+        # A person's name can contain an underscore, which is markup in Markdown.
         name = actor.replace("_", "\\_") if actor.startswith(HUMAN_PREFIX) else actor
         return f"{texts('entry.heading', time=now)}\n{texts('entry.author', name=name)}\n\n{content.strip()}"
 
@@ -356,4 +363,4 @@ def _version(current: FileVersion | None) -> int:
 
 def _first_line(content: str) -> str:
     line = content.strip().partition("\n")[0].strip()
-    return validation.escape_unstorable(line, _MESSAGE)
+    return validation.escape_unstorable(line, _MAX_MESSAGE_CHARACTERS)

@@ -13,11 +13,11 @@ from random import Random
 from typing import Any, Final, Self
 
 from watchroom import Agent, Toolbox, Workspace
-from watchroom.editing.tool_visibility import EDIT_TOOLS, SYNC_TOOLS
+from watchroom.algorithms.editing.tool_visibility import EDIT_TOOLS, SYNC_TOOLS
 from watchroom.errors import WatchroomError
+from watchroom.features.buffers.tools import buffer_tool
+from watchroom.features.calls.tool_registry import all_tools
 from watchroom.model import Json
-from watchroom.toolbox.buffers import buffer_tool
-from watchroom.toolbox.tool_registry import all_tools
 
 from reliability.fuzzing.engine import SLOW_SECONDS
 from reliability.fuzzing.mutation import HOSTILE, NUMBERS, mutated_json, some_json, some_text, to_bytes

@@ -10,9 +10,8 @@ from pathlib import Path
 from random import Random
 from typing import Final, Self
 
-from watchroom.clients.acp import AcpTranslator
-from watchroom.clients.attachment import Attachment
-from watchroom.clients.configuration import Client
+from watchroom.agents.clients.acp import AcpTranslator
+from watchroom.agents.clients.attachment import Attachment
 from watchroom.errors import WatchroomError
 from watchroom.model import Json
 
@@ -103,7 +102,7 @@ class HookEvents(AsyncTarget):
 
     async def begin(self) -> None:
         self._write_policy()
-        clients: Sequence[tuple[Client, str, bool]] = (("claude", "alice", False), ("codex", "bob", True))
+        clients: Sequence[tuple[str, str, bool]] = (("claude", "alice", False), ("codex", "bob", True))
         self._attachments = {
             client: Attachment(
                 self.workspace, agent, client, is_owner=True, is_strict=is_strict, hold_seconds=_HOLD_SECONDS
@@ -156,7 +155,7 @@ class HookEvents(AsyncTarget):
         if not isinstance(event, dict):
             # Whoever reads it refuses what is no object.
             return None
-        client: Client = "claude" if data[:1] == b"c" else "codex"
+        client = "claude" if data[:1] == b"c" else "codex"
         attachment = self._attachments[client]
         try:
             if data[1:2] == b"h":

@@ -10,8 +10,8 @@ from pathlib import Path
 from random import Random
 from typing import Final, Self
 
-from watchroom.crdt import Document, FieldType
-from watchroom.crdt.checkpoint import Checkpoint, parse_checkpoint, render_checkpoint
+from watchroom.algorithms.crdt import Document, FieldType
+from watchroom.algorithms.crdt.checkpoint import Checkpoint, parse_checkpoint, render_checkpoint
 from watchroom.errors import WatchroomError
 from watchroom.model import Json
 

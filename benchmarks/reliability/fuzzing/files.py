@@ -14,10 +14,10 @@ from typing import Final, Self
 
 import tomli_w
 from watchroom import validation
+from watchroom.agents.simulation.scenario_file import BUILT_IN, load
 from watchroom.errors import WatchroomError
+from watchroom.features.config.rows import dump_config, parse_config, sort_top_down
 from watchroom.model import Json
-from watchroom.rules.config import parse_config, render_config, sort_top_down
-from watchroom.simulation.scenario_file import BUILT_IN, load
 from watchroom.texts import catalogue
 from watchroom_tui.settings import read_settings, remember
 from watchroom_tui.usage import WrongUsage
@@ -146,7 +146,7 @@ class ConfigFiles(_TomlFile):
             said = error.message()
             return *refusal_kind(error), re.sub(r"[^a-z_. ]+", "", said)[:60]
         require(len(sort_top_down(config.agents)) == len(config.agents), "agents that are beneath nobody")
-        written = render_config(config)
+        written = dump_config(config)
         require(parse_config(written) == config, "another config when it is read again")
         return tuple(
             getattr(config, name) == getattr(parse_config(""), name)

@@ -12,14 +12,13 @@ from typing import Any, Final, Self
 import httpx
 from mcp.server.lowlevel import NotificationOptions
 from mcp.server.stdio import stdio_server
+from watchroom.features.calls.toolbox import Toolbox
 from watchroom.model import Json
 from watchroom.serving.approvals import CallApprovals
 from watchroom.serving.http import LOOPBACK, PATH, http_app
 from watchroom.serving.malformed_messages import MalformedMessageFilter
 from watchroom.serving.resources import WorkspaceResources
-from watchroom.serving.server import Context, make_server
-from watchroom.serving.tool_list_changes import ToolListNotifier
-from watchroom.toolbox import Toolbox
+from watchroom.serving.server import Context, ToolListNotifier, make_server
 
 from reliability.fuzzing.async_target import AsyncTarget
 from reliability.fuzzing.mutation import (

@@ -12,7 +12,7 @@ from typing import Final, Self
 
 from watchroom import Workspace
 from watchroom.errors import WatchroomError
-from watchroom.search.query import parse_query
+from watchroom.history.search.query import parse_query
 
 from reliability.fuzzing.engine import SLOW_SECONDS
 from reliability.fuzzing.mutation import mutated, some_text

@@ -7,11 +7,10 @@ from pathlib import Path
 from random import Random
 from typing import Final, Self
 
+from watchroom.algorithms.sshsig import parse_key, parse_signing_key, verify
 from watchroom.errors import WatchroomError
-from watchroom.rules.checkpoint_note import Checkpoint, parse_signed, render_checkpoint
-from watchroom.signing.key_file import KeySigner, create_key_file, open_key_file, read_public_key
-from watchroom.sshsig import parse_key
-from watchroom.sshsig.signature import key_of, verify
+from watchroom.kernel.rules.seal_note import Seal, parse_signed, render_seal
+from watchroom.platform.signing.key_file import KeySigner, create_key_file, open_key_file, read_public_key
 
 from reliability.fuzzing.engine import SLOW_SECONDS
 from reliability.fuzzing.mutation import mutated
@@ -55,8 +54,8 @@ class Signatures:
         signer = KeySigner(bytes(range(32)))
         self._key = signer.key
         self._signature = signer.sign(_MESSAGE, _NAMESPACE)
-        checkpoint = Checkpoint("0" * 32, 7, bytes(32), 9, 10**18)
-        body = render_checkpoint(checkpoint)
+        checkpoint = Seal("0" * 32, 7, bytes(32), 9, 10**18)
+        body = render_seal(checkpoint)
         create_key_file(str(self._path), _PASSPHRASE, cost=2)
         self._kinds: Mapping[bytes, tuple[bytes, Callable[[bytes], Hashable]]] = {
             b"k": (self._key.line.encode(), self._run_key),
@@ -95,7 +94,7 @@ class Signatures:
 
     def _run_signature(self, data: bytes) -> Hashable:
         signature = data.decode("utf-8", "surrogateescape")
-        key_of(signature)
+        parse_signing_key(signature)
         verify(signature, _MESSAGE, _NAMESPACE, self._key)
         # Where its lines break does not matter.
         is_ours = "".join(signature.split()) == "".join(self._signature.split())
@@ -104,7 +103,7 @@ class Signatures:
 
     def _run_checkpoint(self, data: bytes) -> Hashable:
         signed = parse_signed(data.decode("utf-8", "surrogateescape"))
-        require(render_checkpoint(signed.checkpoint) == signed.body, "another body")
+        require(render_seal(signed.seal) == signed.body, "another body")
         return bool(signed.signature)
 
     def _run_file(self, data: bytes) -> Hashable:

@@ -14,6 +14,7 @@ from reliability.fuzzing.engine import Target
 from reliability.fuzzing.files import ConfigFiles, Names, ScenarioFiles, SettingsFiles
 from reliability.fuzzing.mcp_messages import McpBodies, McpLines
 from reliability.fuzzing.searches import Searches
+from reliability.fuzzing.service_requests import ServiceRequests
 from reliability.fuzzing.signatures import Signatures
 from reliability.fuzzing.web_frames import WebSocketFrames
 
@@ -22,7 +23,7 @@ TARGETS: Final[Mapping[str, Callable[[Path], Target]]] = {
     for each in (
         *(Calls, McpLines, McpBodies, WebSocketFrames, Boards, Documents),
         *(ConfigFiles, SettingsFiles, ScenarioFiles, Names, HookEvents, AcpUpdates),
-        *(Searches, Signatures),
+        *(Searches, Signatures, ServiceRequests),
     )
 }
 """Each is opened in a folder of its own."""

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from watchroom import Workspace
-from watchroom.journal import Journal
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.journal import Journal
 
 from reliability.torturing.workers import AGENTS, DOCUMENT, FIELD, LOG, Told, open_draft
 
@@ -117,5 +118,5 @@ def _texts(workspace: Workspace) -> Iterator[tuple[str, str]]:
     drafts = []
     for agent in AGENTS:
         open_draft(workspace.tools(agent))
-        drafts.append(workspace.buffers.find(agent, "draft").text)
+        drafts.append(workspace.buffers.find(CallContext(agent), "draft").text)
     yield "buffer", "\n".join(drafts)

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Final, NotRequired, TypedDict
 
 from watchroom import Agent, Json, Toolbox, Workspace
-from watchroom.files import write_all
 from watchroom.model import Zone
-from watchroom.sandbox.probe import SandboxProbe
+from watchroom.platform.files import write_all
+from watchroom.platform.sandbox.probe import SandboxProbe
 
 from reliability.torturing.clock import SteppedClock
 

@@ -1,6 +1,6 @@
-"""Approval of calls by people: asked for in the client, where it can ask (elicitation), and in the dashboard.
+"""People approve calls: in the client, if it supports elicitation, and in the dashboard.
 
-The first answer counts. Without an answer the call is not made.
+The first answer counts. Without an answer the call is refused.
 """
 
 from __future__ import annotations
@@ -16,36 +16,53 @@ from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from watchroom.errors import RequestClosed, RequestExpired, RequestNotFound
-from watchroom.merge import unified_diff
+from watchroom.algorithms.merge import unified_diff
+from watchroom.errors import (
+    CallRejected,
+    CallUnanswered,
+    MayNotDecide,
+    RequestClosed,
+    RequestExpired,
+    RequestNotFound,
+    SignatureRequired,
+)
+from watchroom.features.calls.agent_tools import writes_as
+from watchroom.features.calls.proposals import proposal
+from watchroom.features.calls.toolbox import Toolbox
+from watchroom.features.requests.rows import (
+    POLICY_RULE,
+    Answer,
+    CallDecision,
+    PendingCall,
+    Request,
+    parse_arguments,
+)
+from watchroom.features.sessions.runtime.threads import run_in_thread
+from watchroom.features.sessions.runtime.waiting import wait_for_budgets, wait_for_outcome
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import HUMAN_PREFIX, Json
-from watchroom.projections.proposals import proposal
-from watchroom.rules.decision_errors import MayNotDecide, SignatureRequired
-from watchroom.rules.requests import POLICY_RULE, Answer, CallDecision, PendingCall, Request, parse_arguments
-from watchroom.runtime.budget_waiting import wait_for_budgets
-from watchroom.runtime.request_waiting import wait_for_outcome
-from watchroom.runtime.threads import run_in_thread
-from watchroom.serving.errors import CallRejected, CallUnanswered
 from watchroom.texts import Catalogue
-from watchroom.toolbox import Toolbox
-from watchroom.toolbox.agent_tools import writes_as
 from watchroom.workspace import Workspace
 
 APPROVAL_SECONDS: Final = 600.0
-"""How long people may take to answer."""
+"""Seconds that a call waits for people, default 600."""
 _CALL_ID: Final = "call"
 _INPUT_KEY: Final = "approve"
 _FIELD: Final = "approved"
 _MAX_ASKED: Final = 1000
-"""How many requests are remembered; the answer to an older one is not taken from a client."""
+"""Requests that are kept. A client's answer to an older request is ignored."""
 _MAX_CHARACTERS: Final = 2000
-"""Of a call that is shown in a client; the dashboard shows all of it."""
+"""Characters of a call that a client shows. The dashboard shows all of it."""
 
 
 class ApprovedCall(NamedTuple):
-    """A call that may be made, with these arguments; ``key`` is its own, so that it is made once.
-    ``checksum`` is that of the call as a person approved of it; ``notice`` is what its agent has to know of
-    the approval, empty for nothing."""
+    """A call that a person approved.
+
+    - ``arguments``: as approved.
+    - ``key``: the key of the call, so that it runs once.
+    - ``checksum``: the checksum of the call as the person approved it.
+    - ``notice``: what the agent needs to know about the approval, empty for nothing.
+    """
 
     arguments: Mapping[str, Json]
     key: str
@@ -54,8 +71,14 @@ class ApprovedCall(NamedTuple):
 
 
 class CallApprovals:
-    """Asks people in ``workspace`` to approve of the calls of ``approval_tools``, and of flushes that write
-    as these do, and where the workspace's policy wants that; they have ``seconds`` to answer."""
+    """Asks people to approve calls.
+
+    People approve the calls of ``approval_tools``, flushes that write like those tools, and calls for which
+    the workspace's policy requires an approval.
+
+    - ``seconds``: how long one call waits for people, default 600. Waits for budgets and for the approval
+      share this time.
+    """
 
     def __init__(
         self, workspace: Workspace, approval_tools: Collection[str], seconds: float = APPROVAL_SECONDS
@@ -63,48 +86,53 @@ class CallApprovals:
         self._journal = workspace.journal
         self._requests = workspace.requests
         self._budgets = workspace.budgets
-        self._dispatcher = workspace.dispatcher
+        self._background = workspace.background
         self._tools = frozenset(approval_tools)
-        self._seconds = seconds
+        self.seconds = seconds
         self._asked: dict[str, Request] = {}
-        """By path, the requests of this process: the state that a client sends back may name any other."""
+        """The requests of this process by path. A client's state can name a request of another process."""
 
     def are_required(self, toolbox: Toolbox, tool: str, arguments: Mapping[str, Json]) -> bool:
-        """Whether a person has to approve of a call of ``tool`` with ``arguments`` by the agent of
-        ``toolbox``, by the workspace's policy too. Nobody is asked about what that denies."""
+        """Return whether a person must approve a call of ``tool`` with ``arguments`` by the agent of
+        ``toolbox``. False if the policy denies the call."""
         verdict = toolbox.decide_policy(tool, arguments).verdict
         if verdict != "allow":
             return verdict == "ask"
         return bool(self._tools) and (tool in self._tools or writes_as(toolbox, tool) in self._tools)
 
-    async def wait_for_budgets(self, agent: str) -> None:
-        """Wait until no budget holds the next call of ``agent``. Raises `BudgetReached`."""
-        deadline = asyncio.get_running_loop().time() + self._seconds
-        await wait_for_budgets(self._budgets, self._requests, self._dispatcher, agent, deadline=deadline)
+    async def wait_for_budgets(self, agent: str, deadline: float) -> None:
+        """Wait until no budget holds the next call of ``agent``, until ``deadline`` (the event loop's time).
+        Raise `BudgetReached`."""
+        await wait_for_budgets(self._budgets, self._requests, self._background, agent, deadline=deadline)
 
     async def request(
         self,
         context: ServerRequestContext[Any, Any],
         toolbox: Toolbox,
         params: types.CallToolRequestParams,
+        deadline: float,
         *,
         is_outdated: bool = False,
     ) -> ApprovedCall | types.InputRequiredResult:
-        """Have people approve of the call ``params`` by the agent of ``toolbox``, which came in ``context``.
-        ``is_outdated``: it was approved, and would write something else by now.
+        """Ask people to approve the call ``params`` by the agent of ``toolbox``.
 
-        Returns the call as it was approved; or what the client has to ask its user, after which it makes the
-        call once more. Raises `CallRejected`, `CallUnanswered`.
+        - ``context``: the client's request.
+        - ``deadline``: when a new request expires, in the event loop's time.
+        - ``is_outdated``: whether the call was approved, but would now write something else.
+
+        Return the approved call, or a form for the client's user. The client then repeats the call with the
+        answer. Raise `CallRejected`, `CallUnanswered`.
         """
         arguments: dict[str, Json] = params.arguments or {}
         state = None if is_outdated else params.request_state
+        left = max(0.0, deadline - asyncio.get_running_loop().time())
         path, request = await run_in_thread(
-            self._open_request, toolbox, params.name, arguments, state, is_outdated
+            self._open_request, toolbox, params.name, arguments, left, state, is_outdated
         )
         (call,), expires = request.calls, request.expires or 0
         can_elicit = _can_elicit(context)
         if can_elicit and context.protocol_version in MODERN_PROTOCOL_VERSIONS:
-            # An answer is about the request that the client was given, and about no other one.
+            # The client's answer counts only for the request that its user was shown.
             is_about_it = path == state
             response = (params.input_responses or {}).get(_INPUT_KEY) if is_about_it else None
             if isinstance(response, types.ElicitResult):
@@ -126,10 +154,16 @@ class CallApprovals:
         return row.actor if row is not None else ""
 
     def _open_request(
-        self, toolbox: Toolbox, tool: str, arguments: dict[str, Json], state: str | None, is_outdated: bool
+        self,
+        toolbox: Toolbox,
+        tool: str,
+        arguments: dict[str, Json],
+        seconds: float,
+        state: str | None,
+        is_outdated: bool,
     ) -> tuple[str, Request]:
-        """The path of the request and what it asks: the one in the client's ``state``, if it is about this
-        very call, else a new one."""
+        """Return a request and its path: the one in the client's ``state`` if it asks about exactly this
+        call, else a new one that expires in ``seconds``."""
         arguments_json = json.dumps(arguments, ensure_ascii=False)
         checksum = toolbox.approval_checksum(tool, arguments)
         call = PendingCall(_CALL_ID, tool, arguments_json, checksum, is_outdated)
@@ -148,9 +182,9 @@ class CallApprovals:
             toolbox.texts("request.changed_since", tools=tool) if is_outdated else "",
             calls=(call,),
             metadata={POLICY_RULE: decision.label} if decision.verdict == "ask" else {},
-            expires=self._journal.now() + int(self._seconds * 1e9),
+            expires=self._journal.now() + int(seconds * 1e9),
         )
-        self._requests.ask(toolbox.actor, path, request)
+        self._requests.ask(CallContext(toolbox.actor), path, request)
         self._asked[path] = request
         if len(self._asked) > _MAX_ASKED:
             del self._asked[next(iter(self._asked))]
@@ -166,12 +200,12 @@ class CallApprovals:
         *,
         can_elicit: bool,
     ) -> Answer | None:
-        """Wait until somebody answers the request at ``path``, or it expires."""
+        """Wait until the request at ``path`` is answered or expires, and return the answer."""
         elicitation = None
         if can_elicit and context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             elicitation = asyncio.create_task(self._elicit(context, toolbox, call, path))
         try:
-            return (await wait_for_outcome(self._requests, self._dispatcher, path, expires)).answer
+            return (await wait_for_outcome(self._requests, self._background, path, expires)).answer
         finally:
             if elicitation is not None:
                 elicitation.cancel()
@@ -184,7 +218,7 @@ class CallApprovals:
         await run_in_thread(self._record_answer, toolbox, path, response)
 
     def _build_form(self, call: PendingCall, toolbox: Toolbox) -> types.ElicitRequestFormParams:
-        """What the client shows: the call, and what it would change."""
+        """Return the form that the client shows: the call and the change that it would make."""
         texts: Catalogue = toolbox.texts
         lines = [texts("request.changed_since", tools=call.name)] if call.asked_again else []
         lines.append(
@@ -203,17 +237,17 @@ class CallApprovals:
         return types.ElicitRequestFormParams(message="\n\n".join(lines), requested_schema=schema)
 
     def _record_answer(self, toolbox: Toolbox, path: str, response: types.ElicitResult) -> None:
-        """Record an answer given in the client, as any other; closing the form is none."""
+        """Record an answer that was given in the client. Closing the form is not an answer."""
         row = self._journal.version("request", path, 1)
         if row is None or response.action == "cancel":
             return
         approves = response.action == "accept" and (response.content or {}).get(_FIELD) is True
         decision = CallDecision(_CALL_ID, approves)
-        # Somebody was first, or it came too late: then that counts. In a closed workspace the word of a
-        # client does not: the request waits for whoever signs.
+        # An earlier answer or the expiry counts instead. In a closed workspace a client's answer does not
+        # count, and the request stays open for a signed answer.
         with suppress(RequestClosed, RequestExpired, RequestNotFound, SignatureRequired, MayNotDecide):
             person = f"{HUMAN_PREFIX}at {toolbox.actor}"
-            self._requests.answer(person, row.seq, Answer(decisions=(decision,)))
+            self._requests.answer(CallContext(person), row.seq, Answer(decisions=(decision,)))
 
 
 def _can_elicit(context: ServerRequestContext[Any, Any]) -> bool:
@@ -226,15 +260,15 @@ def _truncate(text: str) -> str:
 
 
 def _checksum_of_edited(toolbox: Toolbox, call: PendingCall, edited: Mapping[str, Json]) -> str:
-    """The checksum of a call whose arguments a person changed: approved as it is, if nothing else has changed
-    since it was asked about."""
+    """Return the checksum of a call whose arguments a person edited. If the path has changed since people
+    were asked, return the checksum of the request, which no longer matches."""
     current = toolbox.approval_checksum(call.name, edited)
     as_shown = toolbox.approval_checksum(call.name, parse_arguments(call.arguments))
     return current if as_shown == call.checksum else call.checksum
 
 
 def _approved_decision(answer: Answer | None) -> CallDecision:
-    """The decision by which the call may be made."""
+    """Return the decision in ``answer`` if it approves the call. Raise `CallUnanswered`, `CallRejected`."""
     if answer is None or answer.expired:
         raise CallUnanswered
     (decision,) = answer.decisions
@@ -244,8 +278,10 @@ def _approved_decision(answer: Answer | None) -> CallDecision:
 
 
 def _notice(texts: Catalogue, call: PendingCall, decision: CallDecision, by: str) -> str:
-    """What the agent has to know of how ``call`` was approved ``by`` a person: a client shows its model the
-    arguments that the model wrote, and not those that were approved."""
+    """Return what the agent needs to know about the approval of ``call`` ``by`` a person.
+
+    A client shows its model the arguments that the model wrote, not the approved ones.
+    """
     lines = [texts("request.changed_for_model")] if call.asked_again else []
     if decision.arguments is not None:
         given, approved = parse_arguments(call.arguments), parse_arguments(decision.arguments)

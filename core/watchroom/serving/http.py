@@ -1,8 +1,10 @@
-"""The server over HTTP: the token of a request identifies its agent, or a person, who only looks."""
+"""The MCP server over HTTP. The token of a request identifies an agent, or a person with read-only access."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 import uvicorn
@@ -17,27 +19,26 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from watchroom.features.calls.toolbox import Toolbox
+from watchroom.features.sessions.runtime.threads import run_in_thread
 from watchroom.model import HUMAN_PREFIX
-from watchroom.runtime.threads import run_in_thread
 from watchroom.serving.approvals import CallApprovals
-from watchroom.serving.call_messages import CallMessages
 from watchroom.serving.resources import WorkspaceResources
-from watchroom.serving.server import Context, make_server
+from watchroom.serving.server import Context, make_server, take_messages
 from watchroom.texts import Language
-from watchroom.toolbox import Toolbox
 from watchroom.workspace import Workspace
 
 PATH: Final = "/mcp"
 LOOPBACK: Final = "127.0.0.1"
 MAX_REQUEST_BYTES: Final = 24 * 1024 * 1024
-"""Of a request: the longest text, with what JSON adds to it."""
+"""Size of a request: the longest text with its JSON escapes."""
 
 _HOST_NAMES: Final = frozenset({LOOPBACK, "localhost"})
-"""This machine, as a client may call it."""
+"""Names of this machine in a Host header."""
 _DEFAULT_PORT: Final = 80
-"""Which a client leaves out of the name."""
+"""The port that clients leave out of the Host header."""
 _SHUTDOWN_SECONDS: Final = 2
-"""Seconds that calls have to end once the server is stopped: one that waits for a person takes longer."""
+"""Seconds that calls have to end after the server is stopped. A call that waits for a person is cancelled."""
 
 
 class _TokenVerifier:
@@ -50,10 +51,9 @@ class _TokenVerifier:
 
 
 class _SameOrigin:
-    """Lets in only requests to this server under one of its own names, from no other site's page.
+    """Refuses requests with a foreign Host header or Origin header, against DNS rebinding.
 
-    Names and origins are compared whole: one that merely begins as ours does (``127.0.0.1:8765.example.org``)
-    belongs to somebody else.
+    The whole header is compared, because ``127.0.0.1:8765.example.org`` is a foreign host.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -86,15 +86,19 @@ def http_app(
     toolsets: Collection[str] | None = None,
     approval_tools: Collection[str] = (),
 ) -> Starlette:
-    """Return the server of ``workspace`` as an ASGI application, at `PATH`, in ``language``, with the tools
-    of ``toolsets`` (default: all); people approve of the calls of ``approval_tools``."""
+    """Return the MCP server of ``workspace`` as an ASGI application at `PATH`.
+
+    - ``language``: the language of resource descriptions.
+    - ``toolsets``: offer only these sets of tools, default all.
+    - ``approval_tools``: people approve the calls of these tools.
+    """
     toolboxes: dict[str, Toolbox] = {}
 
     async def toolbox_of(context: Context) -> Toolbox:
         request = context.request
         user = request.user if isinstance(request, Request) else None
         if not isinstance(user, AuthenticatedUser):
-            raise PermissionError("a request without a token came through")
+            raise PermissionError("a request without a token passed the authentication")
         actor = user.access_token.client_id
         toolbox = toolboxes.get(actor)
         return toolboxes.setdefault(actor, make_toolbox(actor)) if toolbox is None else toolbox
@@ -106,13 +110,13 @@ def http_app(
 
     resources = WorkspaceResources(workspace.journal, language)
     approvals = CallApprovals(workspace, approval_tools)
-    messages = CallMessages(workspace)
-    server = make_server(toolbox_of, resources, approvals, messages=messages, toolsets=toolsets)
+    messages = partial(take_messages, workspace)
+    server = make_server(toolbox_of, resources, approvals, take_messages=messages, toolsets=toolsets)
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,
         stateless_http=True,
-        # The library's check takes what begins with an allowed name; ours is around all of it.
+        # The library's check compares only the beginning of a name. `_SameOrigin` compares all of it.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         max_request_body_size=MAX_REQUEST_BYTES,
         auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{LOOPBACK}"), resource_server_url=None),
@@ -122,17 +126,23 @@ def http_app(
     return app
 
 
-def http_server(app: Starlette, port: int) -> uvicorn.Server:
-    """Return what serves ``app`` on this machine, at ``port`` (0: a free one): `serve` does, until
+class BackgroundServer(uvicorn.Server):
+    """Serves ``app`` on listening sockets, in a process that handles its signals itself. `serve` runs until
     `should_exit` is set."""
-    config = uvicorn.Config(
-        app,
-        host=LOOPBACK,
-        port=port,
-        log_level="warning",
-        lifespan="on",
-        # Nothing here speaks WebSocket, whose library would be loaded at the start.
-        ws="none",
-        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-    )
-    return uvicorn.Server(config)
+
+    def __init__(self, app: Starlette) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_level="warning",
+                lifespan="on",
+                # WebSockets are not used, and their library is slow to load.
+                ws="none",
+                timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+            )
+        )
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Leave the handlers of signals as they are."""
+        yield

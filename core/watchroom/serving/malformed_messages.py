@@ -1,7 +1,7 @@
-"""Lines on standard input that the protocol's library cannot parse: each is answered, none is ignored.
+"""Answers to lines on standard input that the MCP library cannot parse.
 
-A call whose arguments hold a lone surrogate, or are nested too deeply, is refused as any other call is; what
-is no request gets an error of JSON-RPC.
+A call whose arguments have a lone surrogate or are nested too deeply is refused like any other call. Other
+lines get a JSON-RPC error.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ from mcp.types import (
 from pydantic import ValidationError
 
 from watchroom import validation
+from watchroom.features.requests.rows import MAX_NESTING
 from watchroom.model import Json
-from watchroom.rules.requests import MAX_NESTING
 from watchroom.texts import Catalogue
 
 _CALL: Final = "tools/call"
 _PROBLEM_ARGUMENT: Final = "\ufffd"
-"""The one argument of a call whose arguments could not be parsed: what is wrong with them."""
+"""The name of the argument that carries the problem of a call whose arguments could not be parsed."""
 _MAX_DIGITS: Final = 1000
 _MAX_CHARACTERS: Final = 200
-# A string that does not end goes to the end of the line, so that a line is looked through once.
+# An unterminated string extends to the end of the line, so that scanning a line takes linear time.
 _TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{\]}]', re.DOTALL)
 
 
 def parse_problem(arguments: Mapping[str, Json]) -> str | None:
-    """Return what is wrong with the ``arguments`` of a call, if they could not be parsed, else None."""
+    """Return the problem in ``arguments`` that could not be parsed; None if they were parsed."""
     problem = arguments.get(_PROBLEM_ARGUMENT)
     return problem[:_MAX_CHARACTERS] if isinstance(problem, str) and len(arguments) == 1 else None
 
 
 class MalformedMessageFilter:
-    """A stream of the messages of ``receive_stream``; what could not be parsed is answered through
-    ``send_stream``, in the words of ``texts``.
+    """A stream of the messages of ``receive_stream``. Unparsable lines are answered through ``send_stream``.
 
-    A call that could not be parsed comes with arguments of which `parse_problem` says what is wrong.
+    A call whose arguments could not be parsed is passed on with their problem (`parse_problem`). ``texts``:
+    the catalogue of the error texts.
     """
 
     def __init__(self, receive_stream: Any, send_stream: Any, texts: Catalogue) -> None:
@@ -59,7 +59,7 @@ class MalformedMessageFilter:
 
     @property
     def last_context(self) -> Any:
-        """The context that the newest message was sent in, as the library's streams have it."""
+        """The context of the newest message, which the MCP library reads from its streams."""
         return self._receive_stream.last_context
 
     async def receive(self) -> SessionMessage | Exception:
@@ -92,11 +92,11 @@ class MalformedMessageFilter:
         await self.aclose()
 
     async def _handle_invalid(self, error: ValidationError) -> SessionMessage | None:
-        """The message to go on with in place of what could not be read; None where that was answered."""
+        """Answer a line that could not be parsed, or return a message to pass on in its place."""
         first, *others = error.errors(include_url=False, include_context=False)
         line, reason = first["input"], validation.escape_unstorable(first["msg"], _MAX_CHARACTERS)
         if first["type"] != "json_invalid":
-            # Of the kinds of messages that it could have been, one lacks something of the whole.
+            # There is an error for each kind of message that the line could be.
             known = (_id_of(each["input"]) for each in (first, *others))
             request = next((each for each in known if each is not None), None)
             await self._send_error(request, INVALID_REQUEST, "Invalid request")
@@ -109,14 +109,14 @@ class MalformedMessageFilter:
         return None
 
     async def _handle_outline(self, outline: Json, problem: str) -> SessionMessage | None:
-        """As `_handle_invalid`, for a line whose outline could be read."""
+        """Handle a line as `_handle_invalid` does, by its ``outline``."""
         request = _id_of(outline)
         if not isinstance(outline, dict) or "method" not in outline:
             await self._send_error(request, INVALID_REQUEST, f"Invalid request: {problem}")
             return None
         params = outline.get("params")
         if outline["method"] != _CALL or request is None or not isinstance(params, dict):
-            # What has no id is told something, and wants no answer.
+            # A message without an id is a notification, which has no answer.
             if "id" in outline:
                 await self._send_error(request, INVALID_PARAMS, f"Invalid parameters: {problem}")
             return None
@@ -141,7 +141,7 @@ class MalformedMessageFilter:
 
 
 def _id_of(message: object) -> RequestId | None:
-    """The id by which a request is answered, if it has one that can be sent back."""
+    """Return the id of a request; None if it has none that can be sent back."""
     found = message.get("id") if isinstance(message, dict) else None
     if isinstance(found, str):
         return found if validation.is_unicode(found) else None
@@ -149,7 +149,7 @@ def _id_of(message: object) -> RequestId | None:
 
 
 def _parse_outline(line: str) -> Json:
-    """The JSON of the line without what is nested too deeply; None if it is no JSON."""
+    """Return the JSON of a line without values that are nested too deeply; None if the line is not JSON."""
     try:
         found: Json = json.loads(_prune(line), parse_int=_parse_integer)
     except ValueError:
@@ -158,17 +158,17 @@ def _parse_outline(line: str) -> Json:
 
 
 def _parse_integer(digits: str) -> int | None:
-    # Python reads no number of any length, and a part of one would be the id of another request.
+    # Python limits the digits of a number, and a truncated number would be the id of another request.
     return int(digits) if len(digits) <= _MAX_DIGITS else None
 
 
 def _to_json(message: Json) -> str:
-    """The message as JSON that everybody can read."""
+    """Return ``message`` as JSON without lone surrogates, which parsers refuse."""
     return validation.replace_lone_surrogates(json.dumps(message, ensure_ascii=False))
 
 
 def _prune(line: str) -> str:
-    """The line with null in place of what lies too deep; nothing of one that ends in there."""
+    """Return the line with null for values that are nested too deeply; empty if it ends within one."""
     kept: list[str] = []
     depth = start = 0
     for token in _TOKENS.finditer(line):

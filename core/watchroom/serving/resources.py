@@ -1,6 +1,6 @@
-"""What can be read without a tool: shared files, their histories, and whiteboards, each by its address.
+"""MCP resources: shared files, their histories, and whiteboards.
 
-Everything is read through the caller's toolbox, so a resource shows nobody what its tools would not.
+Resources are read through the caller's toolbox, so they give no access that the tools refuse.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from mcp import types
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS
 
-from watchroom.journal import Journal
-from watchroom.model import Json, Zone
+from watchroom.features.boards.rows import BOARD_ARGUMENT, BOARD_ZONE
+from watchroom.features.calls.toolbox import Toolbox
+from watchroom.features.files.rows import SHARED_FILE_ZONE
+from watchroom.kernel.journal import Journal
+from watchroom.model import Json
 from watchroom.texts import Language, catalogue
-from watchroom.toolbox import Toolbox
 
 SCHEME: Final = "watchroom://"
 PAGE_SIZE: Final = 200
@@ -26,8 +28,8 @@ PLAIN: Final = "text/plain"
 
 
 class _ResourceKind(NamedTuple):
-    """Resources of one kind: the tool that reads them, its argument that names one, and the field of its
-    result that is shown."""
+    """A kind of resource: the ``tool`` that reads it, the ``argument`` that names it, and the
+    ``result_field`` with its content."""
 
     tool: str
     argument: str
@@ -35,23 +37,26 @@ class _ResourceKind(NamedTuple):
 
 
 _KINDS: Final[Mapping[str, _ResourceKind]] = {
-    "collab": _ResourceKind("collab_read", "filepath", "content"),
+    SHARED_FILE_ZONE: _ResourceKind("collab_read", "filepath", "content"),
     "history": _ResourceKind("collab_history", "filepath", "history"),
-    "board": _ResourceKind("whiteboard_read", "board", "content"),
+    BOARD_ZONE: _ResourceKind("whiteboard_read", BOARD_ARGUMENT, "content"),
 }
-_LISTED: Final[tuple[tuple[str, Zone], ...]] = (("collab", "collab"), ("board", "board"))
+_LISTED: Final = (SHARED_FILE_ZONE, BOARD_ZONE)
+"""The zones whose current files are listed, each under the kind of its name."""
 
 
 class WorkspaceResources:
-    """The resources of the workspace of ``journal``, described in ``language``."""
+    """The resources in ``journal``, with descriptions in ``language``."""
 
     def __init__(self, journal: Journal, language: Language) -> None:
         self._journal = journal
         self._texts = catalogue(language)
 
     def list_page(self, after: str | None = None) -> tuple[list[types.Resource], str | None]:
-        """Return a page of shared files and written boards with addresses beyond ``after``, in their order,
-        and the address to go on after if there are more."""
+        """Return a page of shared files and boards, sorted by address, and the cursor of the next page.
+
+        ``after``: the cursor, None for the first page. The cursor of the last page is None.
+        """
         found = [
             each
             for each in sorted(self._all(), key=lambda each: each.uri)
@@ -61,7 +66,7 @@ class WorkspaceResources:
         return page, page[-1].uri if len(found) > PAGE_SIZE else None
 
     def list_templates(self) -> list[types.ResourceTemplate]:
-        """Return how the addresses of each kind of resource are made."""
+        """Return the template of the addresses of each kind."""
         return [
             types.ResourceTemplate(
                 uri_template=f"{SCHEME}{kind}/{{+{each.argument}}}",
@@ -75,9 +80,11 @@ class WorkspaceResources:
     def read(
         self, toolbox: Toolbox, uri: str, needs_approval: Callable[[Toolbox, str, Mapping[str, Json]], bool]
     ) -> types.ReadResourceResult:
-        """Return the resource at ``uri`` as the agent of ``toolbox`` may read it. Raises `MCPError` for an
-        unknown address, for what the toolbox refuses, and where ``needs_approval`` says that people have to
-        approve of the calls of the tool that reads it."""
+        """Return the resource at ``uri`` for the agent of ``toolbox``.
+
+        Raise `MCPError` if the address is unknown, if the toolbox refuses the call, or if ``needs_approval``
+        returns True for the call.
+        """
         kind, _, path = uri.removeprefix(SCHEME).partition("/")
         if not uri.startswith(SCHEME) or kind not in _KINDS or not path:
             raise MCPError(INVALID_PARAMS, self._texts("resource.unknown", uri=uri[:200]))
@@ -94,14 +101,14 @@ class WorkspaceResources:
         return types.ReadResourceResult(contents=[contents])
 
     def _all(self) -> Iterator[types.Resource]:
-        for kind, zone in _LISTED:
+        for zone in _LISTED:
             for head in self._journal.heads(zone):
                 if not head.deleted:
                     yield types.Resource(
-                        uri=f"{SCHEME}{kind}/{quote(head.path)}",
+                        uri=f"{SCHEME}{zone}/{quote(head.path)}",
                         name=head.path,
                         description=head.message or None,
-                        mime_type=_mime(kind, head.path),
+                        mime_type=_mime(zone, head.path),
                         size=head.size,
                     )
 
@@ -109,4 +116,4 @@ class WorkspaceResources:
 def _mime(kind: str, path: str) -> str:
     if kind == "history":
         return "application/json"
-    return MARKDOWN if kind == "board" or path.endswith(".md") else PLAIN
+    return MARKDOWN if kind == BOARD_ZONE or path.endswith(".md") else PLAIN

@@ -1,12 +1,14 @@
-"""The server: an agent's toolbox as the protocol has it, over whichever transport.
+"""The MCP server of an agent's toolbox, over any transport.
 
-Who calls is known by the transport (``--agent`` on stdio, a token on HTTP), never by an argument of a tool.
+The transport identifies the caller (``--agent`` on stdio, a token on HTTP). No tool takes an identity as an
+argument.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from importlib.metadata import version
 from typing import Any, Final, TypeAlias
@@ -14,20 +16,20 @@ from typing import Any, Final, TypeAlias
 from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from watchroom import validation
-from watchroom.errors import ApprovalOutdated, InvalidArguments
-from watchroom.rules.trace_context import TRACEPARENT
-from watchroom.runtime.errors import BudgetReached
-from watchroom.runtime.threads import run_in_thread
+from watchroom.errors import ApprovalOutdated, BudgetReached, CallRejected, CallUnanswered, InvalidArguments
+from watchroom.features.calls.toolbox import Toolbox, ToolResult
+from watchroom.features.sessions.rows import is_unfinished
+from watchroom.features.sessions.runtime.threads import run_in_thread
+from watchroom.kernel.rules.trace_context import TRACEPARENT
+from watchroom.model import HUMAN_PREFIX
 from watchroom.serving.approvals import CallApprovals
-from watchroom.serving.call_messages import CallMessages
-from watchroom.serving.errors import CallRejected, CallUnanswered
 from watchroom.serving.malformed_messages import parse_problem
 from watchroom.serving.resources import WorkspaceResources
-from watchroom.serving.tool_list_changes import ToolListNotifier
-from watchroom.toolbox import Toolbox
-from watchroom.toolbox.toolbox import ToolResult
+from watchroom.texts import catalogue
+from watchroom.workspace import Workspace
 
 NAME: Final = "watchroom"
 Context: TypeAlias = ServerRequestContext[Any, Any]
@@ -41,7 +43,7 @@ def make_server(
     resources: WorkspaceResources,
     approvals: CallApprovals,
     *,
-    messages: CallMessages | None = None,
+    take_messages: Callable[[str], str] | None = None,
     toolsets: Collection[str] | None = None,
     instructions: str = "",
     notifier: ToolListNotifier | None = None,
@@ -52,7 +54,7 @@ def make_server(
     - ``toolsets``: offer only these sets of tools, default all.
     - ``resources``: the resources that it offers.
     - ``approvals``: asks people to approve calls.
-    - ``messages``: sent with the results of calls, default none.
+    - ``take_messages``: returns the messages for an agent, which are sent with the result of its call.
     - ``instructions``: the server's instructions for the client.
     - ``notifier``: notifies a single client that the list of tools has changed.
     """
@@ -69,8 +71,8 @@ def make_server(
     ) -> types.CallToolResult | types.InputRequiredResult:
         toolbox = await toolbox_of(context)
         result = await _call_tool(context, toolbox, approvals, params)
-        if messages is not None and isinstance(result, types.CallToolResult):
-            text = await run_in_thread(messages.take, toolbox.actor)
+        if take_messages is not None and isinstance(result, types.CallToolResult):
+            text = await run_in_thread(take_messages, toolbox.actor)
             added = [types.TextContent(type="text", text=text)] if text else []
             result = result.model_copy(update={"content": [*added, *result.content]})
         if notifier is not None:
@@ -117,8 +119,10 @@ async def _call_tool(
     if problem is not None:
         error = InvalidArguments(tool=validation.escape_unstorable(params.name, 100), problems=problem)
         return _to_call_tool_result(await run_in_thread(refuse, {}, error))
+    # The waits for budgets and for an approval share one deadline.
+    deadline = asyncio.get_running_loop().time() + approvals.seconds
     try:
-        await approvals.wait_for_budgets(toolbox.actor)
+        await approvals.wait_for_budgets(toolbox.actor, deadline)
     except BudgetReached as reached:
         return _to_call_tool_result(await run_in_thread(refuse, params.arguments or {}, reached))
     if not await run_in_thread(approvals.are_required, toolbox, params.name, params.arguments or {}):
@@ -126,12 +130,12 @@ async def _call_tool(
     is_outdated = False
     while True:
         try:
-            approved = await approvals.request(context, toolbox, params, is_outdated=is_outdated)
+            approved = await approvals.request(context, toolbox, params, deadline, is_outdated=is_outdated)
         except (CallRejected, CallUnanswered) as error:
             return _to_call_tool_result(await run_in_thread(refuse, params.arguments or {}, error))
         if isinstance(approved, types.InputRequiredResult):
             return approved
-        # By its key the call is made once, however often the client repeats it with the same approval.
+        # The key makes the call run once, even if the client repeats it with the same approval.
         call = partial(dispatch, call=approved.key, again=True, approved=approved.checksum)
         result = await run_in_thread(call, approved.arguments)
         if result.get("error") != ApprovalOutdated.code:
@@ -140,9 +144,12 @@ async def _call_tool(
 
 
 def _to_call_tool_result(result: ToolResult, notice: str = "") -> types.CallToolResult:
-    """``result`` as the protocol has it, structured, and as text for clients that read only that. A refusal
-    or a conflict is an error that the model reads, never one of the protocol. ``notice`` is what else the
-    model is told."""
+    """Return ``result`` in the protocol's form: structured, and as text for clients that read only text.
+
+    A refusal or a conflict is an error for the model, not an error of the protocol.
+
+    ``notice``: a text for the model before the result, empty for none.
+    """
     markdown = result.get("markdown")
     text = markdown if isinstance(markdown, str) else json.dumps(result, ensure_ascii=False)
     return types.CallToolResult(
@@ -150,3 +157,59 @@ def _to_call_tool_result(result: ToolResult, notice: str = "") -> types.CallTool
         structured_content=result,
         is_error=result.get("success") is not True,
     )
+
+
+def take_messages(workspace: Workspace, actor: str) -> str:
+    """Return the messages that wait for the agent ``actor``, one line each, and record them as handed over.
+
+    Empty if no message waits, if the agent has an open session (which gets them), or for a person. The server
+    cannot see whether the client receives the result. Raise `JournalError`.
+    """
+    if actor.startswith(HUMAN_PREFIX):
+        return ""
+    step = workspace.session_zone.newest_step(actor)
+    if step is not None and is_unfinished(step):
+        return ""
+    with workspace.messages.hand_over() as handover:
+        messages = handover.take(actor)
+        handover.record()
+    texts = catalogue(workspace.config.language)
+    return "\n".join(
+        texts("hook.message", sender=each.row.actor, text="\n  ".join(each.text.splitlines()))
+        for each in messages
+    )
+
+
+class ToolListNotifier:
+    """Notifies one client when its list of tools changes, because the tools of buffers depend on their state.
+
+    Older clients are notified with their next call, newer clients on their subscription
+    (`subscriptions/listen`). Over HTTP there are no notifications, because requests are independent.
+    """
+
+    def __init__(self) -> None:
+        self._bus = InMemorySubscriptionBus()
+        self._streams = ListenHandler(self._bus)
+        self._known: Sequence[str] | None = None
+
+    def record_listed(self, names: Sequence[str]) -> None:
+        """Record that the client listed the tools ``names``."""
+        self._known = names
+
+    async def notify_if_changed(self, context: ServerRequestContext[Any, Any], names: Sequence[str]) -> None:
+        """Notify the client of ``context`` once if its tools are now ``names`` and it listed others."""
+        if self._known is None or self._known == names:
+            return
+        self._known = names
+        await context.session.send_tool_list_changed()
+        await self._bus.publish(ToolsListChanged())
+
+    async def listen(
+        self, context: ServerRequestContext[Any, Any], params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Serve the subscription ``params`` of the client of ``context`` until the client ends it.
+
+        The first message says that only changes of tools are reported.
+        """
+        wanted = types.SubscriptionFilter(tools_list_changed=params.notifications.tools_list_changed)
+        return await self._streams(context, params.model_copy(update={"notifications": wanted}))

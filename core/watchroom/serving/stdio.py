@@ -1,38 +1,49 @@
-"""The server on standard input and output, for one agent: as most clients start it."""
+"""The MCP server for one agent, over lines as on standard input and output."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
+from functools import partial
+from typing import Self, cast
 
+from anyio import AsyncFile
 from mcp.server.lowlevel import NotificationOptions
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_REQUEST
 
 from watchroom.errors import WatchroomError
+from watchroom.features.calls.toolbox import Toolbox
 from watchroom.serving.approvals import CallApprovals
-from watchroom.serving.call_messages import CallMessages
 from watchroom.serving.malformed_messages import MalformedMessageFilter
 from watchroom.serving.resources import WorkspaceResources
-from watchroom.serving.server import Context, make_server
-from watchroom.serving.tool_list_changes import ToolListNotifier
-from watchroom.toolbox import Toolbox
+from watchroom.serving.server import Context, ToolListNotifier, make_server, take_messages
 from watchroom.workspace import Workspace
 
 
 async def serve_stdio(
     workspace: Workspace,
     agent: str,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
     *,
     toolsets: Collection[str] | None = None,
     approval_tools: Collection[str] = (),
     on_request: Callable[[], None] = lambda: None,
     agent_of_call: Callable[[], Awaitable[str]] | None = None,
 ) -> None:
-    """Serve ``agent`` in ``workspace`` until the client closes its end, with the tools of ``toolsets``
-    (default: all); people approve of the calls of ``approval_tools``. ``on_request`` is called with each
-    request that concerns tools. ``agent_of_call`` returns the agent as which a tool is called (default:
-    ``agent``). Raises `UnknownAgent`."""
+    """Serve ``agent`` in ``workspace`` until the client closes its end.
+
+    - ``reader``, ``writer``: the lines of the client, and those for it.
+    - ``toolsets``: offer only these sets of tools, default all.
+    - ``approval_tools``: people approve the calls of these tools.
+    - ``on_request``: called with each request that concerns tools.
+    - ``agent_of_call``: returns the agent that makes a call, default ``agent``.
+
+    Raise `UnknownAgent`.
+    """
     toolbox = workspace.tools(agent)
     toolboxes = {toolbox.actor: toolbox}
 
@@ -44,18 +55,49 @@ async def serve_stdio(
             caller = await agent_of_call()
             return toolboxes.get(caller) or toolboxes.setdefault(caller, workspace.tools(caller))
         except WatchroomError as error:
-            said = f"{error.message(toolbox.language)} {error.suggestion(toolbox.language)}"
-            raise MCPError(INVALID_REQUEST, said) from error
+            message = f"{error.message(toolbox.language)} {error.suggestion(toolbox.language)}"
+            raise MCPError(INVALID_REQUEST, message) from error
 
     server = make_server(
         toolbox_of,
         WorkspaceResources(workspace.journal, toolbox.language),
         CallApprovals(workspace, approval_tools),
-        messages=CallMessages(workspace),
+        take_messages=partial(take_messages, workspace),
         toolsets=toolsets,
         instructions=toolbox.system_prompt(toolsets=toolsets),
         notifier=ToolListNotifier(),
     )
-    async with stdio_server() as (reads, writes):
+    lines = _Lines(reader, writer)
+    async with stdio_server(cast(AsyncFile[str], lines), cast(AsyncFile[str], lines)) as (reads, writes):
         options = server.create_initialization_options(NotificationOptions(tools_changed=True))
         await server.run(MalformedMessageFilter(reads, writes, toolbox.texts), writes, options)
+
+
+class _Lines:
+    """The lines of ``reader`` and ``writer``, as the MCP library reads and writes files."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> str:
+        try:
+            line = await self._reader.readline()
+        except (ConnectionError, ValueError):
+            # The client has ended, or its line is longer than the limit of the reader.
+            line = b""
+        if not line:
+            raise StopAsyncIteration
+        return line.decode(errors="replace")
+
+    async def write(self, text: str) -> None:
+        """Write ``text``. What a client that has ended does not receive is dropped."""
+        self._writer.write(text.encode())
+
+    async def flush(self) -> None:
+        """Wait until the client reads."""
+        with suppress(ConnectionError):
+            await self._writer.drain()

@@ -1,7 +1,8 @@
 """All texts for agents and people, in each language, by key.
 
-Catalogues are TOML files beside this one. A key is the dotted path of a string, a text may contain
-``{placeholders}``. Both languages have exactly the same keys and placeholders; a test enforces it."""
+The catalogues are the TOML files in this folder. A key is the dotted path of a string. Texts may contain
+``{placeholders}``. A test enforces that both languages have the same keys and placeholders.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +17,14 @@ Language: TypeAlias = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 _HEADER: Final = re.compile(r"^\[([\w.]+)\]$", re.MULTILINE)
-"""Begins a table."""
+"""The header of a table."""
 
 
 class Catalogue:
-    """The ``texts`` of one package in one language, by key.
+    """The texts of one package in one language, by key.
 
-    ``toml`` is the file of them. Each of its tables is parsed when one of its texts is first asked for: to
-    parse all of them takes as long as most commands.
+    ``toml`` is the content of the file. A table is parsed when its first text is needed, because parsing all
+    tables takes as long as most commands.
     """
 
     def __init__(self, toml: str) -> None:
@@ -32,7 +33,10 @@ class Catalogue:
         self._texts: dict[str, str] = {}
 
     def __call__(self, key: str, **values: object) -> str:
-        """The text under ``key`` with its placeholders filled in. An unknown key is a KeyError."""
+        """Return the text of ``key`` with ``values`` for its placeholders.
+
+        Raise KeyError for unknown keys.
+        """
         if key not in self._texts:
             self._parse_tables_above(key)
         text = self._texts[key]
@@ -44,7 +48,7 @@ class Catalogue:
         return key in self._texts
 
     def keys(self) -> frozenset[str]:
-        """All keys."""
+        """Return all keys."""
         for table in tuple(self._unparsed):
             self._parse_table(table)
         return frozenset(self._texts)
@@ -56,32 +60,32 @@ class Catalogue:
             self._parse_table(table)
 
     def _parse_table(self, table: str) -> None:
-        # Not loaded by who only passes texts on: compiling its patterns takes longer than most imports.
+        # Loaded on demand, because compiling its patterns takes longer than most imports.
         import tomllib
 
         toml = self._unparsed.get(table)
         if toml is not None:
-            self._texts.update(_flat(tomllib.loads(toml), f"{table}." if table else ""))
-            # Only now: another thread finds the texts, or parses the table once more.
+            self._texts.update(_flatten(tomllib.loads(toml), f"{table}." if table else ""))
+            # Removed last, so that other threads find the texts or parse the table again.
             self._unparsed.pop(table, None)
 
 
 @cache
 def catalogue(language: Language = "en", package: str = "watchroom.texts") -> Catalogue:
-    """The catalogue of ``package`` (which contains ``en.toml`` and ``zh.toml``) in ``language``. Cached."""
-    # importlib.resources would do, but takes longer to load than all our texts to read.
+    """Return the cached catalogue of ``package``, which contains ``en.toml`` and ``zh.toml``."""
+    # Loading importlib.resources takes longer than reading all texts.
     (folder,) = import_module(package).__path__
     with open(os.path.join(folder, f"{language}.toml"), encoding="utf-8") as file:
         return Catalogue(file.read())
 
 
-def _flat(table: Mapping[str, object], prefix: str = "") -> list[tuple[str, str]]:
+def _flatten(table: Mapping[str, object], prefix: str = "") -> list[tuple[str, str]]:
     texts: list[tuple[str, str]] = []
     for key, value in table.items():
         if isinstance(value, str):
             texts.append((prefix + key, value.strip("\n")))
         elif isinstance(value, dict):
-            texts.extend(_flat(value, f"{prefix}{key}."))
+            texts.extend(_flatten(value, f"{prefix}{key}."))
         else:
             raise TypeError(f"catalogue entry {prefix}{key} is neither a text nor a table")
     return texts

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from watchroom import Toolbox, Workspace
+from watchroom.kernel.call_context import CallContext
 from watchroom_whiteboards import Whiteboards
 
 BOARD = "global"
@@ -25,7 +26,7 @@ def append(tools: Toolbox, count: int) -> None:
 
 
 def write(tools: Toolbox, count: int) -> None:
-    """Write the whole board, under a lease and from the version that was read."""
+    """Write the whole board, under a lock and from the version that was read."""
     for _ in range(count):
         tools.dispatch_tool_call("whiteboard_read", {"board": BOARD, "hold": True})
         text = f"# Content of {tools.actor}\n" + f"{tools.actor}\n" * 500
@@ -42,7 +43,7 @@ def main(root: str, agent: str, task: str, count: str) -> None:
         print("ready", flush=True)
         sys.stdin.readline()
         if task == "hold":
-            Whiteboards.of(workspace).hold(agent, BOARD, seconds=float(count))
+            Whiteboards.of(workspace).hold(CallContext(agent), BOARD, seconds=float(count))
         else:
             {"append": append, "write": write}[task](tools, int(count))
         print("done", flush=True)

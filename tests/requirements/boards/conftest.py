@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from watchroom import Toolbox, Workspace
-from watchroom.rules.config import Agent
+from watchroom.features.config.rows import Agent
 from watchroom_whiteboards import Whiteboards
 
 TEAM = (

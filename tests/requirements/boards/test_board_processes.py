@@ -13,7 +13,7 @@ from calls import ok, refused
 from effort import rounds
 from requirements.boards import board_writer
 from watchroom import Workspace
-from watchroom.rules.config import Agent
+from watchroom.features.config.rows import Agent
 
 GLOBAL = board_writer.BOARD
 PROCESSES, ENTRIES = 8, rounds(30, 100)
@@ -92,14 +92,14 @@ def test_writes_of_several_processes_happen_one_after_the_other(root: Path) -> N
         assert all(is_done(process) for process in processes)
         rows = workspace.journal.history("board", GLOBAL)
         assert len(rows) == 40
-        assert workspace.journal.refused("board", GLOBAL) == [], "the lease kept the others off"
+        assert workspace.journal.refused("board", GLOBAL) == [], "the lock kept the others off"
         for row in rows:
             assert set((workspace.journal.content(row.seq) or "").splitlines()[1:]) == {row.actor}
-        assert workspace.boards.leases.current(GLOBAL) is None
+        assert workspace.boards.locks.current(GLOBAL) is None
         assert workspace.verify() == []
 
 
-def test_a_lease_holds_across_processes_and_survives_its_holder_no_longer_than_it_lasts(root: Path) -> None:
+def test_a_lock_holds_across_processes_and_survives_its_holder_no_longer_than_it_lasts(root: Path) -> None:
     one, two = team(2)
     with Workspace.open(root, agents=[one, two]) as workspace:
         with writer(root, one.id, "hold", 60) as holder:
@@ -113,9 +113,9 @@ def test_a_lease_holds_across_processes_and_survives_its_holder_no_longer_than_i
         assert refusal["error"] == "board_leased"
         with writer(root, two.id, "hold", 0.3) as other:
             ok(workspace.tools(one.id), "whiteboard_append", board=GLOBAL, content="mine", wait_seconds=0)
-            lease = workspace.boards.leases.current(GLOBAL)
-            assert lease is not None
-            workspace.boards.leases.release(lease)
+            lock = workspace.boards.locks.current(GLOBAL)
+            assert lock is not None
+            workspace.boards.locks.release(lock)
             begin(other)
             assert is_done(other)
             other.kill()

@@ -8,7 +8,8 @@ import pytest
 from calls import ok, refused
 from requirements.boards.conftest import ToolsOf
 from watchroom import Row, Workspace
-from watchroom.rules.config import Agent
+from watchroom.features.config.rows import Agent
+from watchroom.kernel.call_context import CallContext
 
 GLOBAL = "global"
 
@@ -100,11 +101,11 @@ def test_people_settle_the_conflicts_of_agents_and_these_are_told(
     assert "notice" not in ok(tools_of("cfo"), "whiteboard_read", board=GLOBAL)
 
 
-def test_a_persons_resolution_waits_for_a_lease_like_every_write(
+def test_a_persons_resolution_waits_for_a_lock_like_every_write(
     workspace: Workspace, tools_of: ToolsOf, file: Path
 ) -> None:
     row = edit(workspace, file, "# By hand\n")
-    workspace.boards.leases.acquire("ceo", GLOBAL, seconds=0.05)
+    workspace.boards.locks.acquire(CallContext("ceo"), GLOBAL, seconds=0.05)
     resolution = {"filepath": GLOBAL, "content": "# Both\n", "message": "m", "expected_version": 2}
     ok(tools_of("human:sam"), "resolve_conflict", conflicts=[row.seq], **resolution)
 

@@ -88,7 +88,7 @@ def test_what_follows_the_right_to_write(tools_of: ToolsOf, actor: str) -> None:
             assert refused(tools, "whiteboard_history", board=board)["error"] == "permission_denied"
 
 
-def test_the_lease_of_a_board_is_for_those_who_may_add_to_it(tools_of: ToolsOf) -> None:
+def test_the_lock_of_a_board_is_for_those_who_may_add_to_it(tools_of: ToolsOf) -> None:
     ok(tools_of("anna"), "whiteboard_read", board=GLOBAL, hold=True)
     assert (
         refused(tools_of("ada"), "whiteboard_read", board=GLOBAL, hold=True)["error"] == "permission_denied"

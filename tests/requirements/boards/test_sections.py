@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from calls import ok, refused
 from requirements.boards.conftest import ToolsOf
 from requirements.boards.global_board import GLOBAL, text_of, write
 from watchroom import Toolbox, Workspace
+from watchroom_whiteboards.sections import find_section, parse_sections, section_name
 
 BOARD = """# Plan
 
@@ -54,8 +56,22 @@ def test_a_section_is_found_by_its_title_level_or_place(root: Path, ceo: Toolbox
     refusal = refused(ceo, "whiteboard_read", board=GLOBAL, section="Notes")
     assert refusal["error"] == "section_ambiguous"
     assert "### B > Notes (6)" in refusal["suggestion"]
-    for named, text in (("## Notes", "c"), ("B > Notes", "b"), ("A > ### Notes", "a")):
-        assert ok(ceo, "whiteboard_read", board=GLOBAL, section=named)["content"].endswith(text)
+    named = ("## Notes", "B > Notes", "A > ### Notes", "### B > Notes (6)", "Notes (8)")
+    for name, text in zip(named, "cbabc", strict=True):
+        assert ok(ceo, "whiteboard_read", board=GLOBAL, section=name)["content"].endswith(text)
+    for line in (1, 7, 9, 10):
+        refusal = refused(ceo, "whiteboard_read", board=GLOBAL, section=f"Notes ({line})")
+        assert refusal["error"] == "section_not_found"
+
+
+def test_a_section_among_many_of_the_same_name_is_found_in_linear_time() -> None:
+    """The line of a section is compared only when it is named, and looked up once."""
+    board = b"# T\n" + b"text\r\n" * 10_000 + b"## Tasks\nx\n" * 5_000
+    sections = parse_sections(board)
+    start = time.process_time()
+    name = section_name(board, sections[2_501], sections)
+    assert (name, find_section(board, GLOBAL, name, sections)) == ("## Tasks (15002)", sections[2_501])
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it.token import Token
-from watchroom.rules.config import Agent, Config
+from watchroom.features.config.rows import Agent, Config
 from watchroom.texts import LANGUAGES, Language
 from watchroom_whiteboards.board_parser import parse_board
 from watchroom_whiteboards.boards import Board

@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from watchroom import Json, Toolbox, Workspace
-from watchroom.editing import (
+from watchroom.algorithms.editing import (
     BoundEditor,
     DataSourceBinding,
     SourceText,
@@ -24,9 +24,10 @@ from watchroom.editing import (
     build_frames,
     render,
 )
-from watchroom.projections import Fold
-from watchroom.projections.buffers import BufferState
-from watchroom.zones.buffers.buffer_text import read_buffer_text
+from watchroom.features.buffers.reads import read_buffer
+from watchroom.features.buffers.view import BufferState
+from watchroom.features.overview.fold import Fold
+from watchroom.kernel.call_context import CallContext
 
 short = st.text("ab\n[", max_size=3)
 
@@ -87,7 +88,7 @@ class Buffers(RuleBasedStateMachine):
         return self.workspace.tools("alice")
 
     def others(self, text: str) -> None:
-        self.workspace.collab.write("bob", "plan.md", text, -1, tool="collab_write")
+        self.workspace.collab.write(CallContext("bob", "collab_write"), "plan.md", text, -1)
 
     def call(self, tool: str, arguments: Mapping[str, Json]) -> dict[str, Json]:
         return dict(self.alice.dispatch_tool_call(tool, arguments))
@@ -151,7 +152,7 @@ class Buffers(RuleBasedStateMachine):
     @invariant()
     def the_model_sees_the_same(self) -> None:
         (frame,) = build_frames([BoundEditor(self.model, self.binding)])
-        (shown,) = self.workspace.buffers.frames("alice")
+        (shown,) = self.workspace.buffers.frames(CallContext("alice"))
         assert shown == frame
         offered = [each["name"] for each in self.alice.get_tool_definitions(toolsets=["buffer"])]
         assert offered == ["open_buffer", "close_buffer", *frame.tools]
@@ -168,7 +169,7 @@ class Buffers(RuleBasedStateMachine):
     @invariant()
     def no_word_is_lost(self) -> None:
         journal = self.workspace.journal
-        kept = [read_buffer_text(journal, row).text for row in journal.history("buffer", "alice/plan")]
+        kept = [read_buffer(journal, row).text for row in journal.history("buffer", "alice/plan")]
         kept += [journal.content(row.seq) or "" for row in journal.history("collab", "plan.md")]
         found = set(re.findall(r"w\d+", "".join(kept)))
         assert {f"w{number}" for number in range(1, self.words + 1)} <= found

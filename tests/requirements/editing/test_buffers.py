@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 from calls import ok, refused
 from watchroom import Json, Toolbox, Workspace
-from watchroom.journal import RowFilter
+from watchroom.features.buffers.reads import WHOLE_EVERY, read_buffer
+from watchroom.features.buffers.rules import MAX_NAME
+from watchroom.features.buffers.service import MAX_OPEN
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.journal import RowFilter
 from watchroom.model import MAX_TEXT_BYTES
-from watchroom.zones.buffers.buffer_text import WHOLE_EVERY, read_buffer_text
-from watchroom.zones.buffers.naming import LONGEST_NAME
-from watchroom.zones.buffers.zone import MOST_OPEN
 
 
 def text(workspace: Workspace, name: str = "plan", agent: str = "alice") -> str:
-    return workspace.buffers.find(agent, name).text
+    return workspace.buffers.find(CallContext(agent), name).text
 
 
 def write(toolbox: Toolbox, content: str, path: str = "plan.md") -> None:
@@ -30,7 +31,7 @@ class TestOpening:
             ("notes/plan.txt", "plan-2"),
             ("Ünsere Notizen.md", "nsere-notizen"),
             ("计划.md", "text"),
-            ("a" * 60, "a" * (LONGEST_NAME - 3)),
+            ("a" * 60, "a" * (MAX_NAME - 3)),
             ("whiteboard.md", "whiteboard-2"),
         ]:
             assert ok(alice, "open_buffer", source="collab", path=path)["buffer"] == name
@@ -62,14 +63,14 @@ class TestOpening:
         assert answer["error"] == "buffer_taken"
         assert "collab:plan.md" in answer["message"]
 
-    @pytest.mark.parametrize("name", ["Plan", "-plan", "a b", "a/b", "a" * (LONGEST_NAME + 1), "whiteboard"])
+    @pytest.mark.parametrize("name", ["Plan", "-plan", "a b", "a/b", "a" * (MAX_NAME + 1), "whiteboard"])
     def test_a_name_that_tools_cannot_have_is_refused(self, alice: Toolbox, name: str) -> None:
         assert refused(alice, "open_buffer", source="collab", path="plan.md", name=name)["error"] == (
             "invalid_buffer"
         )
 
     def test_there_is_a_most(self, alice: Toolbox) -> None:
-        for number in range(MOST_OPEN):
+        for number in range(MAX_OPEN):
             ok(alice, "open_buffer", source="collab", path=f"file{number}.md")
         answer = refused(alice, "open_buffer", source="collab", path="more.md")
         assert answer["error"] == "too_many_buffers"
@@ -128,7 +129,7 @@ class TestClosing:
         assert closed is not None
         before = workspace.journal.version("buffer", "alice/plan", (closed.version or 0) - 1)
         assert before is not None
-        assert read_buffer_text(workspace.journal, before).text == "one\ntwo\n"
+        assert read_buffer(workspace.journal, before).text == "one\ntwo\n"
 
     def test_it_can_be_opened_again(self, workspace: Workspace, alice: Toolbox) -> None:
         write(alice, "one\n")
@@ -207,7 +208,7 @@ class TestRows:
         assert all(len(content or "") <= 4 for _, content in contents[1 : WHOLE_EVERY - 1])
         for row, _ in contents:
             lines = "".join(f"{number}\n" for number in range((row.version or 0) - 1))
-            assert read_buffer_text(workspace.journal, row).text == f"start\n{lines}"
+            assert read_buffer(workspace.journal, row).text == f"start\n{lines}"
 
     def test_choices_alone_never_hide_the_text(self, workspace: Workspace, alice: Toolbox) -> None:
         write(alice, "two two\n")
@@ -216,7 +217,7 @@ class TestRows:
             refused(alice, "plan_replace", old_text="two", new_text=str(number))
         head = workspace.journal.head("buffer", "alice/plan")
         assert head is not None
-        found = read_buffer_text(workspace.journal, head)
+        found = read_buffer(workspace.journal, head)
         assert found.text == "two two\n"
         assert found.pending is not None
         assert found.pending.new == str(2 * WHOLE_EVERY + 2)
@@ -316,7 +317,7 @@ class TestRepeatedCalls:
         ok(alice, "open_buffer", source="collab", path="plan.md")
         ok(alice, "plan_append", text="two\n")
         # What a flush writes first, and nothing after it.
-        workspace.collab.write("alice", "plan.md", "one\ntwo\n", 1, tool="flush_buffer")
+        workspace.collab.write(CallContext("alice", "flush_buffer"), "plan.md", "one\ntwo\n", 1)
         answer = alice.dispatch_tool_call("plan_flush", {}, call="cut", again=True)
         assert answer["success"] is True, answer
         assert answer["workflow_state"] == "Synced"

@@ -13,9 +13,15 @@ from calls import ok
 from runtime.weather import Model, call, calling
 from runtime.working import HELLO, SAYS, results
 from watchroom import Toolbox, Workspace
-from watchroom.runtime import AgentState, AssistantMessage, ChatAgent, Message, ModelPayload, ToolMessage
-from watchroom.toolbox.agent_tools import agent_tools
-from watchroom.toolbox.buffer_tools import BufferTools
+from watchroom.features.calls.agent_tools import BufferTools, agent_tools
+from watchroom.features.sessions.runtime import (
+    AgentState,
+    AssistantMessage,
+    ChatAgent,
+    Message,
+    ModelPayload,
+    ToolMessage,
+)
 
 EDITS = 20
 SECTION = (

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from calls import ok, refused
 from watchroom import Json, Toolbox, Workspace
-from watchroom.call_context import call_scope
-from watchroom.debug_log import CATEGORIES, category_logger
 from watchroom.model import Note
+from watchroom.platform.debug_log import CATEGORIES, category_logger
 from watchroom.texts import LANGUAGES, Language
 from watchroom_tui.cli import DEBUG_FILE_VARIABLE, DEBUG_VARIABLE, OK, USAGE, main
 
@@ -123,9 +122,8 @@ def test_an_answer_that_cannot_be_read_is_told_as_that(
     alice = workspace.tools("alice", language=language)
     ok(alice, "open_buffer", source="collab", path="plan.md")
     kept: dict[str, Json] = {"response": {"status": "Splendid"}}
-    with call_scope("call-1"):
-        note = Note("alice", "plan_append", "buffer", "alice/plan", detail=kept)
-        workspace.journal.append([note._replace(detail={**kept, "call": "call-1"})])
+    detail: dict[str, Json] = {**kept, "call": "call-1"}
+    workspace.journal.append([Note("alice", "plan_append", "buffer", "alice/plan", detail=detail)])
     answer = alice.dispatch_tool_call("plan_append", {"text": "x"}, call="call-1", again=True)
     assert (answer["success"], answer["error"], answer["status"]) == (False, "schema_violation", "Exception")
     assert "SchemaViolation" in str(answer["flags"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from calls import ok, refused
 from watchroom import Toolbox, Workspace
+from watchroom.kernel.call_context import CallContext
 
 PLAN = "# Plan\n\nfoo is first.\nThen foo again.\nfoo ends it.\n"
 
@@ -44,7 +45,7 @@ def test_5_2_of_several_places_the_agent_chooses_one(workspace: Workspace, alice
     assert tools_of(alice) == ["plan_replace_selection", "plan_discard_selection"]
     answer = ok(alice, "plan_replace_selection", selection_id=2)
     assert (answer["status"], answer["workflow_state"]) == ("Success", "Idle")
-    assert workspace.buffers.find("alice", "plan").text == PLAN.replace("Then foo", "Then bar")
+    assert workspace.buffers.find(CallContext("alice"), "plan").text == PLAN.replace("Then foo", "Then bar")
 
 
 def test_5_3_what_is_edited_is_noticed_flushed_and_in_step(workspace: Workspace, alice: Toolbox) -> None:
@@ -68,7 +69,5 @@ def test_5_3_what_is_edited_is_noticed_flushed_and_in_step(workspace: Workspace,
 def test_every_answer_tells_that_the_source_has_moved_on(alice: Toolbox, bob: Toolbox) -> None:
     opened(alice)
     ok(bob, "collab_write", filepath="plan.md", content="Another.\n", message="m", expected_version=1)
-    assert (
-        "moved on to version 2" in refused(alice, "plan_replace", old_text="nowhere", new_text="x")["notice"]
-    )
+    assert "now at version 2" in refused(alice, "plan_replace", old_text="nowhere", new_text="x")["notice"]
     assert "call plan_refresh" in ok(alice, "plan_append", text="The end.\n")["notice"]

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from calls import ok, refused
 from watchroom import Agent, Toolbox, Workspace
-from watchroom.journal import Journal, RowFilter
+from watchroom.features.files.service import SharedFiles
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.journal import Journal, RowFilter
 from watchroom.model import Row
-from watchroom.zones import CollabZone
 from watchroom_whiteboards.whiteboards import Whiteboards
 
 Between = Callable[[Callable[[], object]], None]
@@ -47,7 +48,7 @@ def write(toolbox: Toolbox, content: str) -> None:
 
 
 def text(workspace: Workspace, name: str = "plan") -> str:
-    return workspace.buffers.find("alice", name).text
+    return workspace.buffers.find(CallContext("alice"), name).text
 
 
 class TestAnotherProcess:
@@ -65,7 +66,7 @@ class TestAnotherProcess:
         ok(alice, "open_buffer", source="collab", path="plan.md")
         ok(alice, "plan_append", text="one one\n")
         refused(alice, "plan_replace", old_text="one", new_text="1")
-        assert "lapsed" in ok(elsewhere, "plan_append", text="more\n")["guidance"]
+        assert "no longer valid" in ok(elsewhere, "plan_append", text="more\n")["guidance"]
         assert refused(alice, "plan_replace_selection", selection_id=1)["error"] == "selection_lapsed"
         with Workspace.open(root) as third:
             answer = refused(third.tools("alice"), "plan_replace_selection", selection_id=1)
@@ -77,7 +78,7 @@ class TestAnotherProcess:
         ok(alice, "open_buffer", source="collab", path="plan.md")
         refused(alice, "plan_replace", old_text="one", new_text="1")
         write(bob, "one two\n")
-        assert "lapsed" in ok(elsewhere, "plan_refresh")["guidance"]
+        assert "no longer valid" in ok(elsewhere, "plan_refresh")["guidance"]
         assert refused(alice, "plan_replace_selection", selection_id=1)["error"] == "selection_lapsed"
 
     def test_a_source_is_opened_once(
@@ -98,7 +99,7 @@ class TestAnotherProcess:
         write(bob, "one\n")
         between(lambda: write(bob, "two\n"))
         assert "two\n" in ok(alice, "open_buffer", source="collab", path="plan.md")["markdown"]
-        assert workspace.buffers.find("alice", "plan").record.base == 2
+        assert workspace.buffers.find(CallContext("alice"), "plan").record.base == 2
 
     def test_what_it_puts_in_during_a_flush_is_no_conflict(
         self, workspace: Workspace, alice: Toolbox, elsewhere: Toolbox, between: Between
@@ -110,7 +111,7 @@ class TestAnotherProcess:
         ok(alice, "plan_flush")
         ok(elsewhere, "plan_flush")
         assert ok(alice, "collab_read", filepath="plan.md")["content"] == "one\ntwo\nthree\n"
-        assert workspace.buffers.find("alice", "plan").syncing == "Synced"
+        assert workspace.buffers.find(CallContext("alice"), "plan").syncing == "Synced"
         assert not workspace.journal.refused("collab", "plan.md")
 
     def test_its_flush_during_a_flush_is_no_conflict(
@@ -118,15 +119,15 @@ class TestAnotherProcess:
     ) -> None:
         ok(alice, "open_buffer", source="collab", path="plan.md")
         ok(alice, "plan_append", text="one\n")
-        original = CollabZone.write
+        original = SharedFiles.write
 
         def write_after(*given: Any, **named: Any) -> Row:
-            monkeypatch.setattr(CollabZone, "write", original)
+            monkeypatch.setattr(SharedFiles, "write", original)
             ok(elsewhere, "plan_append", text="two\n")
             ok(elsewhere, "plan_flush")
             return original(*given, **named)
 
-        monkeypatch.setattr(CollabZone, "write", write_after)
+        monkeypatch.setattr(SharedFiles, "write", write_after)
         ok(alice, "plan_flush")
         assert ok(alice, "collab_read", filepath="plan.md")["content"] == "one\ntwo\n"
         assert text(workspace) == "one\ntwo\n"
@@ -139,8 +140,8 @@ def test_what_was_put_in_behind_a_flush_that_was_cut_off_is_still_to_be_written(
     ok(alice, "plan_append", text="one\n")
     ok(alice, "plan_append", text="two\n")
     # What the flush of an earlier edition writes first, and nothing after it.
-    workspace.collab.write("alice", "plan.md", "one\n", 0, tool="flush_buffer")
-    assert workspace.buffers.find("alice", "plan").record.is_changed
+    workspace.collab.write(CallContext("alice", "flush_buffer"), "plan.md", "one\n", 0)
+    assert workspace.buffers.find(CallContext("alice"), "plan").record.is_changed
     assert refused(alice, "close_buffer", buffer="plan")["error"] == "buffer_unflushed"
     ok(alice, "plan_flush")
     assert ok(alice, "collab_read", filepath="plan.md")["content"] == "one\ntwo\n"
@@ -156,19 +157,19 @@ def test_a_flush_that_was_cut_off_is_no_conflict_with_what_came_after(
     ok(alice, "plan_append", text="mine\n")
     mine = text(workspace)
     theirs = f"{mine}theirs\n"
-    base = workspace.buffers.find("alice", "plan").record.base
+    base = workspace.buffers.find(CallContext("alice"), "plan").record.base
     # What a flush writes first, and nothing after it; then somebody else writes.
     if kind == "private":
-        workspace.private.write("alice", "alice", path, mine, tool="flush_buffer", expected=base)
+        workspace.private.write(CallContext("alice", "flush_buffer"), "alice", path, mine, expected=base)
         (root / "agents/alice/plan.md").write_text(theirs)
     elif kind == "collab":
-        workspace.collab.write("alice", path, mine, base, tool="flush_buffer")
+        workspace.collab.write(CallContext("alice", "flush_buffer"), path, mine, base)
         write(bob, theirs)
     elif kind == "file":
-        workspace.task_files.write("alice", path, mine, tool="flush_buffer", expected=base)
+        workspace.task_files.write(CallContext("alice", "flush_buffer"), path, mine, expected=base)
         (tmp_path / "work/plan.md").write_text(theirs)
     else:
-        Whiteboards.of(workspace).write("alice", path, mine, base, tool="flush_buffer")
+        Whiteboards.of(workspace).write(CallContext("alice", "flush_buffer"), path, mine, base)
         ok(bob, "whiteboard_write", board=path, content=theirs, message="m", expected_version=-1)
     answer = alice.dispatch_tool_call("plan_flush", {}, call="cut", again=True)
     assert answer["success"] is True, answer
@@ -181,7 +182,7 @@ def test_another_text_under_the_name_of_a_flush_is_merged(workspace: Workspace, 
     write(alice, "one\ntwo\n")
     ok(alice, "open_buffer", source="collab", path="plan.md")
     ok(alice, "plan_append", text="mine\n")
-    workspace.collab.write("alice", "plan.md", "1\ntwo\n", 1, tool="flush_buffer")
+    workspace.collab.write(CallContext("alice", "flush_buffer"), "plan.md", "1\ntwo\n", 1)
     assert refused(alice, "plan_flush")["error"] == "flush_conflict"
     ok(alice, "plan_refresh")
     assert text(workspace) == "1\ntwo\nmine\n"
@@ -253,4 +254,4 @@ def test_a_template_that_was_accepted_stays_accepted(workspace: Workspace, root:
     workspace.register([Agent("zoe", "helper", "bottom")])
     ok(alice, "global_accept_source")
     with Workspace.open(root) as second:
-        assert second.buffers.find("alice", "global").syncing == "Synced"
+        assert second.buffers.find(CallContext("alice"), "global").syncing == "Synced"

@@ -10,11 +10,11 @@ from calls import ok
 from runtime.weather import Model, call, calling
 from runtime.working import HELLO, SAYS, results
 from watchroom import Toolbox, Workspace
-from watchroom.editing import build_frames
-from watchroom.editing.markdown import MOST_SHOWN
-from watchroom.runtime import ChatAgent, ModelPayload, Policies, ToolMessage
-from watchroom.toolbox.agent_tools import agent_tools
-from watchroom.toolbox.buffer_tools import BufferTools
+from watchroom.algorithms.editing import build_frames
+from watchroom.algorithms.editing.rendering import MAX_SHOWN
+from watchroom.features.calls.agent_tools import BufferTools, agent_tools
+from watchroom.features.sessions.runtime import ChatAgent, ModelPayload, Policies, ToolMessage
+from watchroom.kernel.call_context import CallContext
 
 
 def agent(toolbox: Toolbox, model: Model, policies: Policies | None = None) -> ChatAgent:
@@ -63,7 +63,7 @@ async def test_the_view_and_the_tools_follow_the_buffer(workspace: Workspace, al
     assert "[[SEL#1]]foo[[/SEL#1]] and [[SEL#2]]foo[[/SEL#2]]\n" in views[2]
     assert "```text\nfoo and bar\n```" in views[3]
     assert "call plan_flush to write them" in views[3]
-    assert "nothing to write" in views[4]
+    assert "Nothing to write" in views[4]
     # The view is of the moment: no step keeps it.
     assert isinstance(model.asked[5].messages[-1], ToolMessage)
     assert not any("```text" in message.content for message in state.messages if message.role == "user")
@@ -82,7 +82,7 @@ async def test_what_others_wrote_shows_before_the_next_turn(
     async with workspace.sessions.begin("alice", agent(alice, model), messages=HELLO) as session:
         await session.run()
     (payload,) = model.asked
-    assert "moved on to version 2" in payload.messages[-1].content
+    assert "now at version 2" in payload.messages[-1].content
     assert "plan_refresh" in offered(payload)
 
 
@@ -158,11 +158,11 @@ def test_the_buffer_that_was_touched_last_has_the_room(workspace: Workspace, ali
     for name in ("long", "short"):
         ok(alice, "open_buffer", source="collab", path=f"{name}.md")
     ok(alice, "short_append", text="A short text.\n")
-    ok(alice, "long_append", text="a line\n" * MOST_SHOWN)
+    ok(alice, "long_append", text="a line\n" * MAX_SHOWN)
     view = alice.show_buffers()
     assert view.index("long: ") < view.index("short: ")
     assert "A short text." not in view
-    assert len(view) < 2 * MOST_SHOWN
+    assert len(view) < 2 * MAX_SHOWN
     ok(alice, "short_append", text="More.\n")
     assert "A short text.\nMore.\n" in alice.show_buffers()
 
@@ -171,7 +171,7 @@ def test_a_source_that_cannot_be_read_leaves_the_view(workspace: Workspace, alic
     ok(alice, "open_buffer", source="file", path="main.py")
     ok(alice, "open_buffer", source="collab", path="plan.md")
     (task,) = workspace.tasks.list()
-    workspace.tasks.end("human:dana", task.id, "cancelled", "Enough.")
+    workspace.tasks.end(CallContext("human:dana"), task.id, "cancelled", "Enough.")
     view = alice.show_buffers()
     assert "The source cannot be read" in view
     assert "plan: Idle" in view

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from calls import ok, refused
 from watchroom import Agent, Toolbox, Workspace
-from watchroom.projections import Fold
-from watchroom.zones.buffers.buffer_text import read_buffer_text
+from watchroom.features.buffers.reads import read_buffer
+from watchroom.features.overview.fold import Fold
+from watchroom.kernel.call_context import CallContext
 
 Writes = Callable[[str], None]
 
@@ -68,7 +69,7 @@ def test_a_flush_writes_the_next_version(workspace: Workspace, alice: Toolbox, s
     assert source.now() == "one\ntwo\nthree\n"
     assert ok(alice, "plan_flush", message="Number it.")["workflow_state"] == "Synced"
     assert source.now() == "one\n2\nthree\n"
-    found = workspace.buffers.find("alice", "plan")
+    found = workspace.buffers.find(CallContext("alice"), "plan")
     row = workspace.journal.head(found.record.zone, found.record.path)
     assert row is not None
     assert (row.actor, row.message, row.version) == ("alice", "Number it.", found.record.base)
@@ -103,12 +104,12 @@ def test_the_source_can_be_taken_and_nothing_is_lost(
 ) -> None:
     begin(alice, source)
     ok(alice, "plan_append", text="mine\n")
-    mine = workspace.buffers.find("alice", "plan").row
+    mine = workspace.buffers.find(CallContext("alice"), "plan").row
     source.others_write("theirs\n")
     assert ok(alice, "plan_diff")["diff"].count("\n-theirs\n") == 1
     assert ok(alice, "plan_accept_source")["workflow_state"] == "Synced"
-    assert workspace.buffers.find("alice", "plan").text == "theirs\n"
-    assert read_buffer_text(workspace.journal, mine).text.endswith("mine\n")
+    assert workspace.buffers.find(CallContext("alice"), "plan").text == "theirs\n"
+    assert read_buffer(workspace.journal, mine).text.endswith("mine\n")
 
 
 @pytest.mark.parametrize("source", ["private", "collab", "file"], indirect=True)
@@ -144,7 +145,7 @@ def test_a_board_that_may_only_be_read_is_not_written(workspace: Workspace) -> N
     answer = refused(zoe, "global_flush")
     assert (answer["error"], answer["status"]) == ("read_only", "PersistFailure")
     assert "PersistReadOnly" in answer["flags"]
-    assert workspace.buffers.find("zoe", "global").text.endswith("x\n")
+    assert workspace.buffers.find(CallContext("zoe"), "global").text.endswith("x\n")
 
 
 def test_a_source_that_is_no_text_any_more_changes_nothing(alice: Toolbox, root: Path) -> None:
@@ -174,7 +175,7 @@ def test_a_task_that_has_ended_takes_nothing(workspace: Workspace, alice: Toolbo
     ok(alice, "open_buffer", source="file", path="src/main.py")
     ok(alice, "main_append", text="print()\n")
     (task,) = workspace.tasks.list()
-    workspace.tasks.end("human:dana", task.id, "cancelled", "Enough.")
+    workspace.tasks.end(CallContext("human:dana"), task.id, "cancelled", "Enough.")
     assert refused(alice, "main_flush")["error"] == "agent_ended"
 
 
@@ -202,25 +203,25 @@ class TestEditsByHand:
         answer = refused(alice, "plan_flush")
         assert (answer["error"], answer["workflow_state"]) == ("flush_conflict_by_hand", "OutOfSync")
         assert by_hand.read_text() == edited
-        assert "edited by hand" in answer["notice"]
+        assert "external edit" in answer["notice"]
         assert "+1\n" in ok(alice, "plan_diff")["diff"]
         assert ok(alice, "plan_refresh")["workflow_state"] == "PersistPending"
         assert "by hand\n" in alice.show_buffers()
         assert ok(alice, "plan_flush")["workflow_state"] == "Synced"
         assert by_hand.read_text() == edited.replace("one", "1")
-        found = workspace.buffers.find("alice", "plan")
+        found = workspace.buffers.find(CallContext("alice"), "plan")
         conflicts = workspace.journal.refused(found.record.zone, found.record.path)
         assert [workspace.journal.content(row.seq) for row in conflicts] == [edited]
         assert workspace.verify() == []
 
     def test_the_model_is_told_before_it_flushes(self, alice: Toolbox, by_hand: Path) -> None:
         by_hand.write_text("by hand\n")
-        assert "edited by hand" in alice.show_buffers()
+        assert "external edit" in alice.show_buffers()
         assert [each["name"] for each in alice.get_tool_definitions(toolsets=["buffer"])][4] == "plan_refresh"
         ok(alice, "plan_refresh")
-        assert "edited by hand" not in alice.show_buffers()
+        assert "external edit" not in alice.show_buffers()
         by_hand.write_text("once more\n")
-        assert "edited by hand" in alice.show_buffers()
+        assert "external edit" in alice.show_buffers()
         ok(alice, "plan_accept_source")
         assert "once more\n" in alice.show_buffers()
 
@@ -247,7 +248,7 @@ class TestEditsByHand:
         by_hand.write_text("other\n")
         workspace.check([by_hand])
         assert state() == "behind"
-        record = workspace.buffers.find("alice", "plan").record
+        record = workspace.buffers.find(CallContext("alice"), "plan").record
         (edit,) = workspace.journal.refused(record.zone, record.path, limit=1)
         dana = workspace.tools_for_human("dana")
         ok(dana, "revert_outside_edit", filepath=record.path, conflict=edit.seq, message="No.")
@@ -260,11 +261,11 @@ class TestEditsByHand:
         ok(alice, "plan_refresh")
         with Workspace.open(root) as second:
             again = second.tools("alice")
-            assert "edited by hand" not in again.show_buffers()
+            assert "external edit" not in again.show_buffers()
             ok(again, "plan_append", text="more\n")
             ok(again, "plan_flush")
         assert by_hand.read_text() == "by hand\nmore\n"
-        assert "nothing to write" in alice.show_buffers()
+        assert "Nothing to write" in alice.show_buffers()
 
     def test_an_edit_that_was_taken_back_is_news_as_well(
         self, workspace: Workspace, alice: Toolbox, by_hand: Path

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from memory_journal import MemoryJournal
 from platforms.choice import choose_platform
 from watchroom import Workspace
-from watchroom.journal.memory import MemoryJournal
-from watchroom.platforms import Platform
+from watchroom.platform import Platform
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 from calls import ok, refused
 from watchroom import Toolbox, Workspace
 from watchroom.errors import PermissionDenied
+from watchroom.kernel.call_context import CallContext
 
 
 def test_A_1_save_to_own_workspace(root: Path, alice: Toolbox) -> None:
@@ -36,7 +37,7 @@ def test_A_5_writing_to_another_agents_workspace_is_refused(
 ) -> None:
     for actor, owner in (("alice", "bob"), ("bob", "alice")):
         with pytest.raises(PermissionDenied):
-            workspace.private.write(actor, owner, "x.md", "mine now", tool="save_to_my_workspace")
+            workspace.private.write(CallContext(actor, "save_to_my_workspace"), owner, "x.md", "mine now")
     for filename in ("../bob/x.md", "../../agents/bob/x.md", str(root / "agents/bob/x.md")):
         assert (
             refused(alice, "save_to_my_workspace", filename=filename, content="mine now")["error"]

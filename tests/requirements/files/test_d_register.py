@@ -6,7 +6,7 @@ import pytest
 from calls import ok
 from documents import create, get, put
 from watchroom import Toolbox
-from watchroom.crdt import LWWRegister, Stamp
+from watchroom.algorithms.crdt import LWWRegister, Stamp
 
 
 @pytest.fixture(autouse=True)

@@ -58,11 +58,11 @@ def test_what_a_map_cannot_take_is_refused(alice: Toolbox, arguments: dict[str, 
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"value": {"": 1}}, "it has not 1 to 1000 characters"),
-        ({"value": {"k" * 1001: 1}}, "it has not 1 to 1000 characters"),
-        ({"value": {"a\0": 1}}, "it holds NUL characters"),
-        ({"value": 1, "key": "a\0"}, "it holds NUL characters"),
-        ({"remove": True, "key": "a\0"}, "it holds NUL characters"),
+        ({"value": {"": 1}}, "it does not have 1 to 1000 characters"),
+        ({"value": {"k" * 1001: 1}}, "it does not have 1 to 1000 characters"),
+        ({"value": {"a\0": 1}}, "it contains NUL characters"),
+        ({"value": 1, "key": "a\0"}, "it contains NUL characters"),
+        ({"remove": True, "key": "a\0"}, "it contains NUL characters"),
     ],
 )
 def test_a_key_that_cannot_be_is_no_damaged_state(alice: Toolbox, given: dict[str, object], why: str) -> None:

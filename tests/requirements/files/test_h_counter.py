@@ -6,7 +6,7 @@ import pytest
 from calls import refused
 from documents import count, create
 from watchroom import Toolbox, Workspace
-from watchroom.crdt import PNCounter
+from watchroom.algorithms.crdt import PNCounter
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from calls import ok, refused
+from memory_journal import MemoryJournal
 from watchroom import Toolbox, Workspace
-from watchroom.journal.memory import MemoryJournal
 
 SCHEMA = {
     "title": "lww_register",
@@ -68,7 +68,7 @@ def test_I_5_an_operation_of_another_type_is_refused(alice: Toolbox, board: obje
     on = {"doc_id": "board", "field_name": "title"}
     result = refused(alice, "realtime_edit_text", **on, operation="insert", args=args)
     assert result["error"] == "wrong_field_type"
-    assert "'title' is not of type rga" in result["message"]
+    assert "has the type lww_register, not rga" in result["message"]
 
 
 def test_I_6_a_document_outlives_its_process(

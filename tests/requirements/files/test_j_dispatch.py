@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from calls import ok
 from watchroom import Toolbox, Workspace
+from watchroom.kernel.tools.schemas import Format
 from watchroom.texts import LANGUAGES, Language
-from watchroom.toolbox import Format
 
 
 def test_J_1_dispatch(alice: Toolbox) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from runtime.scripted import Scripted
 from runtime.weather import ANSWER, QUESTION, Calls, Model, call, calling, weather_agent, weather_model
-from watchroom.rules.requests import Option, decide_all
-from watchroom.runtime import (
+from watchroom.features.requests.rows import Option, decide_all
+from watchroom.features.sessions.runtime import (
     AgentRuntime,
     AgentState,
     CallLlm,
@@ -20,8 +20,8 @@ from watchroom.runtime import (
     RuntimeConfig,
     StepResult,
 )
-from watchroom.runtime.state import Event
-from watchroom.runtime.transitions import apply_answer
+from watchroom.features.sessions.runtime.state import Event
+from watchroom.features.sessions.runtime.transitions import apply_answer
 
 
 def initial(**given: Any) -> AgentState:

@@ -1,4 +1,4 @@
-"""What the tests of TASKS share: two tasks, each in a folder of its own."""
+"""Fixtures for the tests of TASKS: two tasks, each with its own folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""run_command as an agent has it: results and errors of TASKS, and a row of everything."""
+"""`run_command` as an agent calls it: the results and errors of TASKS, and the rows of a command."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from calls import ok, refused
 from sandbox.processes import marked_processes, token
 from tasking import Team, kill_and_miss, machine_sandbox
 from watchroom import Agent, Json, Row, Workspace
+from watchroom.kernel.call_context import CallContext
 
 pytestmark = pytest.mark.slow(6)
 
@@ -102,7 +103,7 @@ def test_one_that_takes_too_long_is_ended(team: Team) -> None:
 
 
 def test_one_that_is_stopped_leaves_nothing_running(team: Team) -> None:
-    """As when its agent is cancelled or terminated: another thread says so while it runs."""
+    """Another thread stops it while it runs, as if its agent was cancelled or terminated."""
     marked = token()
     heard = threading.Event()
     ending = team.workspace.subscribe(lambda: heard.set() if rows_with(team, "command_output") else None)
@@ -130,11 +131,11 @@ def test_one_that_is_stopped_leaves_nothing_running(team: Team) -> None:
 @pytest.mark.parametrize("word", ["terminate_agent", "end_task"])
 @pytest.mark.parametrize("is_elsewhere", [False, True])
 def test_the_end_of_its_agent_stops_it(team: Team, root: Path, word: str, is_elsewhere: bool) -> None:
-    """Nothing runs the agent but the thread that calls its tool."""
+    """Only the thread that calls the tool runs the agent."""
     marked = token()
     heard = threading.Event()
     ending = team.workspace.subscribe(lambda: heard.set() if rows_with(team, "command_output") else None)
-    task = team.workspace.task_files.task_of("alice")
+    task = team.workspace.task_files.task_of(CallContext("alice"))
     given = {
         "terminate_agent": {"agent_id": "alice"},
         "end_task": {"task_id": task, "status": "cancelled", "report": "Enough."},
@@ -196,7 +197,7 @@ def test_the_other_task_and_the_journal_are_not_there(team: Team) -> None:
     for path in (team.others, team.workspace.root):
         result = refused(team.one, "run_command", command=f"ls {path}")
         assert "No such file" in result["stderr"]
-    # Where a repository could be made, an empty folder is that cannot be changed.
+    # A read-only empty folder takes the place of a repository.
     there = ok(team.one, "run_command", command="ls -a -I .git")["stdout"]
     assert there == ".\n..\n.watchroom\n"
     assert ok(team.one, "run_command", command="ls -a .watchroom")["stdout"] == ".\n..\n"

@@ -1,4 +1,4 @@
-"""The hosts that a workspace allows its agents' commands to reach."""
+"""The hosts that commands can reach."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from calls import ok, refused
 from tasking import Team, machine_sandbox
 from watchroom import Agent, Workspace
 from watchroom.errors import ConfigInvalid
-from watchroom.rules.config import parse_config, render_config
-from watchroom.sandbox.probe import SandboxProbe
+from watchroom.features.config.rows import dump_config, parse_config
+from watchroom.platform.sandbox.probe import SandboxProbe
 
 PROGRAM = "from urllib.request import urlopen; urlopen('http://example.com/')"
 FETCHING = f"python3 -c {shlex.quote(PROGRAM)}"
@@ -39,7 +39,7 @@ def landlocked(tmp_path: Path, root: Path) -> Iterator[Team]:
 def test_they_are_a_line_of_the_config() -> None:
     config = parse_config('allowed_hosts = ["example.org", "*.example.com"]')
     assert config.allowed_hosts == ("example.org", "*.example.com")
-    assert parse_config(render_config(config)) == config
+    assert parse_config(dump_config(config)) == config
     assert parse_config("").allowed_hosts == ()
 
 

@@ -1,4 +1,4 @@
-"""How much of what commands leave is looked at, told and kept, and how much there may be at all."""
+"""Limits on the changes of commands that are read, reported and kept, and the quota of a task's folder."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from requirements.tasks.test_rows import heads, unaccounted
 from tasking import Team
 from watchroom import Workspace
 from watchroom.errors import ConfigInvalid
-from watchroom.rules.config import parse_config, render_config
-from watchroom.zones import commands
-from watchroom.zones.task_files import ChangeAuthor
-from watchroom.zones.task_recording import BATCH_ROWS
+from watchroom.features.config.rows import dump_config, parse_config
+from watchroom.features.tasks import commands
+from watchroom.features.tasks.files import BATCH_ROWS, ChangeAuthor
+from watchroom.kernel.call_context import CallContext
 
-COMMAND = ChangeAuthor("alice", "run_command", "make", {"command": "make"})
+COMMAND = ChangeAuthor(CallContext("alice", "run_command"), "make", {"command": "make"})
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def test_many_files_are_recorded_in_batches_between_which_others_can_write(sandb
     after = sandboxed.workspace.append_statistics
     assert len(heads(sandboxed.workspace, sandboxed.folder)) == 1_000
     assert after.appends - before.appends >= 1_000 / BATCH_ROWS
-    # The notes that wait ride along.
-    assert after.most_rows <= BATCH_ROWS + 10
+    # The same commit has the waiting notes.
+    assert after.max_rows <= BATCH_ROWS + 10
     assert (len(result["changed"]), result["moreChanged"]) == (100, 900)
     (ended,) = [row for row in sandboxed.workspace.journal.rows(limit=10_000) if row.tool == "end_command"]
     assert ended.detail["changed"] == 1_000
@@ -74,11 +74,11 @@ def test_what_there_was_no_time_for_is_recorded_by_the_next_call_as_its_authors(
     files = team.workspace.task_files
     for number in range(BATCH_ROWS + 50):
         (team.folder / f"{number}.txt").write_text("theirs\n")
-    first = files.record_changes("alice", COMMAND, until=0)
+    first = files.record_changes(CallContext("alice"), COMMAND, until=0)
     assert (len(first.rows), first.pending) == (BATCH_ROWS, 50)
     left = sorted(set(heads(team.workspace, team.folder)) ^ {path.name for path in team.folder.glob("*.txt")})
     (team.folder / left[0]).write_text("by hand, since then\n")
-    second = files.record_changes("alice", until=0)
+    second = files.record_changes(CallContext("alice"), until=0)
     assert second.pending == 0
     authors = {row.path.partition("/")[2]: row.actor for row in second.rows}
     assert authors == {**dict.fromkeys(left, "alice"), left[0]: "outside"}
@@ -88,7 +88,9 @@ def test_what_there_was_no_time_for_is_recorded_by_the_next_call_as_its_authors(
 def test_however_little_time_there_is_each_call_goes_on(sandboxed: Team) -> None:
     for number in range(3 * BATCH_ROWS):
         (sandboxed.folder / f"{number}").write_text("x")
-    pending = [sandboxed.workspace.task_files.record_changes("alice", until=0).pending for _ in range(3)]
+    pending = [
+        sandboxed.workspace.task_files.record_changes(CallContext("alice"), until=0).pending for _ in range(3)
+    ]
     assert pending == [2 * BATCH_ROWS, BATCH_ROWS, 0]
 
 
@@ -148,7 +150,7 @@ def test_in_a_folder_that_holds_twice_as_much_nothing_runs(sandboxed: Team) -> N
 def test_the_quota_is_two_lines_of_the_config() -> None:
     config = parse_config("max_task_files = 7\nmax_task_bytes = 1_000")
     assert (config.max_task_files, config.max_task_bytes) == (7, 1_000)
-    assert parse_config(render_config(config)) == config
+    assert parse_config(dump_config(config)) == config
 
 
 @pytest.mark.parametrize("wrong", ["0", "-1", "true", "1.5", '"7"', "99999999999999999999"])

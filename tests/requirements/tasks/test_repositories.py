@@ -1,4 +1,4 @@
-"""No command leaves a git repository, whose settings would be run outside of the sandbox, and none changes one."""
+"""No command leaves a git repository or changes one: its settings would run outside of the sandbox."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from calls import ok, refused
 from requirements.tasks.test_commands import rows_of, wait_for
 from tasking import Team, kill_and_miss, machine_sandbox
 from watchroom import Agent, Workspace
-from watchroom.sandbox.probe import SandboxProbe
-from watchroom.sandbox.repositories import find_repositories_at
+from watchroom.platform.sandbox.probe import SandboxProbe
+from watchroom.platform.sandbox.repositories import find_repositories_at
 
 pytestmark = pytest.mark.slow(10)
 
 
 @contextmanager
 def sandboxed(tmp_path: Path, root: Path, name: str) -> Iterator[Team]:
-    """A task whose commands run in that kind of sandbox."""
+    """A task whose commands run in this kind of sandbox."""
     result = next(each for each in machine_sandbox().results if each.name == name)
     if not result.works:
         pytest.skip(f"{name} does not work here: {result.reason.strip()}")
@@ -45,13 +45,13 @@ def team(request: pytest.FixtureRequest, tmp_path: Path, root: Path) -> Iterator
 
 @pytest.fixture
 def bubblewrap(tmp_path: Path, root: Path) -> Iterator[Team]:
-    """Only bubblewrap keeps a folder at the top; elsewhere it is cleared afterwards."""
+    """Only bubblewrap reserves a folder at the top. Other kinds remove repositories afterwards."""
     with sandboxed(tmp_path, root, "bubblewrap") as found:
         yield found
 
 
 def repository(path: str, marker: Path, worktree: str = "") -> str:
-    """What makes a repository at ``path`` that makes ``marker`` whenever somebody looks at its state."""
+    """Return a command that creates a repository at ``path``. `git status` in it creates ``marker``."""
     config = f"[core]\n\trepositoryformatversion = 0\n\tfsmonitor = touch {marker}; false\n"
     config += f"\tbare = false\n\tworktree = {worktree}\n" if worktree else ""
     return (
@@ -137,7 +137,7 @@ def test_on_another_file_system_it_stays_there_and_is_none_any_more(
 
 
 def test_a_copy_in_the_place_of_a_persons_repository_is_moved_away(team: Team, tmp_path: Path) -> None:
-    """What is around a repository can be moved away with it."""
+    """A command can move a folder that contains a repository."""
     git = team.folder / "vendored" / "lib" / ".git"
     for name in ("objects", "refs"):
         (git / name).mkdir(parents=True)
@@ -150,7 +150,7 @@ def test_a_copy_in_the_place_of_a_persons_repository_is_moved_away(team: Team, t
 
 
 def test_a_link_to_a_persons_repository_is_not_replaced(team: Team, tmp_path: Path) -> None:
-    """Nothing can be mounted over a link, so a command can take it away."""
+    """Nothing can be mounted over a link, so a command can remove it."""
     git = team.folder / "git"
     for name in ("objects", "refs"):
         (git / name).mkdir(parents=True)
@@ -159,7 +159,7 @@ def test_a_link_to_a_persons_repository_is_not_replaced(team: Team, tmp_path: Pa
     command = f"rm .git; {repository('.git', tmp_path / 'marker')}; ls"
     team.one.dispatch_tool_call("run_command", {"command": command})
     assert not (git / "config").exists()
-    # Behind Landlock the link itself could not be taken away.
+    # With Landlock, the link itself cannot be removed.
     assert not (team.folder / ".git").exists() or (team.folder / ".git").is_symlink()
 
 
@@ -204,7 +204,7 @@ def test_what_was_made_by_a_command_that_was_cut_off_is_moved_away_by_the_next(
     name = team.workspace.commands.sandbox.results[0].name
     program = f"""
 from watchroom import Workspace
-from watchroom.sandbox.probe import SandboxProbe
+from watchroom.platform.sandbox.probe import SandboxProbe
 results = [result for result in SandboxProbe.run().results if result.name == {name!r}]
 with Workspace.open({str(root)!r}, scan=False, sandbox=SandboxProbe(results, False)) as workspace:
     workspace.tools("alice").dispatch_tool_call("run_command", {{"command": {command!r}}})

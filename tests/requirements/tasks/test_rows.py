@@ -1,4 +1,4 @@
-"""Every file of a task is accounted for by a row, whoever made it, and nothing that was written is lost."""
+"""Every file of a task has a row, whoever wrote it, and nothing that was written is lost."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ import pytest
 from calls import ok
 from tasking import Team, on_disk, without_privileges
 from watchroom import Agent, Row, Workspace
+from watchroom.features.tasks.files import ChangeAuthor
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import Write
-from watchroom.zones.task_files import ChangeAuthor
 
-COMMAND = ChangeAuthor("alice", "run_command", "make", {"command": "make"})
+COMMAND = ChangeAuthor(CallContext("alice", "run_command"), "make", {"command": "make"})
 
 
 def heads(workspace: Workspace, folder: Path) -> dict[str, Row]:
-    """The newest row of each file that is there, by its path in the folder."""
+    """Return the newest row of each existing file, by its path in the folder."""
     (task,) = [each.id for each in workspace.tasks.list() if each.folder == str(folder.resolve())]
     found = workspace.journal.heads("file", f"{task}/")
     return {head.path.removeprefix(f"{task}/"): head for head in found if not head.deleted}
 
 
 def unaccounted(workspace: Workspace, folder: Path) -> list[str]:
-    """The files that are not as their newest rows say."""
+    """Return the files that differ from their newest rows."""
     rows = heads(workspace, folder)
     sums = {path: hashlib.sha256(data).hexdigest() for path, data in on_disk(folder).items()}
     told = {path: row.detail.get("sha256") or row.sha256 for path, row in rows.items()}
@@ -65,12 +66,12 @@ def test_what_is_read_has_a_row(team: Team) -> None:
 def test_what_a_command_changed_is_its_agents(team: Team) -> None:
     ok(team.one, "write_file", path="old.txt", content="old\n")
     ok(team.one, "write_file", path="kept.txt", content="kept\n")
-    assert team.workspace.task_files.record_changes("alice").rows == []
+    assert team.workspace.task_files.record_changes(CallContext("alice")).rows == []
     (team.folder / "old.txt").unlink()
     (team.folder / "build").mkdir()
     (team.folder / "build/out.bin").write_bytes(b"\0\1\2")
     (team.folder / "new.txt").write_text("new\n")
-    rows = team.workspace.task_files.record_changes("alice", COMMAND).rows
+    rows = team.workspace.task_files.record_changes(CallContext("alice"), COMMAND).rows
     assert {(row.actor, row.tool, row.path.partition("/")[2], row.deleted) for row in rows} == {
         ("alice", "run_command", "new.txt", False),
         ("alice", "run_command", "build/out.bin", False),
@@ -78,17 +79,17 @@ def test_what_a_command_changed_is_its_agents(team: Team) -> None:
     }
     assert all(row.detail["command"] == "make" for row in rows)
     assert unaccounted(team.workspace, team.folder) == []
-    assert team.workspace.task_files.record_changes("alice", COMMAND).rows == []
+    assert team.workspace.task_files.record_changes(CallContext("alice"), COMMAND).rows == []
 
 
 def test_a_change_is_noticed_whatever_its_time_and_size(team: Team) -> None:
     path = team.folder / "same.txt"
     path.write_text("one\n")
-    team.workspace.task_files.record_changes("alice")
+    team.workspace.task_files.record_changes(CallContext("alice"))
     before = path.stat()
     path.write_text("two\n")
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    (row,) = team.workspace.task_files.record_changes("alice").rows
+    (row,) = team.workspace.task_files.record_changes(CallContext("alice")).rows
     assert team.workspace.journal.content(row.seq) == "two\n"
 
 
@@ -105,11 +106,11 @@ def test_whatever_a_file_is_called_it_has_a_row_and_stops_nothing(team: Team) ->
     ]
     for number, name in enumerate(names):
         (team.folder / name).write_text(f"{number}\n")
-    rows = team.workspace.task_files.record_changes("alice", COMMAND).rows
+    rows = team.workspace.task_files.record_changes(CallContext("alice"), COMMAND).rows
     assert sorted(team.workspace.journal.content(row.seq) or "" for row in rows) == [
         f"{number}\n" for number in range(len(names))
     ]
-    assert team.workspace.task_files.record_changes("alice", COMMAND).rows == []
+    assert team.workspace.task_files.record_changes(CallContext("alice"), COMMAND).rows == []
     ok(team.one, "write_file", path="plain.md", content="x")
 
 
@@ -122,13 +123,13 @@ def test_a_file_that_became_a_folder_and_a_folder_that_became_a_file(team: Team)
     (team.folder / "one").mkdir()
     (team.folder / "one/inner").write_text("y")
     (team.folder / "two").write_text("y")
-    rows = team.workspace.task_files.record_changes("alice", COMMAND).rows
+    rows = team.workspace.task_files.record_changes(CallContext("alice"), COMMAND).rows
     assert {row.outcome for row in rows} == {"ok"}
     assert unaccounted(team.workspace, team.folder) == []
 
 
 def test_what_is_on_disk_is_recorded_whatever_the_rows_say_of_what_is_around_it(team: Team) -> None:
-    """Whoever wrote it has changed that, too; and to look through all that ever was there holds others up."""
+    """The author changed the surroundings, too. Checking everything that ever existed would delay others."""
     for path in ("t/a/b", "t/a", "t/a/b/c"):
         (appended,) = team.workspace.journal.append([Write("alice", "write_file", "file", path, "x")])
         assert appended.row.outcome == "ok"
@@ -143,8 +144,10 @@ def test_what_nobody_may_look_into_is_told_and_stops_nothing(team: Team) -> None
     team.folder.chmod(0o755)
     try:
         with without_privileges():
-            rows = team.workspace.task_files.record_changes("alice", COMMAND).rows
-            assert team.workspace.task_files.record_changes("alice", COMMAND).rows == [], "once is enough"
+            rows = team.workspace.task_files.record_changes(CallContext("alice"), COMMAND).rows
+            assert team.workspace.task_files.record_changes(CallContext("alice"), COMMAND).rows == [], (
+                "once is enough"
+            )
     finally:
         (team.folder / "closed").chmod(0o755)
     found = {row.path.partition("/")[2]: (row.outcome, row.error) for row in rows}
@@ -158,9 +161,10 @@ def test_what_git_keeps_for_itself_has_no_rows(team: Team) -> None:
     (team.folder / ".git/objects").mkdir(parents=True)
     (team.folder / ".git/objects/ab").write_bytes(b"x")
     (team.folder / ".gitignore").write_text("build\n")
-    assert {row.path.partition("/")[2] for row in team.workspace.task_files.record_changes("alice").rows} == {
-        ".gitignore"
-    }
+    assert {
+        row.path.partition("/")[2]
+        for row in team.workspace.task_files.record_changes(CallContext("alice")).rows
+    } == {".gitignore"}
 
 
 def test_two_agents_of_one_task_share_its_files(team: Team) -> None:
@@ -171,7 +175,7 @@ def test_two_agents_of_one_task_share_its_files(team: Team) -> None:
 
 
 def test_a_folder_that_is_swapped_for_a_symlink_leads_nowhere(team: Team) -> None:
-    """The moment between the look and the step is hit sooner or later."""
+    """Sooner or later, the swap happens between the check and the step."""
     inside, aside = team.folder / "src", team.folder / "aside"
     inside.mkdir()
     (team.others / "main.py").write_text("theirs\n")
@@ -179,7 +183,7 @@ def test_a_folder_that_is_swapped_for_a_symlink_leads_nowhere(team: Team) -> Non
 
     def swap() -> None:
         while not over.is_set():
-            # A writer that finds no folder makes a new one: then that is the one that is swapped next.
+            # A writer that finds no folder creates a new one, which is swapped next.
             with suppress(OSError):
                 inside.rename(aside)
             with suppress(OSError):
@@ -246,7 +250,7 @@ def test_a_folder_that_nobody_has_looked_into_is_nobodys_business(team: Team) ->
 @pytest.mark.parametrize("own", [".watchroom", ".watchroom/tmp"])
 @pytest.mark.parametrize("kind", ["file", "link"])
 def test_what_stands_in_place_of_a_folder_of_ours_is_put_aside(team: Team, own: str, kind: str) -> None:
-    """Whoever opens the workspace next, and this process as well."""
+    """This process moves it, and the next one that opens the workspace as well."""
     root = team.workspace.root
     for _ in range(2):
         ok(team.one, "write_file", path="a.txt", content="x")

@@ -1,4 +1,4 @@
-"""Agents of a task: made, told, ended (TASKS-society), each by a row of its own."""
+"""Agents of a task: each spawn, message and end is one row (TASKS-society)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from calls import ok, refused
 from watchroom import Agent, Toolbox, Workspace
 from watchroom.errors import InvalidRole
-from watchroom.zones import TaskLimits
+from watchroom.features.tasks.rows import TaskLimits
+from watchroom.kernel.call_context import CallContext
 
 
 class Society(NamedTuple):
@@ -61,14 +62,14 @@ def test_no_agent_is_made_who_could_pass_for_another(society: Society) -> None:
     ada = society.spawn(society.root, "architect", name="ada")
     refusal = refused(society.root, "spawn_agent", role="Ada", instructions="Write it.")
     assert refusal["error"] == "invalid_role"
-    # An id that is the role of somebody else is as good as taken.
+    # An id that is another agent's role counts as taken.
     assert society.spawn(society.root, "tester", name="architect").actor == "architect-2"
     assert {each.id for each in society.workspace.members.of_task(society.task)} == {
         "root",
         ada.actor,
         "architect-2",
     }
-    society.workspace.members.terminate("human:dana", "ada")
+    society.workspace.members.terminate(CallContext("human:dana"), "ada")
 
 
 def test_a_task_whose_first_agent_could_be_taken_for_another_is_not_begun(tmp_path: Path, root: Path) -> None:

@@ -1,4 +1,4 @@
-"""A society where things cross each other: two words at once, ends in the middle, agents made by hand."""
+"""Races in a society: simultaneous messages, ends during work, and agents that a person registered."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from requirements.tasks.test_society_at_work import (
 )
 from runtime.scripted import say, until
 from watchroom import Agent, Row, Workspace
-from watchroom.rules.members import Member
-from watchroom.runtime.models import Reply, SimulatedModel
-from watchroom.society import Society
+from watchroom.agents.society import Society
+from watchroom.features.sessions.runtime.models import Reply, SimulatedModel
+from watchroom.features.tasks.rules import Member
 
 __all__ = ["folder", "workspace"]
 
@@ -222,7 +222,7 @@ class TestWaiting:
     async def test_who_does_not_stay_waits_for_the_one_that_was_reminded(
         self, workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Although it went to work before the reminder was known to have been written."""
+        """It began to work before the row of the reminder was known."""
         heard, hold = threading.Event(), asyncio.Event()
 
         async def thinks() -> Reply:

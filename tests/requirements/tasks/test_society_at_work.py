@@ -1,4 +1,4 @@
-"""A society at work: sessions follow the rows that make agents, tell them something, and end them."""
+"""A society at work: sessions follow the rows that spawn agents, send messages, and end agents."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from calls import ok
 from runtime.scripted import say, until
 from tasking import machine_sandbox
 from watchroom import Json, Workspace
-from watchroom.rules.members import Member
-from watchroom.runtime import AgentState, ModelPayload, ToolMessage, UserMessage
-from watchroom.runtime.models import Reply, SimulatedModel
-from watchroom.society import Society
+from watchroom.agents.society import Society
+from watchroom.errors import TaskInUse
+from watchroom.features.sessions.runtime import AgentState, ModelPayload, ToolMessage, UserMessage
+from watchroom.features.sessions.runtime.models import Reply, SimulatedModel
+from watchroom.features.tasks.rows import Task, TaskLimits
+from watchroom.features.tasks.rules import Member
 from watchroom.texts import Language
-from watchroom.zones import Task, TaskLimits
-from watchroom.zones.task_errors import TaskInUse
 
 Answer: TypeAlias = "Reply | Awaitable[Reply] | Exception"
 
 
 class Minds:
-    """Models that answer as is written down for each agent, one reply after the other, then nothing more."""
+    """Models with scripted replies for each agent. After the last reply they do not answer."""
 
     def __init__(self, **replies: Sequence[Answer]) -> None:
         self.replies = {agent: list(each) for agent, each in replies.items()}
@@ -113,7 +113,7 @@ async def test_agents_make_others_write_to_each_other_and_end_the_task(
     assert said_to(workspace, "root") == [("human:dana", "Build it."), ("ada", "Done.")]
     assert said_to(workspace, "ada") == [("root", "Write it.")]
     assert state_of(workspace, "root").status == "done"
-    # The task may end before she has said her last word.
+    # The task can end before her last reply.
     assert state_of(workspace, "ada").status in ("done", "cancelled")
     system = minds.asked["ada"][0].messages[0].content
     assert "`ada`" in system
@@ -252,7 +252,7 @@ async def test_the_agents_of_a_task_work_in_one_place_alone(workspace: Workspace
     society, task = begun(workspace, minds, folder)
     async with at_work(society, task):
         await until(lambda: "root" in minds.asked)
-        with Workspace.open(workspace.root) as other, pytest.raises(TaskInUse, match="at work already"):
+        with Workspace.open(workspace.root) as other, pytest.raises(TaskInUse, match="already running"):
             await Society(other, Minds()).run(task)
     async with asyncio.timeout(30):
         ended = await Society(workspace, Minds(root=[END, Reply("That is all.")])).run(task)

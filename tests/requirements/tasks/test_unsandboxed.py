@@ -1,4 +1,4 @@
-"""Where there is no backend: nothing runs, unless the workspace has people asked for each command."""
+"""A machine without a sandbox: nothing runs, unless people are asked about each command."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from calls import ok, refused
 from sandbox.processes import marked_processes, token
 from tasking import Team
 from watchroom import Agent, Row, Workspace
-from watchroom.errors import ConfigInvalid
+from watchroom.errors import ConfigInvalid, NoSandbox
+from watchroom.features.config.rows import dump_config, parse_config
 from watchroom.model import ASK
-from watchroom.rules.config import parse_config, render_config
-from watchroom.sandbox.cgroups import CgroupFactory
-from watchroom.sandbox.errors import NoSandbox
-from watchroom.sandbox.probe import SandboxProbe
-from watchroom.sandbox.unsandboxed import UnsandboxedBackend
+from watchroom.platform.sandbox.limits import CgroupFactory
+from watchroom.platform.sandbox.probe import SandboxProbe
+from watchroom.platform.sandbox.supervised import UnsandboxedBackend
 
 
 class Asking(NamedTuple):
-    """A team of which an agent runs a command meanwhile, and what it asks for."""
+    """A team with an agent that runs a command, and the request for it."""
 
     team: Team
     begin: Callable[..., Future[dict[str, Any]]]
@@ -86,7 +85,7 @@ def test_nothing_runs_unless_the_workspace_opted_in(team: Team) -> None:
 def test_opting_in_is_a_line_of_the_config() -> None:
     config = parse_config('unfenced_commands = "ask"')
     assert config.unfenced_commands == "ask"
-    assert parse_config(render_config(config)) == config
+    assert parse_config(dump_config(config)) == config
     assert parse_config("").unfenced_commands == "refuse"
     with pytest.raises(ConfigInvalid, match="unfenced_commands"):
         parse_config('unfenced_commands = "allow"')

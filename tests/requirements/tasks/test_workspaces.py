@@ -1,4 +1,4 @@
-"""Task workspaces: the properties of TASKS that concern files, and each of their errors."""
+"""Folders of tasks: the properties of TASKS about files, and all of their errors."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from tasking import Team, emptied, on_disk, without_privileges
 from watchroom import Agent, Toolbox, Workspace
+from watchroom.errors import InvalidWorkspace, TaskNotFound
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import Write
-from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
-from watchroom.sandbox.system_folders import is_system_folder
+from watchroom.platform.sandbox.system_folders import is_system_folder
 
 EXAMPLES = settings(max_examples=rounds(30, 60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 NAMES = st.from_regex(r"[a-z0-9_é中-]{1,12}(\.[a-z]{1,3})?", fullmatch=True).filter(
@@ -98,7 +99,7 @@ def test_property_4_and_9_all_is_listed_and_counted(team: Team, paths: list[str]
 
 def test_an_empty_folder_says_when_it_was_last_modified(team: Team) -> None:
     ok(team.one, "list_files")
-    # Opening the folder has made the control folder in it.
+    # Opening the folder created the control folder in it.
     os.utime(emptied(team.folder), (1_700_000_000, 1_700_000_000))
     info = ok(team.one, "get_workspace_info")
     assert (info["fileCount"], info["dirCount"], info["totalSize"]) == (0, 0, 0)
@@ -120,7 +121,7 @@ def test_a_long_folder_is_listed_in_parts(team: Team) -> None:
 
 
 def everything(toolbox: Toolbox, path: str) -> dict[str, set[str]]:
-    """What `list_files` tells of a folder and all below it."""
+    """Return what `list_files` lists in a folder and beneath it."""
     found: dict[str, set[str]] = {"file": set(), "directory": set()}
     entries: Any = ok(toolbox, "list_files", path=path)["files"]
     for entry in entries:
@@ -141,7 +142,7 @@ def test_property_8_a_missing_folder_is_made(team: Team, path: str) -> None:
         task = team.workspace.tasks.submit("human:dana", "Build something.", folder)
         assert folder.is_dir()
         assert team.workspace.tasks.find(task.id).folder == str(folder.resolve())
-        team.workspace.tasks.end("human:dana", task.id, "done")
+        team.workspace.tasks.end(CallContext("human:dana"), task.id, "done")
 
 
 def test_without_a_task_or_a_folder_there_is_no_workspace(team: Team) -> None:
@@ -264,7 +265,7 @@ def test_what_users_have_among_the_systems_folders_is_their_own(folder: str) -> 
 
 
 def test_a_task_that_was_begun_in_a_folder_of_the_system_has_no_files(team: Team) -> None:
-    """As before such folders were refused: only its row is left of how that was."""
+    """An older version did not refuse such folders: only the row remains."""
     first = next(row for row in team.workspace.journal.rows(limit=100) if row.zone == "task")
     content = json.loads(team.workspace.journal.content(first.seq) or "")
     text = json.dumps({**content, "taskId": "old", "workspacePath": "/etc/watchroom"})
@@ -280,7 +281,9 @@ def test_a_task_that_was_begun_in_a_folder_of_the_system_has_no_files(team: Team
 
 def test_a_folder_is_free_again_when_its_task_ended(team: Team) -> None:
     (task,) = [each for each in team.workspace.tasks.list() if each.folder == str(team.folder.resolve())]
-    assert team.workspace.tasks.end("human:dana", task.id, "done", "All is well.").status == "done"
+    assert (
+        team.workspace.tasks.end(CallContext("human:dana"), task.id, "done", "All is well.").status == "done"
+    )
     again = team.workspace.tasks.submit("human:dana", "Go on.", team.folder)
     assert again.status == "open"
     ended = refused(team.one, "write_file", path="a.md", content="x")

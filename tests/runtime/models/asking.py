@@ -9,11 +9,8 @@ from typing import Any
 import pytest
 from runtime.models.server import answering, said
 from watchroom.errors import ModelFailed
-from watchroom.runtime.messages import UserMessage
-from watchroom.runtime.models import (
-    ModelPayload,
-    OpenAICompatible,
-)
+from watchroom.features.sessions.runtime.messages import UserMessage
+from watchroom.features.sessions.runtime.models import ModelPayload, OpenAICompatible
 
 ASK = ModelPayload(messages=(UserMessage(content="Hi", author="human:ana"),))
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from watchroom.errors import ModelFailed
-from watchroom.runtime.models import (
+from watchroom.features.sessions.runtime.models import (
     AnswerAccumulator,
     FunctionDelta,
     ModelAnswer,
@@ -17,7 +17,7 @@ from watchroom.runtime.models import (
     Usage,
     to_chunk,
 )
-from watchroom.runtime.models.answer_accumulator import SurrogateJoiner
+from watchroom.features.sessions.runtime.models.answer_accumulator import SurrogateJoiner
 
 
 def call(index: int | None = None, id: str = "", name: str = "", arguments: str = "") -> ToolCallDelta:  # noqa: A002

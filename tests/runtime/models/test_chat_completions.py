@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 from runtime.models.server import DONE, delta, event, said
 from watchroom.errors import ModelFailed
-from watchroom.runtime.messages import (
+from watchroom.features.sessions.runtime.messages import (
     AssistantMessage,
     Function,
     SystemMessage,
@@ -19,8 +19,14 @@ from watchroom.runtime.messages import (
     ToolMessage,
     UserMessage,
 )
-from watchroom.runtime.models import FunctionDelta, ModelChunk, ModelPayload, ToolCallDelta, Usage
-from watchroom.runtime.models.chat_completions import AnswerReader, request_body
+from watchroom.features.sessions.runtime.models import (
+    FunctionDelta,
+    ModelChunk,
+    ModelPayload,
+    ToolCallDelta,
+    Usage,
+)
+from watchroom.features.sessions.runtime.models.chat_completions import AnswerReader, request_body
 
 WORKED = ModelChunk(finish_reason="stop")
 

@@ -11,7 +11,7 @@ from contextlib import aclosing
 import pytest
 from runtime.models.asking import ASK, HELLO, KEY, failing, text
 from runtime.models.server import DONE, Exchange, answering, delta, event, said, serving
-from watchroom.runtime.models import (
+from watchroom.features.sessions.runtime.models import (
     ModelChunk,
     ModelRuntime,
     OpenAICompatible,
@@ -189,7 +189,7 @@ def test_what_it_is_shown_as_tells_no_secret() -> None:
 
 def test_what_is_not_used_is_not_loaded() -> None:
     program = (
-        "import sys, watchroom.runtime.models as models; early = models.__name__ + '.openai' in sys.modules;"
+        "import sys, watchroom.features.sessions.runtime.models as models; early = models.__name__ + '.openai' in sys.modules;"
         "models.OpenAICompatible('http://localhost', 'm'); print(early, 'httpx' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -197,7 +197,7 @@ def test_what_is_not_used_is_not_loaded() -> None:
 
 
 def test_there_is_nothing_else() -> None:
-    import watchroom.runtime.models as models
+    import watchroom.features.sessions.runtime.models as models
 
     assert all(hasattr(models, name) for name in models.__all__)
     with pytest.raises(AttributeError):

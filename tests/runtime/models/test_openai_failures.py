@@ -9,10 +9,7 @@ import pytest
 from runtime.models.asking import ASK, KEY, failing, text
 from runtime.models.server import DONE, Exchange, answering, delta, event, said, serving
 from runtime.models.waits import Waits
-from watchroom.runtime.models import (
-    OpenAICompatible,
-    Timeouts,
-)
+from watchroom.features.sessions.runtime.models import OpenAICompatible, Timeouts
 
 
 async def broken_off(exchange: Exchange) -> None:

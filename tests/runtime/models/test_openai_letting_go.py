@@ -10,11 +10,7 @@ import pytest
 from runtime.models.asking import ASK, HELLO, failing, text
 from runtime.models.server import Exchange, answering, delta, event, serving
 from watchroom.errors import ModelFailed
-from watchroom.runtime.models import (
-    ModelChunk,
-    OpenAICompatible,
-    RetryPolicy,
-)
+from watchroom.features.sessions.runtime.models import ModelChunk, OpenAICompatible, RetryPolicy
 
 
 async def endless(exchange: Exchange) -> None:

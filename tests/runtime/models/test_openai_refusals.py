@@ -10,9 +10,7 @@ import pytest
 from runtime.models.asking import HELLO, KEY, failing, text
 from runtime.models.server import Exchange, answering, serving
 from runtime.models.waits import Waits
-from watchroom.runtime.models import (
-    OpenAICompatible,
-)
+from watchroom.features.sessions.runtime.models import OpenAICompatible
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from watchroom.runtime.models import RetryPolicy
+from watchroom.features.sessions.runtime.models import RetryPolicy
 
 NOON = 1_445_412_480.0
 """Wed, 21 Oct 2015 07:28:00 GMT."""

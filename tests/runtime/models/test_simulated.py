@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 
-from watchroom.runtime import ChatAgent, ModelPayload, RuntimeConfig, UserMessage, tool
-from watchroom.runtime.messages import AssistantMessage, Message
-from watchroom.runtime.models import ModelChunk, Reply, SimulatedModel
-from watchroom.runtime.runtime import AgentRuntime
+from watchroom.features.sessions.runtime import ChatAgent, ModelPayload, RuntimeConfig, UserMessage, tool
+from watchroom.features.sessions.runtime.messages import AssistantMessage, Message
+from watchroom.features.sessions.runtime.models import ModelChunk, Reply, SimulatedModel
+from watchroom.features.sessions.runtime.runtime import AgentRuntime
 
 LONG = "It is going to be a clear night over all of the valley."
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from watchroom.errors import ModelFailed
-from watchroom.runtime.models.sse import EventParser, ServerSentEvent
+from watchroom.features.sessions.runtime.models.sse import EventParser, ServerSentEvent
 
 
 def events(*pieces: bytes, longest_line: int = 1000) -> list[ServerSentEvent]:

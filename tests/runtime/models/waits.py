@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from watchroom.runtime.models import (
-    RetryPolicy,
-)
+from watchroom.features.sessions.runtime.models import RetryPolicy
 
 
 class Waits:

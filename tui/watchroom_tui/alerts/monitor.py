@@ -6,8 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 
-from watchroom.projections import Need
-from watchroom.projections.model import urgent_needs
+from watchroom.features.overview.model import Need, urgent_needs
 
 from watchroom_tui.alerts.policy import AlertMode, AlertState, initial_state, next_alerts, next_mode
 from watchroom_tui.alerts.terminal import alert_sequence

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-from watchroom.projections import Need, NeedKind
+from watchroom.features.needs.rules import NeedKind
+from watchroom.features.overview.model import Need
 
 AlertMode: TypeAlias = Literal["off", "bell", "desktop", "both"]
 MODES: Final[tuple[AlertMode, ...]] = get_args(AlertMode)

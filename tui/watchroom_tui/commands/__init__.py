@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
+from watchroom_tui.commands.client_commands import CLIENT_COMMANDS
 from watchroom_tui.commands.command import Command
 from watchroom_tui.usage import WrongUsage
 
 COMMANDS: Final = (
-    Command("demo", "dashboard"),
+    *(Command(name, "launch", "client", passes_arguments=True) for name in CLIENT_COMMANDS),
+    Command("leave", "leave"),
     Command("open", "dashboard"),
+    Command("demo", "demo"),
     Command("watch", "watch"),
+    Command("wait", "wait"),
     Command("web", "web"),
     Command("run", "run"),
     Command("resume", "resume"),
@@ -25,10 +29,15 @@ COMMANDS: Final = (
     Command("answer", "answer"),
     Command("stop", "stop"),
     Command("revert", "revert"),
+    Command("changes", "changes"),
+    Command("blame", "blame"),
+    Command("commit", "commit"),
+    Command("try", "commit"),
     Command("policy", "policy"),
     Command("tools", "agents"),
     Command("prompt", "agents"),
     Command("log", "inspect"),
+    Command("events", "events"),
     Command("show", "inspect"),
     Command("usage", "usage"),
     Command("traces", "traces"),
@@ -39,6 +48,7 @@ COMMANDS: Final = (
     Command("person", "people"),
     Command("settings", "settings"),
     Command("server", "server"),
+    Command("service", "service"),
     Command("export", "inspect"),
     Command("fork", "fork"),
     Command("git", "git"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from watchroom.journal import is_server_address
-from watchroom.rules.config import LAYERS, Agent
+from watchroom.features.config.rows import LAYERS, Agent
+from watchroom.kernel.journal import is_server_address
 from watchroom.texts import LANGUAGES, Catalogue
 from watchroom.workspace import Workspace
 
@@ -77,8 +77,8 @@ def declare_tools(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_tools(args: Namespace, texts: Catalogue) -> int:
-    from watchroom.toolbox.schemas import build_definition
-    from watchroom.toolbox.tool_registry import all_tools
+    from watchroom.features.calls.tool_registry import all_tools
+    from watchroom.kernel.tools.schemas import build_definition
 
     tools = [tool for tool in all_tools().values() if tool.is_for(human=False)]
     known = {tool.toolset for tool in tools}

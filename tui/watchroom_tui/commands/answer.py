@@ -5,9 +5,14 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from watchroom.errors import RequestNotFound
-from watchroom.queries.requests import RequestDetails, begin_reviews, find_request, read_request
-from watchroom.rules.requests import Request
-from watchroom.rules.reviews import decide_calls, reject_calls
+from watchroom.features.calls.reads import (
+    RequestDetails,
+    begin_reviews,
+    find_request,
+    read_request,
+)
+from watchroom.features.requests.reviews import decide_calls, reject_calls
+from watchroom.features.requests.rows import Request
 from watchroom.texts import Catalogue, catalogue
 from watchroom.workspace import Workspace
 

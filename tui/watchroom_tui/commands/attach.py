@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import shlex
@@ -11,76 +12,73 @@ import signal
 import sys
 import tomllib
 from argparse import SUPPRESS, ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Timer
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import tomli_w
-from watchroom.clients import hook_client
-from watchroom.clients.attach_record import (
-    AttachRecord,
-    FileRecord,
-    read_record,
-    record_path,
-    remove_record,
-    write_record,
-)
-from watchroom.clients.configuration import (
-    CLIENTS,
-    HOLDING,
-    SERVER,
-    SERVERS,
+from watchroom.agents.clients import client_program
+from watchroom.agents.clients.configuration import (
     AttachedAs,
-    Client,
     ClientConfiguration,
-    HookProgram,
     build_configuration,
-    client_files,
     find_entries,
-    merge_configuration,
+    has_other_server,
     remove_entries,
     remove_tables,
 )
-from watchroom.clients.hook_answer import HookAnswer, deny
-from watchroom.clients.processes import ClientProcess
+from watchroom.agents.clients.hook_answers import HOLDING, HookAnswer, deny
+from watchroom.agents.clients.json_fields import merge_configuration
+from watchroom.agents.clients.processes import ClientProcess
+from watchroom.agents.clients.registry import ATTACHED_CLIENTS, DEFAULT_CLIENT, HOOKED_CLIENTS, hooks_of
 from watchroom.errors import WatchroomError
+from watchroom.features.trees.place import RepositoryPlace, find_repository, repository_of, workspace_root
+from watchroom.features.trees.worktrees import find_worktrees
+from watchroom.history.seal.anchors import state_folder
+from watchroom.kernel.checkout.location import is_workspace
 from watchroom.model import Json
 from watchroom.texts import Catalogue
 from watchroom.texts import catalogue as core_texts
-from watchroom.transparency.state_folder import state_folder
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
-from watchroom_tui.commands.workspace_argument import add_workspace_argument
+from watchroom_tui.commands.hook_program import hook_program
+from watchroom_tui.commands.repository import make_workspace
+from watchroom_tui.commands.workspace_argument import RepositoryArgument, add_workspace_argument
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.shown_place import place_word
 from watchroom_tui.usage import WrongUsage
 
 if TYPE_CHECKING:
-    from watchroom.clients.attachment import Attachment
-    from watchroom.zones.messages import Handover
+    from watchroom.agents.clients.attachment import Attachment
+    from watchroom.features.sessions.messages import Handover
 
 _LOOK_SECONDS: Final = 0.5
-"""Seconds between two looks whether a client is still there."""
+"""Seconds between checks whether the client still runs."""
 _OPEN_SECONDS: Final = 30.0
-"""Seconds in which a hook has to open the workspace."""
+"""Timeout for opening the workspace in a hook."""
+_RECORDS: Final = "attached"
+"""The folder of records in the state folder."""
+_MAX_RECORD_BYTES: Final = 50_000_000
 
 
 def declare_hook(parser: ArgumentParser, texts: Catalogue) -> None:
     add_workspace_argument(parser, texts)
     parser.add_argument(
-        "--agent", metavar="ID", action="append", required=True, help=texts("cli.argument.hook_agent")
+        "--agent", metavar="ID", action="append", default=[], help=texts("cli.argument.hook_agent")
     )
-    parser.add_argument("--client", choices=CLIENTS, default="claude", help=texts("cli.argument.hook_client"))
+    parser.add_argument(
+        "--client", choices=HOOKED_CLIENTS, default=DEFAULT_CLIENT, help=texts("cli.argument.hook_client")
+    )
     parser.add_argument("--strict", action="store_true", help=texts("cli.argument.hook_strict"))
-    parser.add_argument(hook_client.UNANSWERED, action="store_true", help=SUPPRESS)
+    parser.add_argument(client_program.UNANSWERED, action="store_true", help=SUPPRESS)
 
 
 def run_hook(args: Namespace, texts: Catalogue) -> int:
-    given = hook_client.read_event(sys.stdin.fileno())
+    given = client_program.read_event(sys.stdin.fileno())
     try:
         event = json.loads(given)
     except (ValueError, RecursionError) as error:
@@ -91,18 +89,18 @@ def run_hook(args: Namespace, texts: Catalogue) -> int:
     must_answer = args.strict and name in HOLDING
     if args.unanswered and must_answer:
         return _print_answer(deny(name, core_texts(args.language)("hook.silent")))
-    # Status 2 keeps the call from being made.
+    # Status 2 refuses the call.
     give_up = Timer(_OPEN_SECONDS, _give_up, (texts("cli.hook.late"), 2 if must_answer else 1))
     give_up.daemon = True
     give_up.start()
-    # The models of sessions are slow to load, and who attaches a client needs none.
-    from watchroom.clients.agent_claims import AgentClaims, refuse_client
-    from watchroom.clients.attachment import Attachment
-    from watchroom.clients.processes import client_of_hook
+    # These modules are slow to load, and ``attach`` does not need them.
+    from watchroom.agents.clients.agent_claims import AgentClaims, refuse_client
+    from watchroom.agents.clients.attachment import Attachment
+    from watchroom.agents.clients.processes import client_above
 
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
-        # By the time it is gone nobody can tell any more which it was.
-        process = client_of_hook(workspace.platform)
+        # A client that has ended cannot be identified later.
+        process = client_above(workspace.platform, os.getpid())
         try:
             agent = AgentClaims(workspace, args.agent, args.client, process).claim(
                 str(event.get("session_id") or "")
@@ -120,7 +118,7 @@ def run_hook(args: Namespace, texts: Catalogue) -> int:
 
 
 def _give_up(said: str, status: int) -> None:
-    """End this process, which hangs: the workspace cannot be opened."""
+    """End this process because the workspace does not open in time."""
     os.write(2, said.encode() + b"\n")
     os._exit(status)
 
@@ -136,9 +134,13 @@ def _print_answer(answer: HookAnswer) -> int:
 async def _answer_while_asked(
     attachment: Attachment, event: dict[str, Json], client: ClientProcess, handover: Handover
 ) -> HookAnswer:
-    """Answer ``event``, with the messages that ``handover`` takes. If the client is gone, or somebody ends
-    this process, questions are withdrawn, and a call that was asked about is not made."""
-    task = asyncio.ensure_future(attachment.answer(event, handover=handover, age=hook_client.age()))
+    """Answer ``event``, with the messages that ``handover`` takes.
+
+    If the client has ended or this process gets SIGTERM or SIGHUP, questions are withdrawn and their calls
+    are refused.
+    """
+    deadline = attachment.deadline(event, client_program.age())
+    task = asyncio.ensure_future(attachment.answer(event, deadline, handover=handover))
     for number in (signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     while not (await asyncio.wait({task}, timeout=_LOOK_SECONDS))[0]:
@@ -154,15 +156,22 @@ async def _answer_while_asked(
 
 
 def declare_attach(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("client", choices=CLIENTS)
-    add_workspace_argument(parser, texts)
-    parser.add_argument("--agent", metavar="ID", required=True, help=texts("cli.argument.attach_agent"))
+    parser.add_argument("client", choices=ATTACHED_CLIENTS)
+    add_workspace_argument(parser, texts, action=RepositoryArgument)
+    parser.add_argument("--agent", metavar="ID", help=texts("cli.argument.attach_agent"))
     parser.add_argument("--project", metavar="DIR", default=".", help=texts("cli.argument.attach_project"))
     parser.add_argument("--strict", action="store_true", help=texts("cli.argument.attach_strict"))
     parser.add_argument("--write", action="store_true", help=texts("cli.argument.attach_write"))
 
 
 def run_attach(args: Namespace, texts: Catalogue) -> int:
+    place = repository_of(args.dir)
+    if args.agent is None and place is None:
+        raise WrongUsage(texts("cli.attach.no_agent"))
+    if place is not None and not is_workspace(args.dir):
+        make_workspace(args.dir, args.language)
+    if args.agent is None and place is not None:
+        return _attach_repository(args, place, texts)
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
         agent = workspace.registry.agent(args.agent).id
         root, language = workspace.root, workspace.config.language
@@ -170,9 +179,9 @@ def run_attach(args: Namespace, texts: Catalogue) -> int:
     files = ClientFiles(Path(args.project), args.client, texts)
     there = files.find_attached(root)
     agents = there.agents if agent in there.agents else (*there.agents, agent)
-    # One agent more does not weaken what was set for the others.
+    # A further agent does not weaken the setting of the others.
     is_strict = args.strict or (there.is_strict and agents != there.agents)
-    hook = _hook_program(root, args.client, core_texts(language))
+    hook = hook_program(root, args.client, core_texts(language))
     wanted = build_configuration(args.client, hook, AttachedAs(root, agents, is_strict))
     if not args.write:
         for name, text in _new_files(wanted).items():
@@ -188,14 +197,35 @@ def run_attach(args: Namespace, texts: Catalogue) -> int:
     return 0
 
 
+def _attach_repository(args: Namespace, place: RepositoryPlace, texts: Catalogue) -> int:
+    """Write hooks without an agent into the personal files of the client. Raises `WrongUsage`, OSError."""
+    root = os.path.realpath(args.dir)
+    files = repository_files(args.client, place, texts)
+    if files.find_attached(root).agents:
+        raise WrongUsage(texts("cli.attach.named", client=args.client))
+    # A client reads the files in its own folder everywhere.
+    common = os.path.realpath(place.common) if files.is_shared else ""
+    hook = hook_program(root, args.client, core_texts(args.language), common)
+    wanted = build_configuration(args.client, hook, AttachedAs(root, (), args.strict))
+    for path in files.attach(wanted, root):
+        print(texts("cli.attach.written", path=str(path)))
+    print(texts(f"cli.attach.repository_{args.client}"))
+    return 0
+
+
 def declare_detach(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("client", choices=CLIENTS)
+    parser.add_argument("client", choices=ATTACHED_CLIENTS)
     parser.add_argument("--agent", metavar="ID", help=texts("cli.argument.detach_agent"))
-    parser.add_argument("--project", metavar="DIR", default=".", help=texts("cli.argument.attach_project"))
+    parser.add_argument("--project", metavar="DIR", help=texts("cli.argument.attach_project"))
 
 
 def run_detach(args: Namespace, texts: Catalogue) -> int:
-    files = ClientFiles(Path(args.project), args.client, texts)
+    if args.agent is None and args.project is None:
+        written = detach_repository(args.client, os.getcwd(), texts)
+        if written:
+            _report_detached(args.client, written, texts)
+            return 0
+    files = ClientFiles(Path(args.project or "."), args.client, texts)
     there = files.find_attached()
     left = tuple(each for each in there.agents if args.agent not in (None, each))
     if args.agent is not None and left == there.agents:
@@ -203,27 +233,58 @@ def run_detach(args: Namespace, texts: Catalogue) -> int:
         print(texts(key, client=args.client, agent=args.agent, agents=", ".join(left)))
         return 0
     if left:
-        hook = _hook_program(there.root, args.client, core_texts(args.language))
+        hook = hook_program(there.root, args.client, core_texts(args.language))
         for path in files.attach(build_configuration(args.client, hook, there._replace(agents=left))):
             print(texts("cli.attach.written", path=str(path)))
         print(texts("cli.detach.left", client=args.client, agent=args.agent, agents=", ".join(left)))
         return 0
-    written = files.detach()
-    for path in written:
-        print(texts("cli.detach.written", path=str(path)))
-    print(texts("cli.detach.done" if written else "cli.detach.nothing", client=args.client))
+    _report_detached(args.client, files.detach(), texts)
     return 0
 
 
-def _hook_program(root: str, client: str, of_core: Catalogue) -> HookProgram:
-    """Return how hooks run the program that runs now, whatever the environment of the client is."""
-    own = Path(sys.executable).with_name("watchroom")
-    program = [str(own)] if os.access(own, os.X_OK) else [sys.executable, "-m", "watchroom_tui.cli"]
-    # Isolated, and without the packages of the site: it begins with every call.
-    before = (sys.executable, "-I", "-S", hook_client.__file__)
-    needed = (sys.executable, hook_client.__file__, program[0])
-    missing = of_core("hook.missing", program=program[0], root=root, client=client)
-    return HookProgram(program, before, tuple(dict.fromkeys(needed)), missing)
+def _report_detached(client: str, written: Sequence[Path], texts: Catalogue) -> None:
+    for path in written:
+        print(texts("cli.detach.written", path=str(path)))
+    print(texts("cli.detach.done" if written else "cli.detach.nothing", client=client))
+
+
+def detach_repository(client: str, folder: str, texts: Catalogue) -> list[Path]:
+    """Remove the hooks without an agent that `attach` wrote for the repository that ``folder`` is in. Return
+    the changed files. Raises `WrongUsage`, OSError."""
+    place = find_repository(folder)
+    if place is None or not os.path.isdir(_personal_folder(client, place)):
+        return []
+    files = repository_files(client, place, texts)
+    root = os.path.realpath(workspace_root(place.common))
+    return files.detach(root) if files.is_attached(root) else []
+
+
+def detach_workspace(client: str, place: RepositoryPlace, root: str, texts: Catalogue) -> list[Path]:
+    """Remove all entries of ``client`` for the workspace at ``root`` of the repository at ``place``, from its
+    personal files and from those in the working trees. Return the changed files. Raises `WrongUsage`,
+    OSError."""
+    changed = detach_repository(client, place.main, texts)
+    for folder in (place.main, *find_worktrees(place.main)):
+        if os.path.isdir(folder):
+            files = ClientFiles(Path(folder), client, texts)
+            changed += files.detach(root) if files.has_entries(root) else []
+    return changed
+
+
+def repository_files(client: str, place: RepositoryPlace, texts: Catalogue) -> ClientFiles:
+    """Return the personal files of ``client`` in which it reads hooks for all trees of the repository at
+    ``place``."""
+    support, folder = hooks_of(client), Path(_personal_folder(client, place))
+    if support.personal is None:
+        return ClientFiles(folder, client, texts, (support.hooks.file,))
+    return ClientFiles(folder, client, texts, (support.personal.name,), is_shared=True)
+
+
+def _personal_folder(client: str, place: RepositoryPlace) -> str:
+    personal = hooks_of(client).personal
+    if personal is None:
+        return place.main
+    return os.environ.get(personal.variable) or os.path.expanduser(personal.folder)
 
 
 def _new_files(wanted: ClientConfiguration) -> dict[str, str]:
@@ -231,67 +292,172 @@ def _new_files(wanted: ClientConfiguration) -> dict[str, str]:
     return {**jsons, **{name: _as_toml(table) for name, table in wanted.toml.items()}}
 
 
-class ClientFiles:
-    """The files of ``client`` in the folder ``project``. All are read before one is written. Raises
-    `WrongUsage` for a file that cannot be read as what it should be."""
+class FileRecord(NamedTuple):
+    """The text of a file before and after; None: there was no file."""
 
-    def __init__(self, project: Path, client: Client, texts: Catalogue) -> None:
+    before: str | None
+    after: str | None
+
+
+class AttachRecord(NamedTuple):
+    """What `attach` wrote, kept for `detach` in this user's state folder.
+
+    - ``files``: the contents of the files, by their paths from the project's folder
+    - ``folders``: the folders that were created
+
+    Entries are found by their content even without the record. With it, a file that nobody has changed since
+    becomes what it was, byte for byte.
+    """
+
+    files: Mapping[str, FileRecord] = {}
+    folders: tuple[str, ...] = ()
+
+
+def _record_path(project: str, client: str) -> str:
+    """Return the path of the record of ``client`` in the folder ``project``."""
+    own = hashlib.sha256(os.fsencode(os.path.realpath(project))).hexdigest()[:32]
+    return os.path.join(state_folder(), _RECORDS, f"{own}-{client}.json")
+
+
+def _read_record(path: str) -> AttachRecord:
+    """Return the record at ``path``, an empty one if there is none that can be read."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            fields = json.loads(file.read(_MAX_RECORD_BYTES))
+        files = {
+            str(name): FileRecord(each["before"], each["after"]) for name, each in fields["files"].items()
+        }
+        return AttachRecord(files, tuple(map(str, fields["folders"])))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return AttachRecord()
+
+
+def _write_record(path: str, record: AttachRecord) -> None:
+    """Write ``record`` to ``path``, for this user alone. Raises OSError."""
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    fields = {
+        "files": {name: each._asdict() for name, each in record.files.items()},
+        "folders": list(record.folders),
+    }
+    new = f"{path}.new"
+    with suppress(FileNotFoundError):
+        os.unlink(new)
+    # A client's files may contain secrets.
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        json.dump(fields, file, ensure_ascii=False)
+    os.replace(new, path)
+
+
+def _remove_record(path: str) -> None:
+    """Remove the record at ``path``, if there is one. Raises OSError."""
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+class ClientFiles:
+    """The configuration files of ``client`` in the folder ``project``.
+
+    - ``names``: the files, default: all that can have entries of ours
+    - ``is_shared``: the files can have entries for several workspaces, which do not affect each other
+
+    All files are read before one is written. Raises `WrongUsage` if a file cannot be read or parsed.
+    """
+
+    def __init__(
+        self,
+        project: Path,
+        client: str,
+        texts: Catalogue,
+        names: Sequence[str] = (),
+        *,
+        is_shared: bool = False,
+    ) -> None:
         if not project.is_dir():
             raise WrongUsage(texts("cli.no_folder", path=sanitize(str(project))))
         self._project = project
         self._texts = texts
-        self._names = client_files(client)
         self._client = client
-        self._record_path = record_path(state_folder(), str(project), client)
-        self._record = read_record(self._record_path)
+        self._hooks = hooks_of(client)
+        self._names = tuple(names) or self._hooks.files
+        self.is_shared = is_shared
+        self._record_path = _record_path(str(project), client)
+        self._record = _read_record(self._record_path)
         self._there = {name: self._read(name) for name in self._names}
 
     def find_attached(self, root: str = "") -> AttachedAs:
-        """Return who is attached here, in the workspace at ``root`` (default: in whichever it is). Raises
-        `WrongUsage` for another workspace: all clients in a folder read the same files."""
+        """Return who is attached here, in the workspace at ``root`` (default: any workspace). Raises
+        `WrongUsage` for another workspace, because all clients in a folder read the same files."""
         agents: dict[str, None] = {}
         is_strict = False
-        for name, text in self._there.items():
-            for known in find_entries(self._parse(name, text or "")):
-                if root not in ("", known.root):
-                    raise WrongUsage(
-                        self._texts(
-                            *("cli.attach.taken",),
-                            path=str(self._project / name),
-                            agents=", ".join(known.agents),
-                            root=known.root,
-                            client=self._client,
-                            project=shlex.quote(str(self._project)),
-                        )
+        for name, known in self._entries():
+            if root not in ("", known.root):
+                if self.is_shared:
+                    continue
+                raise WrongUsage(
+                    self._texts(
+                        *("cli.attach.taken",),
+                        path=str(self._project / name),
+                        agents=", ".join(known.agents) or "-",
+                        root=known.root,
+                        client=self._client,
+                        project=shlex.quote(str(self._project)),
                     )
-                root = known.root
-                agents |= dict.fromkeys(known.agents)
-                is_strict = is_strict or known.is_strict
+                )
+            root = known.root
+            agents |= dict.fromkeys(known.agents)
+            is_strict = is_strict or known.is_strict
         return AttachedAs(root, tuple(agents), is_strict)
 
-    def attach(self, wanted: ClientConfiguration) -> list[Path]:
-        """Write what is ``wanted`` beside what is there, in place of entries of ours. Returns the files."""
-        cleaned = {name: self._without_ours(name) for name in self._names}
+    def is_attached(self, root: str) -> bool:
+        """Return whether hooks here are for agents without a name in the workspace at ``root``."""
+        return any(known.root == root and not known.agents for _, known in self._entries())
+
+    def has_entries(self, root: str) -> bool:
+        """Return whether entries here are for the workspace at ``root``."""
+        return any(known.root == root for _, known in self._entries())
+
+    def _entries(self) -> Iterator[tuple[str, AttachedAs]]:
+        for name, text in self._there.items():
+            for known in find_entries(self._parse(name, text or ""), self._hooks):
+                yield name, known
+
+    def attach(self, wanted: ClientConfiguration, root: str = "") -> list[Path]:
+        """Write ``wanted`` in place of our earlier entries for the workspace at ``root`` (default: any), and
+        keep everything else. Return the files."""
+        originals = {name: self._without_ours(name) for name in self._names}
+        cleaned = {name: self._without_ours(name, root) for name in self._names} if root else originals
         files = dict(cleaned)
         for name, table in wanted.json.items():
             files[name] = self._merged(name, cleaned[name] or "", table)
         for name, table in wanted.toml.items():
             files[name] = self._with_tables(name, cleaned[name] or "", table)
         folders = {*self._record.folders, *(each for each in map(self._new_folder, wanted.json) if each)}
-        kept = {
-            name: FileRecord(cleaned[name], text) for name, text in files.items() if text != cleaned[name]
-        }
-        write_record(self._record_path, AttachRecord(kept, tuple(sorted(folders))))
+        self._keep_record(originals, files, folders)
         return self._write(files)
 
-    def detach(self) -> list[Path]:
-        """Remove what `attach` wrote, and nothing else. Returns the files that were changed."""
-        written = self._write({name: self._without_ours(name) for name in self._names})
+    def _keep_record(
+        self, originals: Mapping[str, str | None], files: Mapping[str, str | None], folders: Iterable[str]
+    ) -> None:
+        kept = {
+            name: FileRecord(originals[name], text) for name, text in files.items() if text != originals[name]
+        }
+        _write_record(self._record_path, AttachRecord(kept, tuple(sorted(folders))))
+
+    def detach(self, root: str = "") -> list[Path]:
+        """Remove what `attach` wrote for the workspace at ``root`` (default: any), and nothing else. Return
+        the changed files."""
+        originals = {name: self._without_ours(name) for name in self._names}
+        files = {name: self._without_ours(name, root) for name in self._names} if root else originals
+        if any(files[name] != originals[name] for name in self._names):
+            # Another workspace is still attached.
+            self._keep_record(originals, files, self._record.folders)
+            return self._write(files)
+        written = self._write(files)
         for name in self._record.folders:
             with suppress(OSError):
-                # Somebody else may have files there by now.
+                # The folder may have other files by now.
                 (self._project / name).rmdir()
-        remove_record(self._record_path)
+        _remove_record(self._record_path)
         return written
 
     def _write(self, files: Mapping[str, str | None]) -> list[Path]:
@@ -305,7 +471,7 @@ class ClientFiles:
         return [self._project / name for name in changed]
 
     def _new_folder(self, name: str) -> str:
-        """The folder that is made for the file ``name``, empty if it is there."""
+        """Return the folder that has to be created for the file ``name``, empty if it exists."""
         folder = name.rpartition("/")[0]
         return folder if folder and not (self._project / folder).exists() else ""
 
@@ -328,19 +494,22 @@ class ClientFiles:
             raise self._unreadable(name)
         return fields
 
-    def _without_ours(self, name: str) -> str | None:
-        """The text of a file without entries of ours, None if nothing is left of a file that was ours."""
+    def _without_ours(self, name: str, root: str = "") -> str | None:
+        """Return the text of a file without our entries for the workspace at ``root`` (default: any), None if
+        nothing is left of a file of ours."""
         text, known = self._there[name], self._record.files.get(name)
         if text is None:
             return None
-        if known is not None and known.after == text:
-            return known.before
         fields = self._parse(name, text if text.strip() else "")
+        is_alone = root and all(each.root == root for each in find_entries(fields, self._hooks))
+        if known is not None and known.after == text and (not root or is_alone):
+            return known.before
         try:
             if name.endswith(".toml"):
-                left, is_empty = remove_tables(text), not remove_tables(text).strip()
+                left = remove_tables(text, self._hooks)
+                is_empty = not left.strip()
             else:
-                cleaned = remove_entries(fields)
+                cleaned = remove_entries(fields, self._hooks, root)
                 left, is_empty = (text if cleaned == fields else _as_json(cleaned, text)), not cleaned
         except ValueError as error:
             raise self._unreadable(name) from error
@@ -349,26 +518,28 @@ class ClientFiles:
 
     def _merged(self, name: str, text: str, table: Mapping[str, Json]) -> str:
         fields = self._parse(name, text if text.strip() else "")
-        other = fields.get("mcpServers")
-        if "mcpServers" in table and isinstance(other, Mapping) and SERVER in other:
-            raise WrongUsage(self._texts("cli.attach.other", path=str(self._project / name)))
+        if name == self._hooks.servers.file and has_other_server(fields, self._hooks):
+            raise self._other_server(name)
         try:
             return _as_json(merge_configuration(fields, table), text)
         except ValueError as error:
             raise self._unreadable(name) from error
 
     def _with_tables(self, name: str, text: str, table: Mapping[str, Json]) -> str:
-        """The text of a TOML file with our tables after what is there, comments and all."""
+        """Return the text of a TOML file with our tables at its end. Comments stay."""
         try:
             for own, value in table.items():
                 added = _with_table(text, {own: value})
-                if added is None and own == SERVERS:
-                    raise WrongUsage(self._texts("cli.attach.other", path=str(self._project / name)))
-                # Without the mark of its commands an agent is attached all the same.
+                if added is None and own == self._hooks.servers.names[0]:
+                    raise self._other_server(name)
+                # The mark of the agent's commands is optional.
                 text = text if added is None else added
         except (ValueError, RecursionError) as error:
             raise self._unreadable(name) from error
         return text
+
+    def _other_server(self, name: str) -> WrongUsage:
+        return WrongUsage(self._texts("cli.attach.other", path=str(self._project / name)))
 
     def _unreadable(self, name: str) -> WrongUsage:
         kind = "TOML" if name.endswith(".toml") else "JSON"
@@ -376,8 +547,8 @@ class ClientFiles:
 
 
 def _with_table(text: str, table: Mapping[str, Json]) -> str | None:
-    """The text with one more table; None where something else stands in its place. Raises ValueError for a
-    text that is no TOML."""
+    """Return ``text`` with ``table`` at its end; None if something else is in its place. Raises ValueError if
+    ``text`` is not TOML."""
     known = tomllib.loads(text)
     wanted = merge_configuration(known, table)
     if wanted == known:
@@ -391,7 +562,7 @@ def _with_table(text: str, table: Mapping[str, Json]) -> str | None:
 
 
 def _as_json(table: Mapping[str, Json], like: str = "") -> str:
-    """``table`` as JSON, indented and ended as the text ``like`` is."""
+    """Return ``table`` as JSON, with the indentation and the last line end of ``like``."""
     with suppress(ValueError, RecursionError):
         fields = json.loads(like)
         for indent in (2, 4, "\t", None, 1, 3, 8):

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import NamedTuple, cast
 
 from watchroom.texts import Catalogue
 
+from watchroom_tui.output_stream import escape_invisible
+
 
 class Command(NamedTuple):
-    """A command, which its module has as the two functions ``declare_{name}`` and ``run_{name}``."""
+    """A command, which its module has as the two functions ``declare_{name}`` and ``run_{name}``.
+
+    - ``function``: the name in these functions, default: that of the command
+    - ``passes_arguments``: another program parses the arguments. The command gets them as ``arguments``, and
+      its name as ``command``
+    """
 
     name: str
     module: str
+    function: str = ""
+    passes_arguments: bool = False
 
     def declare(self, parser: ArgumentParser, texts: Catalogue) -> None:
         """Add the arguments."""
@@ -31,7 +42,7 @@ class Command(NamedTuple):
     def _function(self, kind: str):  # type: ignore[no-untyped-def]  # the two kinds differ in their types
         with collector_paused():
             module = import_module(f"watchroom_tui.commands.{self.module}")
-        return getattr(module, f"{kind}_{self.name}")
+        return getattr(module, f"{kind}_{self.function or self.name}")
 
 
 @contextmanager
@@ -56,3 +67,23 @@ def print_json(value: Mapping[str, object] | Sequence[object], *, indent: int | 
     """Print ``value`` as JSON, in escapes where the output cannot hold its characters."""
     plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
     print(json.dumps(value, ensure_ascii=plain, indent=indent), flush=True)
+
+
+def print_json_line(value: Mapping[str, object]) -> None:
+    """Print ``value`` as one line of JSON without control characters, also in a pipe. The line is written at
+    once, so that a signal does not separate it from its end."""
+    plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    print(escape_invisible(json.dumps(value, ensure_ascii=plain)) + "\n", end="", flush=True)
+
+
+def own_program() -> tuple[str, ...]:
+    """The words that call this program, independent of the environment."""
+    own = Path(sys.executable).with_name("watchroom")
+    return (str(own),) if os.access(own, os.X_OK) else (sys.executable, "-P", "-m", "watchroom_tui.cli")
+
+
+def isolated_program() -> tuple[str, ...]:
+    """The words before `own_program` by which clients call hooks and servers, without site packages."""
+    from watchroom.agents.clients import run_client_program
+
+    return sys.executable, "-I", "-S", run_client_program.__file__

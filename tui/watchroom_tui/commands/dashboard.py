@@ -1,4 +1,4 @@
-"""The commands open, demo and keys: the dashboard."""
+"""The commands open and keys: the dashboard."""
 
 from __future__ import annotations
 
@@ -7,21 +7,19 @@ import json
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
-from threading import Event
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from watchroom.checkout.layout import CONTROL
-from watchroom.journal import Journal, database_name, is_server_address, without_password
-from watchroom.projections import open_fold
-from watchroom.rules.shown_commands import quote_command
+from watchroom.features.trees.place import display_name
+from watchroom.kernel.checkout.layout import CONTROL
+from watchroom.kernel.journal import Journal, database_name, is_server_address, without_password
 from watchroom.texts import LANGUAGES, Catalogue
 
 from watchroom_tui.alerts.policy import MODES
-from watchroom_tui.commands.command import add_utc_argument, print_json
+from watchroom_tui.commands.command import add_utc_argument, own_program
 from watchroom_tui.commands.person import name_of_this_person
 from watchroom_tui.commands.time_argument import moment, open_journal
 from watchroom_tui.commands.workspace_argument import add_workspace_argument
@@ -30,18 +28,15 @@ from watchroom_tui.shown_place import place_word
 from watchroom_tui.terminal import TerminalWatch, require_terminal
 from watchroom_tui.usage import WrongUsage
 
-DEMO_AGENTS: Final = 6
-HEADLESS_SECONDS: Final = 10.0
-
 if TYPE_CHECKING:
-    from watchroom.simulation import Scenario, Summary
     from watchroom.workspace import Workspace
 
+    from watchroom_tui.app import WatchroomApp
     from watchroom_tui.plain.seal_webhook import SealWebhook
     from watchroom_tui.settings import Settings
 
 
-def _declare_common(parser: ArgumentParser, texts: Catalogue) -> None:
+def declare_common(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
     parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
     parser.add_argument("--alerts", choices=MODES, help=texts("cli.argument.alerts"))
@@ -54,7 +49,7 @@ def declare_open(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--at", metavar="SEQ | TIME", help=texts("cli.argument.at"))
     parser.add_argument("--view", action="store_true", help=texts("cli.argument.view"))
     parser.add_argument("--checkout", metavar="DIR", help=texts("cli.argument.checkout"))
-    _declare_common(parser, texts)
+    declare_common(parser, texts)
 
 
 def run_open(args: Namespace, texts: Catalogue) -> int:
@@ -73,111 +68,15 @@ def run_open(args: Namespace, texts: Catalogue) -> int:
         until = moment(journal, args.at, texts) if args.at else None
 
         def opened() -> Workspace:
+            from watchroom.serving.service.link import ServiceLink
             from watchroom.workspace import Workspace
 
-            return stack.enter_context(Workspace.open(args.dir, create=False, checkout=args.checkout))
+            workspace = stack.enter_context(Workspace.open(args.dir, create=False, checkout=args.checkout))
+            link = ServiceLink(own_program(), "/use", [("root", workspace.root)])
+            stack.enter_context(closing(link)).start()
+            return workspace
 
         return run_dashboard(journal, args.dir, args, None if args.view else opened, until=until)
-
-
-def declare_demo(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("dir", nargs="?", help=texts("cli.argument.demo_dir"))
-    parser.add_argument("--agents", type=int, metavar="N", help=texts("cli.argument.agents"))
-    parser.add_argument("--scenario", metavar="FILE", help=texts("cli.argument.scenario"))
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help=texts("cli.argument.seed"))
-    parser.add_argument("--speed", type=float, default=1.0, metavar="X", help=texts("cli.argument.speed"))
-    parser.add_argument("--machines", type=int, default=1, metavar="N", help=texts("cli.argument.machines"))
-    parser.add_argument("--headless", action="store_true", help=texts("cli.argument.headless"))
-    parser.add_argument(
-        "--for", dest="seconds", type=float, metavar="SECONDS", help=texts("cli.argument.for")
-    )
-    _declare_common(parser, texts)
-
-
-def run_demo(args: Namespace, texts: Catalogue) -> int:
-    if not (args.headless or args.plain):
-        require_terminal(texts, "watchroom demo --plain, watchroom demo --headless")
-    import tempfile
-    from dataclasses import asdict
-
-    from watchroom.simulation import Simulation
-    from watchroom.workspace import Workspace
-
-    from watchroom_tui.commands.demo_machines import MOST_MACHINES, demo_machines
-
-    scenario = _read_scenario(args.scenario, texts)
-    count = DEMO_AGENTS if args.scenario is None and args.agents is None else args.agents
-    if count is not None and count < scenario.at_least:
-        raise WrongUsage(texts("cli.demo.too_few", fewest=scenario.at_least))
-    if args.speed < 0 or (args.seconds is not None and args.seconds <= 0):
-        raise WrongUsage(texts("cli.demo.not_positive"))
-    most = min(MOST_MACHINES, (count or DEMO_AGENTS) - 1)
-    if not 1 <= args.machines <= most:
-        raise WrongUsage(texts("cli.demo.machines", most=most))
-    if args.dir and is_foreign(args.dir):
-        raise WrongUsage(texts("cli.demo.not_empty", root=args.dir))
-    with ExitStack() as stack:
-        root = args.dir or os.path.join(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix="watchroom-demo-")), "calculator"
-        )
-        if not args.dir and args.machines > 1:
-            # Started by root, the database runs as somebody else, who has to reach its folder in there.
-            os.chmod(os.path.dirname(root), 0o711)  # noqa: S103  # to pass through, not to look
-        agents = scenario.roster(count)
-        address, apart = stack.enter_context(
-            demo_machines(root, agents, args.machines, args.speed, scenario.second_process)
-        )
-        workspace = stack.enter_context(
-            Workspace.open(address, agents, language=args.language, checkout=root)
-        )
-        workspace.journal.present(resume=quote_command(["watchroom", "demo", root]))
-        simulation = Simulation(
-            workspace,
-            agents,
-            scenario=scenario,
-            seed=args.seed,
-            speed=args.speed,
-            people=not args.headless,
-            apart=apart,
-        )
-        if not args.headless:
-            with simulation:
-                if args.plain:
-                    from watchroom_tui.commands.watch import watch_files, watch_plainly
-
-                    watch_files(workspace, texts)
-                    status = watch_plainly(workspace.journal, root, args, workspace)
-                else:
-                    status = run_dashboard(workspace.journal, root, args, lambda: workspace)
-            if args.dir:
-                print(texts("cli.demo.kept", root=place_word(root)))
-            return status
-        workspace.file_watcher.subscribe()
-        with simulation:
-            Event().wait(HEADLESS_SECONDS if args.seconds is None else args.seconds)
-        workspace.flush()
-        problems = workspace.verify()
-        summary = {
-            "rows": _outcomes(workspace.journal),
-            **_plain(simulation.summary()),
-            "verify": "clean" if not problems else [asdict(problem) for problem in problems],
-        }
-        print_json(summary)
-    return 0 if not problems else 1
-
-
-def _read_scenario(path: str | None, texts: Catalogue) -> Scenario:
-    """The built-in scenario of the name ``path``, the first one where that is None; else the one in the file
-    at ``path``. Raises `InvalidScenario`, and `WrongUsage` where the file cannot be read."""
-    from watchroom.simulation import BUILT_IN_NAMES, demo, load
-
-    if path is None:
-        return demo()
-    try:
-        return demo(path) if path in BUILT_IN_NAMES else load(path)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise WrongUsage(texts("cli.demo.unreadable", path=path, reason=reason)) from error
 
 
 def declare_keys(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -204,8 +103,10 @@ def run_dashboard(
     *,
     until: int | None = None,
     initial_screen: str | None = None,
+    on_app: Callable[[WatchroomApp], object] | None = None,
 ) -> int:
-    """Open the dashboard, on that screen; returns the exit status: not 0 if it broke."""
+    """Open the dashboard, on that screen; returns the exit status: not 0 if it broke. ``on_app`` is called
+    with the app before it runs."""
     # Nothing of what is made until the first paint is garbage; the app turns the collector on again.
     gc.disable()
     # Textual is slow to load, and the commands here also run without a screen.
@@ -239,6 +140,8 @@ def run_dashboard(
         watch=watch,
         root=getattr(args, "checkout", None) or root,
     )
+    if on_app is not None:
+        on_app(app)
     with watch.hangups():
         app.run()
     shown = app.memory()
@@ -283,27 +186,9 @@ def _published(
 
 def _place(root: str) -> str:
     """What stands for the workspace in the header."""
-    return database_name(root) if is_server_address(root) else os.path.basename(os.path.abspath(root)) + "/"
+    return database_name(root) if is_server_address(root) else display_name(root) + "/"
 
 
 def is_foreign(root: str) -> bool:
     """Whether the folder has something in it, and not a workspace."""
     return os.path.isdir(root) and bool(os.listdir(root)) and not os.path.exists(os.path.join(root, CONTROL))
-
-
-def _outcomes(journal: Journal) -> dict[str, int]:
-    """How many rows there are of each outcome."""
-    fold = open_fold(journal)
-    while rows := journal.rows(fold.seq):
-        fold.apply(rows)
-    return {str(outcome): count for outcome, count in fold.model().outcomes.items()}
-
-
-def _plain(summary: Summary) -> dict[str, object]:
-    """The summary's fields and rates as JSON knows them."""
-    from dataclasses import fields
-
-    values = {field.name: getattr(summary, field.name) for field in fields(summary)}
-    plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
-    rates = {"conflict_rate": summary.conflict_rate, "recovery_rate": summary.recovery_rate}
-    return plain | {name: round(rate, 4) for name, rate in rates.items()}

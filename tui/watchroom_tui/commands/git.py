@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Final
 
-from watchroom.clients.errors import AgentCannotAnswer
-from watchroom.clients.parent_agent import find_parent_agent
-from watchroom.git import LeftOut, export_history, write_branch
+from watchroom.agents.clients.processes import find_parent_agent
+from watchroom.errors import AgentCannotAnswer
+from watchroom.history.git import LeftOut, export_history, write_branch
 from watchroom.model import HUMAN_PREFIX, Json
 from watchroom.texts import Catalogue
 from watchroom.validation import check_human_name
@@ -55,7 +55,7 @@ def _export(args: Namespace, texts: Catalogue) -> int:
     with closing(open_journal(args.dir)) as journal:
         until = moment(journal, args.at, texts)
         with progress_bar(texts("cli.git.reading")) as show:
-            done = export_history(journal, args.export, per=args.per, until=until, progress=show)
+            done = export_history(journal, args.export, per=args.per, until=until, on_progress=show)
     if args.json:
         left_out = [_as_json(each) for each in done.left_out]
         print_json({**done._asdict(), "left_out": left_out}, indent=2)

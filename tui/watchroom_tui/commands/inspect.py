@@ -10,10 +10,11 @@ from contextlib import closing
 from typing import Final, get_args
 
 from watchroom.errors import ConfigInvalid
-from watchroom.journal import Journal, RowFilter
+from watchroom.features.overview.presence import with_presences
+from watchroom.features.overview.snapshots import read_model
+from watchroom.features.sessions.rows import client_call
+from watchroom.kernel.journal import Journal, RowFilter
 from watchroom.model import OUTCOMES, Row, Zone, row_as_json, timestamp
-from watchroom.projections import read_model, with_presences
-from watchroom.rules.client_calls import client_call
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
@@ -119,7 +120,7 @@ def run_show(args: Namespace, texts: Catalogue) -> int:
         model = read_model(journal, moment(journal, args.at, texts))
         if args.at is None:
             # As of now, as the dashboard shows it: things become urgent without a row.
-            model = with_presences(model, journal.presences, own_folder(journal, args.dir))
+            model = with_presences(model, journal.presence.all, own_folder(journal, args.dir))
             model = model._replace(time=journal.now())
     finally:
         journal.close()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from watchroom.errors import UnknownAgent
-from watchroom.journal import Journal, RowFilter
-from watchroom.queries.comparison import read_changed_paths
-from watchroom.registry import Registry
+from watchroom.features.config.registry import Registry
+from watchroom.history.comparison import read_changed_paths
+from watchroom.kernel.journal import Journal, RowFilter
 from watchroom.texts import Catalogue
 
 from watchroom_tui.sanitize import sanitize

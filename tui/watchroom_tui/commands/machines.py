@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 
-from watchroom.checkout.host import CheckoutHost
-from watchroom.checkout.location import IN_FILE, move_journal
-from watchroom.clients.errors import AgentCannotAnswer
-from watchroom.clients.parent_agent import find_parent_agent
-from watchroom.journal import database_name, is_server_address
+from watchroom.agents.clients.processes import find_parent_agent
+from watchroom.errors import AgentCannotAnswer
+from watchroom.kernel.checkout.host import CheckoutHost
+from watchroom.kernel.checkout.location import IN_FILE, move_journal
+from watchroom.kernel.journal import database_name, is_server_address
 from watchroom.model import HUMAN_PREFIX
 from watchroom.texts import Catalogue
 from watchroom.validation import check_human_name

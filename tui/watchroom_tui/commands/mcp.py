@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
-import select
-import signal
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
-from watchroom.clients.configuration import CLIENTS
-from watchroom.clients.errors import AgentCannotAnswer
-from watchroom.clients.parent_agent import find_parent_agent
+from watchroom.agents.clients.processes import find_parent_agent
+from watchroom.agents.clients.registry import HOOKED_CLIENTS
+from watchroom.errors import AgentCannotAnswer
+from watchroom.kernel.journal import is_server_address
 from watchroom.model import HUMAN_PREFIX
 from watchroom.texts import Catalogue
 from watchroom.validation import check_human_name
 from watchroom.workspace import Workspace
 
-from watchroom_tui.commands.command import add_utc_argument, collector_paused
+from watchroom_tui.commands.command import add_utc_argument, collector_paused, isolated_program, own_program
 from watchroom_tui.commands.person import name_of_this_person, unlock_key
 from watchroom_tui.commands.port import listen
-from watchroom_tui.commands.publication import publish_later
 from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.sanitize import sanitize
@@ -33,10 +30,12 @@ DAY = 86_400.0
 
 def declare_mcp(parser: ArgumentParser, texts: Catalogue) -> None:
     add_workspace_argument(parser, texts)
-    who = parser.add_mutually_exclusive_group(required=True)
-    who.add_argument("--agent", metavar="ID", action="append", help=texts("cli.argument.mcp_agent"))
+    who = parser.add_mutually_exclusive_group()
+    who.add_argument(
+        "--agent", metavar="ID", action="append", default=[], help=texts("cli.argument.mcp_agent")
+    )
     who.add_argument("--http", metavar="PORT", type=int, help=texts("cli.argument.mcp_http"))
-    parser.add_argument("--client", choices=CLIENTS, help=texts("cli.argument.mcp_client"))
+    parser.add_argument("--client", choices=HOOKED_CLIENTS, help=texts("cli.argument.mcp_client"))
     parser.add_argument("--strict", action="store_true", help=texts("cli.argument.hook_strict"))
     parser.add_argument("--toolsets", help=texts("cli.argument.mcp_toolsets"))
     parser.add_argument(
@@ -46,98 +45,53 @@ def declare_mcp(parser: ArgumentParser, texts: Catalogue) -> None:
 
 def run_mcp(args: Namespace, texts: Catalogue) -> int:
     with collector_paused():
-        from watchroom.serving.toolsets import DEFAULT_TOOLSETS
-        from watchroom.toolbox.tool_registry import all_tools, all_toolsets
+        from watchroom.features.calls.tool_registry import DEFAULT_SERVER_TOOLSETS, all_tools, all_toolsets
 
-    toolsets: Sequence[str] = DEFAULT_TOOLSETS if args.toolsets is None else tuple(args.toolsets.split(","))
+    toolsets: Sequence[str] = (
+        DEFAULT_SERVER_TOOLSETS if args.toolsets is None else tuple(args.toolsets.split(","))
+    )
     if unknown := set(toolsets) - set(all_toolsets()):
         known = ", ".join(all_toolsets())
         raise WrongUsage(texts("cli.tools.unknown", given=", ".join(sorted(unknown)), known=known))
     if unknown := set(args.ask) - all_tools().keys():
         raise WrongUsage(texts("cli.mcp.no_tool", given=", ".join(sorted(unknown))))
-    # Standard output is the protocol's.
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    with Workspace.open(args.dir, create=False, scan=False) as workspace:
-        publish_later(workspace, texts)
-        if args.http is None:
-            if args.client is None and len(args.agent) > 1:
-                raise WrongUsage(texts("cli.mcp.one_agent"))
-            for agent in args.agent:
-                workspace.registry.agent(agent)
-            asyncio.run(_serve_client(workspace, args, toolsets))
-        else:
-            with collector_paused():
-                from watchroom.serving.http import LOOPBACK, PATH, http_app, http_server
+    if args.http is None and not args.agent and args.client is None:
+        raise WrongUsage(texts("cli.mcp.no_agent"))
+    if args.http is None:
+        return _relay(args, texts)
+    return _serve_http(args, texts)
 
-            listener = listen(LOOPBACK, args.http, texts)
-            language = workspace.config.language
-            app = http_app(workspace, language=language, toolsets=toolsets, approval_tools=args.ask)
-            print(texts("cli.mcp.serving", url=f"http://{LOOPBACK}:{args.http}{PATH}"), file=sys.stderr)
-            asyncio.run(http_server(app, args.http).serve([listener]))
+
+def _serve_http(args: Namespace, texts: Catalogue) -> int:
+    """Have the service serve the port until this process is ended."""
+    with collector_paused():
+        from watchroom.serving.http import LOOPBACK, PATH
+        from watchroom.serving.service.link import ServiceLink
+
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+    root = args.dir if is_server_address(args.dir) else os.path.abspath(args.dir)
+    fields = [("root", root), ("port", str(args.http)), *(("ask", each) for each in args.ask)]
+    fields += [] if args.toolsets is None else [("toolsets", args.toolsets)]
+    listen(LOOPBACK, args.http, texts).close()
+    link = ServiceLink(own_program(), "/http", fields)
+    link.connect()
+    print(texts("cli.mcp.serving", url=f"http://{LOOPBACK}:{args.http}{PATH}"), file=sys.stderr)
+    link.run()
     return 0
 
 
-async def _serve_client(workspace: Workspace, args: Namespace, toolsets: Sequence[str]) -> None:
-    """Serve the client that has started this process, and its hooks."""
-    if args.client is None:
-        serve_stdio = _load_server()
-        await serve_stdio(workspace, args.agent[0], toolsets=toolsets, approval_tools=args.ask)
-        return
-    # The models of sessions are slow to load, and only a client with hooks has sessions.
-    with collector_paused():
-        from watchroom.clients.attendant import Attendant
-        from watchroom.clients.processes import parent_process
-
-    process = parent_process(workspace.platform)
-    attendant = Attendant(workspace, args.agent, args.client, process, is_strict=args.strict)
-    loop = asyncio.get_running_loop()
-    leaving: set[asyncio.Task[None]] = set()
-
-    async def leave() -> None:
-        await attendant.leave()
-        workspace.close()
-        # The thread that reads standard input cannot be interrupted.
-        os._exit(0)
-
-    def begin_to_leave() -> None:
-        leaving.add(loop.create_task(leave()))
-
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        loop.add_signal_handler(number, begin_to_leave)
-    async with attendant.serve():
-        gone = loop.create_task(attendant.wait_gone())
-        gone.add_done_callback(lambda task: None if task.cancelled() else begin_to_leave())
-        try:
-            # Hooks are answered before the client's first message, for which much is to be loaded.
-            if not await asyncio.to_thread(_wait_for_input):
-                return
-            serve_stdio = await asyncio.to_thread(_load_server)
-            await serve_stdio(
-                workspace,
-                await attendant.reserve_agent(),
-                toolsets=toolsets,
-                approval_tools=args.ask,
-                on_request=attendant.notice_activity,
-                agent_of_call=attendant.claim_agent,
-            )
-        finally:
-            gone.cancel()
-
-
-def _wait_for_input() -> bool:
-    """Wait until the client says something, which nobody reads yet. Returns False where it has closed its end
-    of a pipe instead."""
-    poll = select.poll()
-    poll.register(sys.stdin, select.POLLIN)
-    return any(event & select.POLLIN for _, event in poll.poll())
-
-
-def _load_server() -> Callable[..., Awaitable[None]]:
-    """What serves a client; the protocol's library takes long to load."""
-    with collector_paused():
-        from watchroom.serving.stdio import serve_stdio
-
-    return serve_stdio
+def _relay(args: Namespace, texts: Catalogue) -> int:
+    """Become the relay of the client that has started this process. It needs a seventh of the memory."""
+    if args.client is None and len(args.agent) > 1:
+        raise WrongUsage(texts("cli.mcp.one_agent"))
+    words = [word for agent in args.agent for word in ("--agent", agent)]
+    words += [] if args.client is None else ["--client", args.client]
+    words += ["--strict"] if args.strict else []
+    words += [] if args.toolsets is None else ["--toolsets", args.toolsets]
+    words += [word for tool in args.ask for word in ("--ask", tool)]
+    command = [*isolated_program(), *own_program(), "mcp", args.dir, *words]
+    sys.stdout.flush()
+    os.execv(command[0], command)  # noqa: S606  # the same program, without the libraries
 
 
 def declare_token(parser: ArgumentParser, texts: Catalogue) -> None:

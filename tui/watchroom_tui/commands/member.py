@@ -6,11 +6,10 @@ import os
 from argparse import ArgumentParser, Namespace
 from contextlib import closing
 
-from watchroom.checkout.location import find_journal
-from watchroom.clients.errors import AgentCannotAnswer
-from watchroom.clients.parent_agent import find_parent_agent
-from watchroom.errors import ExtraMissing, WorkspaceNotFound
-from watchroom.journal import is_server_address
+from watchroom.agents.clients.processes import find_parent_agent
+from watchroom.errors import AgentCannotAnswer, ExtraMissing, WorkspaceNotFound
+from watchroom.kernel.checkout.location import find_journal
+from watchroom.kernel.journal import is_server_address
 from watchroom.texts import Catalogue
 
 from watchroom_tui.commands.command import print_json
@@ -40,7 +39,7 @@ def run_member(args: Namespace, texts: Catalogue) -> int:
     if agent := find_parent_agent(args.dir, os.environ):
         raise AgentCannotAnswer(agent=agent)
     try:
-        from watchroom.journal.postgres.members import Members
+        from watchroom.kernel.journal.postgres.members import Members
     except ImportError as error:
         raise ExtraMissing(extra="postgres", package="psycopg") from error
     with closing(Members(address)) as members:

@@ -9,7 +9,11 @@ from typing import Any, Final, NoReturn
 
 from watchroom.texts import Catalogue
 
-from watchroom_tui.commands.workspace_argument import WorkspaceArgument, find_workspace, is_workspace_place
+from watchroom_tui.commands.workspace_argument import (
+    WorkspaceArgument,
+    is_workspace_place,
+    workspace_of,
+)
 from watchroom_tui.sanitize import sanitize
 
 _MANY: Final = 1_000_000
@@ -79,7 +83,7 @@ class CommandParser(argparse.ArgumentParser):
         free = [each for each in actions if each.dest not in found and each is not place]
         fewest, most = (sum(_BOUNDS[each.nargs][bound] for each in free) for bound in (0, 1))
         if place is not None and place.dest not in found:
-            nearest = find_workspace()
+            nearest = place.finds_nearest()
             if len(left) > most or (nearest is None and len(left) > fewest):
                 # The command refuses it, by its name.
                 found[place.dest] = [left.pop(0)]
@@ -98,6 +102,8 @@ class CommandParser(argparse.ArgumentParser):
 
     def _value(self, action: Action, found: list[str]) -> object:
         """Return the value of ``action`` for the strings ``found``."""
+        if isinstance(action, WorkspaceArgument):
+            found = list(map(workspace_of, found))
         for each in found:
             if action.choices is not None and each not in action.choices:
                 known = list(map(str, action.choices))

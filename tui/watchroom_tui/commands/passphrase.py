@@ -6,7 +6,7 @@ import getpass
 import sys
 from importlib.util import find_spec
 
-from watchroom.sshsig import SigningNotInstalled
+from watchroom.errors import SigningNotInstalled
 
 from watchroom_tui.usage import WrongUsage
 

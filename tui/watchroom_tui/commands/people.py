@@ -8,11 +8,12 @@ import time
 from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 
-from watchroom.clients.errors import AgentCannotAnswer
-from watchroom.clients.parent_agent import find_parent_agent
+from watchroom.agents.clients.processes import find_parent_agent
+from watchroom.algorithms.sshsig import PublicKey, parse_key
+from watchroom.errors import AgentCannotAnswer
+from watchroom.features.people.rows import ROLES, People, Person, Role
+from watchroom.kernel.call_context import CallContext
 from watchroom.model import HUMAN_PREFIX
-from watchroom.rules.people import ROLES, People, Person, Role
-from watchroom.sshsig import PublicKey, parse_key
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
@@ -70,7 +71,7 @@ def run_person(args: Namespace, texts: Catalogue) -> int:
             workspace.people.revoke(HUMAN_PREFIX + actor, args.name, since=args.since)
             is_open = not workspace.people.current().is_closed
             if is_open:
-                workspace.settings.sign(HUMAN_PREFIX + actor)
+                workspace.settings.sign(CallContext(HUMAN_PREFIX + actor))
             print(texts("cli.person.opened" if is_open else "cli.person.revoked", name=sanitize(args.name)))
             return 0
         person = _person(args, people, actor, texts)
@@ -78,7 +79,7 @@ def run_person(args: Namespace, texts: Catalogue) -> int:
         workspace.people.add(HUMAN_PREFIX + actor, person)
         if not people.is_closed:
             # Else whoever edits config.toml would decide what agents may do.
-            workspace.settings.sign(HUMAN_PREFIX + actor)
+            workspace.settings.sign(CallContext(HUMAN_PREFIX + actor))
     _print_added(person, not people.is_closed, texts)
     return 0
 
@@ -109,14 +110,14 @@ def _person(args: Namespace, people: People, actor: str, texts: Catalogue) -> Pe
 
 def _own_key(name: str, texts: Catalogue) -> PublicKey:
     """The key of the person at this machine, which is made if there is none."""
-    from watchroom.signing import read_public_key
+    from watchroom.platform.signing import read_public_key
 
     path = key_path(name)
     return read_public_key(path) if os.path.exists(path) else make_key_file(path, texts)
 
 
 def _device_key(texts: Catalogue) -> PublicKey:
-    from watchroom.signing import list_device_keys
+    from watchroom.platform.signing import list_device_keys
 
     found = list_device_keys()
     if len(found) != 1:

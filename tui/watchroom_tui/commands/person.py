@@ -8,13 +8,13 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from watchroom.features.policy.shown_commands import quote_word
 from watchroom.model import Json
-from watchroom.rules.shown_commands import quote_word
 
 from watchroom_tui.shown_place import place_word
 
 if TYPE_CHECKING:
-    from watchroom.rules.people import People
+    from watchroom.features.people.rows import People
     from watchroom.texts import Catalogue, Language
     from watchroom.workspace import Workspace
 
@@ -64,9 +64,8 @@ def act_as_person(
     (default: the workspace's). Refused beneath an agent's client; people shall see that it was tried. Where
     it has to be signed it is, with the key file ``key`` (default: that person's). Raises `InvalidAgentId`,
     and what unlocking a key does."""
-    from watchroom.clients.errors import AgentCannotAnswer
-    from watchroom.clients.parent_agent import find_parent_agent
-    from watchroom.rules.decision_errors import SignatureRequired
+    from watchroom.agents.clients.processes import find_parent_agent
+    from watchroom.errors import AgentCannotAnswer, SignatureRequired
     from watchroom.texts import catalogue
 
     tools = workspace.tools_for_human(person, language=language)

@@ -8,10 +8,10 @@ import os
 import secrets
 from typing import TYPE_CHECKING, Final
 
+from watchroom.algorithms.sshsig import PublicKey, parse_key
+from watchroom.errors import PersonRefused
+from watchroom.features.people.rows import Person
 from watchroom.model import HUMAN_PREFIX
-from watchroom.rules.decision_errors import PersonRefused
-from watchroom.rules.people import Person
-from watchroom.sshsig import PublicKey, parse_key
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
@@ -21,7 +21,7 @@ from watchroom_tui.signing_keys import key_path
 from watchroom_tui.usage import WrongUsage
 
 if TYPE_CHECKING:
-    from watchroom.signing import KeySigner
+    from watchroom.platform.signing import KeySigner
 
 _PRIVATE_BYTES: Final = 32
 _GROUP: Final = 4
@@ -31,7 +31,7 @@ _GROUP: Final = 4
 def make_key_file(path: str, texts: Catalogue) -> PublicKey:
     """A new key in the file ``path``, sealed with a passphrase that is asked for. Raises `KeyFileUnusable`,
     `WrongUsage`."""
-    from watchroom.signing import create_key_file
+    from watchroom.platform.signing import create_key_file
 
     chosen = choose_passphrase(
         texts("cli.person.choose", path=path), texts("cli.person.again"), texts("cli.person.differ")
@@ -44,7 +44,7 @@ def rotate_key(workspace: Workspace, name: str, *, is_lost: bool, texts: Catalog
     ``is_lost`` the recovery key does, which is asked for, and beside that one only devices stay enrolled. The
     old file stays beside the new one. Returns the new key. Raises `PersonRefused`, `WrongUsage`, and what
     unlocking a key does."""
-    from watchroom.signing import read_public_key
+    from watchroom.platform.signing import read_public_key
 
     person, path = _enrolled(workspace, name), key_path(name)
     made = f"{path}.new"
@@ -81,7 +81,7 @@ def rotate_key(workspace: Workspace, name: str, *, is_lost: bool, texts: Catalog
 def make_recovery_key(workspace: Workspace, name: str, texts: Catalogue) -> str:
     """Enrol one more key for the person called ``name``, which is nowhere but in what is returned: the code
     to write down. Raises as `rotate_key` does."""
-    from watchroom.signing import KeySigner
+    from watchroom.platform.signing import KeySigner
 
     person = _enrolled(workspace, name)
     unlock_key(workspace, workspace.people.current(), name, texts)
@@ -94,7 +94,7 @@ def make_recovery_key(workspace: Workspace, name: str, texts: Catalogue) -> str:
 
 def _is_enrolled(person: Person, path: str) -> bool:
     """Whether the key in the file at ``path`` is one of the ``person``'s."""
-    from watchroom.signing import read_public_key
+    from watchroom.platform.signing import read_public_key
 
     return os.path.exists(path) and read_public_key(path).line in person.keys
 
@@ -106,7 +106,7 @@ def _replace(path: str, made: str) -> None:
 
 
 def _ask_recovery(texts: Catalogue) -> KeySigner:
-    from watchroom.signing import KeySigner
+    from watchroom.platform.signing import KeySigner
 
     code = ask_passphrase(texts("cli.person.recovery_code")).replace("-", "").replace(" ", "").upper()
     try:

@@ -11,14 +11,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from zoneinfo import ZoneInfo
 
-from watchroom.checkout.layout import CONFIG_PATH, CONTROL
 from watchroom.errors import ConfigInvalid
-from watchroom.git.worktrees import find_worktrees
+from watchroom.features.config.rows import parse_config
+from watchroom.features.policy.rules import (
+    PolicyDecision,
+    PolicyRules,
+    PolicySubject,
+    RuleCheck,
+    dump_rule,
+    policy_subject,
+)
+from watchroom.features.requests.rows import parse_json
+from watchroom.features.trees.worktrees import find_worktrees
+from watchroom.kernel.checkout.layout import CONTROL
+from watchroom.kernel.rules.row_files import CONFIG_PATH
 from watchroom.model import HUMAN_PREFIX, Json, timestamp
-from watchroom.rules.config import parse_config
-from watchroom.rules.policy import PolicyDecision, PolicyRules, RuleCheck, rule_as_table
-from watchroom.rules.policy_subject import PolicySubject, policy_subject
-from watchroom.rules.requests import parse_json
 from watchroom.texts import Catalogue, Language
 from watchroom.workspace import Workspace
 
@@ -29,8 +36,8 @@ from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.usage import WrongUsage
 
 if TYPE_CHECKING:
-    from watchroom.rules.plain_command import Doubt
-    from watchroom.toolbox import Toolbox
+    from watchroom.features.calls.toolbox import Toolbox
+    from watchroom.features.policy.plain_command import Doubt
 
 
 def declare_policy(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -131,7 +138,7 @@ def _why(check: RuleCheck, subject: PolicySubject, local: datetime, texts: Catal
     if not check.mismatch:
         matches = texts("cli.policy.matches_as_test" if check.is_test else "cli.policy.matches")
         return texts("cli.policy.matches_in_doubt", matches=matches, doubt=doubt) if doubt else matches
-    entry = rule_as_table(check.rule).get(check.mismatch.partition("_")[0], "")
+    entry = dump_rule(check.rule).get(check.mismatch.partition("_")[0], "")
     wanted = ", ".join(entry) if isinstance(entry, list) else str(entry)
     is_allowing_path = check.mismatch == "path" and check.rule.verdict == "allow"
     return texts(
@@ -156,7 +163,7 @@ def _as_json(
     checks: list[Json] = [
         {
             "rule": check.number,
-            **cast("Mapping[str, Json]", rule_as_table(check.rule)),
+            **cast("Mapping[str, Json]", dump_rule(check.rule)),
             "mode": "test" if check.is_test else "enforce",
             "matches": not check.mismatch,
             "mismatch": check.mismatch or None,

@@ -1,4 +1,4 @@
-"""Has checkpoints published where the settings of this user say."""
+"""Publishes seals to the places that this user's settings name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from watchroom.texts import Catalogue
 from watchroom_tui.usage import WrongUsage
 
 if TYPE_CHECKING:
-    from watchroom.transparency import Sealing
+    from watchroom.history.seal import Sealing
     from watchroom.workspace import Workspace
 
     from watchroom_tui.plain.seal_webhook import SealWebhook
@@ -20,9 +20,8 @@ _log = logging.getLogger("watchroom")
 
 
 def publish_as_set(sealing: Sealing, settings: Settings, webhook: SealWebhook | None = None) -> None:
-    """Have what ``sealing`` seals kept in the folder and on the branch of ``settings``, and given to
-    ``webhook``."""
-    from watchroom.git import SealBranch
+    """Have ``sealing`` publish to the folder and the branch of ``settings``, and to ``webhook``."""
+    from watchroom.history.git import SealBranch
 
     folder, repository, name = settings.publication
     sealing.publish_to(folder, SealBranch(repository, name) if repository else None)
@@ -31,9 +30,11 @@ def publish_as_set(sealing: Sealing, settings: Settings, webhook: SealWebhook | 
 
 
 def publish_later(workspace: Workspace, texts: Catalogue) -> None:
-    """Have checkpoints of ``workspace`` kept in the folder and on the branch of the settings, which are read
-    when the first checkpoint is due: most processes are over by then. Settings that cannot be read are
-    logged. Nothing is posted: each process would do it."""
+    """Publish seals of ``workspace`` to the folder and the branch of the settings.
+
+    The settings are read when the first seal is due, because most processes end before that. An error in
+    them is logged. Nothing is posted to the webhook: every process would post it.
+    """
 
     def prepare(sealing: Sealing) -> None:
         from watchroom_tui.settings import read_settings, settings_path
@@ -41,6 +42,6 @@ def publish_later(workspace: Workspace, texts: Catalogue) -> None:
         try:
             publish_as_set(sealing, read_settings(settings_path(), texts))
         except WrongUsage as error:
-            _log.warning("no checkpoint is published: %s", error)
+            _log.warning("no seal is published: %s", error)
 
     workspace.prepare_sealing = prepare

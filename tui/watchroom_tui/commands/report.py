@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from contextlib import closing
 from typing import Final
 
-from watchroom.queries.report import read_report
+from watchroom.history.report import read_report
 from watchroom.texts import Catalogue
 
 from watchroom_tui.commands.command import add_utc_argument, print_json
@@ -32,7 +32,7 @@ def run_report(args: Namespace, texts: Catalogue) -> int:
         after, until = moment_range(journal, args.since, args.until, texts)
         if args.format == "proof":
             # What compares rows with checkpoints is loaded where it is asked for.
-            from watchroom.transparency.range_proof import prove_range
+            from watchroom.history.seal.range_proof import prove_range
 
             print_json(prove_range(journal, after, until))
             return 0

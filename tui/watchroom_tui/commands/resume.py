@@ -10,10 +10,10 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
-from watchroom.clients.errors import AgentCannotAnswer
-from watchroom.clients.parent_agent import find_parent_agent
-from watchroom.journal import is_server_address
-from watchroom.rules.shown_commands import quote_word
+from watchroom.agents.clients.processes import find_parent_agent
+from watchroom.errors import AgentCannotAnswer
+from watchroom.features.policy.shown_commands import quote_word
+from watchroom.kernel.journal import is_server_address
 from watchroom.texts import Catalogue
 
 from watchroom_tui.commands.publication import publish_later
@@ -23,10 +23,10 @@ from watchroom_tui.sanitize import sanitize, sanitize_lines
 from watchroom_tui.usage import WrongUsage
 
 if TYPE_CHECKING:
-    from watchroom.runtime import AgentState
-    from watchroom.runtime.sessions import SessionHead
-    from watchroom.society import Society
-    from watchroom.society.background_thread import Models
+    from watchroom.agents.society import Society
+    from watchroom.agents.society.background_thread import Models
+    from watchroom.features.sessions.runtime import AgentState
+    from watchroom.features.sessions.runtime.sessions import SessionHead
     from watchroom.workspace import Workspace
 
 
@@ -45,8 +45,8 @@ def run_resume(args: Namespace, texts: Catalogue) -> int:
     if args.checkout and not is_server_address(args.dir):
         raise WrongUsage(texts("cli.open.checkout_of_database"))
     # Slow to load: what is refused is refused at once.
-    from watchroom.society.errors import SessionOfClient
-    from watchroom.society.resuming import client_of, find_session, find_task
+    from watchroom.agents.society.resuming import client_of, find_session, find_task
+    from watchroom.errors import SessionOfClient
     from watchroom.workspace import Workspace
 
     with Workspace.open(args.dir, create=False, scan=False, checkout=args.checkout) as workspace:
@@ -80,8 +80,8 @@ async def _resume(
     models: Callable[[], AbstractAsyncContextManager[Models]],
     tell: Callable[[], None],
 ) -> AgentState:
-    from watchroom.rules.members import Member
-    from watchroom.society.resuming import resume_session
+    from watchroom.agents.society.resuming import resume_session
+    from watchroom.features.tasks.rules import Member
 
     async with models() as model_of:
         # The model is one for all: whose it is makes no difference.
@@ -91,7 +91,7 @@ async def _resume(
 
 def _resume_task(workspace: Workspace, task: str, args: Namespace, texts: Catalogue) -> int:
     """Go on with all agents of ``task``: whoever runs one of them runs them together."""
-    from watchroom.society import Society, SocietyThread
+    from watchroom.agents.society import Society, SocietyThread
 
     language = workspace.config.language
 

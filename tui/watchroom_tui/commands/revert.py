@@ -7,11 +7,17 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from watchroom.merge import unified_diff
+from watchroom.algorithms.merge import unified_diff
+from watchroom.features.reverts.rules import (
+    PlannedItem,
+    PlannedPath,
+    RevertPlan,
+    RevertSelection,
+    mode_change,
+)
+from watchroom.features.reverts.tools import ALL, decided_places
 from watchroom.model import REVERT_WORK, Json
-from watchroom.rules.reverts import PlannedItem, PlannedPath, RevertPlan, RevertSelection, mode_change
 from watchroom.texts import Catalogue
-from watchroom.toolbox.reverts import ALL, decided_places
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 
-from watchroom.rules.requests import Request
-from watchroom.rules.reviews import MOST_COMMENT_CHARACTERS, MOST_COMMENTS, LineKey, Review
+from watchroom.features.requests.reviews import MAX_COMMENT_CHARACTERS, MAX_COMMENTS, LineKey, Review
+from watchroom.features.requests.rows import Request
 from watchroom.texts import Catalogue
 
 from watchroom_tui.sanitize import sanitize
@@ -118,5 +118,5 @@ def _comment(review: Review, given: str, texts: Catalogue) -> Review:
     try:
         return review.comment(key, said)
     except ValueError as error:
-        most = {"comments": MOST_COMMENTS, "characters": MOST_COMMENT_CHARACTERS}
+        most = {"comments": MAX_COMMENTS, "characters": MAX_COMMENT_CHARACTERS}
         raise WrongUsage(texts("cli.answer.too_much", **most)) from error

@@ -10,6 +10,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TextIO
 
+from watchroom.agents.clients.registry import ACP_CLIENTS
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
@@ -19,12 +20,10 @@ from watchroom_tui.commands.workspace_argument import add_workspace_argument
 from watchroom_tui.sanitize import sanitize_lines
 from watchroom_tui.usage import WrongUsage
 
-_CLIENTS = ("claude", "codex", "opencode", "gemini")
-
 
 def declare_run(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument(
-        "client", choices=_CLIENTS, help=texts("cli.argument.run_client", clients=", ".join(_CLIENTS))
+        "client", choices=ACP_CLIENTS, help=texts("cli.argument.run_client", clients=", ".join(ACP_CLIENTS))
     )
     add_workspace_argument(parser, texts)
     parser.add_argument("prompt", nargs="?", default="", help=texts("cli.argument.run_prompt"))
@@ -39,18 +38,23 @@ def declare_run(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_run(args: Namespace, texts: Catalogue) -> int:
-    from watchroom.clients.acp_clients import ACP_CLIENTS, AcpOptions
-    from watchroom.clients.acp_runner import run_acp
-    from watchroom.clients.errors import ClientNotStarted
-    from watchroom.clients.events import CallStarted, ClientEvent, MessageCompleted, SessionEnded, TurnFailed
+    from watchroom.agents.clients.acp_runner import AcpOptions, run_acp
+    from watchroom.agents.clients.events import (
+        CallStarted,
+        ClientEvent,
+        MessageCompleted,
+        SessionEnded,
+        TurnFailed,
+    )
+    from watchroom.errors import ClientNotStarted
 
-    if args.tools == "ours" and args.client != "claude":
+    support = ACP_CLIENTS[args.client]
+    if args.tools == "ours" and support.no_tools is None:
         raise WrongUsage(texts("cli.run.no_tools", client=args.client))
-    client = ACP_CLIENTS[args.client]
     if args.start:
-        client = client._replace(command=tuple(shlex.split(args.start)))
+        support = support._replace(command=tuple(shlex.split(args.start)))
     if args.mode is not None:
-        client = client._replace(mode=args.mode)
+        support = support._replace(mode=args.mode)
     failed: list[str] = []
 
     def show(event: ClientEvent) -> None:
@@ -64,7 +68,7 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
             failed.append(event.reason)
 
     program = shutil.which("watchroom")
-    own = (program,) if program else (sys.executable, "-m", "watchroom_tui.cli")
+    own = (program,) if program else (sys.executable, "-P", "-m", "watchroom_tui.cli")
     root = os.path.abspath(args.dir)
     server = (*own, "mcp", root, "--agent", args.agent)
     options = AcpOptions(
@@ -77,13 +81,16 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
     )
     with Workspace.open(root, create=False, scan=False) as workspace:
         workspace.registry.agent(args.agent)
-        if shutil.which(client.command[0]) is None:
-            reason = texts("cli.run.no_program", program=client.command[0])
-            raise ClientNotStarted(command=client.command[0], reason=reason)
+        if shutil.which(support.command[0]) is None:
+            reason = texts("cli.run.no_program", program=support.command[0])
+            raise ClientNotStarted(command=support.command[0], reason=reason)
         publish_later(workspace, texts)
         workspace.file_watcher.subscribe()
         suggest_closing(workspace, args.dir, texts)
-        asyncio.run(run_acp(workspace, args.agent, client, options, prompt=args.prompt, on_event=show))
+        running = run_acp(
+            workspace, args.agent, args.client, support, options, prompt=args.prompt, on_event=show
+        )
+        asyncio.run(running)
     for reason in failed:
         _print(reason, sys.stderr)
     return 1 if failed else 0

@@ -9,9 +9,9 @@ from threading import Event
 from typing import Final, get_args
 
 from watchroom.errors import JournalError
-from watchroom.journal import Journal
+from watchroom.history.search import Hit, SearchIndex, SearchQuery, SearchResult, open_index
+from watchroom.kernel.journal import Journal
 from watchroom.model import Json, Zone
-from watchroom.search import Hit, SearchIndex, SearchQuery, SearchResult, open_index
 from watchroom.texts import Catalogue
 
 from watchroom_tui.commands.command import add_utc_argument, print_json

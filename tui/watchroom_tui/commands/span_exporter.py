@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from watchroom import __version__
 from watchroom.errors import ExtraMissing, WatchroomError
-from watchroom.queries.span_records import SpanRecord
+from watchroom.history.spans import SpanRecord
 
 from watchroom_tui.sanitize import sanitize
 

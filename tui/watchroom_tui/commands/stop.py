@@ -7,10 +7,9 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 
-from watchroom.clients.errors import AgentCannotAnswer
-from watchroom.clients.parent_agent import find_parent_agent
-from watchroom.clients.stopping import StopProof
-from watchroom.clients.team_stop import end_agents, prove_paused, running_agents
+from watchroom.agents.clients.processes import find_parent_agent
+from watchroom.agents.clients.stopping import StopProof, end_agents, prove_paused, running_agents
+from watchroom.errors import AgentCannotAnswer
 from watchroom.model import HUMAN_PREFIX, RELEASE_AGENTS, STOP_AGENTS, Json
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace

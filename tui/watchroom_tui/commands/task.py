@@ -11,8 +11,8 @@ from threading import Event
 from typing import TYPE_CHECKING, Final, cast
 
 from watchroom import validation
+from watchroom.features.policy.shown_commands import quote_command
 from watchroom.model import END_TASK, ENDED, HUMAN_PREFIX, MESSAGE, SPAWN, TERMINATE, USER, Row
-from watchroom.rules.shown_commands import quote_command
 from watchroom.texts import LANGUAGES, Catalogue, Language
 
 from watchroom_tui.alerts.policy import MODES
@@ -27,10 +27,10 @@ from watchroom_tui.terminal import require_terminal
 from watchroom_tui.usage import WrongUsage
 
 if TYPE_CHECKING:
-    from watchroom.society import Society, SocietyThread
-    from watchroom.society.background_thread import Models
+    from watchroom.agents.society import Society, SocietyThread
+    from watchroom.agents.society.background_thread import Models
+    from watchroom.features.tasks.rows import Task
     from watchroom.workspace import Workspace
-    from watchroom.zones import Task
 
 TEAM_SUFFIX: Final = "-watchroom"
 """What the team's folder is called after the task's, beside which it lies: agents' commands must not reach
@@ -71,7 +71,7 @@ def run_task(args: Namespace, texts: Catalogue) -> int:
         require_terminal(texts, "watchroom task --headless")
     # Slow to load: what is refused is refused at once.
     with collector_paused():
-        from watchroom.society import Society, SocietyThread
+        from watchroom.agents.society import Society, SocietyThread
         from watchroom.workspace import Workspace
 
     with Workspace.open(root, language=args.language, create=text is not None) as workspace:
@@ -83,7 +83,9 @@ def run_task(args: Namespace, texts: Catalogue) -> int:
             options += ["--base-url", args.base_url]
         if not workspace.journal.is_shared:
             # On another machine the folder is another one: what resumes it there says the need.
-            workspace.journal.present(resume=quote_command(["watchroom", "task", "--team", root, *options]))
+            workspace.journal.presence.hold(
+                resume=quote_command(["watchroom", "task", "--team", root, *options])
+            )
 
         def society(models: Models) -> Society:
             return Society(workspace, models, language=language, asks=not args.headless)
@@ -112,7 +114,7 @@ def run_task(args: Namespace, texts: Catalogue) -> int:
 
 def _submit(workspace: Workspace, args: Namespace, text: str, limits: Mapping[str, int]) -> Task:
     """The task that was asked for, begun. Raises `InvalidAgentId`, `InvalidWorkspace`, `NotText`."""
-    from watchroom.zones import TaskLimits
+    from watchroom.features.tasks.rows import TaskLimits
 
     person = validation.check_human_name(name_of_this_person() if args.person is None else args.person)
     folder = os.path.abspath(args.workspace)
@@ -124,7 +126,7 @@ def _submit(workspace: Workspace, args: Namespace, text: str, limits: Mapping[st
 def _checked(args: Namespace, root: str, text: str | None, texts: Catalogue) -> dict[str, int]:
     """The limits that were given, if everything that was given makes sense. Nothing is made yet. Raises
     `WrongUsage`, `InvalidWorkspace`."""
-    from watchroom.zones.tasks import checked_folder
+    from watchroom.features.tasks.folder import check_task_folder
 
     if text is not None and not text.strip():
         raise WrongUsage(texts("cli.task.no_text"))
@@ -136,7 +138,7 @@ def _checked(args: Namespace, root: str, text: str | None, texts: Catalogue) -> 
     if args.model is None and args.base_url != BASE_URL:
         raise WrongUsage(texts("cli.task.no_model"))
     if text is not None:
-        folder = checked_folder(os.path.abspath(args.workspace), root)
+        folder = check_task_folder(os.path.abspath(args.workspace), root)
         if args.model is None and not args.simulate:
             raise WrongUsage(texts("cli.task.which_developers"))
         if args.simulate and not is_empty_folder(folder):
@@ -186,11 +188,11 @@ def open_models(
     @asynccontextmanager
     async def opened() -> AsyncIterator[Models]:
         if args.model is None:
-            from watchroom.simulation import developer
+            from watchroom.agents.simulation import developer
 
             yield lambda member: developer(member, language, speed=speed)
             return
-        from watchroom.runtime.models import OpenAICompatible
+        from watchroom.features.sessions.runtime.models import OpenAICompatible
 
         key = next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
         async with OpenAICompatible(args.base_url, args.model, api_key=key) as model:

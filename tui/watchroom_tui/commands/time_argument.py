@@ -6,10 +6,10 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from watchroom.checkout.location import find_journal
 from watchroom.errors import WorkspaceNotFound
-from watchroom.journal import Journal, is_server_address, open_to_read
-from watchroom.journal import open_journal as open_at
+from watchroom.kernel.checkout.location import find_journal
+from watchroom.kernel.journal import Journal, is_server_address, open_to_read
+from watchroom.kernel.journal import open_journal as open_at
 from watchroom.texts import Catalogue
 
 from watchroom_tui.sanitize import sanitize

@@ -9,11 +9,10 @@ from contextlib import ExitStack, closing
 from itertools import islice
 from typing import Final
 
-from watchroom.journal import Journal
+from watchroom.features.alerts.rules import is_web_address
+from watchroom.history.spans import SpanReader, SpanRecord
+from watchroom.kernel.journal import Journal
 from watchroom.model import Json
-from watchroom.queries.span_records import SpanRecord
-from watchroom.queries.spans import SpanReader
-from watchroom.rules.alerts import is_web_address
 from watchroom.texts import Catalogue
 
 from watchroom_tui.commands.command import print_json

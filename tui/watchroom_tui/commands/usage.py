@@ -5,10 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from contextlib import closing
 
+from watchroom.features.budgets.reads import USAGE_KEYS, summarize_usage
+from watchroom.features.budgets.rows import UsageTotal
+from watchroom.features.config.registry import Registry
 from watchroom.model import Json
-from watchroom.queries.usage import USAGE_KEYS, summarize_usage
-from watchroom.registry import Registry
-from watchroom.rules.usage import UsageTotal
 from watchroom.texts import Catalogue
 
 from watchroom_tui.commands.command import add_utc_argument, print_json

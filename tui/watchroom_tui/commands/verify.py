@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
-from watchroom.checkout.materializer import LAY_OUT_TOOL
 from watchroom.errors import JournalError
-from watchroom.git import SealBranch
-from watchroom.journal import Journal
+from watchroom.features.overview.model import Need
+from watchroom.features.overview.snapshots import read_model
+from watchroom.history.git import SealBranch
+from watchroom.history.seal import FINGERPRINT, Anchor, SealReport, read_seal_file
+from watchroom.history.verify import Problem
+from watchroom.kernel.checkout.materializer import LAY_OUT_TOOL
+from watchroom.kernel.journal import Journal
 from watchroom.model import OUTSIDE, SYSTEM, Row, row_as_json
-from watchroom.projections import Need, read_model
 from watchroom.texts import Catalogue
-from watchroom.transparency import FINGERPRINT, Anchor, SealReport, read_given
-from watchroom.verify import Problem
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import print_json
@@ -85,7 +86,7 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
             # Much of both is done by SQLite and by the disk.
             comparing = pool.submit(workspace.verify)
             try:
-                report = _verify_checkpoints(workspace, given, against, texts)
+                report = _verify_seals(workspace, given, against, texts)
             except JournalError as error:
                 unread = error
             with console.status(Text(texts("cli.verify.comparing", root=place_word(args.dir)))):
@@ -117,7 +118,7 @@ def _read_given(path: str | None, texts: Catalogue) -> list[Anchor]:
     if path is None:
         return []
     try:
-        return [Anchor("given", path, read_given(path))]
+        return [Anchor("given", path, read_seal_file(path))]
     except OSError as error:
         reason = error.strerror or str(error)
         raise WrongUsage(texts("cli.seal.unusable", path=sanitize(path), reason=reason)) from error
@@ -141,8 +142,8 @@ def _forget_replaced(workspace: Workspace, args: Namespace, texts: Catalogue) ->
             raise WrongUsage(texts("cli.seal.forget_unasked"))
         question = texts("cli.seal.forget_people_question")
         if found is not None:
-            time = local_time(found.checkpoint.time)
-            question = texts("cli.seal.forget_question", sealed=found.checkpoint.size, time=time)
+            time = local_time(found.seal.time)
+            question = texts("cli.seal.forget_question", sealed=found.seal.size, time=time)
         if input(f"{question} ").strip().lower() not in ("y", "yes", "是"):
             raise WrongUsage(texts("cli.seal.not_forgotten"))
     workspace.sealing.forget_replaced()
@@ -155,7 +156,7 @@ def _find_branch(path: str | None, settings: Settings) -> SealBranch | None:
     return SealBranch(os.path.expanduser(path.removeprefix(_GIT)), settings.publication.branch)
 
 
-def _verify_checkpoints(
+def _verify_seals(
     workspace: Workspace,
     given: list[Anchor],
     against: SealBranch | None,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
+from watchroom.features.overview.agents import AgentView
+from watchroom.features.overview.model import Model, urgent_needs
+from watchroom.features.sessions.rows import client_call
 from watchroom.model import Json
-from watchroom.projections import AgentView, Model
-from watchroom.projections.model import urgent_needs
-from watchroom.rules.client_calls import client_call
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters import labels

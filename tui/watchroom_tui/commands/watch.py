@@ -11,9 +11,10 @@ from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from watchroom.checkout.file_watcher import FileWatcher, WatchMode
 from watchroom.errors import WatchroomError
-from watchroom.journal import Journal
+from watchroom.features.trees.place import display_name
+from watchroom.kernel.checkout.file_watcher import FileWatcher, WatchMode
+from watchroom.kernel.journal import Journal
 from watchroom.texts import LANGUAGES, Catalogue
 from watchroom.validation import check_human_name
 
@@ -75,7 +76,7 @@ def watch_folder(args: Namespace) -> int:
 
 def _send(args: Namespace) -> int:
     """Watch, and send alerts as well, until SIGTERM comes."""
-    from watchroom.rules.alerts import is_link
+    from watchroom.features.alerts.rules import is_link
     from watchroom.workspace import Workspace
 
     from watchroom_tui.plain.alert_sender import open_sender
@@ -89,7 +90,7 @@ def _send(args: Namespace) -> int:
         watch_files(workspace, texts)
         if not stack.enter_context(workspace.alerts.claim()):
             raise WrongUsage(texts("watch.alert.sent_already"))
-        place = os.path.basename(workspace.root)
+        place = display_name(workspace.root)
         sender = stack.enter_context(
             closing(open_sender(workspace, place, args.link or "", texts, os.environ))
         )
@@ -127,7 +128,7 @@ def watch_plainly(
     from watchroom_tui.plain.watcher import Watcher, WatchOptions
 
     options = WatchOptions(
-        os.path.basename(os.path.abspath(root)),
+        display_name(root),
         own_folder(journal, root),
         args.language,
         all_rows=getattr(args, "all_rows", False),

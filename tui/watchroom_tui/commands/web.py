@@ -8,6 +8,7 @@ import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 
+from watchroom.features.trees.place import display_name
 from watchroom.texts import LANGUAGES, Catalogue
 
 from watchroom_tui.commands.command import add_utc_argument
@@ -34,7 +35,7 @@ def run_web(args: Namespace, texts: Catalogue) -> int:
     open_journal(args.dir).close()
     listener = listen(HOST, args.port, texts)
     root = os.path.abspath(args.dir)
-    command = [sys.executable, "-m", "watchroom_tui.cli", "open", root, "--alerts", "off"]
+    command = [sys.executable, "-P", "-m", "watchroom_tui.cli", "open", root, "--alerts", "off"]
     command += ["--language", args.language]
     command += ["--as", args.person] if args.person else []
     command += ["--view"] if args.view else []
@@ -48,7 +49,7 @@ def run_web(args: Namespace, texts: Catalogue) -> int:
         f"exec {shlex.join(command)}",
         listener,
         secrets.token_urlsafe(24),
-        title=f"Watchroom · {os.path.basename(root)}",
+        title=f"Watchroom · {display_name(root)}",
         refusal=texts("cli.web.refusal"),
         started=started,
     ).serve()

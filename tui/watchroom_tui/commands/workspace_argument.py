@@ -1,19 +1,27 @@
-"""The argument that names a workspace: without it, the nearest one."""
+"""The argument that names a workspace: without it, the nearest one.
+
+A workspace is named by its folder, by the address of its database, or by a working tree of the repository
+that it belongs to.
+"""
 
 from __future__ import annotations
 
 import os
 from argparse import OPTIONAL, Action, ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from watchroom.checkout.location import is_workspace
-from watchroom.journal import is_server_address
+from watchroom.features.trees.place import find_repository, repository_at, workspace_root
+from watchroom.kernel.checkout.location import is_workspace
+from watchroom.kernel.journal import is_server_address
 from watchroom.texts import Catalogue
 
 
 class WorkspaceArgument(Action):
-    """A positional argument that is the folder or the address of a workspace."""
+    """A positional argument that is the folder or the address of a workspace. ``finds_nearest`` returns the
+    workspace that is used without it, None if there is none."""
+
+    finds_nearest: Callable[[], str | None] = staticmethod(lambda: find_workspace())
 
     def __call__(
         self,
@@ -25,28 +33,66 @@ class WorkspaceArgument(Action):
         setattr(namespace, self.dest, values)
 
 
+class RepositoryArgument(WorkspaceArgument):
+    """The same, for commands that make the workspace of a repository: without a workspace, the one that the
+    repository of the working directory will have."""
+
+    finds_nearest = staticmethod(lambda: find_workspace() or _future_workspace())
+
+
 def add_workspace_argument(
-    parser: ArgumentParser, texts: Catalogue, help_key: str = "cli.argument.nearest"
+    parser: ArgumentParser,
+    texts: Catalogue,
+    help_key: str = "cli.argument.nearest",
+    action: type[WorkspaceArgument] = WorkspaceArgument,
 ) -> None:
-    """Add the argument ``dir``, a workspace; without it, the one of `find_workspace`."""
-    parser.add_argument("dir", nargs=OPTIONAL, action=WorkspaceArgument, metavar="DIR", help=texts(help_key))
+    """Add the argument ``dir``, a workspace; without it, the one that ``action`` finds."""
+    parser.add_argument("dir", nargs=OPTIONAL, action=action, metavar="DIR", help=texts(help_key))
 
 
 def is_workspace_place(value: str) -> bool:
-    """Return whether ``value`` is the folder of a workspace, or the address of a database."""
-    return is_server_address(value) or is_workspace(value)
+    """Return whether ``value`` is the folder of a workspace, the address of a database, or a folder of a
+    repository with a workspace."""
+    return is_server_address(value) or workspace_at(value) is not None
+
+
+def workspace_of(value: str) -> str:
+    """Return the folder or address of the workspace that ``value`` names; ``value`` itself if it names
+    none."""
+    return value if is_server_address(value) else workspace_at(value) or value
+
+
+def workspace_at(folder: str) -> str | None:
+    """Return the workspace whose folder is ``folder``, else that of the repository whose working tree or git
+    folder it is. None if there is neither."""
+    if is_workspace(folder):
+        return folder
+    place = repository_at(folder)
+    root = workspace_root(place.common) if place is not None else ""
+    return root if root and is_workspace(root) else None
 
 
 def find_workspace() -> str | None:
-    """The folder of the workspace that the working directory is in, or the nearest one above; None where
-    there is none."""
+    """Return the workspace that the working directory is in, the nearest one upwards; None if there is none.
+
+    A workspace is around its folder, and around the working trees of its repository.
+    """
     try:
         folder = os.getcwd()
-    except OSError:  # it was removed, or may not be read: who names a workspace needs none here
+    except OSError:
+        # It was removed, or may not be read.
         return None
-    while not is_workspace(folder):
+    while (found := workspace_at(folder)) is None:
         above = os.path.dirname(folder)
         if above == folder:
             return None
         folder = above
-    return folder
+    return found
+
+
+def _future_workspace() -> str | None:
+    try:
+        place = find_repository(os.getcwd())
+    except OSError:
+        return None
+    return workspace_root(place.common) if place is not None else None

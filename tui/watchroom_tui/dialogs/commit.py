@@ -9,7 +9,7 @@ from textual.widgets import Input
 
 from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.dialogs.base import Dialog, ModalDialog
-from watchroom_tui.formatters.diff_drawing import DiffDrawing
+from watchroom_tui.formatters.diff_drawing import DiffDrawing, Drawing
 from watchroom_tui.widgets.containers import Vertical
 from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.line_widget import content
@@ -39,7 +39,7 @@ class CommitDialog(ModalDialog[str | None]):
     SCOPES: ClassVar[tuple[Scope, ...]] = ("commit",)
     BLANK = True
 
-    def __init__(self, changes: DiffDrawing, title: str, message: str) -> None:
+    def __init__(self, changes: Drawing, title: str, message: str) -> None:
         """``message`` is safe already."""
         super().__init__()
         self._changes = changes

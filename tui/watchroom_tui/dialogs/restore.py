@@ -9,8 +9,8 @@ from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from watchroom import Json
+from watchroom.features.overview.reads import UnreadableVersionError, VersionPair, read_current
 from watchroom.model import Row
-from watchroom.queries.versions import UnreadableVersionError, VersionPair, read_current
 from watchroom.texts import Catalogue
 
 from watchroom_tui.context import Dashboard

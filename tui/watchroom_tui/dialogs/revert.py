@@ -9,10 +9,9 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from watchroom.algorithms.merge import diff_hunks
 from watchroom.errors import WatchroomError
-from watchroom.merge import diff_hunks
-from watchroom.model import REVERT_WORK, Json, Row
-from watchroom.rules.reverts import (
+from watchroom.features.reverts.rules import (
     PlanKind,
     PlannedItem,
     PlannedPath,
@@ -20,6 +19,7 @@ from watchroom.rules.reverts import (
     RevertSelection,
     mode_change,
 )
+from watchroom.model import REVERT_WORK, Json, Row
 from watchroom.texts import Catalogue
 
 from watchroom_tui.actions import Scope, bindings
@@ -242,7 +242,8 @@ def _path_line(planned: PlannedPath | PlannedItem, texts: Catalogue) -> Line:
     mark, style = _MARKS[planned.plan.kind]
     reason = planned.plan.reason
     said = texts(f"revert.reason.{reason}") if reason else texts(f"revert.kind.{planned.plan.kind}")
-    place = sanitize(f"{labels.zone_name(planned.zone, texts)} {planned.path}")
+    path = planned.path.partition("/")[2] if planned.zone == "repo" else planned.path
+    place = sanitize(f"{labels.zone_name(planned.zone, texts)} {path}")
     return [Span(f" {mark} ", style), Span(place), Span(f"  {said}", "dim")]
 
 

@@ -9,11 +9,11 @@ from typing import Final
 from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from watchroom.features.overview.reads import read_client_call
+from watchroom.features.sessions.rows import ClientCall, client_call
+from watchroom.features.tasks.reads import parse_end
+from watchroom.kernel.reads import find_content
 from watchroom.model import Row, outcome_of
-from watchroom.queries.client_calls import read_client_call
-from watchroom.queries.commands import parse_end
-from watchroom.queries.rows import find_content
-from watchroom.rules.client_calls import ClientCall, client_call
 
 from watchroom_tui.dialogs.base import Dialog
 from watchroom_tui.formatters import labels

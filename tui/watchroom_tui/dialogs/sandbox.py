@@ -14,7 +14,7 @@ from watchroom_tui.sanitize import sanitize, sanitize_lines
 from watchroom_tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:
-    from watchroom.sandbox.probe import SandboxProbe
+    from watchroom.platform.sandbox.probe import SandboxProbe
 
 
 class SandboxDialog(Dialog):

@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input
 from watchroom.errors import InvalidSearch, JournalError
-from watchroom.search import Hit, SearchIndex, SearchQuery, SearchResult, parse_query
+from watchroom.history.search import Hit, SearchIndex, SearchQuery, SearchResult, parse_query
 
 from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.dialogs.base import ModalDialog
@@ -33,7 +33,7 @@ WORDS: Final = "search.words"
 _HITS: Final = 100
 _BEFORE: Final = 16
 """Characters before the first match in a line of the list."""
-_OF_PATHS: Final = frozenset({"collab", "private", "handoff", "file"})
+_OF_PATHS: Final = frozenset({"collab", "private", "handoff", "file", "repo"})
 """Zones whose paths speak for themselves."""
 _WIDE: Final = 100
 _AGAIN_SECONDS: Final = 1.0

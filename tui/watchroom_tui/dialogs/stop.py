@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from textual.app import ComposeResult
-from watchroom.rules.shown_commands import quote_word
+from watchroom.features.policy.shown_commands import quote_word
 from watchroom.texts import Catalogue
 
 from watchroom_tui.dialogs.base import Dialog

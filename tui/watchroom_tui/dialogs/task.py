@@ -6,8 +6,8 @@ import asyncio
 
 from textual import work
 from textual.app import ComposeResult
-from watchroom.projections import TaskView
-from watchroom.queries.tasks import TaskDetails, read_task
+from watchroom.features.tasks.reads import TaskDetails, read_task
+from watchroom.features.tasks.view import TaskView
 from watchroom.texts import Catalogue
 
 from watchroom_tui.dialogs.base import Dialog

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static, TextArea
-from watchroom.projections import Model
+from watchroom.features.overview.model import Model
 
 from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.context import Dashboard

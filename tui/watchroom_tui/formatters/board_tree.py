@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from watchroom.features.boards.view import BoardView
+from watchroom.features.config.rows import Config
+from watchroom.features.overview.model import Model
+from watchroom.kernel.rules.details import lease_end
 from watchroom.model import Row
-from watchroom.projections import BoardView, Model
-from watchroom.rules.config import Config
-from watchroom.rules.details import lease_end
 from watchroom_whiteboards import Board, list_boards
 
 

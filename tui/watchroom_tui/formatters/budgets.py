@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from watchroom.rules.budgets import BudgetUse, format_amount
+from watchroom.features.budgets.rules import BudgetUse, format_amount
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.styled_text import Span

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from watchroom.projections import ClientFile
-from watchroom.queries.client_calls import ClientCallText
-from watchroom.rules.reverts import ClientEdit
+from watchroom.features.overview.client_files import ClientFile
+from watchroom.features.overview.reads import ClientCallText
+from watchroom.features.reverts.rules import ClientEdit
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.labels import CLIENT_MARK

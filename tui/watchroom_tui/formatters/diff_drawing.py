@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
-from watchroom.merge import LineChange, find_changed_words
+from watchroom.algorithms.merge import LineChange, find_changed_words
 
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.sanitize import TAB, sanitize

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from watchroom.crdt import FieldType, Run
-from watchroom.crdt.attribution import (
+from watchroom.algorithms.crdt import FieldType, Run
+from watchroom.algorithms.crdt.history import (
     AttributedCounter,
     AttributedFields,
     AttributedMap,

@@ -5,6 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from watchroom.features.budgets.rows import UsageTotal
+from watchroom.features.overview.agents import AgentView, Status
+from watchroom.features.overview.model import Need
+from watchroom.features.sessions.rows import ClientCall, client_call
+from watchroom.features.sessions.view import RequestView
+from watchroom.features.tasks.view import MessageView
+from watchroom.features.trees.view import author_of
+from watchroom.kernel.rules import details
+from watchroom.kernel.rules.conflicts import EDIT_UNDONE, NOT_A_FILE
+from watchroom.kernel.rules.details import BufferDetail, CommandDetail, DocumentEdit, StepDetail
+from watchroom.kernel.zones import SHARED
 from watchroom.model import (
     CONTROLS,
     END_TASK,
@@ -14,24 +25,19 @@ from watchroom.model import (
     REVERT_WORK,
     SEEN,
     SETTLING_NOTES,
-    SHARED,
     SPAWN,
     USER,
     Row,
     SessionStatus,
     outcome_of,
 )
-from watchroom.projections import AgentView, MessageView, Need, RequestView, Status
-from watchroom.rules import details
-from watchroom.rules.client_calls import ClientCall, client_call
-from watchroom.rules.conflicts import EDIT_UNDONE, NOT_A_FILE
-from watchroom.rules.details import BufferDetail, CommandDetail, DocumentEdit, StepDetail
-from watchroom.rules.usage import UsageTotal
 from watchroom.texts import Catalogue
 
+from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import fit_path
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.formatters.tree_changes import author_style
 from watchroom_tui.sanitize import sanitize
 
 STATUS_MARKS: Final[dict[Status, Span]] = {
@@ -151,8 +157,10 @@ def path_of(row: Row) -> str:
     if row.zone == "private":
         owner, _, filename = row.path.partition("/")
         return filename if owner == row.actor and filename else row.path
-    if row.zone == "file":
+    if row.zone in ("file", "repo"):
         return row.path.partition("/")[2]
+    if row.zone == "tree":
+        return tree_name(row.path)
     if row.zone == "command":
         return "$"
     if row.zone == "task":
@@ -166,8 +174,25 @@ def path_of(row: Row) -> str:
     return row.path
 
 
-def shown_path(row: Row, texts: Catalogue) -> str:
-    """The path, where people read it who are meant by some: safe already."""
+def tree_name(tree: str) -> str:
+    """The name of a working tree's folder, from its id."""
+    return tree.rpartition("-")[0] or tree
+
+
+def actor_span(row: Row) -> Span:
+    """Who made ``row``; of a version of a file in a working tree, as sure as that is known."""
+    if row.zone != "repo" or row.version is None:
+        return Span(sanitize(row.actor), agent_class(row.actor))
+    author = author_of(row)
+    return Span(sanitize(author.name), author_style(author))
+
+
+def shown_path(row: Row, texts: Catalogue, *, has_trees: bool = False) -> str:
+    """The path, where people read it who are meant by some: safe already. ``has_trees``: there are several
+    working trees, so a file is named with its tree."""
+    if row.zone == "repo" and has_trees:
+        tree, _, name = row.path.partition("/")
+        return sanitize(f"{tree_name(tree)}: {name}")
     if row.zone == "agent" and row.tool == MESSAGE and row.path == USER:
         return f"→ {texts('tasks.you')}"
     return sanitize(path_of(row))

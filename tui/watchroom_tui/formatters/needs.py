@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from watchroom.projections import Need
+from watchroom.features.overview.model import Need
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters import labels

@@ -6,9 +6,9 @@ import re
 from html import escape
 from typing import Final
 
+from watchroom.features.budgets.rows import UsageTotal
+from watchroom.history.report import Decision, Report, RevertReport
 from watchroom.model import Json, row_as_json, timestamp
-from watchroom.queries.report import Decision, Report, RevertReport
-from watchroom.rules.usage import UsageTotal
 
 from watchroom_tui.formatters.report_page import Cell, PageTable, Quoted, ReportPage
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-from watchroom.projections import Need
-from watchroom.queries.report import ActorReport, Decision, Report
-from watchroom.rules.client_calls import client_call
-from watchroom.rules.decisions import is_legacy
-from watchroom.rules.usage import UsageTotal
+from watchroom.features.budgets.rows import UsageTotal
+from watchroom.features.overview.model import Need
+from watchroom.features.people.decisions import is_legacy
+from watchroom.features.sessions.rows import client_call
+from watchroom.history.report import ActorReport, Decision, Report
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters import labels

@@ -1,13 +1,13 @@
-"""What the checkpoints of a journal say, in words."""
+"""The result of comparing a journal with its seals, in words."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from watchroom.features.policy.shown_commands import quote_word
+from watchroom.history.seal import Anchor, Finding, SealReport
 from watchroom.model import Json, timestamp
-from watchroom.rules.shown_commands import quote_word
 from watchroom.texts import Catalogue
-from watchroom.transparency import Anchor, Finding, SealReport
 
 from watchroom_tui.formatters.local_time import local_time
 from watchroom_tui.sanitize import sanitize
@@ -16,20 +16,20 @@ from watchroom_tui.shown_place import place_word
 
 @dataclass(frozen=True, slots=True)
 class SealLines:
-    """What agrees, and what shows tampering, each a line."""
+    """Lines that say what agrees, and lines that say what shows tampering."""
 
     agrees: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
 
 
 def seal_lines(report: SealReport, root: str, texts: Catalogue) -> SealLines:
-    """``report`` on the workspace at ``root`` as lines; none where the journal never had a checkpoint."""
+    """Return ``report`` on the workspace at ``root`` as lines; none if the journal was never sealed."""
     newest, agrees = report.newest, []
     if newest is not None:
         by = _signed(report, texts)
         places = dict.fromkeys(_kept(each, texts) for each in report.anchors)
         kept = "; ".join(places) or texts("cli.seal.kept_nowhere")
-        row = newest.checkpoint.seq
+        row = newest.seal.seq
         agrees.append(texts("cli.seal.sealed", row=row, by=by, kept=kept, since=report.since))
     agrees += [texts("cli.seal.missing", path=sanitize(each)) for each in report.missing]
     findings = (_format_finding(each, sanitize(root), texts) for each in report.findings)
@@ -37,12 +37,12 @@ def seal_lines(report: SealReport, root: str, texts: Catalogue) -> SealLines:
 
 
 def seal_as_json(report: SealReport) -> dict[str, Json]:
-    """``report`` for programs."""
+    """Return ``report`` as JSON."""
     newest = report.newest
     return {
         "workspace": report.workspace,
         "rows": report.rows,
-        "sealed": newest and _signed_as_json(newest.checkpoint.seq, newest.checkpoint.size, newest.text),
+        "sealed": newest and _signed_as_json(newest.seal.seq, newest.seal.size, newest.text),
         "signer": report.signer,
         "person": report.person,
         "is_known": bool(report.person) or report.is_machine,
@@ -66,7 +66,7 @@ def seal_as_json(report: SealReport) -> dict[str, Json]:
 
 
 def _signed(report: SealReport, texts: Catalogue) -> str:
-    """By whom the newest checkpoint was signed."""
+    """Return who signed the newest seal."""
     if not report.signer:
         return texts("cli.seal.unsigned")
     if report.person:
@@ -76,9 +76,9 @@ def _signed(report: SealReport, texts: Catalogue) -> str:
 
 
 def _kept(anchor: Anchor, texts: Catalogue) -> str:
-    checkpoint = anchor.signed.checkpoint
-    time = local_time(checkpoint.time)
-    row = checkpoint.seq
+    seal = anchor.signed.seal
+    time = local_time(seal.time)
+    row = seal.seq
     if anchor.kind in ("state", "place"):
         return texts("cli.seal.kept", row=row, time=time)
     path = sanitize(anchor.path)
@@ -107,14 +107,14 @@ def _format_finding(finding: Finding, root: str, texts: Catalogue) -> str:
 
 
 def _anchor_as_json(anchor: Anchor) -> dict[str, Json]:
-    checkpoint = anchor.signed.checkpoint
+    seal = anchor.signed.seal
     return {
         "kind": anchor.kind,
         "path": anchor.path,
-        "row": checkpoint.seq,
-        "size": checkpoint.size,
-        "root": checkpoint.root.hex(),
-        "time": timestamp(checkpoint.time),
+        "row": seal.seq,
+        "size": seal.size,
+        "root": seal.root.hex(),
+        "time": timestamp(seal.time),
     }
 
 

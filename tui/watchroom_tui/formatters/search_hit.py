@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from watchroom.search.result import Hit
+from watchroom.history.search import Hit
 
 from watchroom_tui.formatters.labels import path_of
 from watchroom_tui.formatters.styled_text import Line, Span

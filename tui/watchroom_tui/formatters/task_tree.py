@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from watchroom.features.overview.agents import AgentView
+from watchroom.features.overview.model import Model
+from watchroom.features.tasks.rules import Member
+from watchroom.features.tasks.view import CommandView, TaskView
 from watchroom.model import Row
-from watchroom.projections import AgentView, CommandView, Member, Model, TaskView
 
 
 class MemberItem(NamedTuple):

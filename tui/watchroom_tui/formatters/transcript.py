@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from rich.cells import cell_len
+from watchroom.features.requests.rows import PendingCall, call_subject, parse_json
+from watchroom.kernel.rules.details import get_list, get_object, get_text
 from watchroom.model import HUMAN_PREFIX, Row, parse_object
-from watchroom.rules.details import get_list, get_object, get_text
-from watchroom.rules.requests import PendingCall, call_subject, parse_json
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.actor_class import agent_class

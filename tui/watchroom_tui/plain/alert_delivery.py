@@ -6,8 +6,8 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from watchroom.rules.alert_plan import AlertMessage
-from watchroom.rules.alerts import AlertTarget, is_web_address
+from watchroom.features.alerts.rows import AlertMessage
+from watchroom.features.alerts.rules import AlertTarget, is_web_address
 from watchroom.texts import Catalogue
 
 from watchroom_tui.plain.alert_payloads import alert_payload, alert_text, split_topic, without_mentions

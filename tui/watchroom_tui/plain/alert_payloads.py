@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
+from watchroom.features.alerts.rows import AlertItem, AlertMessage
+from watchroom.features.alerts.rules import TargetType
+from watchroom.features.overview.model import Need
 from watchroom.model import Json, timestamp
-from watchroom.projections import Need
-from watchroom.rules.alert_plan import AlertItem, AlertMessage
-from watchroom.rules.alerts import TargetType
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.local_time import zoned_time

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from watchroom.errors import WatchroomError
-from watchroom.projections import Need
-from watchroom.rules.alert_plan import AlertItem, AlertMessage, Identity, plan_alerts
-from watchroom.rules.alerts import AlertSettings
-from watchroom.runtime.models.retry_policy import RetryPolicy
+from watchroom.features.alerts.rows import AlertItem, AlertMessage, Identity
+from watchroom.features.alerts.rules import AlertSettings, plan_alerts
+from watchroom.features.overview.model import Need
+from watchroom.features.sessions.runtime.models.retry_policy import RetryPolicy
 from watchroom.texts import Catalogue
 
 from watchroom_tui.plain.alert_delivery import AlertDelivery, open_delivery
@@ -74,7 +74,7 @@ class AlertOutbox:
             [item for item in items if item.identity not in self._given_up],
             now,
             digest_seconds=self._settings.digest_seconds,
-            tells_ends=self._settings.ended,
+            reports_ends=self._settings.ended,
             quiet_until=quiet.end_of(now, self._zone) if quiet and self._zone else None,
         )
         self._state = plan.state

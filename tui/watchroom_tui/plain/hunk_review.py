@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from watchroom.merge import split_lines
-from watchroom.rules.requests import CallDecision, PendingCall
-from watchroom.rules.reviews import (
-    MOST_COMMENT_CHARACTERS,
-    MOST_COMMENTS,
+from watchroom.algorithms.merge import split_lines
+from watchroom.features.requests.reviews import (
+    MAX_COMMENT_CHARACTERS,
+    MAX_COMMENTS,
     LineKey,
     Review,
     decide_calls,
     reject_calls,
 )
+from watchroom.features.requests.rows import CallDecision, PendingCall
 from watchroom.texts import Catalogue
 
 HUNK_KEYS: Final = ("t", "d", ";", "b")
@@ -88,7 +88,7 @@ class HunkReview(NamedTuple):
         try:
             return self._with(call, review.comment(key, said))
         except ValueError as error:
-            most = {"comments": MOST_COMMENTS, "characters": MOST_COMMENT_CHARACTERS}
+            most = {"comments": MAX_COMMENTS, "characters": MAX_COMMENT_CHARACTERS}
             raise UnusableComment(texts("watch.hunk.too_much", **most)) from error
 
     def lines(self) -> list[tuple[str, int, str]]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from watchroom.projections import AgentView, Model, Need, RequestView, TaskView
-from watchroom.projections.model import urgent_needs
-from watchroom.rules.needs import NeedKind
+from watchroom.features.needs.rules import NeedKind
+from watchroom.features.overview.agents import AgentView
+from watchroom.features.overview.model import Model, Need, urgent_needs
+from watchroom.features.sessions.view import RequestView
+from watchroom.features.tasks.view import TaskView
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters import labels

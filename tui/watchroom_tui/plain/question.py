@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from watchroom.journal import Journal
+from watchroom.features.calls.reads import RequestDetails, begin_reviews, read_request
+from watchroom.features.needs.rules import NeedAnswer
+from watchroom.features.overview.model import Need
+from watchroom.features.requests.reviews import Review, find_indivisible
+from watchroom.features.requests.rows import Option, parse_arguments
+from watchroom.features.sessions.view import RequestView
+from watchroom.kernel.journal import Journal
+from watchroom.kernel.reads import find_content
 from watchroom.model import Row
-from watchroom.projections import Need, RequestView
-from watchroom.queries.requests import RequestDetails, begin_reviews, read_request
-from watchroom.queries.rows import find_content
-from watchroom.rules.needs import NeedAnswer
-from watchroom.rules.requests import Option, parse_arguments
-from watchroom.rules.reviews import Review, find_indivisible
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters import labels

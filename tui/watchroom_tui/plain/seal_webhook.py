@@ -1,14 +1,14 @@
-"""Posts checkpoints to an address that a person chose, as alerts are posted."""
+"""Posts seals to an address that a person chose, as alerts are posted."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from watchroom.errors import NotPublished
+from watchroom.features.alerts.rules import is_web_address
+from watchroom.kernel.rules.seal_note import SignedSeal
 from watchroom.model import Json, timestamp
-from watchroom.rules.alerts import is_web_address
-from watchroom.rules.checkpoint_note import SignedCheckpoint
 from watchroom.texts import Catalogue
-from watchroom.transparency import NotPublished
 
 from watchroom_tui.plain.json_post import DeliveryFailed, post_json, resolve_variable
 from watchroom_tui.usage import WrongUsage
@@ -17,38 +17,38 @@ _ENTRY = "publish.webhook"
 
 
 class SealWebhook:
-    """Posts to ``url``. What it has posted it knows by itself: an address cannot be asked."""
+    """Posts seals to ``url``. It remembers what it posted, because an address cannot be read back."""
 
     def __init__(self, url: str, texts: Catalogue) -> None:
         self._url = url
         self._texts = texts
-        self._posted: SignedCheckpoint | None = None
+        self._posted: SignedSeal | None = None
 
     @property
     def place(self) -> str:
-        """What it is called in the settings: the address may be a secret."""
+        """The name of the entry in the settings, because the address may be a secret."""
         return _ENTRY
 
-    def newest(self, workspace: str) -> SignedCheckpoint | None:
-        """The last checkpoint of ``workspace`` (its id) that was posted here."""
+    def newest(self, workspace: str) -> SignedSeal | None:
+        """Return the last seal of ``workspace`` (its id) that was posted."""
         posted = self._posted
-        return posted if posted is not None and posted.checkpoint.workspace == workspace else None
+        return posted if posted is not None and posted.seal.workspace == workspace else None
 
-    def add(self, signed: SignedCheckpoint) -> None:
-        """Post ``signed``. Raises `NotPublished`."""
-        checkpoint = signed.checkpoint
-        root = checkpoint.root.hex()
+    def add(self, signed: SignedSeal) -> None:
+        """Post ``signed``. Raise `NotPublished`."""
+        seal = signed.seal
+        root = seal.root.hex()
         payload: dict[str, Json] = {
             "event": "checkpoint",
-            "workspace": checkpoint.workspace,
-            "row": checkpoint.seq,
-            "size": checkpoint.size,
+            "workspace": seal.workspace,
+            "row": seal.seq,
+            "size": seal.size,
             "root": root,
-            "time": timestamp(checkpoint.time),
+            "time": timestamp(seal.time),
             "checkpoint": signed.text,
         }
         try:
-            post_json(self._url, payload, self._texts, key=f"{checkpoint.workspace}-{checkpoint.size}-{root}")
+            post_json(self._url, payload, self._texts, key=f"{seal.workspace}-{seal.size}-{root}")
         except DeliveryFailed as failure:
             raise NotPublished(place=self.place, reason=str(failure)) from failure
         self._posted = signed

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+from watchroom.features.overview.model import Model, Need, urgent_needs
+from watchroom.features.sessions.rows import client_call
+from watchroom.features.sessions.view import RequestView
+from watchroom.kernel.rules.conflicts import NOT_A_FILE
+from watchroom.kernel.rules.details import BufferDetail
 from watchroom.model import REVERT_WORK, USER, Row
-from watchroom.projections import Model, Need, RequestView
-from watchroom.projections.model import urgent_needs
-from watchroom.rules.client_calls import client_call
-from watchroom.rules.conflicts import NOT_A_FILE
-from watchroom.rules.details import BufferDetail
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters import labels
@@ -149,5 +149,12 @@ def _row_outcome(row: Row, texts: Catalogue) -> str:
         return texts(f"watch.outcome.{row.outcome}", error=sanitize(row.error))
     if row.zone == "command" and "exit_code" in row.detail:
         return texts("row.exit", code=row.detail["exit_code"])
-    has_version = row.version is not None and row.zone in ("collab", "private", "board", "handoff", "file")
+    has_version = row.version is not None and row.zone in (
+        "collab",
+        "private",
+        "board",
+        "handoff",
+        "file",
+        "repo",
+    )
     return texts("watch.outcome.version", version=row.version) if has_version else ""

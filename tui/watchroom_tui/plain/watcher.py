@@ -11,12 +11,13 @@ from contextlib import closing
 from threading import Thread
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from watchroom.journal import Journal
+from watchroom.features.overview.fold import Fold
+from watchroom.features.overview.model import Model, Need, urgent_needs
+from watchroom.features.overview.presence import PRESENCE_SECONDS, with_presences
+from watchroom.features.overview.snapshots import open_fold
+from watchroom.features.requests.reviews import Review
+from watchroom.kernel.journal import Journal
 from watchroom.model import ANSWER, RESOLVE, Json, Row, is_step
-from watchroom.projections import Fold, Model, Need, open_fold, with_presences
-from watchroom.projections.model import urgent_needs
-from watchroom.projections.presence import PRESENCE_SECONDS
-from watchroom.rules.reviews import Review
 from watchroom.texts import Catalogue, Language, catalogue
 
 from watchroom_tui.formatters.local_time import local_clock, local_date, utc_offset, zoned_time
@@ -179,7 +180,7 @@ class Watcher:
         self._read_rows()
         self._untold.clear()
         now = self._journal.now()
-        self._model = with_presences(self._fold.model(), self._journal.presences, self._options.folder)
+        self._model = with_presences(self._fold.model(), self._journal.presence.all, self._options.folder)
         self._date = local_date(now)
         self._say(self._texts("watch.begin", place=sanitize(self._options.place), time=zoned_time(now)))
         for line in state_lines(self._model, now, self._texts):
@@ -193,7 +194,7 @@ class Watcher:
         self._read_rows()
         rows, self._untold = self._untold, []
         now = self._journal.now()
-        self._model = with_presences(self._fold.model(), self._journal.presences, self._options.folder)
+        self._model = with_presences(self._fold.model(), self._journal.presence.all, self._options.folder)
         if self._options.all_rows:
             self._announce([self._row_line(row) for row in rows if not is_step(row)])
         self._announce(self._news.advance(self._model, now))

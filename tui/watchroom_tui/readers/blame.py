@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from watchroom.journal import Journal
-from watchroom.merge import LineChange
+from watchroom.algorithms.merge import LineChange
+from watchroom.features.overview.reads import read_texts, update_blame
+from watchroom.kernel.journal import Journal
 from watchroom.model import Row
-from watchroom.projections.blame import update_blame
-from watchroom.queries.versions import read_texts
 
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import fit

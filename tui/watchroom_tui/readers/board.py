@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from watchroom.journal import Journal
+from watchroom.features.overview.reads import read_config
+from watchroom.kernel.journal import Journal
 from watchroom.model import Row
-from watchroom.queries.config import read_config
 from watchroom_whiteboards import Board
 from watchroom_whiteboards.templates import render_template
 

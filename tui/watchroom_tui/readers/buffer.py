@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from watchroom.journal import Journal
+from watchroom.kernel.journal import Journal
 from watchroom.model import Row
 
 
@@ -34,13 +34,13 @@ class BufferSnapshot(NamedTuple):
 def read_buffer(journal: Journal, row: Row) -> BufferSnapshot:
     """The buffer as of one of its versions. Takes a while: not for the event loop."""
     # The zone of buffers loads pydantic, which takes longer than to open the screen of agents.
-    from watchroom.queries import buffers
+    from watchroom.features.buffers import reads as buffers
 
     found = buffers.read_buffer(journal, row)
     if found.pending is None:
         return BufferSnapshot(row, found.text, found.base, found.text)
     # The editor is slow to load, and wanted only here.
-    from watchroom.editing.selections import Selections, choose_tag, find_matches, insert_markers
+    from watchroom.algorithms.editing.selections import Selections, choose_tag, find_matches, insert_markers
 
     old, new = found.pending
     places, tag = find_matches(found.text, old), choose_tag(found.text)

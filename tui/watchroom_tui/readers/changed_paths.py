@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from watchroom.journal import ChangedPath
-from watchroom.merge import split_lines
-from watchroom.queries.comparison import PathDifference, find_versions, read_changed_paths, read_sides
-from watchroom.queries.versions import UnreadableVersionError
+from watchroom.algorithms.merge import split_lines
+from watchroom.features.overview.reads import UnreadableVersionError
+from watchroom.history.comparison import PathDifference, find_versions, read_changed_paths, read_sides
+from watchroom.kernel.journal import ChangedPath
 
 from watchroom_tui.context import Dashboard, RangeTarget
 from watchroom_tui.formatters.diff_drawing import DiffInput

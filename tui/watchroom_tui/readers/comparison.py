@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from watchroom.merge import split_lines
+from watchroom.algorithms.merge import split_lines
+from watchroom.features.overview.reads import VersionPair, find_pair, read_pair_texts
 from watchroom.model import Row
-from watchroom.queries.versions import VersionPair, find_pair, read_pair_texts
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.formatters.diff_drawing import DiffInput

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from watchroom.crdt.attribution import AttributedFields, attribute_document
-from watchroom.crdt.timeline import Timeline
-from watchroom.journal import Journal
+from watchroom.algorithms.crdt.history import AttributedFields, Timeline, attribute_document
+from watchroom.features.documents.reads import DocumentReplica, find_version, open_document, read_deltas
+from watchroom.kernel.journal import Journal
 from watchroom.model import Json, Row
-from watchroom.queries.documents import DocumentReplica, find_version, open_document, read_deltas
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.document_drawing import DocumentDrawing
@@ -65,7 +64,7 @@ class DocumentReader:
             if tail is None or tail.name != name:
                 return None
             timeline = self._caught_up(tail, progress)
-            picture = attribute_document(timeline.at(version))
+            picture = attribute_document(timeline.restore(version))
             row = find_version(self._journal, name, max(1, min(version, tail.version)))
             return self._drawn(tail, picture, row or tail.newest)
 

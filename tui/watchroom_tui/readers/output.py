@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Final
 
-from watchroom.journal import Journal
-from watchroom.projections import CommandView
-from watchroom.queries.commands import CommandRecord, read_end, read_output
+from watchroom.features.tasks.reads import CommandRecord, read_end, read_output
+from watchroom.features.tasks.view import CommandView
+from watchroom.kernel.journal import Journal
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.styled_text import Line, Span

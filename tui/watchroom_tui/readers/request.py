@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from watchroom.features.calls.proposals import Proposal
+from watchroom.features.calls.reads import RequestDetails
+from watchroom.features.people.decisions import is_legacy, signing_key
+from watchroom.features.requests.reviews import LineKey, Review, can_write_part
+from watchroom.features.requests.rows import DIFFERENCE, POLICY_RULE, PendingCall, parse_arguments
 from watchroom.model import ANSWER, Json
-from watchroom.projections.proposals import Proposal
-from watchroom.queries.requests import RequestDetails
-from watchroom.rules.decisions import is_legacy, signing_key
-from watchroom.rules.requests import DIFFERENCE, POLICY_RULE, PendingCall, parse_arguments
-from watchroom.rules.reviews import LineKey, Review, can_write_part
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.actor_class import agent_class

@@ -5,8 +5,8 @@ from __future__ import annotations
 from threading import Lock
 from typing import NamedTuple
 
-from watchroom.journal import Journal
-from watchroom.queries.sessions import read_steps
+from watchroom.features.sessions.reads import read_steps
+from watchroom.kernel.journal import Journal
 
 from watchroom_tui.formatters.transcript import SessionStep, make_session_step
 

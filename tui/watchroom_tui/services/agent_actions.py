@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
+from watchroom.features.overview.agents import AgentView, Reading
+from watchroom.features.tasks.rules import Member
+from watchroom.features.tasks.view import TaskView
 from watchroom.model import CANCEL, END_TASK, MESSAGE, PAUSE, RESUME, TERMINATE, Json
-from watchroom.projections import AgentView, Member, TaskView
-from watchroom.projections.agents import Reading
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog

@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
+from watchroom.features.overview.agents import AgentView
 from watchroom.model import RELEASE_AGENTS, STOP_AGENTS, Json
-from watchroom.projections import AgentView
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog
@@ -63,7 +63,7 @@ class AgentStop:
     def _find_doubted(self) -> Sequence[str]:
         """Return the agents whose session says that it has ended, and whose client may go on."""
         # What stops clients is slow to load.
-        from watchroom.clients.team_stop import doubted_agents
+        from watchroom.agents.clients.stopping import doubted_agents
 
         workspace = self._app.workspace
         return doubted_agents(workspace) if workspace is not None else []
@@ -133,7 +133,7 @@ class AgentStop:
 
     def _check(self, workspace: Workspace, agents: Iterable[str]) -> Sequence[StopState]:
         # What stops clients is slow to load.
-        from watchroom.clients.team_stop import check_paused
+        from watchroom.agents.clients.stopping import check_paused
 
         proofs = [check_paused(workspace, agent, self._app.language) for agent in agents]
         return [StopState(proof.agent, proof.is_proven, proof.how) for proof in proofs]

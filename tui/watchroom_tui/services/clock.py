@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from watchroom.projections.model import urgent_needs
+from watchroom.features.overview.model import urgent_needs
 
 from watchroom_tui.alerts.monitor import AlertMonitor
 from watchroom_tui.context import Dashboard

@@ -7,19 +7,18 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from watchroom.errors import WatchroomError
+from watchroom.errors import KeysNotTyped, WatchroomError
+from watchroom.features.people.rules import DECISION_TOOLS
 from watchroom.model import Json
-from watchroom.rules.decision_errors import KeysNotTyped
-from watchroom.rules.effects import DECISION_TOOLS
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.tmux import has_recent_typing
 
 if TYPE_CHECKING:
-    from watchroom.rules.people import People
-    from watchroom.signing import Signer
-    from watchroom.toolbox import Toolbox
+    from watchroom.features.calls.toolbox import Toolbox
+    from watchroom.features.people.rows import People
+    from watchroom.platform.signing import Signer
     from watchroom.workspace import Workspace
 
 _LOCKED: Final = "signer_locked"
@@ -88,7 +87,8 @@ class DecisionSigning:
         return signer is not None
 
     async def _open_signer(self, people: People) -> Signer | None:
-        from watchroom.signing import SignerProcess, WrongPassphrase
+        from watchroom.errors import WrongPassphrase
+        from watchroom.platform.signing import SignerProcess
 
         from watchroom_tui.signing_keys import find_device, key_path
 

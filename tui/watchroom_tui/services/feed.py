@@ -12,10 +12,13 @@ from collections.abc import Callable
 from threading import Event, Thread
 from typing import Final
 
-from watchroom.journal import Changes, Journal, LocalChanges
-from watchroom.journal.errors import JournalUnreachable
-from watchroom.projections import PRESENCE_SECONDS, Fold, Model, absent_work, open_fold, with_presences
-from watchroom.queries.config import read_registration
+from watchroom.errors import JournalUnreachable
+from watchroom.features.overview.fold import Fold
+from watchroom.features.overview.model import Model
+from watchroom.features.overview.presence import PRESENCE_SECONDS, absent_work, with_presences
+from watchroom.features.overview.reads import read_registration
+from watchroom.features.overview.snapshots import open_fold
+from watchroom.kernel.journal import Changes, Journal, LocalChanges
 
 FRAME_SECONDS: Final = 0.05
 """At least so long between two models while rows keep coming: 20 a second."""
@@ -120,13 +123,13 @@ class Feed:
 
     def _has_absence_changed(self) -> bool:
         """Whether somebody else runs something, or nobody, than was shown."""
-        return absent_work(with_presences(self._fold.model(), self._journal.presences)) != self._absent
+        return absent_work(with_presences(self._fold.model(), self._journal.presence.all)) != self._absent
 
     def _show_now(self) -> None:
         self._note_outage(False)
         model = self._fold.model()
         if self.is_live:
-            model = with_presences(model, self._journal.presences, self._folder)
+            model = with_presences(model, self._journal.presence.all, self._folder)
             self._absent = absent_work(model)
         self._show(model, 1.0)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from textual.message import Message
-from watchroom.projections import Model
+from watchroom.features.overview.model import Model
 
 
 class ModelChanged(Message):

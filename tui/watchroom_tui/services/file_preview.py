@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from watchroom.features.overview.reads import read_preview
 from watchroom.model import Row
-from watchroom.queries.versions import read_preview
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.formatters.columns import size

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from watchroom.errors import SettingsUnsigned
+from watchroom.features.needs.rules import NeedKind
+from watchroom.features.overview.model import Need, urgent_needs
 from watchroom.model import Row, Zone
-from watchroom.projections import Need, NeedKind
-from watchroom.projections.model import urgent_needs
-from watchroom.rules.decision_errors import SettingsUnsigned
 
 from watchroom_tui.context import (
     AgentTarget,
@@ -95,7 +95,7 @@ class Navigator:
         of_zone = None if need.kind == "unreadable" else ZONE_SCREENS.get(need.row.zone)
         await app.show_screen(of_zone or NEED_SCREENS[need.kind])
         merges = app.is_live and "merge" in need.answers
-        heads = app.model.boards if need.row.zone == "board" else app.model.files
+        heads = app.model.heads_of(need.row.zone)
         is_known = any(each.head.path == need.row.path for each in heads)
         # The screen would show the row alone, beneath the merge, if there is no such file.
         if app.base_screen and (is_known or not merges):

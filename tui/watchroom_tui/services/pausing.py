@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from watchroom.features.overview.agents import AgentView
 from watchroom.model import ENDED
-from watchroom.projections import AgentView
 
 
 def is_held(view: AgentView) -> bool:

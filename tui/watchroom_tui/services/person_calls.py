@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from watchroom.errors import NotText, TooLarge
+from watchroom.features.requests.rows import CallDecision
 from watchroom.model import ANSWER, DISMISS, MESSAGE, OUTSIDE, RESOLVE, REVERT, SEEN, Json, Row
-from watchroom.rules.requests import CallDecision
 
 
 class PersonCall(NamedTuple):

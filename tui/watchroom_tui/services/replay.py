@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from textual import on
 from textual.message import Message
-from watchroom.projections import Model
-from watchroom.queries.timeline import find_marker, find_row
+from watchroom.features.overview.model import Model
+from watchroom.features.overview.timeline import find_marker, find_neighbour
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.context import RangeTarget, TimelineState, dashboard_of
@@ -149,7 +149,7 @@ class ReplayApp(NoticeApp):
         """To the next row, or the one before."""
         if step < 0 or self._replayed is not None:
             journal = self._dashboard.journal
-            self._go(lambda seq: self._within(find_row(journal, seq, step)))
+            self._go(lambda seq: self._within(find_neighbour(journal, seq, step)))
 
     def action_step_marker(self, step: int) -> None:
         """To the next marker, or the one before."""
@@ -171,7 +171,7 @@ class ReplayApp(NoticeApp):
         self._dashboard.show_model()
 
     def _first(self, _: int) -> int | None:
-        return find_row(self._dashboard.journal, 0, 1)
+        return find_neighbour(self._dashboard.journal, 0, 1)
 
     def action_change_speed(self, step: int) -> None:
         """Play quicker, or slower."""

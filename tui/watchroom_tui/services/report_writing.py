@@ -9,7 +9,7 @@ import re
 from typing import Final
 
 from watchroom.errors import WatchroomError
-from watchroom.queries.report import read_report
+from watchroom.history.report import read_report
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text

@@ -8,10 +8,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import cast
 
-from watchroom.projections import Model, Need, RequestView
-from watchroom.queries.requests import RequestDetails, find_request, read_request
-from watchroom.rules.requests import RequestKind, parse_arguments
-from watchroom.rules.reviews import decide_calls, find_indivisible, reject_calls, write_taken
+from watchroom.features.calls.reads import RequestDetails, find_request, read_request
+from watchroom.features.overview.model import Model, Need
+from watchroom.features.requests.reviews import decide_calls, find_indivisible, reject_calls, write_taken
+from watchroom.features.requests.rows import parse_arguments
+from watchroom.features.sessions.view import RequestView
+from watchroom.model import RequestKind
 from watchroom.texts import catalogue
 
 from watchroom_tui.context import Dashboard

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from watchroom.projections import Model
-from watchroom.queries.requests import RequestDetails
-from watchroom.rules.reviews import MOST_COMMENT_CHARACTERS, MOST_COMMENTS, Review
+from watchroom.features.calls.reads import RequestDetails
+from watchroom.features.overview.model import Model
+from watchroom.features.requests.reviews import MAX_COMMENT_CHARACTERS, MAX_COMMENTS, Review
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text
@@ -102,7 +102,7 @@ class Reviews:
         try:
             commented = reviews[row.call].comment(key, text)
         except ValueError:
-            most = {"comments": MOST_COMMENTS, "characters": MOST_COMMENT_CHARACTERS}
+            most = {"comments": MAX_COMMENTS, "characters": MAX_COMMENT_CHARACTERS}
             app.show_message(app.texts("review.too_much", **most), "error")
             return False
         app.drafts.drop(TextDraft, name)

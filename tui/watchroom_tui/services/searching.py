@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from watchroom.history.search import open_index
 from watchroom.model import Row, Zone
-from watchroom.search import open_index
 
 from watchroom_tui.context import Dashboard, RowTarget, SessionTarget
 from watchroom_tui.dialogs.row import RowDialog
@@ -21,6 +21,7 @@ _SCREENS: Final[Mapping[Zone, str]] = {
     "handoff": "handoffs",
     "private": "agents",
     "realtime": "documents",
+    "repo": "files",
     "request": "requests",
     "session": "agents",
     "task": "tasks",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from watchroom.features.overview.model import Need
 from watchroom.model import SEEN
-from watchroom.projections import Need
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog

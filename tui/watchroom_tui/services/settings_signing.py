@@ -6,8 +6,8 @@ import asyncio
 import difflib
 from typing import Final
 
-from watchroom.rules.effects import SIGN_SETTINGS
-from watchroom.rules.settings import dump_settings
+from watchroom.features.config.rows import dump_settings
+from watchroom.features.people.rules import SIGN_SETTINGS
 from watchroom.workspace import Workspace
 
 from watchroom_tui.context import Dashboard

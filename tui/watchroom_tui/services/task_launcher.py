@@ -58,7 +58,7 @@ def check_order(order: TaskOrder, root: str, texts: Catalogue, language: Languag
     """``order`` as it can be begun by the team of the workspace at ``root``: without blanks around, and with
     the absolute path of its folder. Nothing is made. Raises `TaskNotLaunched`, with the message in
     ``language``, that of ``texts``."""
-    from watchroom.queries.tasks import check_folder
+    from watchroom.features.tasks.folder import check_task_folder
 
     text, model = order.text.strip(), order.model.strip()
     if not text or text == "-":
@@ -70,7 +70,7 @@ def check_order(order: TaskOrder, root: str, texts: Catalogue, language: Languag
     if not order.folder.strip():
         raise TaskNotLaunched(texts("task_launcher.folder"))
     try:
-        folder = check_folder(os.path.abspath(os.path.expanduser(order.folder.strip())), root)
+        folder = check_task_folder(os.path.abspath(os.path.expanduser(order.folder.strip())), root)
     except WatchroomError as error:
         raise TaskNotLaunched(f"{error.message(language)} {error.suggestion(language)}") from error
     if order.is_simulated == bool(model):
@@ -93,7 +93,7 @@ def launch_task(
     some seconds at most: not for an event loop. Raises `TaskNotLaunched` as `check_order` does, and with what
     the process said where it ended instead; OSError where it cannot be started."""
     checked = check_order(order, root, texts, language)
-    command = [sys.executable, "-m", "watchroom_tui.cli", "task", "--background"]
+    command = [sys.executable, "-P", "-m", "watchroom_tui.cli", "task", "--background"]
     command += [f"--workspace={checked.folder}", f"--team={os.path.abspath(root)}", f"--as={person}"]
     command += [f"--language={language}", f"--speed={speed}"]
     command += ["--simulate"] if checked.is_simulated else [f"--model={checked.model}"]

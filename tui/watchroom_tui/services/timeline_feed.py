@@ -12,11 +12,13 @@ from collections.abc import Callable, Sequence
 from threading import Condition, Thread
 from typing import Final, NamedTuple, TypeAlias
 
-from watchroom.journal import Journal
-from watchroom.journal.errors import JournalUnreachable
+from watchroom.errors import JournalUnreachable
+from watchroom.features.overview.fold import Fold
+from watchroom.features.overview.model import Model
+from watchroom.features.overview.snapshots import open_fold
+from watchroom.features.overview.timeline import GAP_SECONDS
+from watchroom.kernel.journal import Journal
 from watchroom.model import Row
-from watchroom.projections import Fold, Model, open_fold
-from watchroom.projections.timeline import GAP_SECONDS
 
 FRAME_SECONDS: Final = 0.05
 """At least so long between two models while it plays: 20 a second."""

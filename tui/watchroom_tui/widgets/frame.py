@@ -9,9 +9,8 @@ from rich.cells import cell_len
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
-from watchroom.projections import Model, Need
-from watchroom.projections.model import BUCKET_SECONDS, sparkline_counts
-from watchroom.projections.seals import SealView
+from watchroom.features.overview.model import Model, Need, SealView
+from watchroom.kernel.rules.activity import BUCKET_SECONDS, sparkline_counts
 
 from watchroom_tui.actions import SCREENS, Action, is_possible, of_scope, offered, scopes_of
 from watchroom_tui.context import dashboard_of

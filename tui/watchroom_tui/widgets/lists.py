@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import ClassVar
 
+from watchroom.features.budgets.rows import UsageTotal
+from watchroom.features.budgets.rules import BudgetUse
+from watchroom.features.files.view import SharedFile
+from watchroom.features.overview.agents import AgentView
+from watchroom.features.overview.client_files import ClientFile
+from watchroom.features.overview.model import Model
+from watchroom.features.overview.timeline import is_reading
+from watchroom.features.tasks.view import TaskView
+from watchroom.kernel.rules.activity import sparkline_counts
 from watchroom.model import Row, outcome_of
-from watchroom.projections import AgentView, ClientFile, Model, SharedFile, TaskView
-from watchroom.projections.model import sparkline_counts
-from watchroom.rules.budgets import BudgetUse
-from watchroom.rules.readings import is_reading
-from watchroom.rules.usage import UsageTotal
 from watchroom.texts import catalogue
 
 from watchroom_tui.context import dashboard_of
@@ -63,9 +67,9 @@ class RowList(ColumnList[Row]):
         changed_nothing = is_reading(item) or (item.version is None and item.outcome == "ok")
         return (
             [Span(local_clock(item.time), "dim")],
-            [Span(sanitize(item.actor), agent_class(item.actor))] if self.SHOWS_ACTOR else (),
+            [labels.actor_span(item)] if self.SHOWS_ACTOR else (),
             [Span(labels.tool_label(item, texts), "dim" if changed_nothing else "")],
-            [Span(labels.shown_path(item, texts))],
+            [Span(labels.shown_path(item, texts, has_trees=len(dashboard_of(self).model.trees) > 1))],
             [outcome, Span("  " + said, "dim")] if said else [outcome],
         )
 
@@ -210,10 +214,10 @@ class SharedFileList(ColumnList[SharedFile | ClientFile]):
                 [Span(self.age_of(item.row), "dim")],
             )
         return (
-            [Span(" "), Span(sanitize(item.path))],
+            [Span(" "), Span(sanitize(labels.path_of(item.head)))],
             [Span(f"v{item.head.version}", "ok")],
             [Span(f"⚔{item.conflicts}" if item.conflicts else "", "error")],
-            [Span(sanitize(item.head.actor), agent_class(item.head.actor))],
+            [labels.actor_span(item.head)],
             [Span(self.age_of(item.head), "dim")],
         )
 

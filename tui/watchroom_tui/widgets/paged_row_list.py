@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from textual.message import Message
-from watchroom.journal import RowFilter
+from watchroom.kernel.journal import RowFilter
 from watchroom.model import Row
 
 from watchroom_tui.context import dashboard_of

@@ -9,7 +9,7 @@ from typing import Final
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
-from watchroom.projections.timeline import MARKER_KINDS, TimelineView
+from watchroom.features.overview.timeline import MARKER_KINDS, TimelineView
 
 from watchroom_tui.context import TimelineState
 from watchroom_tui.formatters.columns import fit

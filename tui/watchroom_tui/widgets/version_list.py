@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import ClassVar, Final
 
+from watchroom.kernel.rules.details import met_version
 from watchroom.model import Row
-from watchroom.rules.details import met_version
 
 from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters import labels
-from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column, size
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.localization import texts_of
@@ -97,7 +96,7 @@ class VersionTimeline(ColumnList[Row]):
         return (
             [self._mark_of(item, style)],
             [Span(version_name(item), "strong" if is_current else style)],
-            [Span(sanitize(item.actor), agent_class(item.actor))],
+            [labels.actor_span(item)],
             [Span(age, "dim")],
             [Span(kept, "dim")],
             [Span(broken, "error")] if broken else self._said(item),

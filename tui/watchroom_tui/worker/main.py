@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from watchroom.merge import diff_lines
+from watchroom.algorithms.merge import diff_lines
 from watchroom.texts import Language
 
 DiffKind: TypeAlias = Literal["same", "added", "removed", "hunk"]

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
-from watchroom.merge import LineChange
+from watchroom.algorithms.merge import LineChange
 from watchroom.texts import Language
 
 from watchroom_tui.worker import main as worker_main
@@ -61,7 +61,7 @@ class WorkerProcess:
         return await self._ask(DiffLine._make, "diff", old, new)
 
     async def changes(self, old: str, new: str) -> list[LineChange]:
-        """What `watchroom.merge.changes` finds."""
+        """Return the changes that `watchroom.algorithms.merge.diff_lines` finds."""
         return await self._ask(LineChange._make, "changes", old, new)
 
     async def changes_of(self, texts: Sequence[str]) -> list[list[LineChange]]:
@@ -105,7 +105,7 @@ class WorkerProcess:
                 raise asyncio.CancelledError
             if self._process is None or self._process.returncode is not None:
                 self._process = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-m", worker_main.__name__),
+                    *(sys.executable, "-P", "-m", worker_main.__name__),
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,
                     stderr=asyncio.subprocess.DEVNULL,

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from watchroom.journal import RowFilter
+from watchroom.features.overview.model import Model
+from watchroom.kernel.journal import RowFilter
+from watchroom.kernel.reads import read_page
 from watchroom.model import Outcome, Row
-from watchroom.projections import Model
-from watchroom.queries.rows import read_page
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import ClassVar, Final
 
-from watchroom.projections import BufferView
-from watchroom.projections.buffers import BufferState
+from watchroom.features.buffers.view import BufferState, BufferView
 
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.actor_class import agent_class

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from watchroom.merge import split_lines
-from watchroom.projections import BufferView
+from watchroom.algorithms.merge import split_lines
+from watchroom.features.buffers.view import BufferView
 from watchroom.texts import Catalogue
 
 from watchroom_tui.context import Dashboard

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from watchroom.projections import BufferView, Model
+from watchroom.features.buffers.view import BufferView
+from watchroom.features.overview.model import Model
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen

@@ -8,16 +8,20 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
+from watchroom.features.buffers.view import BufferView
+from watchroom.features.files.reads import list_private_files
+from watchroom.features.overview.client_files import ClientFile
+from watchroom.features.overview.model import Model, Need
+from watchroom.features.overview.reads import read_client_call
+from watchroom.kernel.reads import read_activity
 from watchroom.model import Row
-from watchroom.projections import BufferView, ClientFile, Model, Need
-from watchroom.queries.client_calls import read_client_call
-from watchroom.queries.rows import list_private_files, read_activity
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import AgentTarget, RowTarget, SessionTarget, Target
 from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.formatters.client_calls import client_file_lines
+from watchroom_tui.formatters.labels import path_of
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.agents.buffer_list import OwnBufferList
 from watchroom_tui.screens.agents.buffer_pane import reading_of, show_changes, show_text, title_of
@@ -211,7 +215,8 @@ class AgentsScreen(BaseScreen):
         files = await asyncio.to_thread(list_private_files, journal, agent, as_of=as_of)
         rows = await asyncio.to_thread(read_activity, journal, agent, as_of=as_of)
         edited = [each for each in self.dashboard.model.client_files if agent in each.agents]
-        self.query_one("#files", FileList).show_of(agent, (*files, *edited))
+        changed = [each.head for each in self.dashboard.model.tree_files if each.head.actor == agent]
+        self.query_one("#files", FileList).show_of(agent, (*files, *changed, *edited))
         self.query_one("#rows", OwnRowList).show_of(agent, rows)
         self._preview()
 
@@ -236,7 +241,8 @@ class AgentsScreen(BaseScreen):
     @work(exclusive=True, group="preview")
     async def load_preview(self, head: Row) -> None:
         """Show the file, with the lines marked that its newest version changed."""
-        await show_version(self.dashboard, self.query_one("#preview", LineView), head, head.path)
+        path = head.path if head.zone == "private" else path_of(head)
+        await show_version(self.dashboard, self.query_one("#preview", LineView), head, path)
 
     @work(exclusive=True, group="preview")
     async def load_client_edit(self, file: ClientFile) -> None:

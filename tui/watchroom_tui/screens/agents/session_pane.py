@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from watchroom.features.budgets.rows import UsageTotal
+from watchroom.features.overview.agents import AgentView
+from watchroom.features.sessions.reads import list_sessions
+from watchroom.kernel.rules.details import StepDetail
 from watchroom.model import Row, SessionStatus
-from watchroom.projections import AgentView
-from watchroom.queries.sessions import list_sessions
-from watchroom.rules.details import StepDetail
-from watchroom.rules.usage import UsageTotal
 
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.transcript import TranscriptEntry, make_entries

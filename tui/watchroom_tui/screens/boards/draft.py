@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from watchroom.features.overview.model import Model
 from watchroom.model import Json
-from watchroom.projections import Model
 from watchroom_whiteboards.sections import BoardSection, parse_sections, section_name
 
 WHOLE: Final = 256 * 1024

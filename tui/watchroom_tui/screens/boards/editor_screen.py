@@ -9,10 +9,10 @@ from typing import ClassVar, Final
 from textual import on, work
 from textual.app import ComposeResult
 from textual.widgets import TextArea
-from watchroom.merge import split_lines
+from watchroom.algorithms.merge import split_lines
+from watchroom.features.overview.model import Model
+from watchroom.kernel.reads import find_row
 from watchroom.model import Json, Row
-from watchroom.projections import Model
-from watchroom.queries.rows import find_row
 
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.dialogs.commit import CommitDialog

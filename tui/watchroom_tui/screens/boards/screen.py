@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
+from watchroom.features.overview.model import Model, Need
 from watchroom.model import Row
-from watchroom.projections import Model, Need
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen

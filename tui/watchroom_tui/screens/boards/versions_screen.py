@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
+from watchroom.features.overview.model import Model
+from watchroom.features.overview.reads import UnreadableVersionError, read_history
 from watchroom.model import Row
-from watchroom.projections import Model
-from watchroom.queries.versions import UnreadableVersionError, read_history
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple
 
-from watchroom.journal import ChangedPath
-from watchroom.queries.comparison import ChangeKind, PathDifference
+from watchroom.history.comparison import ChangeKind, PathDifference
+from watchroom.kernel.journal import ChangedPath
 
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column

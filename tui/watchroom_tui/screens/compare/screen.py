@@ -7,8 +7,8 @@ from typing import ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
-from watchroom.journal import ChangedPath
-from watchroom.projections import Model
+from watchroom.features.overview.model import Model
+from watchroom.kernel.journal import ChangedPath
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import ClassVar
 
-from watchroom.projections import DocumentView
-from watchroom.projections.model import sparkline_counts
+from watchroom.features.documents.view import DocumentView
+from watchroom.kernel.rules.activity import sparkline_counts
 
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column, sparkline

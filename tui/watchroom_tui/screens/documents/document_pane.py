@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from textual.timer import Timer
 from watchroom.errors import WatchroomError
-from watchroom.projections import DocumentView
+from watchroom.features.documents.view import DocumentView
 
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.keymap import shown_key

@@ -6,8 +6,8 @@ from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
+from watchroom.features.overview.model import Model
 from watchroom.model import Row
-from watchroom.projections import Model
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen

@@ -11,33 +11,42 @@ from typing import ClassVar, Final, NamedTuple
 from rich.cells import cell_len
 from textual import on, work
 from textual.app import ComposeResult
-from watchroom.merge import split_lines
-from watchroom.model import Row
-from watchroom.projections import ClientFile, Model, Need, SharedFile
-from watchroom.queries.client_calls import read_client_call
-from watchroom.queries.versions import (
-    MOST_VERSIONS,
+from watchroom.algorithms.merge import split_lines
+from watchroom.features.files.view import SharedFile
+from watchroom.features.overview.client_files import ClientFile
+from watchroom.features.overview.model import Model, Need
+from watchroom.features.overview.reads import (
+    MAX_VERSIONS,
     UnreadableVersionError,
     find_damaged,
+    read_client_call,
     read_history,
     read_lineage,
 )
+from watchroom.features.trees.rows import REPO
+from watchroom.model import Row
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import Target, VersionTarget
+from watchroom_tui.dialogs.agent_commit import commit_agent
 from watchroom_tui.dialogs.restore import ask_to_restore
-from watchroom_tui.dialogs.revert import ask_to_revert_row
+from watchroom_tui.dialogs.revert import RevertSubject, ask_to_revert, ask_to_revert_row
 from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.formatters.client_calls import client_file_lines
 from watchroom_tui.formatters.columns import fit_path
 from watchroom_tui.formatters.diff_drawing import DiffDrawing
+from watchroom_tui.formatters.labels import path_of
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.readers.blame import BlameGutter, blame_lines
 from watchroom_tui.readers.comparison import Comparison, compare_versions
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.screens.files.change_list import ChangeItem, ChangeList
+from watchroom_tui.screens.files.tree_pane import TreePane
+from watchroom_tui.services.external_editor import edit_file
 from watchroom_tui.widgets.containers import Container
+from watchroom_tui.widgets.frame import Footer
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.lists import SharedFileList
@@ -64,6 +73,8 @@ class Shown(NamedTuple):
 class FilesScreen(BaseScreen):
     CSS_PATH = "files.tcss"
     SCREEN_NAME: ClassVar = "files"
+    EXTRA_SCOPES: ClassVar = ("changes",)
+    AUTO_FOCUS = "#shared"
     BINDINGS = bindings("files")
 
     def __init__(self) -> None:
@@ -80,27 +91,70 @@ class FilesScreen(BaseScreen):
         self._wanted_version: tuple[str, int] | None = None
         self._checked: dict[int, str] = {}
         self._checked_files = False
+        self._is_in_tree = False
+        """Whether the file that is shown is one of the changes since HEAD."""
+        self._had_changes = False
+        """Whether the changes were shown for the last model."""
+        self._wanted_change = ""
+        """The path of the rows of a changed file to go to once the changes are loaded."""
 
+        self.changes = ChangeList(
+            title="pane.changes", empty="empty.changes", id="changes", classes="pane -away"
+        )
         self.shared = SharedFileList(title="pane.shared", empty="empty.shared", id="shared", classes="pane")
         self.timeline = VersionTimeline(
             title="pane.versions", empty="empty.versions", id="versions", classes="pane"
         )
         self.view = LineView(title="pane.diff", empty="empty.diff", id="diff", classes="pane")
         self._body = Container(id="body", classes="group")
+        self._tree_pane: TreePane | None = None
 
     def compose_panes(self) -> ComposeResult:
         with self._body:
             with Container(id="left", classes="group"):
+                yield self.changes
                 yield self.shared
                 yield self.timeline
             yield self.view
 
+    def prepare(self) -> None:
+        # The changes come to the front where there is a repository.
+        self._put_in_front(self.shared)
+
     def show_model(self, model: Model) -> None:
-        self.shared.show((*model.files, *model.client_files))
+        self._show_lists(model)
         self._seek_version()
         self._show_versions()
         if self.dashboard.workspace is not None and not self._checked_files and self.timeline.items:
             self.check_versions(anew=True)
+
+    def _show_lists(self, model: Model) -> None:
+        """Show the changes since HEAD in a repository, and the other files. An earlier moment has no HEAD:
+        then it shows the files of trees as they were."""
+        has_changes = bool(model.trees) and self.dashboard.is_live
+        others: tuple[SharedFile | ClientFile, ...] = (*model.files, *model.client_files)
+        self.shared.show(others if has_changes else (*model.tree_files, *others))
+        self.set_class(has_changes, "-in-tree")
+        self.changes.set_class(not has_changes, "-away")
+        self.shared.set_class(has_changes and not others, "-away")
+        if has_changes and not self._had_changes:
+            # The list was away when the screen chose what has the keys.
+            self._put_in_front(self.changes)
+            self.changes.focus()
+        self._had_changes = has_changes
+        self._is_in_tree = has_changes and (self._is_in_tree or not self.shared.items)
+        if has_changes and self.tree_pane.is_outdated(model):
+            self.run_worker(self._load_changes(), group="changes")
+
+    async def _load_changes(self) -> None:
+        await self.tree_pane.load_changes(self._seek_change)
+
+    @property
+    def tree_pane(self) -> TreePane:
+        """What is shown in a repository."""
+        if self._tree_pane is None:
+            self._tree_pane = TreePane(self.dashboard, self.changes, self.view)
+        return self._tree_pane
 
     def go_to(self, target: Target) -> None:
         super().go_to(target)
@@ -110,7 +164,11 @@ class FilesScreen(BaseScreen):
     def go_to_row(self, row: Row) -> None:
         """To the file of ``row``, and to that row on its timeline."""
         model = self.dashboard.model
-        self.shared.show((*model.files, *model.client_files))
+        self._show_lists(model)
+        if row.zone == REPO and self._had_changes:
+            self._wanted_change, self._wanted_seq = row.path, row.seq
+            self._seek_change()
+            return
         if not self.shared.move_to(row.path):
             # Nothing was ever accepted under this name: there is the row alone.
             self.app.push_screen(RowDialog(row))
@@ -130,6 +188,10 @@ class FilesScreen(BaseScreen):
         if self._wanted_version is None:
             return
         path, version = self._wanted_version
+        if self._had_changes and any(each.path == path for each in self.dashboard.model.tree_files):
+            self._wanted_version, self._wanted_change = None, path
+            self._seek_change()
+            return
         head = next((each.head for each in self.dashboard.model.files if each.path == path), None)
         if head is not None and (head.version or 0) >= version and self.shared.move_to(path):
             self._shown_file = None
@@ -142,6 +204,54 @@ class FilesScreen(BaseScreen):
     @on(LineList.Highlighted, "#shared")
     def choose_file(self) -> None:
         self._show_versions()
+
+    def _seek_change(self) -> None:
+        """Go to the changed file that is wanted, once it is in the list."""
+        if self._wanted_change and self.changes.move_to_file(self._wanted_change):
+            self._wanted_change = ""
+            self._is_in_tree = True
+            self.front(self.changes)
+            self._shown_file = None
+            self._show_versions()
+
+    @on(LineList.Highlighted, "#changes")
+    def choose_change(self) -> None:
+        self._show_versions()
+        # Other keys are possible.
+        self.query_one(Footer).refresh()
+
+    @on(LineList.Opened, "#changes")
+    def open_change(self) -> None:
+        self.front(self.view)
+
+    def on_descendant_focus(self) -> None:
+        super().on_descendant_focus()
+        if self.focused is self.changes or self.focused is self.shared:
+            self._is_in_tree = self.focused is self.changes
+            self._show_versions()
+        if self.focused is self.timeline or self.focused is self.changes:
+            self._shown = None
+            self._show_row()
+
+    @property
+    def _change(self) -> ChangeItem | None:
+        """The line of the changes that the screen is about."""
+        return self.changes.item if self._is_in_tree else None
+
+    @property
+    def _shows_change(self) -> bool:
+        """Whether the right pane has the changed file itself, and not one of its versions."""
+        return self._is_in_tree and self.focused is not self.timeline
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "settle" and self._is_in_tree:
+            change = self.changes.item
+            return change is not None and change.file is not None and change.file.has_conflict
+        of_changes = {"commit_agent", "open_file"}
+        if action in of_changes:
+            return self._change is not None
+        # Versions of files in trees are brought back by taking work back; and only versions are marked.
+        return not (self._is_in_tree and (action == "rollback" or (action == "mark" and self._shows_change)))
 
     @on(LineList.Highlighted, "#versions")
     def choose_version(self) -> None:
@@ -161,6 +271,11 @@ class FilesScreen(BaseScreen):
         self._show_row()
 
     def action_flip_diff(self) -> None:
+        if self._shows_change:
+            pane = self.tree_pane
+            pane.shown = "authors" if pane.shown == "difference" else "difference"
+            self._show_row()
+            return
         self._to_current = not self._to_current
         self._blames = False
         self._show_row()
@@ -171,6 +286,9 @@ class FilesScreen(BaseScreen):
             self.dashboard.show_message(texts("files.too_narrow", columns=SIDES_FROM), "warning")
             return
         self._wants_sides = not self._wants_sides
+        if self._shows_change:
+            self._show_row()
+            return
         if self._blames:
             self._blames = False
             self._show_row()
@@ -178,6 +296,11 @@ class FilesScreen(BaseScreen):
             self.draw_comparison()
 
     def action_flip_blame(self) -> None:
+        if self._shows_change:
+            pane = self.tree_pane
+            pane.shown = "text" if pane.shown == "authors" else "authors"
+            self._show_row()
+            return
         self._blames = not self._blames
         self._show_row()
 
@@ -186,7 +309,7 @@ class FilesScreen(BaseScreen):
             self.draw_comparison()
 
     def _show_versions(self) -> None:
-        file = self.shared.item
+        file = self._chosen_file()
         if isinstance(file, ClientFile):
             self._show_client_file(file)
             return
@@ -204,6 +327,20 @@ class FilesScreen(BaseScreen):
             self.view.clear()
         else:
             self.load_versions(file)
+
+    def _chosen_file(self) -> SharedFile | ClientFile | None:
+        """The file under the cursor of the list that the screen is about."""
+        if not self._is_in_tree:
+            return self.shared.item
+        change = self.changes.item
+        if change is None or change.file is None:
+            return None
+        head = change.file.head
+        known = self._shown_file
+        # The same object while it is the same version.
+        if known is not None and known.head == head:
+            return known
+        return SharedFile(head.path, head)
 
     def _show_client_file(self, file: ClientFile) -> None:
         """Show the newest edit of ``file``, which has no versions."""
@@ -269,6 +406,11 @@ class FilesScreen(BaseScreen):
 
     def _show_row(self) -> None:
         """Bring the lower pane to what the cursor, the mark and the keys ask for."""
+        if self._shows_change:
+            if self.changes.item is not None and self.changes.item.file is not None:
+                self._shown = None
+                self.load_change()
+            return
         row, file = self.timeline.item, self._shown_file
         if row is None or file is None:
             return
@@ -291,6 +433,17 @@ class FilesScreen(BaseScreen):
             self._say(error.row, "files.unreadable")
             return
         self.draw_comparison()
+
+    @work(exclusive=True, group="diff")
+    async def load_change(self) -> None:
+        """Show the changed file under the cursor."""
+        change = self._change
+        if change is None or change.file is None:
+            return
+        self._compared = None
+        sides = self._has_sides() and self.tree_pane.shown == "difference"
+        self._body.set_class(sides, "-sides")
+        await self.tree_pane.show_file(change.file, side_by_side=sides)
 
     def _has_sides(self) -> bool:
         return self._wants_sides and not self._blames and self.app.size.width >= SIDES_FROM
@@ -331,7 +484,7 @@ class FilesScreen(BaseScreen):
         except UnreadableVersionError as error:
             self._say(error.row, "files.unreadable")
             return
-        oldest = versions[0] if len(versions) >= MOST_VERSIONS and (versions[0].version or 0) > 1 else None
+        oldest = versions[0] if len(versions) >= MAX_VERSIONS and (versions[0].version or 0) > 1 else None
 
         def draw() -> BlameGutter:
             return BlameGutter(split_lines(text), found, self._foot, oldest=oldest)
@@ -369,7 +522,8 @@ class FilesScreen(BaseScreen):
 
     def _title(self, what: str) -> str:
         """The file's name before ``what``, as much of it as there is space for."""
-        return self._path_title(self._shown_file.path if self._shown_file is not None else "", what)
+        file = self._shown_file
+        return self._path_title(path_of(file.head) if file is not None else "", what)
 
     def _path_title(self, path: str, what: str) -> str:
         path = sanitize(path)
@@ -387,9 +541,46 @@ class FilesScreen(BaseScreen):
         else:
             app.show_message(app.texts("files.no_conflict"))
 
+    def action_commit_agent(self) -> None:
+        """Commit the work of the agent of the change under the cursor, apart from that of others."""
+        app, change = self.dashboard, self._change
+        trees = {each.id: each for each in app.model.trees}
+        tree = None if change is None else trees.get(change.file.tree if change.file else change.group)
+        if change is not None and tree is None and trees:
+            # The head of an agent's group: the first of its files says which tree.
+            inside = (each.file for each in self.changes.items if each.file and each.group == change.group)
+            tree = next((trees.get(each.tree) for each in inside), None)
+        if change is None or tree is None:
+            return
+        if not app.can_act:
+            app.explain_read_only()
+            return
+        mine = [each for each in self.changes.files if each.tree == tree.id]
+        authors = dict.fromkeys(one.author for each in mine for one in each.authors)
+        agents = sorted({each.actor for each in authors if each.grade in ("tool", "window")})
+        chosen = next(iter(change.actors), agents[0] if agents else "")
+        if not agents:
+            app.show_message(app.texts("commit_agent.nobody"), "warning")
+            return
+        app.run_worker(commit_agent(app, tree, agents, chosen), group="commit_agent", exclusive=True)
+
+    def action_open_file(self) -> None:
+        """Open the file in the person's editor."""
+        change = self._change
+        trees = {each.id: each for each in self.dashboard.model.trees}
+        tree = trees.get(change.file.tree) if change is not None and change.file is not None else None
+        if change is not None and change.file is not None and tree is not None:
+            edit_file(self.app, f"{tree.folder}/{change.file.name}")
+
     def action_revert_work(self) -> None:
         """Take back what the agent of the version did from then on, or a revert."""
-        if self.timeline.item is not None:
+        if self._shows_change:
+            change = self._change
+            if change is not None and change.actors:
+                ask_to_revert(self.dashboard, RevertSubject(change.actors[0]))
+            else:
+                self.dashboard.show_message(self.dashboard.texts("revert.agents_only"), "warning")
+        elif self.timeline.item is not None:
             ask_to_revert_row(self.dashboard, self.timeline.item)
 
     def action_rollback(self) -> None:

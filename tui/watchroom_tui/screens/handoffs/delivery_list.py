@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import ClassVar, Final, Literal
 
-from watchroom.projections import Delivery
+from watchroom.features.handoffs.rows import Delivery
 
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column

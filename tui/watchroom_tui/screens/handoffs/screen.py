@@ -7,9 +7,10 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
+from watchroom.features.handoffs.rows import Delivery
+from watchroom.features.overview.model import Model, Need
+from watchroom.kernel.reads import find_content
 from watchroom.model import Row
-from watchroom.projections import Delivery, Model, Need
-from watchroom.queries.rows import find_content
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen

@@ -6,9 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from watchroom.errors import NotText, TooLarge
-from watchroom.journal import Journal
-from watchroom.merge import (
+from watchroom.algorithms.merge import (
     MergedStyles,
     Regions,
     build_regions,
@@ -20,12 +18,15 @@ from watchroom.merge import (
     rebase_regions,
     split_lines,
 )
+from watchroom.errors import NotText, TooLarge
+from watchroom.features.overview.model import Model
+from watchroom.features.overview.reads import read_current, read_merge, read_text
+from watchroom.kernel.journal import Journal
+from watchroom.kernel.rules.conflicts import ConflictView, writer_of
 from watchroom.model import HUMAN_PREFIX, OUTSIDE, Row
-from watchroom.projections import ConflictView, Model
-from watchroom.queries.versions import read_current, read_merge, read_text
-from watchroom.rules.conflicts import writer_of
 from watchroom.texts import Catalogue
 
+from watchroom_tui.formatters.labels import path_of
 from watchroom_tui.screens.merge.state import MergeState
 from watchroom_tui.worker.process import WorkerProcess
 
@@ -156,7 +157,8 @@ class MergeDraft:
     @property
     def label(self) -> str:
         """The path that is merged."""
-        return self.sides.incoming.path
+        row = self.sides.incoming
+        return path_of(row) if row.zone == "repo" else row.path
 
     @property
     def left(self) -> int:

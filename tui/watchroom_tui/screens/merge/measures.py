@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from rich.cells import cell_len
-from watchroom.merge import Lines, Region, Regions
+from watchroom.algorithms.merge import Lines, Region, Regions
 
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.merge.state import RegionLayout, result_layout, side_by_side_layout

@@ -16,7 +16,7 @@ from textual import events
 from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
-from watchroom.merge import Lines, Region, Regions, find_changed_words
+from watchroom.algorithms.merge import Lines, Region, Regions, find_changed_words
 
 from watchroom_tui.formatters.diff_drawing import NO_END
 from watchroom_tui.formatters.styled_text import Line, Span

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from watchroom.merge import diff_result, join_current, join_regions
+from watchroom.algorithms.merge import diff_result, join_current, join_regions
 from watchroom.model import Json
 from watchroom.texts import catalogue
 
@@ -145,7 +145,7 @@ class ConflictResolution:
 
     def _title(self) -> str:
         sides = self._draft.sides
-        title = f"{sides.incoming.path}  v{sides.version} → v{sides.version + 1}"
+        title = f"{self._draft.label}  v{sides.version} → v{sides.version + 1}"
         if not self._draft.changes_style:
             return title
         texts, styles = catalogue(self._app.language), self._draft.styles
@@ -155,13 +155,15 @@ class ConflictResolution:
         """There is nothing to take over; an empty file is not what was meant."""
         sides = self._draft.sides
         key = "merge.deleted" if sides.is_deletion else "merge.no_text"
-        self._app.show_message(self._texts(key, path=sides.incoming.path), "warning")
+        self._app.show_message(self._texts(key, path=self._draft.label), "warning")
 
     def _is_open_conflict(self) -> bool:
         """Whether the conflict is still open; says so if it is not."""
         if self._draft.is_settled:
             row = self._draft.sides.incoming
-            self._app.show_message(self._texts("merge.settled", path=row.path, author=row.actor), "warning")
+            self._app.show_message(
+                self._texts("merge.settled", path=self._draft.label, author=row.actor), "warning"
+            )
         return not self._draft.is_settled
 
     def _can_act(self) -> bool:
@@ -174,7 +176,7 @@ class ConflictResolution:
         is_of_revert = what == "dismiss" and "revert" in sides.incoming.detail
         question = texts(
             "merge.dismiss_reverted_question" if is_of_revert else f"merge.{what}_question",
-            path=sanitize(sides.incoming.path),
+            path=sanitize(self._draft.label),
             author=sanitize(sides.incoming.actor),
             version=sides.version,
         )
@@ -200,8 +202,9 @@ class ConflictResolution:
             row = draft.sides.incoming
             app.drafts.drop(MergeDraft, row.seq)
             version = answer.get("version")
-            app.show_message(self._texts(key, path=row.path, author=row.actor, version=version, taken=taken))
-            if isinstance(version, int) and row.zone == "collab" and self._screen.is_in_front:
+            said = {"path": draft.label, "author": row.actor, "version": version, "taken": taken}
+            app.show_message(self._texts(key, **said))
+            if isinstance(version, int) and row.zone in ("collab", "repo") and self._screen.is_in_front:
                 app.show_model()
                 app.navigator.go_to_version(row.path, version)
                 return

@@ -11,15 +11,18 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.events import Resize
 from textual.widget import Widget
-from watchroom.merge import Choice, TextStyle, apply_edit, text_with_markers
+from watchroom.algorithms.merge import Choice, TextStyle, apply_edit, text_with_markers
+from watchroom.features.boards.view import BoardView
+from watchroom.features.files.view import SharedFile
+from watchroom.features.overview.model import Model
+from watchroom.kernel.rules.conflicts import ConflictView, is_same_text
 from watchroom.model import Row
-from watchroom.projections import BoardView, ConflictView, Model, SharedFile
-from watchroom.rules.conflicts import is_same_text
 from watchroom.texts import catalogue
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.dialogs.confirm import ConfirmDialog
+from watchroom_tui.formatters.labels import actor_span
 from watchroom_tui.screens.merge.draft import MergeDraft, load_merge
 from watchroom_tui.screens.merge.measures import RegionMeasures
 from watchroom_tui.screens.merge.panes import RegionPane, ResultPane, SidePane
@@ -120,7 +123,7 @@ class MergeScreen(BaseScreen):
         if model.conflicts is not self._conflicts:
             self._conflicts = model.conflicts
             self._check_conflict(model)
-        heads = model.files if self._row.zone == "collab" else model.boards
+        heads = model.heads_of(self._row.zone)
         if heads is self._heads:
             return
         self._heads = heads
@@ -139,7 +142,7 @@ class MergeScreen(BaseScreen):
             draft.is_settled = True
             same = self._version_with_its_text(model)
             key = "merge.settled" if same is None else "merge.alike"
-            app.show_message(app.texts(key, path=row.path, author=row.actor, version=same))
+            app.show_message(app.texts(key, path=draft.label, author=row.actor, version=same))
         elif mine is not None and mine.id > draft.newest:
             draft.newest = mine.id
             key = "merge.again_outside" if draft.sides.is_outside else "merge.again"
@@ -148,7 +151,7 @@ class MergeScreen(BaseScreen):
 
     def _version_with_its_text(self, model: Model) -> int | None:
         """The current version, if it has the very text that is to be merged."""
-        shared = model.files if self._row.zone == "collab" else model.boards
+        shared = model.heads_of(self._row.zone)
         head = next((each.head for each in shared if each.head.path == self._row.path), None)
         return head.version if head is not None and is_same_text(self._row, head) else None
 
@@ -173,7 +176,7 @@ class MergeScreen(BaseScreen):
         app.show_message(
             app.texts(
                 "merge.moved_on_open" if again > 0 else "merge.moved_on",
-                path=self._row.path,
+                path=draft.label,
                 version=draft.sides.version,
                 author=head.actor if head else "-",
                 count=again,
@@ -188,10 +191,10 @@ class MergeScreen(BaseScreen):
             return
         base, current, styles = draft.sides.base, draft.sides.current, draft.styles
         none = texts("merge.none")
-        standing = f"v{current.version} · {current.actor}" if current else none
+        standing = f"v{current.version} · {actor_span(current).text}" if current else none
         titles = {
             "base": (
-                texts("merge.base", which=f"v{base.version} · {base.actor}" if base else none),
+                texts("merge.base", which=f"v{base.version} · {actor_span(base).text}" if base else none),
                 styles.base,
             ),
             "current": (texts("merge.current", which=standing), styles.current),

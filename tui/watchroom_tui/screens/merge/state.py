@@ -8,7 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Final, Literal, TypeAlias, get_args
 
-from watchroom.merge import Choice, Region, Regions, choose_all_conflicts, choose_region, find_open_regions
+from watchroom.algorithms.merge import (
+    Choice,
+    Region,
+    Regions,
+    choose_all_conflicts,
+    choose_region,
+    find_open_regions,
+)
 
 ChoiceKind: TypeAlias = Literal["current", "incoming", "both", "neither", "edited"]
 CHOICE_KINDS: Final[tuple[ChoiceKind, ...]] = get_args(ChoiceKind)

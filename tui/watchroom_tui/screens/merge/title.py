@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from textual.geometry import Size
 from textual.strip import Strip
 
-from watchroom_tui.formatters.actor_class import agent_class
+from watchroom_tui.formatters.labels import actor_span
 from watchroom_tui.formatters.styled_text import Line, Span, fit_line, width_of, wrapped
 from watchroom_tui.keymap import shown_key
 from watchroom_tui.localization import keymap_of, texts_of
@@ -39,7 +39,7 @@ class MergeTitle(LineWidget):
     def show(self, draft: MergeDraft, *, for_all: bool) -> None:
         """``for_all``: the next choice goes for the whole file."""
         texts, sides = texts_of(self), draft.sides
-        self._left = [Span(" "), Span(f"{sanitize(sides.incoming.path)}  ", "title")]
+        self._left = [Span(" "), Span(f"{sanitize(draft.label)}  ", "title")]
         for name, row in (("base", sides.base), ("current", sides.current), ("incoming", sides.incoming)):
             if row is None:
                 continue
@@ -48,8 +48,10 @@ class MergeTitle(LineWidget):
             self._left.append(Span(f"{separator}{texts(f'merge.side.{name}')}{which}", "dim"))
             if name != "base":
                 message = f" “{sanitize(row.message[:MOST_OF_MESSAGE])}”" if row.message else ""
-                author = sides.name_incoming(texts) if name == "incoming" else row.actor
-                self._left += [Span(f" {sanitize(author)}", agent_class(row.actor)), Span(message, "dim")]
+                author = actor_span(row)
+                if name == "incoming":
+                    author = author._replace(text=sanitize(sides.name_incoming(texts)))
+                self._left += [author._replace(text=f" {author.text}"), Span(message, "dim")]
         self._right = self._progress(draft, for_all=for_all)
         lines = len(self._lines(self.size.width))
         # Each choice comes this way; the screen is laid out anew only where the title takes other lines.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import ClassVar, Final
 
+from watchroom.features.overview.model import ActivityEntry, Need
 from watchroom.model import Row
-from watchroom.projections import ActivityEntry, Need
 
 from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters import labels

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
-from watchroom.projections import Model, Need, order_agents
-from watchroom.projections.model import urgent_needs
+from watchroom.features.overview.agents import order_agents
+from watchroom.features.overview.model import Model, Need, urgent_needs
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen

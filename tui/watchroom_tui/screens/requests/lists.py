@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import ClassVar, NamedTuple
 
-from watchroom.projections import RequestView
+from watchroom.features.sessions.view import RequestView
 
 from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.formatters import labels

@@ -8,10 +8,10 @@ from typing import ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
-from watchroom.model import Row
-from watchroom.projections import Model, Need, RequestView
-from watchroom.queries.requests import RequestDetails, read_request
-from watchroom.rules.requests import RequestKind
+from watchroom.features.calls.reads import RequestDetails, read_request
+from watchroom.features.overview.model import Model, Need
+from watchroom.features.sessions.view import RequestView
+from watchroom.model import RequestKind, Row
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from watchroom.projections import CommandView
+from watchroom.features.tasks.view import CommandView
 
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.columns import format_age, format_duration

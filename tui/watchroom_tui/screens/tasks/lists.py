@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
+from watchroom.features.overview.agents import AgentView
+from watchroom.features.tasks.view import CommandView, MessageView
 from watchroom.model import USER, Row
-from watchroom.projections import AgentView, CommandView, MessageView
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters import labels

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from textual import on, work
 from textual.app import ComposeResult
+from watchroom.features.needs.rules import NeedKind
+from watchroom.features.overview.model import Model, Need
+from watchroom.features.tasks.reads import list_task_files
+from watchroom.features.tasks.view import CommandView, MessageView, TaskView
+from watchroom.kernel.rules.details import task_of
 from watchroom.model import USER, Row
-from watchroom.projections import CommandView, MessageView, Model, Need, NeedKind, TaskView
-from watchroom.queries.rows import list_task_files
-from watchroom.rules.details import task_of
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
@@ -34,7 +36,7 @@ from watchroom_tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:
     from watchroom import Workspace
-    from watchroom.sandbox.probe import SandboxProbe
+    from watchroom.platform.sandbox.probe import SandboxProbe
 
 NEEDS_OF_AN_AGENT: Final[tuple[NeedKind, ...]] = ("message", "failed", "denied", "stalled")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import ClassVar
 
-from watchroom.projections import Model
-from watchroom.rules.budgets import BudgetUse
+from watchroom.features.budgets.rules import BudgetUse
+from watchroom.features.overview.model import Model
 from watchroom.texts import catalogue
 
 from watchroom_tui.context import dashboard_of

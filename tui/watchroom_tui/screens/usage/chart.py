@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from textual.strip import Strip
-from watchroom.projections.usage import SLOT_SECONDS, UsageView, sum_usage
-from watchroom.rules.usage import UsageTotal
+from watchroom.features.budgets.rows import UsageTotal
+from watchroom.features.budgets.view import SLOT_SECONDS, UsageView, sum_usage
 
 from watchroom_tui.formatters.bar_chart import Bar, draw_bars
 from watchroom_tui.formatters.labels import cost_text, format_count

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from watchroom.projections import Model
+from watchroom.features.overview.model import Model
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen

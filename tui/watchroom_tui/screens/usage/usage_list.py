@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from watchroom.rules.usage import UsageTotal
+from watchroom.features.budgets.rows import UsageTotal
 
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column

@@ -1,0 +1,113 @@
+"""What recording costs in a repository of 10,000 files: ``python trees.py``."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from measure import Measure, middle, scratch, table
+from watchroom import Workspace
+from watchroom.features.trees.recorder import TreeRecorder
+from watchroom.features.trees.service import Holder
+from watchroom.features.trees.uses import FileWrite, ToolResult, ToolUse
+from watchroom.features.trees.write_rules import PassageEdit
+
+_FILES: Final = 10_000
+_CHANGED: Final = 50
+_REST_SECONDS: Final = 5.0
+
+
+def measure() -> list[Measure]:
+    """Return the figures of one repository."""
+    with scratch() as place:
+        folder = Path(place) / "project"
+        _make_repository(folder)
+        start = time.perf_counter()
+        with Workspace.open(folder / ".git" / "watchroom", agents=["alice"]) as workspace:
+            workspace.keep()
+            (tree,) = workspace.trees.all()
+            workspace.trees.refresh(tree)
+            started = time.perf_counter() - start
+            return [
+                Measure("start, until the first barrier", started * 1e3, "ms", 1000),
+                _at_rest(),
+                *_barriers(workspace, tree, folder),
+                _edits(workspace, folder),
+            ]
+
+
+def _make_repository(folder: Path) -> None:
+    for number in range(_FILES):
+        path = folder / f"d{number // 100}" / f"f{number % 100}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# file {number}\n" * 20)
+    for arguments in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message=start"]):
+        who = ("-c", "user.name=Pat", "-c", "user.email=pat@example.org")
+        subprocess.run(["git", *who, *arguments], cwd=folder, check=True)
+
+
+def _at_rest() -> Measure:
+    """Return the CPU time of this process while nothing happens."""
+    before = _cpu()
+    time.sleep(_REST_SECONDS)
+    return Measure("CPU at rest", (_cpu() - before) / _REST_SECONDS * 100, "%", 0.5)
+
+
+def _cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def _barriers(workspace: Workspace, tree: TreeRecorder, folder: Path) -> Iterator[Measure]:
+    def clocked() -> float:
+        start = time.perf_counter()
+        workspace.trees.refresh(tree)
+        return time.perf_counter() - start
+
+    yield Measure("barrier, nothing changed", middle([[clocked() for _ in range(200)]]) * 1e3, "ms", 1)
+    for name, offset in (("first", 0), ("second", 0), ("third", 0)):
+        for number in range(_CHANGED):
+            path = folder / f"d{number + offset}" / "f1.py"
+            path.write_text(f"{name} change {number}\n" * 20)
+        yield Measure(f"barrier after {_CHANGED} files changed, the {name} time", clocked() * 1e3, "ms", 10)
+    for number in range(_CHANGED):
+        (folder / f"d{number}" / "new.py").write_text(f"new {number}\n")
+    yield Measure(f"barrier after {_CHANGED} files were made", clocked() * 1e3, "ms", 10)
+    subprocess.run(["git", "add", "--all"], cwd=folder, check=True)
+    yield Measure("barrier after git add --all", clocked() * 1e3, "ms")
+
+
+def _edits(workspace: Workspace, folder: Path) -> Measure:
+    """Return what the checks before and after an edit take."""
+    taken: list[float] = []
+    calls = workspace.tree_calls
+    for number in range(100):
+        path = folder / "d99" / f"f{number}.py"
+        old, new = f"# file {9900 + number}\n", f"# edit {number}\n"
+        holder = Holder("alice", "session", f"call-{number}")
+        use = ToolUse("write", (FileWrite(os.fspath(path), PassageEdit(old, new, replaces_all=True)),))
+        before = path.read_text()
+        with _clock(taken):
+            calls.begin(holder, use, os.fspath(folder))
+        path.write_text(before.replace(old, new))
+        with _clock(taken):
+            calls.end(holder, use, ToolResult(original=before))
+    both = [one + other for one, other in zip(taken[::2], taken[1::2], strict=True)]
+    return Measure("checks before and after an edit", middle([both]) * 1e3, "ms", 25)
+
+
+@contextmanager
+def _clock(taken: list[float]) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    taken.append(time.perf_counter() - start)
+
+
+if __name__ == "__main__":
+    print(table(measure()))

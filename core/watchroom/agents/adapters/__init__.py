@@ -1,0 +1,1 @@
+"""The toolbox for other frameworks. Each module imports only its own framework."""

@@ -1,0 +1,253 @@
+"""Translate what a client reports through the Agent Client Protocol into client events. Pure.
+
+The shapes are those of the protocol's ``session/update`` (version 1).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from watchroom.agents.clients.calls import MAX_DIFFERENCE
+from watchroom.agents.clients.events import (
+    CallFinished,
+    CallStarted,
+    ClientEvent,
+    MessageCompleted,
+    PlanStatus,
+    PlanUpdated,
+    TextStreamed,
+    UsageReported,
+)
+from watchroom.agents.clients.json_fields import amount_of, count_of, object_of, text_of
+from watchroom.algorithms.merge import unified_diff
+from watchroom.features.budgets.rows import UsageTotal
+from watchroom.model import Json, timestamp
+
+_PLAN: Final[tuple[PlanStatus, ...]] = ("pending", "in_progress", "completed")
+_OVER: Final = ("completed", "failed")
+_MAX_MESSAGE: Final = 500_000
+"""Characters of a message. Text after that begins another message."""
+_MAX_CALLS: Final = 10_000
+"""Calls that have not ended and are remembered."""
+Fields: TypeAlias = Mapping[str, Json]
+
+
+class AskedCall(NamedTuple):
+    """A call that a client asks about.
+
+    - ``events``: what the client reported before the question
+    - ``id``, ``tool``, ``arguments``: the call, its arguments as JSON
+    - ``difference``: what the call would change, as a unified difference
+    """
+
+    events: list[ClientEvent]
+    id: str
+    tool: str
+    arguments: str
+    difference: str
+
+
+class AcpTranslator:
+    """Translates the updates of one session, in their order.
+
+    The pieces of a message are reported as they come, and the whole message once something else follows.
+
+    - ``model``: the name of the model, empty if it is not known
+    - ``tool_name``: the names that lead to a tool's name in the report of a call, empty if there is none
+    """
+
+    def __init__(self, model: str = "", tool_name: Sequence[str] = ()) -> None:
+        self._model = model
+        self._tool_name = tool_name
+        self._message = ""
+        self._length = 0
+        self._text: list[str] = []
+        self._thought: list[str] = []
+        self._calls: dict[str, dict[str, Json]] = {}
+        self._begun: set[str] = set()
+        self._cost = 0.0
+        self._reported_cost = 0.0
+        self._has_cost = False
+
+    def translate(self, update: Fields) -> list[ClientEvent]:
+        """Return what ``update``, of a ``session/update``, reports."""
+        kind = update.get("sessionUpdate")
+        if kind == "agent_message_chunk":
+            return self._add_text(update)
+        if kind == "agent_thought_chunk":
+            before = self._complete() if self._text or self._length > _MAX_MESSAGE else []
+            self._thought.append(_text(update, "content"))
+            self._length += len(self._thought[-1])
+            return before
+        if kind in ("tool_call", "tool_call_update"):
+            return [*self._complete(), *self._follow_call(update)]
+        if kind == "plan":
+            return [*self._complete(), _plan(update)]
+        if kind == "usage_update":
+            cost = object_of(update, "cost")
+            if cost.get("currency") == "USD" and (amount := amount_of(cost, "amount")) is not None:
+                self._cost, self._has_cost = amount, True
+        return []
+
+    def describe_call(self, call: Fields) -> AskedCall:
+        """Return the call that a ``session/request_permission`` asks about."""
+        events = [*self._complete(), *self._follow_call(call, is_certain=True)]
+        known = self._calls.get(text_of(call, "toolCallId"), {})
+        difference = "\n".join(_differences(known))[:MAX_DIFFERENCE]
+        return AskedCall(
+            events, text_of(call, "toolCallId"), _tool(known, self._tool_name), _arguments(known), difference
+        )
+
+    def end_turn(self, response: Fields) -> list[ClientEvent]:
+        """Return what ``response``, to a ``session/prompt``, reports as the turn ends: the rest of its
+        message, and its usage."""
+        events = self._complete()
+        usage = object_of(response, "usage")
+        cost, self._reported_cost = self._cost - self._reported_cost, self._cost
+        used = UsageTotal(
+            count_of(usage, "inputTokens"),
+            count_of(usage, "outputTokens"),
+            count_of(usage, "cachedReadTokens"),
+            count_of(usage, "cachedWriteTokens"),
+            max(0.0, cost),
+            priced_by="client" if self._has_cost else "",
+        )
+        if used.tokens or used.cost:
+            events.append(UsageReported(used, self._model))
+        else:
+            events.extend(_usage_of_models(response))
+        return events
+
+    def finish(self) -> list[ClientEvent]:
+        """Return the incomplete message of a client that has ended."""
+        return self._complete()
+
+    def _add_text(self, update: Fields) -> list[ClientEvent]:
+        message, text = text_of(update, "messageId"), _text(update, "content")
+        is_new = message != self._message or self._length > _MAX_MESSAGE
+        before = self._complete() if self._text and is_new else []
+        self._message = message
+        self._length += len(text)
+        self._text.append(text)
+        return [*before, TextStreamed(text)] if text else before
+
+    def _complete(self) -> list[ClientEvent]:
+        """Return the current message, and begin another."""
+        text, thought = "".join(self._text), "".join(self._thought)
+        self._text.clear()
+        self._thought.clear()
+        self._length = 0
+        return [MessageCompleted(text, thought, self._model)] if text.strip() or thought.strip() else []
+
+    def _follow_call(self, update: Fields, *, is_certain: bool = False) -> list[ClientEvent]:
+        """Return what ``update`` reports of a call.
+
+        Its tool and input may come with a later update. A call is reported once its input is known, it runs,
+        or a person is asked about it (``is_certain``).
+        """
+        call_id = text_of(update, "toolCallId")
+        if not call_id or (call_id not in self._calls and len(self._calls) >= _MAX_CALLS):
+            return []
+        known = self._calls.setdefault(call_id, {})
+        known.update((name, value) for name, value in update.items() if value is not None)
+        status = known.get("status")
+        events: list[ClientEvent] = []
+        is_known = is_certain or bool(known.get("rawInput")) or status in ("in_progress", *_OVER)
+        if call_id not in self._begun and is_known:
+            self._begun.add(call_id)
+            events.append(CallStarted(call_id, _tool(known, self._tool_name), _arguments(known)))
+        if status in _OVER:
+            events.append(CallFinished(call_id, _result(known), status == "failed"))
+            del self._calls[call_id]
+            self._begun.discard(call_id)
+        return events
+
+
+def describe_error(message: str, data: Json) -> str:
+    """Return the ``message`` of an error of the protocol with its ``data``, such as when a limit ends."""
+    if isinstance(data, Mapping):
+        details = ", ".join(f"{name}: {_readable(name, value)}" for name, value in data.items())
+    else:
+        details = "" if data is None else _readable("", data)
+    return f"{message} ({details})" if details else message
+
+
+def _readable(name: str, value: Json) -> str:
+    if "reset" in name.lower() and type(value) is int and 10**9 < value < 10**11:
+        # Seconds since the epoch.
+        return timestamp(value * 10**9)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _usage_of_models(response: Fields) -> list[ClientEvent]:
+    """Return the usage of each model as Gemini reports it. Its count of input includes cached tokens."""
+    reported: list[ClientEvent] = []
+    for each in _objects(object_of(object_of(response, "_meta"), "quota"), "model_usage"):
+        counts = object_of(each, "token_count")
+        used = UsageTotal(count_of(counts, "input_tokens"), count_of(counts, "output_tokens"))
+        if used.tokens:
+            reported.append(UsageReported(used, text_of(each, "model")))
+    return reported
+
+
+def _plan(update: Fields) -> PlanUpdated:
+    entries = update.get("entries")
+    listed = entries if isinstance(entries, Sequence) and not isinstance(entries, str) else ()
+    found: list[tuple[str, PlanStatus]] = []
+    for entry in listed[:1000]:
+        if isinstance(entry, Mapping):
+            status = next((each for each in _PLAN if each == entry.get("status")), _PLAN[0])
+            found.append((text_of(entry, "content"), status))
+    return PlanUpdated(tuple(found))
+
+
+def _tool(call: Fields, names: Sequence[str]) -> str:
+    """Return the tool's name if the client reports it at the place ``names``, else its kind."""
+    fields = call
+    for name in names[:-1]:
+        fields = object_of(fields, name)
+    own = text_of(fields, names[-1]) if names else ""
+    return own or text_of(call, "kind") or "tool"
+
+
+def _arguments(call: Fields) -> str:
+    """Return the arguments of a call as JSON: its input, or its title if there is no input."""
+    given = call.get("rawInput")
+    arguments: dict[str, Json] = dict(given) if isinstance(given, Mapping) else {}
+    if not arguments:
+        arguments["title"] = text_of(call, "title")
+    return json.dumps(arguments, ensure_ascii=False)
+
+
+def _differences(call: Fields) -> list[str]:
+    return [
+        unified_diff(text_of(each, "oldText"), text_of(each, "newText"), "-", text_of(each, "path"))
+        for each in _contents(call)
+        if each.get("type") == "diff"
+    ]
+
+
+def _result(call: Fields) -> str:
+    """Return the output of a call as JSON or text."""
+    output = call.get("rawOutput")
+    if isinstance(output, str):
+        return output
+    if output is not None:
+        return json.dumps(output, ensure_ascii=False)
+    return "\n".join(_text(each, "content") for each in _contents(call) if each.get("type") == "content")
+
+
+def _contents(call: Fields) -> list[Fields]:
+    return _objects(call, "content")
+
+
+def _objects(fields: Fields, name: str) -> list[Fields]:
+    given = fields.get(name)
+    listed = given if isinstance(given, Sequence) and not isinstance(given, str) else ()
+    return [each for each in listed if isinstance(each, Mapping)]
+
+
+def _text(fields: Fields, name: str) -> str:
+    return text_of(object_of(fields, name), "text")

@@ -1,0 +1,665 @@
+"""Run a client that speaks the Agent Client Protocol as an agent of the workspace.
+
+What the client reports becomes rows. Its questions wait for people. Messages to the agent are its prompts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from pydantic import ValidationError
+
+from watchroom import validation
+from watchroom.agents.clients.acp import AcpTranslator, describe_error
+from watchroom.agents.clients.adapter import AcpSupport
+from watchroom.agents.clients.calls import REJECTED, format_decision
+from watchroom.agents.clients.events import (
+    CallFinished,
+    ClientEvent,
+    ClientInfo,
+    ClientPaused,
+    PromptSubmitted,
+    SessionEnded,
+    TextStreamed,
+    TurnEnded,
+    TurnFailed,
+)
+from watchroom.agents.clients.session import ClientSession, hold_for_budgets, session_id_of
+from watchroom.errors import BudgetReached, ClientDoesNotAsk, ClientNotStarted, ExtraMissing, PolicyDenied
+from watchroom.features.policy.rules import PolicyDecision
+from watchroom.features.policy.shown_commands import quote_command
+from watchroom.features.requests.rows import DIFFERENCE, PendingCall, Request, parse_arguments
+from watchroom.features.sessions.messages import Handover
+from watchroom.features.sessions.runtime.threads import call_soon_threadsafe, run_in_thread, run_to_completion
+from watchroom.features.sessions.runtime.waiting import wait_for_outcome
+from watchroom.kernel.call_context import CallContext
+from watchroom.model import CANCEL, MESSAGE, PAUSE, RESUME, SYSTEM, Row
+from watchroom.texts import catalogue
+from watchroom.workspace import Workspace
+
+if TYPE_CHECKING:
+    from acp import Client, RequestPermissionResponse
+
+_COALESCE_SECONDS: Final = 0.2
+"""Interval at which streamed text is recorded."""
+_CANCEL_SECONDS: Final = 1.0
+"""Timeout for the end of a cancelled turn. Then the client is killed."""
+_START_SECONDS: Final = 60.0
+"""Timeout for the start of a client, and for the test of namespaces."""
+_TERM_SECONDS: Final = 1.0
+"""Seconds between SIGTERM and SIGKILL."""
+_QUIET_SECONDS: Final = 0.5
+"""The replay of a session's past is over after this many seconds without an update."""
+_CLAIMED_SECONDS: Final = 0.5
+"""Seconds between checks whether another process has delivered the waiting messages."""
+_MAX_EVENTS: Final = 10_000
+"""Events that can wait to become rows. A client that reports more is ended."""
+_MAX_REASON: Final = 500
+"""Characters of the reason why a turn failed."""
+_MAX_ERRORS: Final = 2000
+"""Characters of the client's standard error that are kept."""
+_MAX_LINE_BYTES: Final = 32 * 1024 * 1024
+"""Size of one message of the protocol."""
+_NAMESPACE: Final = ("--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc", "--unshare-pid")
+
+
+class AcpOptions(NamedTuple):
+    """How a client is run.
+
+    - ``cwd``: the folder in which it runs
+    - ``server``: the command of its MCP server, empty for none
+    - ``own_tools``: it keeps its own tools
+    - ``once``: it ends after its first turn
+    - ``resume``: the id of the session to continue, empty for a new one
+    - ``continues``: the command that continues the session if this process dies, without the id at its end
+    """
+
+    cwd: str
+    server: tuple[str, ...] = ()
+    own_tools: bool = True
+    once: bool = False
+    resume: str = ""
+    continues: tuple[str, ...] = ()
+
+
+async def run_acp(
+    workspace: Workspace,
+    agent: str,
+    client: str,
+    support: AcpSupport,
+    options: AcpOptions,
+    *,
+    prompt: str = "",
+    on_event: Callable[[ClientEvent], None] = lambda event: None,
+) -> None:
+    """Run the client with the name ``client`` as the registered ``agent`` in ``workspace``.
+
+    The run lasts until the client ends or a person ends it. The client runs in its own process namespace if
+    the system has them, and everything that it started ends with it.
+
+    - ``support``, ``options``: how it is started and run
+    - ``prompt``: its first prompt, empty for none; then messages to the agent are its prompts
+    - ``on_event``: called with each event
+
+    Raises `ExtraMissing`, `ClientNotStarted`, `ClientDoesNotAsk`, `UnknownAgent`, `JournalError`.
+    """
+    try:
+        import acp
+    except ImportError as error:
+        raise ExtraMissing(extra="acp", package="agent-client-protocol") from error
+    process = await _start_process(support.command, options.cwd)
+    run = _AcpRun(workspace, agent, client, support, options, process, on_event)
+    connection = acp.connect_to_agent(cast("Client", run), process.stdin, process.stdout)
+    try:
+        await run.begin(connection)
+        await run.work(prompt)
+    finally:
+        await run.end()
+        # A client that has ended reads nothing, which is not an error of this run.
+        with suppress(ConnectionError):
+            await connection.close()
+
+
+class _AcpRun:
+    """One run, and the handler of the client's requests, with the names of the protocol."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        agent: str,
+        client: str,
+        support: AcpSupport,
+        options: AcpOptions,
+        process: Process,
+        on_event: Callable[[ClientEvent], None],
+    ) -> None:
+        self._workspace = workspace
+        self._agent = agent
+        self._client = client
+        self._support = support
+        self._options = options
+        self._process = process
+        self._on_event = on_event
+        self._translator = AcpTranslator(tool_name=support.tool_name)
+        self._session: ClientSession | None = None
+        self._session_id = ""
+        self._is_replaying = False
+        self._replayed = 0
+        self._connection: Any = None
+        self._turn: asyncio.Future[Any] | None = None
+        self._events: asyncio.Queue[ClientEvent] = asyncio.Queue()
+        self._prompts: list[PromptSubmitted] = []
+        """The next prompts, except messages, which come from the journal."""
+        self._given: list[PromptSubmitted] = []
+        """The newest prompts that the client was given, except messages."""
+        self._has_prompts = asyncio.Event()
+        self._has_begun = asyncio.Event()
+        """Set once the client has acted on the newest prompts."""
+        self._is_resumed = asyncio.Event()
+        self._is_resumed.set()
+        self._paused_by = ""
+        self._refusals: dict[str, str] = {}
+        """By the id of a refused call that has not ended: the code of why."""
+        self._has_cut_turn = False
+        self._is_ready = asyncio.Event()
+        """Cleared after a failed turn, until a person resumes the agent or a message comes."""
+        self._is_ready.set()
+        self._must_retry = False
+        """A resume after a failed turn sends a prompt to try again."""
+        self._open_questions = 0
+        self._cancelled: Row | None = None
+        self._must_end = asyncio.Event()
+        self._errors = ""
+        self._outcome = SessionEnded("cancelled")
+        self._tasks: list[asyncio.Task[None]] = []
+        self._writer: asyncio.Task[None] | None = None
+        self._unsubscribe: Callable[[], None] = lambda: None
+
+    async def begin(self, connection: Any) -> None:
+        """Open the session, in the mode in which the client asks before it acts."""
+        from acp import PROTOCOL_VERSION
+        from acp.schema import ClientCapabilities, Implementation, McpServerStdio
+
+        self._connection = connection
+        self._tasks.append(asyncio.create_task(self._read_errors()))
+        server, *arguments = self._options.server or ("",)
+        servers = [McpServerStdio(name="watchroom", command=server, args=arguments, env=[])] if server else []
+        settings: dict[str, Any] = {}
+        if not self._options.own_tools:
+            settings.update(self._support.no_tools or {})
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                said = await connection.initialize(
+                    PROTOCOL_VERSION,
+                    client_capabilities=ClientCapabilities(),
+                    client_info=Implementation(name="watchroom", version=version("watchroom")),
+                )
+                self._session_id, modes = await self._open(connection, servers, settings)
+                await self._set_mode(modes)
+                await self._skip_replay()
+        except (ClientDoesNotAsk, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            reason = validation.escape_unstorable(self._errors.strip() or str(error) or type(error).__name__)
+            raise ClientNotStarted(command=" ".join(self._support.command), reason=reason) from error
+        about = said.agent_info
+        info = ClientInfo(self._client, about.version if about else "", self._options.cwd, attachment="run")
+        own_id = session_id_of(self._session_id)
+        if self._options.continues:
+            # Readers find the command in the lease if this process dies.
+            command = quote_command([*self._options.continues, own_id])
+            await run_in_thread(self._workspace.journal.presence.hold, command)
+        self._session = await run_in_thread(ClientSession, self._workspace, self._agent, own_id, info)
+        self._listen()
+        self._writer = asyncio.create_task(self._write())
+        # The run ends if the journal cannot be written.
+        self._writer.add_done_callback(lambda _: self._must_end.set())
+        self._tasks.append(self._writer)
+        self._tasks.append(asyncio.create_task(self._watch_process()))
+
+    @property
+    def _opened_session(self) -> ClientSession:
+        """The session that `begin` has opened."""
+        if self._session is None:
+            raise RuntimeError("the client has sent a request before its session was opened")
+        return self._session
+
+    async def _open(self, connection: Any, servers: list[Any], settings: dict[str, Any]) -> tuple[str, Any]:
+        """Begin or continue a session. The client reports the past of a continued session again. Returns the
+        session's id and modes."""
+        given = {"cwd": self._options.cwd, "mcp_servers": servers, **settings}
+        if not self._options.resume:
+            opened = await connection.new_session(**given)
+            return str(opened.session_id), opened.modes
+        self._is_replaying = True
+        loaded = await connection.load_session(session_id=self._options.resume, **given)
+        return self._options.resume, loaded.modes
+
+    async def _skip_replay(self) -> None:
+        """Skip the past of a session, which some clients report only after they have loaded it."""
+        known = -1
+        while self._is_replaying and known != self._replayed:
+            known = self._replayed
+            await asyncio.sleep(_QUIET_SECONDS)
+        self._is_replaying = False
+
+    async def _set_mode(self, modes: Any) -> None:
+        mode = self._support.mode
+        if not mode:
+            return
+        known = [each.id for each in modes.available_modes] if modes else []
+        if mode not in known:
+            raise ClientDoesNotAsk(
+                command=" ".join(self._support.command), mode=mode, modes=", ".join(known) or "-"
+            )
+        await self._connection.set_session_mode(session_id=self._session_id, mode_id=mode)
+
+    def _listen(self) -> None:
+        """Subscribe to messages and controls for the session."""
+        loop = asyncio.get_running_loop()
+        session = self._opened_session
+        first = session.last.seq
+
+        def take(row: Row) -> None:
+            is_said = row.seq > first and row.tool in (MESSAGE, CANCEL, PAUSE, RESUME)
+            if is_said and self._workspace.session_zone.counts(row):
+                call_soon_threadsafe(loop, partial(self._obey, row))
+
+        addresses = (self._agent, session.path)
+        self._unsubscribe = self._workspace.background.subscribe(addresses, take)
+
+    def _obey(self, row: Row) -> None:
+        if row.tool == MESSAGE:
+            self._is_ready.set()
+            self._has_prompts.set()
+        elif row.tool == CANCEL:
+            self._cancelled = row
+            self._must_end.set()
+        elif row.tool == PAUSE and self._is_resumed.is_set():
+            self._is_resumed.clear()
+            self._paused_by = row.actor
+            self._has_cut_turn = self._turn is not None and not self._turn.done() and not self._open_questions
+            if self._has_cut_turn:
+                # The client need not ask about its calls. Only between turns it makes none for certain.
+                self._tasks.append(asyncio.create_task(self._cancel_turn()))
+            else:
+                self._record(ClientPaused(row.actor))
+        elif row.tool == RESUME:
+            self._resume(row.actor)
+
+    def _resume(self, by: str) -> None:
+        """Continue after a pause, a failed turn, or both, as the person ``by`` asks."""
+        has_failed, was_paused = not self._is_ready.is_set(), not self._is_resumed.is_set()
+        self._is_ready.set()
+        self._is_resumed.set()
+        if was_paused:
+            self._record(ClientPaused(by, is_paused=False))
+        if has_failed and self._must_retry:
+            self._must_retry = False
+            self._add_prompt(PromptSubmitted(self._texts("hook.try_again"), by))
+        elif not has_failed and was_paused and self._has_cut_turn:
+            self._add_prompt(PromptSubmitted(self._texts("hook.go_on"), by))
+
+    async def _hold(self) -> bool:
+        """Wait while the agent is paused, and record the pause."""
+        if not self._is_resumed.is_set():
+            self._record(ClientPaused(self._paused_by))
+        return await self._is_resumed.wait()
+
+    async def work(self, prompt: str) -> None:
+        """Give the client prompts and the waiting messages until the run has to end."""
+        if prompt:
+            self._add_prompt(PromptSubmitted(prompt))
+        while not self._must_end.is_set():
+            if not await self._unless_ended(self._wait_for_prompts()):
+                break
+            with self._workspace.messages.hand_over() as handover:
+                prompts = await self._take_prompts(handover)
+                if prompts and await self._unless_ended(self._take_turn(prompts, handover)) is None:
+                    break
+            if self._must_end.is_set():
+                break
+            if not prompts:
+                await asyncio.sleep(_CLAIMED_SECONDS)
+                continue
+            if self._options.once and not await self._find_prompts():
+                self._outcome = SessionEnded("done")
+                break
+        if self._cancelled is not None:
+            self._outcome = SessionEnded("cancelled", self._cancelled.message or self._cancelled.actor)
+            await self._cancel_turn()
+
+    def _add_prompt(self, prompt: PromptSubmitted) -> None:
+        self._prompts.append(prompt)
+        self._has_prompts.set()
+
+    async def _wait_for_prompts(self) -> bool:
+        """Wait until there is a prompt and the client can be given it. Return False if a person stops the
+        agent because of a budget."""
+        await self._is_ready.wait()
+        while True:
+            self._has_prompts.clear()
+            if await self._find_prompts():
+                break
+            await self._has_prompts.wait()
+        await self._is_resumed.wait()
+        return await self._is_within_budget()
+
+    async def _find_prompts(self) -> bool:
+        """Return whether a prompt or a message waits for the client."""
+        path = self._opened_session.path
+        return bool(self._prompts or await run_in_thread(self._workspace.messages.find_waiting, path))
+
+    async def _take_prompts(self, handover: Handover) -> list[PromptSubmitted]:
+        """Return the next prompts: first the messages that ``handover`` takes."""
+        messages = await run_to_completion(None, handover.take, self._opened_session.path)
+        self._given, self._prompts = self._prompts, []
+        return [*(PromptSubmitted(each.text, each.row.actor) for each in messages), *self._given]
+
+    async def _is_within_budget(self) -> bool:
+        """Wait while a budget is used up. End the run and return False if a person stops the agent for it."""
+        # The usage of the last turn must be recorded first.
+        await self._all_written()
+        try:
+            await hold_for_budgets(self._workspace, self._agent, self._opened_session)
+        except BudgetReached as error:
+            self._outcome = SessionEnded("cancelled", error.message(self._workspace.config.language))
+            self._must_end.set()
+            return False
+        return True
+
+    async def _take_turn(self, prompts: Sequence[PromptSubmitted], handover: Handover) -> bool:
+        from acp import RequestError, text_block
+
+        await self._hold()
+        for each in prompts:
+            self._record(each)
+        self._has_begun.clear()
+        blocks = [text_block(each.text) for each in prompts]
+        asked = self._connection.prompt(session_id=self._session_id, prompt=blocks)
+        self._turn = asyncio.ensure_future(asked)
+        self._has_cut_turn = False
+        try:
+            await self._record_delivery(self._turn, handover)
+            response = await asyncio.shield(self._turn)
+        except ValidationError as error:
+            # The answer does not conform to the protocol.
+            said = ", ".join(f"{'.'.join(map(str, each['loc']))}: {each['input']}" for each in error.errors())
+            self._fail_turn(self._texts("hook.turn_failed", reason=said))
+            return False
+        except (RequestError, ConnectionError) as error:
+            # If the client has died, its process reports that.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_CANCEL_SECONDS):
+                    await self._must_end.wait()
+            if isinstance(error, RequestError):
+                has_begun = self._has_begun.is_set()
+                self._fail_turn(describe_error(str(error), error.data), None if has_begun else self._given)
+            elif not self._must_end.is_set():
+                self._end_with(str(error))
+            return False
+        for event in self._translator.end_turn(response.model_dump(mode="json", by_alias=True)):
+            self._record(event)
+        reason = str(response.stop_reason)
+        if reason == "end_turn" or self._has_cut_turn:
+            self._record(TurnEnded("" if reason == "end_turn" else reason))
+            return await self._hold()
+        self._fail_turn(self._texts("hook.turn_failed", reason=reason))
+        return False
+
+    def _fail_turn(self, reason: str, again: Sequence[PromptSubmitted] | None = None) -> None:
+        """Record that the turn failed for ``reason``, and send no prompt until a resume or a message.
+
+        ``again``: prompts to send again then, besides waiting messages. None if the client has acted on them
+        already: then it is asked to try again.
+        """
+        reason = validation.escape_unstorable(reason, _MAX_REASON)
+        if self._must_end.is_set():
+            return
+        if self._options.once:
+            self._end_with(reason)
+            return
+        # The client's text so far comes before the failure.
+        for event in (*self._translator.finish(), TurnFailed(reason)):
+            self._record(event)
+        self._is_ready.clear()
+        self._must_retry = again is None
+        self._prompts = [*(again or ()), *self._prompts]
+
+    def _end_with(self, error: str) -> None:
+        self._outcome = SessionEnded("error", validation.escape_unstorable(error))
+        self._must_end.set()
+
+    def _texts(self, key: str, **values: str) -> str:
+        return catalogue(self._workspace.config.language)(key, **values)
+
+    async def _record_delivery(self, turn: asyncio.Future[Any], handover: Handover) -> None:
+        """Record that the messages of ``handover`` are delivered, once the client has done something in
+        ``turn`` or has ended it without an error. Raises as the turn does."""
+        begun = asyncio.create_task(self._has_begun.wait())
+        try:
+            await asyncio.wait({turn, begun}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            begun.cancel()
+        if not self._has_begun.is_set():
+            turn.result()
+        await run_to_completion(None, handover.record)
+
+    async def _unless_ended(self, work: Any) -> Any:
+        """Return the result of ``work``, None if the run has to end first."""
+        working, ending = asyncio.ensure_future(work), asyncio.create_task(self._must_end.wait())
+        try:
+            await asyncio.wait({working, ending}, return_when=asyncio.FIRST_COMPLETED)
+            return await working if working.done() else None
+        finally:
+            ending.cancel()
+            if not working.done():
+                working.cancel()
+                with suppress(asyncio.CancelledError):
+                    await working
+
+    async def _cancel_turn(self) -> None:
+        """Ask the client to end its turn. It is killed later if it does not."""
+        if self._turn is None or self._turn.done():
+            return
+        await self._connection.cancel(session_id=self._session_id)
+        await asyncio.wait({self._turn}, timeout=_CANCEL_SECONDS)
+
+    async def end(self) -> None:
+        """End the client and everything that it started, and record the end."""
+        self._must_end.set()
+        self._unsubscribe()
+        if self._turn is not None:
+            self._turn.cancel()
+        await _kill_process(self._process)
+        if self._session is not None:
+            for event in (*self._translator.finish(), self._outcome):
+                self._record(event)
+            await self._all_written()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._writer is not None and not self._writer.cancelled() and (failed := self._writer.exception()):
+            raise failed
+
+    async def _all_written(self) -> None:
+        """Wait until all events so far are rows, or the writer has ended."""
+        if self._writer is None:
+            return
+        written = asyncio.create_task(self._events.join())
+        await asyncio.wait({written, self._writer}, return_when=asyncio.FIRST_COMPLETED)
+        written.cancel()
+
+    async def _watch_process(self) -> None:
+        """End the run when the client ends by itself."""
+        status = await self._process.wait()
+        if not self._must_end.is_set():
+            reason = self._errors.strip().rpartition("\n")[2]
+            self._end_with(f"{self._client} ended with status {status}. {reason}".strip())
+
+    async def _read_errors(self) -> None:
+        while self._process.stderr is not None and (piece := await self._process.stderr.read(4096)):
+            self._errors = (self._errors + piece.decode(errors="replace"))[-_MAX_ERRORS:]
+
+    def _record(self, event: ClientEvent) -> None:
+        if isinstance(event, CallFinished) and (refusal := self._refusals.pop(event.id, "")):
+            # The client only reports that the call failed.
+            event = event._replace(refusal=refusal if event.is_error else "")
+        self._on_event(event)
+        self._events.put_nowait(event)
+
+    async def _write(self) -> None:
+        """Record the events as rows, in their order. Streamed text is collected for a moment."""
+        session = self._opened_session
+        while True:
+            events = [await self._events.get()]
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_COALESCE_SECONDS):
+                    while isinstance(events[-1], TextStreamed):
+                        events.append(await self._events.get())
+            said = "".join(each.text for each in events if isinstance(each, TextStreamed))
+            if said:
+                await run_in_thread(session.record, TextStreamed(said))
+            if not isinstance(events[-1], TextStreamed):
+                await run_in_thread(session.record, events[-1])
+            for _ in events:
+                self._events.task_done()
+
+    async def session_update(self, session_id: str, update: Any, **more: Any) -> None:
+        """Handle ``session/update``: something happened."""
+        if self._is_replaying:
+            # The past of the session is in rows already.
+            self._replayed += 1
+            return
+        if self._events.qsize() > _MAX_EVENTS:
+            self._end_with(f"{self._client} reports more than can be recorded")
+            return
+        for event in self._translator.translate(update.model_dump(mode="json", by_alias=True)):
+            self._has_begun.set()
+            self._record(event)
+
+    async def request_permission(
+        self, session_id: str, tool_call: Any, options: Sequence[Any], **more: Any
+    ) -> RequestPermissionResponse:
+        """Handle ``session/request_permission``: the policy or a person decides."""
+        from acp import RequestPermissionResponse
+        from acp.schema import AllowedOutcome, DeniedOutcome
+
+        self._has_begun.set()
+        call = tool_call.model_dump(mode="json", by_alias=True)
+        asked = self._translator.describe_call(call)
+        for event in asked.events:
+            self._record(event)
+        is_approved = await self._decide(PendingCall(asked.id, asked.tool, asked.arguments), asked.difference)
+        kind = "allow_once" if is_approved else "reject_once"
+        chosen = next((each.option_id for each in options if each.kind == kind), None)
+        if chosen is None:
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        return RequestPermissionResponse(outcome=AllowedOutcome(option_id=chosen, outcome="selected"))
+
+    async def _decide(self, call: PendingCall, difference: str) -> bool:
+        """Return whether ``call`` can be made, by the policy or by a person."""
+        workspace, session = self._workspace, self._opened_session
+        decision = await self._check(call)
+        if decision is None:
+            return False
+        arguments = parse_arguments(call.arguments)
+        await run_in_thread(
+            workspace.policy.record_test, CallContext(self._agent), call.name, arguments, decision
+        )
+        if decision.verdict == "allow" and decision.number:
+            return True
+        request = Request("approve", calls=(call,), metadata={DIFFERENCE: difference} if difference else {})
+        own = await run_in_thread(session.find_request_id, call.id, request)
+        path = await run_in_thread(session.ask, own, request)
+        self._open_questions += 1
+        try:
+            outcome = await wait_for_outcome(workspace.requests, workspace.background, path)
+        finally:
+            self._open_questions -= 1
+        if outcome.answer is None or not outcome.answer.decisions:
+            await run_in_thread(session.record_withdrawal, path)
+            return False
+        await run_in_thread(session.record_answer, path, outcome.answer, outcome.row.actor)
+        await self._hold()
+        (decided,) = outcome.answer.decisions
+        if feedback := format_decision(call, decided):
+            self._add_prompt(PromptSubmitted(feedback, outcome.row.actor))
+        if not decided.approved:
+            self._refusals[call.id] = REJECTED
+        if not decided.approved or decided.arguments is not None:
+            return False
+        # Rules, budgets and pauses may have changed during the wait.
+        return await self._check(call) is not None
+
+    async def _check(self, call: PendingCall) -> PolicyDecision | None:
+        """Return the policy's decision on ``call``, once the agent is not paused and no budget holds it. None
+        if the call is not made."""
+        is_within_budget = await self._is_within_budget()
+        await self._hold()
+        if self._turn is None or self._turn.done() or not is_within_budget:
+            return None
+        workspace, arguments = self._workspace, parse_arguments(call.arguments)
+        decision = await run_in_thread(workspace.policy.decide, self._agent, call.name, arguments)
+        if decision.verdict != "deny":
+            return decision
+        await run_in_thread(
+            workspace.policy.record_test, CallContext(self._agent), call.name, arguments, decision
+        )
+        reason = catalogue(workspace.config.language)("policy.denied", rule=decision.label)
+        self._add_prompt(PromptSubmitted(f"{call.name}: {reason}", SYSTEM))
+        self._refusals[call.id] = PolicyDenied.code
+        return None
+
+
+async def _start_process(given: Sequence[str], folder: str) -> Process:
+    """Start the client with the command ``given`` in ``folder``, in its own process namespace if the system
+    has them. Raises `ClientNotStarted`."""
+    command = [*await run_in_thread(namespace_command), *given]
+    try:
+        return await asyncio.create_subprocess_exec(
+            *command,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            cwd=folder,
+            limit=_MAX_LINE_BYTES,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ClientNotStarted(command=" ".join(given), reason=str(error)) from error
+
+
+def namespace_command() -> list[str]:
+    """Return the words before a command that run it in its own process namespace, empty if the system has
+    none. The namespace ends with the command and with this process."""
+    program = shutil.which("bwrap")
+    if program is None:
+        return []
+    command = [program, *_NAMESPACE, "--die-with-parent", "--"]
+    tried = subprocess.run([*command, "true"], capture_output=True, check=False, timeout=_START_SECONDS)
+    return command if tried.returncode == 0 else []
+
+
+async def _kill_process(process: Process) -> None:
+    """End ``process`` and its process group by SIGTERM, then SIGKILL. A namespace ends with all its
+    processes."""
+    for number, seconds in ((signal.SIGTERM, _TERM_SECONDS), (signal.SIGKILL, None)):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await process.wait()
+                if number is signal.SIGTERM:
+                    continue
+                return

@@ -1,0 +1,836 @@
+"""Turn the hook events of an attached client into rows, questions to people, and answers.
+
+One `Attachment` serves a client, in the server that the client has started (the attendant) or in the process
+of a single hook. The agent comes from the client's configuration, never from an event.
+
+`Attachment._answer_call` answers a call, whatever it has to wait for. A pause, a budget and a question share
+the deadline of the hook, which only `hook_deadline` computes. Each is checked again after a wait for
+another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from uuid import uuid4
+
+from watchroom.agents.clients.adapter import Event
+from watchroom.agents.clients.calls import (
+    PATH_ARGUMENTS,
+    REJECTED,
+    OpenCall,
+    OpenCalls,
+    build_question,
+    denial_reason,
+)
+from watchroom.agents.clients.events import (
+    CallFinished,
+    CallStarted,
+    ClientEvent,
+    ClientInfo,
+    ClientPaused,
+    MessageCompleted,
+    PromptSubmitted,
+    SessionEnded,
+    TextStreamed,
+    TurnEnded,
+    UsageReported,
+)
+from watchroom.agents.clients.hook_answers import (
+    AFTER,
+    BATCH,
+    BEFORE,
+    END,
+    FAILURE,
+    HOLDING,
+    NOTHING,
+    PROMPT,
+    START,
+    STOP,
+    SUBAGENT_END,
+    HookAnswer,
+    allow,
+    block,
+    changed_arguments,
+    deny,
+    is_allowed,
+    replace_arguments,
+    stop,
+    tell,
+    warn,
+)
+from watchroom.agents.clients.json_fields import dump, text_of, time_of
+from watchroom.agents.clients.processes import ClientProcess
+from watchroom.agents.clients.registry import hooks_of
+from watchroom.agents.clients.session import (
+    ClientSession,
+    fingerprint,
+    hold_for_budgets,
+    session_id_of,
+    subagent_id_of,
+)
+from watchroom.agents.clients.session_inbox import SessionInbox
+from watchroom.agents.clients.transcripts import (
+    MessageDeduplicator,
+    MessagePieces,
+    MessageSource,
+    MessageUsage,
+)
+from watchroom.errors import BudgetReached, PermissionDenied, PolicyDenied, WatchroomError
+from watchroom.features.budgets.rules import Budgets
+from watchroom.features.policy.rules import PolicyDecision, policy_subject
+from watchroom.features.requests.rows import PendingCall, parse_arguments
+from watchroom.features.requests.service import RequestOutcome
+from watchroom.features.sessions.messages import Handover
+from watchroom.features.sessions.rows import OWN_TOOLS
+from watchroom.features.sessions.runtime.threads import call_soon_threadsafe, run_in_thread, run_to_completion
+from watchroom.features.sessions.runtime.waiting import wait_for_outcome
+from watchroom.features.trees.service import Holder
+from watchroom.features.trees.worktrees import find_worktrees
+from watchroom.kernel.call_context import CallContext
+from watchroom.model import ENDED, Json, Row
+from watchroom.texts import Catalogue, catalogue
+from watchroom.workspace import Workspace
+
+if TYPE_CHECKING:
+    from watchroom.features.trees.calls import TreeCalls
+
+T = TypeVar("T")
+
+_MARGIN: Final = 30.0
+"""Seconds by which a hook answers before the client's own timeout, because clients handle a late hook
+differently. At most a quarter of that timeout."""
+SLACK_SECONDS: Final = 5.0
+"""Seconds after the deadline of a hook at which it is answered even if a check hangs."""
+_MAX_UNKEPT: Final = 1000
+_MAX_BATCH: Final = 100
+"""Calls of a batch whose refusals are recorded."""
+_TOOL_ERROR: Final = "<tool_use_error>"
+"""How Claude Code begins the result of a call that it refuses itself."""
+_MAX_SESSIONS: Final = 100
+"""Sessions that are remembered. A forgotten session is continued from its rows."""
+
+
+class Answered(NamedTuple):
+    """How a question about a call ended.
+
+    - ``answer``: the answer of the hook
+    - ``approved``: the event of the approved call, with the person's arguments; None if nobody approved
+    """
+
+    answer: HookAnswer
+    approved: Event | None = None
+
+
+def hook_deadline(client: str, event: Event, age: float = 0.0, seconds: float | None = None) -> float:
+    """Return the deadline of the hook of ``event``, as a time of the event loop.
+
+    Everything that the hook waits for shares this deadline. Compute it once, when the event arrives.
+
+    - ``client``: the name of the client
+    - ``age``: seconds since the hook started
+    - ``seconds``: the timeout of the hook, None: the client's own timeout less a margin
+    """
+    if seconds is None:
+        timeout = hooks_of(client).timeout(text_of(event, "hook_event_name"))
+        seconds = timeout - min(_MARGIN, timeout / 4)
+    return asyncio.get_running_loop().time() + seconds - age
+
+
+class _Stopped(Exception):  # a signal between two functions here, not an error
+    """A person stopped the agent while its call waited. ``row`` says who."""
+
+    def __init__(self, row: Row) -> None:
+        self.row = row
+
+
+class Attachment:
+    """Answers the hooks of ``client``, which works as ``agent`` in ``workspace``. For use on one event loop.
+
+    - ``client``: the name of a client with hooks
+    - ``process``: the client's, None if it is not known
+    - ``is_owner``: this process continues the client's sessions
+    - ``is_strict``: a call that nobody could check in time is refused; else the client decides
+    - ``hold_seconds``: the timeout of a hook, None: the client's own timeout less a margin
+
+    Raises `UnknownAgent`, ValueError.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        agent: str,
+        client: str,
+        *,
+        process: ClientProcess | None = None,
+        is_owner: bool = False,
+        is_strict: bool = False,
+        hold_seconds: float | None = None,
+    ) -> None:
+        self.workspace = workspace
+        self.agent = workspace.registry.agent(agent).id
+        self.client = client
+        self.process = process
+        self.sessions: dict[str, ClientSession] = {}
+        """By their ids: the main sessions and those of subagents."""
+        # Read once, so that a call is denied in the right language even if the journal cannot be read.
+        self._language = workspace.config.language
+        self._is_owner = is_owner
+        self._is_strict = is_strict
+        self._hold_seconds = hold_seconds
+        self._hooks = hooks_of(client)
+        self.calls = OpenCalls(workspace, self.agent)
+        self._tree_calls = workspace.tree_calls if workspace.trees.common else None
+        self._unkept: dict[str, None] = {}
+        """The calls that read or write a file that git ignores."""
+        self._inbox = SessionInbox(workspace, self.agent)
+        self._displayed = MessagePieces()
+        self._messages = MessageDeduplicator()
+        self._usage = MessageUsage()
+        self._turns: dict[str, asyncio.Event] = {}
+
+    @property
+    def _texts(self) -> Catalogue:
+        return catalogue(self._language)
+
+    def deadline(self, event: Event, age: float = 0.0) -> float:
+        """Return the deadline of the hook of ``event``, as `hook_deadline` does."""
+        return hook_deadline(self.client, event, age, self._hold_seconds)
+
+    async def answer(
+        self, event: Event, deadline: float, *, handover: Handover | None = None, may_wait: bool = False
+    ) -> HookAnswer:
+        """Answer the hook of ``event`` as `handle` does, by the same ``deadline`` even if a check hangs."""
+        try:
+            async with asyncio.timeout_at(max(deadline, asyncio.get_running_loop().time()) + SLACK_SECONDS):
+                return await self.handle(event, handover=handover, may_wait=may_wait, deadline=deadline)
+        except TimeoutError:
+            if handover is not None:
+                handover.release()
+            name, said = text_of(event, "hook_event_name"), self._texts("hook.late")
+            return deny(name, said) if self._is_strict and name in HOLDING else warn(said)
+
+    async def handle(
+        self,
+        event: Event,
+        *,
+        handover: Handover | None = None,
+        may_wait: bool = False,
+        deadline: float | None = None,
+    ) -> HookAnswer:
+        """Record what ``event`` reports, ask people if necessary, and return the answer.
+
+        - ``handover``: takes the messages that are in the answer. The caller gives the answer to the client
+          and then records it. Default: the messages count as handed over when this returns
+        - ``may_wait``: the hook of an idle client may wait until something comes
+        - ``deadline``: the time of the event loop at which all waits end, default: that of a hook that starts
+          now
+
+        A cancelled wait withdraws its question. Raises `WatchroomError`, but never for a call that the client
+        is about to make: the checks that are still possible decide that call.
+        """
+        deadline = self.deadline(event) if deadline is None else deadline
+        if handover is not None:
+            return await self._handle(event, handover, may_wait=may_wait, deadline=deadline)
+        with self.workspace.messages.hand_over() as own:
+            answer = await self._handle(event, own, may_wait=may_wait, deadline=deadline)
+            await run_in_thread(own.record)
+            return answer
+
+    async def _handle(
+        self, event: Event, handover: Handover, *, may_wait: bool, deadline: float
+    ) -> HookAnswer:
+        name = text_of(event, "hook_event_name")
+        if name in HOLDING:
+            try:
+                return await self._check_call(event, name, deadline)
+            except WatchroomError as error:
+                return await self._answer_after_error(event, name, error)
+        session = await run_in_thread(self.find_session, event)
+        if session is None:
+            return tell(name, await self._take_news(self.agent, handover)) if name == AFTER else NOTHING
+        main = self._main_path(event)
+        if name in (PROMPT, END):
+            self._turn(main).set()
+        if name == PROMPT:
+            return await self._prompt(session, main, event, handover)
+        await self._record_all(session, event, name)
+        if name == START and await run_in_thread(lambda: session.status) in ENDED:
+            # The session was resumed and waits for a prompt.
+            await self.record(session, TurnEnded())
+        told = await self._end_files(session, event, name)
+        if name == AFTER:
+            news = await self._take_news(main, handover)
+            return tell(AFTER, "\n".join(each for each in (told, news) if each))
+        if told:
+            return tell(name, told)
+        if name == STOP:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(deadline):
+                    return await self._idle(session, main, event, handover, may_wait=may_wait)
+            handover.release()
+        return NOTHING
+
+    async def _end_files(self, session: ClientSession, event: Event, name: str) -> str:
+        """Record what the call of ``event``, or the end of a turn, means for files. Return what the agent has
+        to know."""
+        trees = self._tree_calls
+        if trees is None:
+            return ""
+        if name in (AFTER, FAILURE):
+            holder = Holder(self.agent, session.path, text_of(event, "tool_use_id"))
+            use, result = self._hooks.describe_use(event), self._hooks.describe_result(event)
+            return await run_to_completion(None, trees.end, holder, use, result)
+        if name == BATCH:
+            told = [await self._end_refused(trees, session, event, each) for each in _list_refused(event)]
+            await run_in_thread(trees.end_turn, session.path, is_over=False)
+            return "\n".join(each for each in told if each)
+        if name in (STOP, END, SUBAGENT_END):
+            is_over = name in (END, SUBAGENT_END)
+            await run_in_thread(trees.end_turn, session.path, is_over=is_over)
+        return ""
+
+    async def _end_refused(
+        self, trees: TreeCalls, session: ClientSession, event: Event, refused: Mapping[str, Json]
+    ) -> str:
+        """Record a call that the client refused itself, as ``event`` reports it. Return what the agent has to
+        know."""
+        holder = Holder(self.agent, session.path, text_of(refused, "tool_use_id"))
+        use = self._hooks.describe_use({**event, **refused})
+        return await run_to_completion(None, trees.end_refused, holder, use)
+
+    async def end_session(self, session: ClientSession) -> None:
+        """Withdraw the questions of ``session``, whose client has ended, and end its leases."""
+        await self.calls.withdraw_all(session)
+        if self._tree_calls is not None:
+            await run_in_thread(self._tree_calls.end_turn, session.path, is_over=True)
+
+    def find_session(self, event: Event) -> ClientSession | None:
+        """Return the session of ``event``, begun if it is new; None if the event names none."""
+        given = text_of(event, "session_id")
+        if not given:
+            return None
+        own = session_id_of(given)
+        parent = self._open(own, event, "")
+        subagent = text_of(event, "agent_id")
+        if not subagent:
+            return parent
+        return self._open(subagent_id_of(own, subagent), event, parent.path)
+
+    def _open(self, session_id: str, event: Event, parent: str) -> ClientSession:
+        known = self.sessions.get(session_id)
+        if known is None:
+            if len(self.sessions) >= _MAX_SESSIONS:
+                self._forget_session()
+            process = self.process
+            info = ClientInfo(
+                self.client,
+                cwd=text_of(event, "cwd"),
+                model=text_of(event, "model"),
+                pid=process.pid if process else 0,
+                started=process.started if process else 0.0,
+            )
+            known = ClientSession(
+                self.workspace, self.agent, session_id, info, parent=parent, is_owner=self._is_owner
+            )
+            self.sessions[session_id] = known
+        return known
+
+    def _forget_session(self) -> None:
+        """Forget one session: one that has ended, else a subagent's, else the oldest."""
+        known = [*self.sessions.items()]
+        ended = (each for each in known if each[1].status in ENDED)
+        name, session = next(ended, None) or next((each for each in known if each[1].parent), known[0])
+        self.sessions.pop(name, None)
+        self._turns.pop(session.path, None)
+        self._inbox.forget(session.path)
+
+    def _main_path(self, event: Event) -> str:
+        return f"{self.agent}/{session_id_of(text_of(event, 'session_id'))}"
+
+    async def record(self, session: ClientSession, event: ClientEvent) -> Row | None:
+        """Record ``event`` in ``session``, in a thread. Raises the errors of `ClientSession.record`."""
+        if isinstance(event, CallStarted | CallFinished) and self._tree_calls is not None:
+            event = await run_in_thread(self._without_ignored, self._tree_calls, session, event)
+        return await run_in_thread(session.record, event)
+
+    def _without_ignored(
+        self, trees: TreeCalls, session: ClientSession, event: CallStarted | CallFinished
+    ) -> CallStarted | CallFinished:
+        """Return ``event`` without the text of a file that git ignores, such as one with secrets."""
+        given = parse_arguments(event.arguments)
+        if event.tool:
+            cwd = event.cwd if isinstance(event, CallFinished) else ""
+            asked: Event = {"tool_name": event.tool, "tool_input": given, "cwd": cwd or session.folder}
+            if trees.names_ignored(self._hooks.describe_use(asked)):
+                self._unkept[event.id] = None
+                if len(self._unkept) > _MAX_UNKEPT:
+                    del self._unkept[next(iter(self._unkept))]
+        if event.id not in self._unkept:
+            return event
+        hidden = self._texts("tree.not_kept")
+        if event.arguments:
+            named: dict[str, Json] = {each: given[each] for each in PATH_ARGUMENTS if each in given}
+            event = event._replace(arguments=dump({**named, "content": hidden}))
+        return event._replace(result=hidden) if isinstance(event, CallFinished) else event
+
+    async def record_line(self, session: ClientSession, line: Event) -> bool:
+        """Record what a ``line`` of the transcript of ``session`` reports and no hook has reported. Return
+        whether the line reports an act of the agent."""
+        reported = self._hooks.translate_line(line)
+        for event in reported:
+            # Messages from before the session's end were recorded then, perhaps from hooks.
+            if isinstance(event, MessageCompleted) and (
+                0 < time_of(line, "timestamp") <= session.ended_at
+                or self._is_duplicate(session, event.text, "transcript")
+            ):
+                continue
+            if isinstance(event, CallFinished):
+                event = await self.calls.settle(session, event)
+            added = (
+                self._usage.find_increase(session.path, event) if isinstance(event, UsageReported) else event
+            )
+            if added is not None:
+                await self.record(session, added)
+        return bool(reported)
+
+    async def _record_all(self, session: ClientSession, event: Event, name: str) -> None:
+        """Record what ``event`` reports, and close the questions about calls that have ended."""
+        if name == "MessageDisplay":
+            await self._display(session, event)
+            return
+        for reported in self._hooks.translate_hook(event):
+            if isinstance(reported, CallFinished):
+                reported = await self.calls.settle(session, reported)
+            elif isinstance(reported, TurnEnded | SessionEnded):
+                await self.calls.withdraw_all(session)
+            if isinstance(reported, SessionEnded) and await run_in_thread(lambda: session.status) in ENDED:
+                # The process that stopped the client has recorded the end.
+                continue
+            if isinstance(reported, UsageReported) and reported.key:
+                # A call ends between two requests of a turn, so equal usage of both is counted twice.
+                calls = await run_in_thread(lambda: session.call_count)
+                await self.record(session, reported._replace(key=f"{reported.key} {calls}"))
+                continue
+            await self.record(session, reported)
+
+    async def _display(self, session: ClientSession, event: Event) -> None:
+        """Record a piece of text that the client shows. With the last piece, record the message."""
+        key, piece = text_of(event, "message_id"), text_of(event, "delta")
+        self._displayed.add(key, piece)
+        if event.get("final") is not True:
+            await self.record(session, TextStreamed(piece))
+            return
+        text, count = self._displayed.take(key)
+        is_whole = event.get("index") == count - 1 or self._is_owner
+        if text.strip() and is_whole and not self._is_duplicate(session, text, "hook"):
+            await self.record(session, MessageCompleted(text, key=f"shown {key}"))
+
+    def _is_duplicate(self, session: ClientSession, text: str, source: MessageSource) -> bool:
+        return self._messages.is_duplicate(f"{session.path} {fingerprint(text)}", source)
+
+    async def _take_news(self, main: str, handover: Handover) -> str:
+        """Return what has arrived for the session at ``main``. A cancelled caller does not interrupt it, so
+        that nothing that ``handover`` takes is lost."""
+        return await run_to_completion(None, self._inbox.take_news, main, handover)
+
+    async def _prompt(
+        self, session: ClientSession, main: str, event: Event, handover: Handover
+    ) -> HookAnswer:
+        held = await run_in_thread(self._inbox.controls, session, main)
+        if held.paused_by:
+            return block(self._texts("hook.paused", by=held.paused_by))
+        await self.calls.withdraw_all(session)
+        for reported in self._hooks.translate_hook(event):
+            row = await self.record(session, reported)
+            if isinstance(reported, PromptSubmitted) and row is not None:
+                self._inbox.prompted[main] = row.seq
+        told = ""
+        if self._tree_calls is not None:
+            # A person has interrupted the calls of the last turn, if any are left.
+            await run_in_thread(self._tree_calls.end_turn, session.path, is_over=False)
+            given = text_of(event, "prompt")
+            told = await run_to_completion(None, self._tree_calls.end_background, self.agent, given)
+        news = await self._take_news(main, handover)
+        return tell(PROMPT, "\n".join(each for each in (told, news) if each))
+
+    async def _check_call(self, event: Event, name: str, deadline: float) -> HookAnswer:
+        """Answer the hook ``name``, which asks about the call of ``event``."""
+        session = await run_in_thread(self.find_session, event)
+        main = self._main_path(event)
+        tool, arguments = text_of(event, "tool_name"), dump(event.get("tool_input"))
+        if session is not None:
+            held = await run_in_thread(self._inbox.controls, session, main)
+            if held.cancelled is not None:
+                return await self._stopped(session, name, held.cancelled)
+        reason, decision = await self._check(session, event)
+        if session is None:
+            return await self._answer_without_session(name, reason, decision, tool, deadline)
+        if name == BEFORE:
+            own = text_of(event, "tool_use_id")
+            call = OpenCall(own or f"call-{uuid4().hex[:12]}", tool, arguments)
+            await self._record_all(session, event, BEFORE)
+        else:
+            call = await self._asked_call(session, tool, arguments)
+        if self._tree_calls is not None and name != BEFORE:
+            # A dialog may take minutes.
+            await run_in_thread(self._tree_calls.suspend, Holder(self.agent, session.path, call.id))
+        if reason:
+            answer = _deny_by(name, reason, decision)
+        else:
+            if name == BEFORE:
+                self.calls.add(session, call)
+            try:
+                answer = await self._answer_call(session, main, event, call, decision, deadline)
+            except _Stopped as stopped:
+                self.calls.forget(session, call)
+                return await self._stopped(session, name, stopped.row)
+        if self._tree_calls is not None and not answer.refusal:
+            answer = await self._check_files(self._tree_calls, session, event, call, answer)
+        if answer.refusal:
+            if name == BEFORE:
+                self.calls.forget(session, call)
+            await self._record_refusal(session, event, call, answer)
+        return answer
+
+    async def _check_files(
+        self, trees: TreeCalls, session: ClientSession, event: Event, call: OpenCall, answer: HookAnswer
+    ) -> HookAnswer:
+        """Return the ``answer`` about ``call``, which can be made, or a refusal because of what others did to
+        its files."""
+        name, cwd = text_of(event, "hook_event_name"), text_of(event, "cwd")
+        if name != BEFORE and not is_allowed(answer):
+            # The client asks its person now. What the call does is looked at afterwards.
+            return answer
+        event = {**event, "tool_input": changed_arguments(answer) or event.get("tool_input")}
+        holder = Holder(self.agent, session.path, call.id)
+        verdict = await run_to_completion(None, trees.begin, holder, self._hooks.describe_use(event), cwd)
+        if verdict.reason:
+            return deny(name, verdict.reason, verdict.code)
+        if verdict.text is None:
+            return answer
+        return replace_arguments(answer, name, self._hooks.replace_text(event, verdict.text))
+
+    async def _record_refusal(
+        self, session: ClientSession, event: Event, call: OpenCall, answer: HookAnswer
+    ) -> None:
+        """Record that ``call`` is not made. The client reports no end of it, or reports it later."""
+        refused = CallFinished(call.id, answer.reason, True, answer.refusal, call.tool, call.arguments)
+        await self.record(session, refused._replace(cwd=text_of(event, "cwd")))
+
+    async def _answer_without_session(
+        self, name: str, reason: str, decision: PolicyDecision, tool: str, deadline: float
+    ) -> HookAnswer:
+        """Answer a call of a client that names no session. Nobody can be asked about it."""
+        if not reason and decision.verdict == "ask":
+            reason = self._texts("hook.policy", rule=decision.label)
+        if not reason and self._has_budgets(tool):
+            try:
+                await hold_for_budgets(self.workspace, self.agent, None, deadline)
+            except BudgetReached as error:
+                reason = error.message(self._language)
+        return _deny_by(name, reason, decision) if reason else NOTHING
+
+    async def _asked_call(self, session: ClientSession, tool: str, arguments: str) -> OpenCall:
+        """Return the call that the client asks about. The event does not name the call: unless exactly one
+        call fits, the question gets its own id."""
+        fitting = self.calls.find(session, tool, arguments)
+        if len(fitting) == 1:
+            return fitting[0]
+        version = (await run_in_thread(lambda: session.last)).version
+        own = f"ask-{fingerprint(tool + arguments)[:12]}-{version}"
+        return OpenCall(own, tool, arguments, candidates=frozenset(each.id for each in fitting))
+
+    async def _answer_call(
+        self,
+        session: ClientSession,
+        main: str,
+        event: Event,
+        call: OpenCall,
+        decision: PolicyDecision,
+        deadline: float,
+    ) -> HookAnswer:
+        """Answer the hook of ``event``, which asks about ``call``.
+
+        The call proceeds only if the session is not paused, no budget holds it, and ``decision`` allows it or
+        a person approves. All waits end by ``deadline``. After each wait everything is checked again, since
+        people may have paused or stopped the agent meanwhile. Raises `_Stopped`, `WatchroomError`.
+        """
+        name = text_of(event, "hook_event_name")
+        answer: HookAnswer | None = None
+        warning, has_paid, has_waited = "", False, False
+        while True:
+            paused_by = await self._find_pause(session, main)
+            if paused_by and not warning:
+                has_waited = True
+                warning = await self._wait_for_resumption(session, main, paused_by, deadline)
+                if warning and (self._is_strict or answer is not None):
+                    # The client does not decide what a person has approved, because its arguments may differ.
+                    return deny(name, warning, "paused")
+            if not has_paid and self._has_budgets(call.tool):
+                waiting = hold_for_budgets(self.workspace, self.agent, session, deadline)
+                try:
+                    has_paid = await self._unless_stopped(session, main, waiting)
+                except BudgetReached as error:
+                    return deny(name, error.message(self._language), error.code)
+                has_waited = has_waited or has_paid
+            if has_waited:
+                # During the wait the rules may have changed, and the agent may have been paused again.
+                has_waited = False
+                reason, decision = await self._check(session, event)
+                if reason:
+                    return _deny_by(name, reason, decision)
+                continue
+            if answer is not None:
+                return answer
+            if name == BEFORE and decision.verdict != "ask":
+                return warn(warning) if warning else _allow_by(decision)
+            rule = decision.label if decision.verdict == "ask" else ""
+            asking = self._ask(session, event, call, rule, deadline)
+            answered = await self._unless_stopped(session, main, asking)
+            if answered.approved is None:
+                return answered.answer
+            # The answer also satisfies a rule of the policy that asks.
+            answer, event, has_waited = answered.answer, answered.approved, True
+
+    async def _answer_after_error(self, event: Event, name: str, error: WatchroomError) -> HookAnswer:
+        """Answer the hook ``name`` after a check raised ``error``, by the rules on paths and the policy.
+
+        A call that needs a person or a budget is denied.
+        """
+        said = self._texts("hook.no_attendant", reason=str(error))
+        if self._is_strict:
+            return deny(name, said)
+        try:
+            reason, decision = await self._check(None, event)
+            if not reason and (decision.verdict == "ask" or self._has_budgets(text_of(event, "tool_name"))):
+                reason = said
+        except WatchroomError:
+            return deny(name, said)
+        return deny(name, reason) if reason else warn(said)
+
+    def _has_budgets(self, tool: str) -> bool:
+        """Return whether a budget can hold a call of ``tool``. Our server holds calls of our own tools."""
+        return not tool.startswith(OWN_TOOLS) and self.workspace.config.budgets != Budgets()
+
+    async def _find_pause(self, session: ClientSession, main: str) -> str:
+        """Return who has paused the session, empty for nobody. Raises `_Stopped`."""
+        held = await run_in_thread(self._inbox.controls, session, main)
+        if held.cancelled is not None:
+            raise _Stopped(held.cancelled)
+        return held.paused_by
+
+    async def _unless_stopped(self, session: ClientSession, main: str, work: Awaitable[T]) -> T:
+        """Return the result of ``work``. If a person stops the agent, cancel it and raise `_Stopped`."""
+        working = asyncio.ensure_future(work)
+        changed, end = self._subscribe(main)
+        # A control may have come before the subscription.
+        changed.set()
+        try:
+            while True:
+                news = asyncio.ensure_future(changed.wait())
+                try:
+                    await asyncio.wait({working, news}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    news.cancel()
+                if working.done():
+                    return working.result()
+                changed.clear()
+                await self._find_pause(session, main)
+        finally:
+            end()
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+
+    def _subscribe(self, main: str) -> tuple[asyncio.Event, Callable[[], None]]:
+        """Return an event that rows for the session at ``main`` set, and an unsubscribe function."""
+        loop, changed = asyncio.get_running_loop(), asyncio.Event()
+        end = self.workspace.background.subscribe(
+            (self.agent, main), lambda _: call_soon_threadsafe(loop, changed.set)
+        )
+        return changed, end
+
+    async def _check(self, session: ClientSession | None, event: Event) -> tuple[str, PolicyDecision]:
+        """Return why the call of ``event`` is refused, empty if it is not, and the policy's decision."""
+        reason = await run_in_thread(denial_reason, self.workspace.root, self.agent, event, self._language)
+        decision = PolicyDecision()
+        if not text_of(event, "tool_name").startswith(OWN_TOOLS):
+            decision = await run_in_thread(self._decide, session, event)
+        if decision.verdict == "deny" and not reason:
+            reason = self._texts("hook.policy", rule=decision.label)
+        return reason, decision
+
+    def _decide(self, session: ClientSession | None, event: Event) -> PolicyDecision:
+        """Return the policy's decision on the call of ``event``. Paths are relative to the folder in which
+        the session began."""
+        given = event.get("tool_input")
+        arguments = given if isinstance(given, Mapping) else {}
+        cwd = text_of(event, "cwd")
+        folder = (session.folder if session is not None else "") or cwd
+        trees = find_worktrees(folder) if folder else ()
+        subject = policy_subject(arguments, folder=folder, cwd=cwd, worktrees=trees, resolve=os.path.realpath)
+        tool, policy = text_of(event, "tool_name"), self.workspace.policy
+        decision = policy.decide(self.agent, tool, subject)
+        if session is not None and text_of(event, "hook_event_name") == BEFORE:
+            policy.record_test(CallContext(self.agent), tool, subject, decision)
+        return decision
+
+    async def _stopped(self, session: ClientSession, name: str, cancelled: Row) -> HookAnswer:
+        """Answer the hook ``name`` of a session that a person has cancelled."""
+        if await run_in_thread(lambda: session.status) not in ENDED:
+            await self.record(session, SessionEnded("cancelled", cancelled.actor))
+        return stop(name, self._texts("hook.cancelled", by=cancelled.actor))
+
+    async def _wait_for_resumption(
+        self, session: ClientSession, main: str, paused_by: str, deadline: float
+    ) -> str:
+        """Wait until the session, which ``paused_by`` has paused, is resumed or stopped. Return a warning if
+        ``deadline`` comes first, else an empty text."""
+        await self.record(session, ClientPaused(paused_by))
+        warning = ""
+        changed, end = self._subscribe(main)
+        try:
+            async with asyncio.timeout_at(deadline):
+                while (now := await run_in_thread(self._inbox.controls, session, main)).paused_by:
+                    if now.cancelled is not None:
+                        break
+                    await changed.wait()
+                    changed.clear()
+        except TimeoutError:
+            warning = self._texts("hook.still_paused", by=paused_by)
+            await run_in_thread(self._note, session, "hook_timeout", warning)
+        finally:
+            end()
+        if not (warning and self._is_strict):
+            await self.record(session, ClientPaused(is_paused=False))
+        return warning
+
+    async def _ask(
+        self, session: ClientSession, event: Event, call: OpenCall, rule: str, deadline: float
+    ) -> Answered:
+        """Ask people to approve ``call``, which ``event`` is about, and wait for their answer. ``rule`` is
+        the policy's rule that asks, empty if the client asks."""
+        loop, requests = asyncio.get_running_loop(), self.workspace.requests
+        expires = requests.now() + int(max(0.0, deadline - loop.time()) * 1e9)
+        pending = PendingCall(call.id, call.tool, call.arguments)
+        request = await run_in_thread(build_question, self.client, pending, session.folder, rule, expires)
+        own = await run_in_thread(session.find_request_id, call.id, request)
+        is_before = text_of(event, "hook_event_name") == BEFORE
+        call = call._replace(request=session.request_path(own), is_before=is_before)
+        self.calls.add(session, call)
+        try:
+            await run_to_completion(None, session.ask, own, request)
+            ended = await wait_for_outcome(
+                requests, self.workspace.background, call.request, expires, deadline=deadline
+            )
+        except asyncio.CancelledError:
+            await run_to_completion(None, self._take_back, session, call.request)
+            raise
+        return await self._answered(session, event, call, ended, must_answer=self._is_strict or bool(rule))
+
+    def _is_about(self, path: str, call: OpenCall) -> bool:
+        """Return whether the request at ``path`` asked about ``call`` with these arguments."""
+        asked = self.workspace.journal.version("request", path, 1)
+        calls = self.workspace.requests.read(asked).calls if asked is not None else ()
+        return [(each.name, each.arguments) for each in calls] == [(call.tool, call.arguments)]
+
+    def _take_back(self, session: ClientSession, path: str) -> None:
+        if self.workspace.requests.ended(path) is None:
+            self.workspace.requests.withdraw(path)
+        session.record_withdrawal(path)
+
+    async def _answered(
+        self,
+        session: ClientSession,
+        event: Event,
+        call: OpenCall,
+        ended: RequestOutcome,
+        *,
+        must_answer: bool,
+    ) -> Answered:
+        """Return the answer of the hook of ``event`` after the question about ``call`` has ended.
+        ``must_answer``: the call is refused if nobody has answered."""
+        name, path, answer = text_of(event, "hook_event_name"), call.request, ended.answer
+        if answer is None or not (answer.expired or answer.decisions):
+            await run_in_thread(session.record_withdrawal, path)
+            said = self._texts("hook.withdrawn")
+            return Answered(deny(name, said, "withdrawn") if must_answer else NOTHING)
+        await run_in_thread(session.record_answer, path, answer, ended.row.actor)
+        if answer.expired:
+            said = self._texts("hook.unanswered")
+            return Answered(deny(name, said, "expired") if must_answer else warn(said))
+        if self.calls.is_answer_at_client(ended):
+            # The client has decided. It gets no approval, because nobody approved here.
+            return Answered(NOTHING)
+        if not await run_in_thread(self._is_about, path, call):
+            return Answered(deny(name, self._texts("hook.withdrawn"), "withdrawn"))
+        decision = answer.decisions[0]
+        if not decision.approved:
+            said = decision.reason or self._texts("hook.declined", by=ended.row.actor)
+            return Answered(deny(name, said, REJECTED))
+        if decision.arguments is None:
+            return Answered(allow(name), event)
+        if not self._hooks.takes_arguments:
+            # The model is asked to call again with them, and that call is checked like any other.
+            said = self._texts("hook.changed", arguments=decision.arguments)
+            return Answered(deny(name, said, "edited"))
+        changed = parse_arguments(decision.arguments)
+        return Answered(allow(name, changed), {**event, "tool_input": changed})
+
+    async def _idle(
+        self, session: ClientSession, main: str, event: Event, handover: Handover, *, may_wait: bool
+    ) -> HookAnswer:
+        """Give an idle agent what arrives for it, as soon as it arrives if the hook can wait."""
+        if not (self._hooks.waits_when_idle and may_wait):
+            if event.get("stop_hook_active") is True:
+                return NOTHING
+            news = await self._take_news(main, handover)
+            if not news:
+                return NOTHING
+            return self._hooks.resume_turn(news)
+        turn = self._turn(main)
+        turn.clear()
+        changed, end = self._subscribe(main)
+        try:
+            while not turn.is_set():
+                held = await run_in_thread(self._inbox.controls, session, main)
+                if not held.paused_by and (news := await self._take_news(main, handover)):
+                    return self._hooks.resume_turn(news)
+                waits = [asyncio.ensure_future(each.wait()) for each in (changed, turn)]
+                try:
+                    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    for each in waits:
+                        each.cancel()
+                changed.clear()
+            return NOTHING
+        finally:
+            end()
+
+    def _turn(self, main: str) -> asyncio.Event:
+        return self._turns.setdefault(main, asyncio.Event())
+
+    def _note(self, session: ClientSession, tool: str, text: str) -> None:
+        self.workspace.session_zone.note(self.agent, tool, session.path, text, {})
+
+
+def _list_refused(event: Event) -> list[Mapping[str, Json]]:
+    """Return the calls that ``event``, of a batch of calls, reports as refused by the client itself."""
+    calls = event.get("tool_calls")
+    known = [each for each in calls if isinstance(each, Mapping)] if isinstance(calls, list) else []
+    return [each for each in known[:_MAX_BATCH] if text_of(each, "tool_response").startswith(_TOOL_ERROR)]
+
+
+def _deny_by(name: str, reason: str, decision: PolicyDecision) -> HookAnswer:
+    """Return the answer to a call that the policy or a rule on paths denies."""
+    is_by_policy = decision.verdict == "deny"
+    return deny(name, reason, PolicyDenied.code if is_by_policy else PermissionDenied.code)
+
+
+def _allow_by(decision: PolicyDecision) -> HookAnswer:
+    """Return the answer to a call that nobody has to approve. The client decides itself, unless a rule of the
+    policy allows the call."""
+    return allow(BEFORE) if decision.verdict == "allow" and decision.number else NOTHING

@@ -1,0 +1,622 @@
+"""The program that clients run: as a hook, and as their MCP server.
+
+`run_client_program` runs it with ``-I -S``. It imports little of the standard library, because a hook starts
+for every call of a tool, and each client keeps a server. Its arguments are a command of Watchroom:
+
+- ``watchroom hook DIR --agent ID …``: send the event on standard input to the service, and print its answer.
+  If no service can be reached, the program executes that command, which does the same more slowly.
+- ``watchroom mcp DIR --agent ID …``: relay between standard input and output and the service, which speaks
+  the protocol.
+
+The service (`watchroom.serving.service`) is started if none runs. Every wait has a deadline: for the end of
+the input, which a client may keep open, and for a service that is stopped. While the service waits for a
+person, it sends blank lines.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import select
+import signal
+import socket
+import stat
+import sys
+import time
+
+VERSION = "0.3.0.dev0"
+"""The version of Watchroom. An older service ends when it is asked by a newer program."""
+PROTOCOL = 1
+"""The version of the requests to the service."""
+UNANSWERED = "--unanswered"
+"""The option that reports to ``watchroom hook`` that the service runs and does not answer."""
+MAX_EVENT_BYTES = 20_000_000
+BEAT_SECONDS = 2.0
+"""Seconds between the blank lines of a service that is still waiting."""
+INPUT_SECONDS = 5.0
+"""Seconds in which an event has to arrive."""
+SILENCE_SECONDS = 5.0
+"""Seconds without a byte after which a service is taken to be stopped."""
+_CONNECT_SECONDS = 2.0
+_START_SECONDS = 10.0
+"""Timeout for the start of a service."""
+_HOOK_START_SECONDS = 5.0
+"""The same for a hook, which can do without."""
+_START_AGAIN_SECONDS = 2.0
+"""Seconds after which a service that does not serve is started again."""
+LOCK = "service.lock"
+"""The file in the runtime folder that a service keeps locked: its process, its start and its version."""
+_KEPT = (
+    "HOME",
+    "PATH",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+)
+_KEPT_BEGINNINGS = ("LC_", "XDG_", "PG", "WATCHROOM_")
+"""Environment variables of a service."""
+_ABSENT = (errno.ENOENT, errno.ECONNREFUSED)
+"""The errors of a socket that nobody serves."""
+_RETRY_SECONDS = 0.02
+_HOLDING = ("PreToolUse", "PermissionRequest")
+_MAX_AGE = 86_400.0
+_SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh", b"ash", b"busybox")
+_MAX_SHELLS = 8
+_TRIES = 3
+"""Services that a hook asks if they end before they answer."""
+_MAX_PATH = 100
+"""Bytes in the path of a socket. The system's limit is about 107."""
+_MAX_HEAD = 65_536
+_PIECE = 1 << 16
+_MAX_LINE = 32 * 1024 * 1024
+SWITCHING = 101
+_OK = 200
+_UNREADABLE = 400
+_INITIALIZED = "notifications/initialized"
+_OWN = (("protocol", str(PROTOCOL)), ("version", VERSION))
+_LOADED = time.monotonic()
+
+
+def main(command: list[str]) -> int:
+    """Do what ``command`` does. Return the exit status."""
+    at = next(at for at, word in enumerate(command) if word in ("hook", "mcp"))
+    return run_hook(command, at) if command[at] == "hook" else Relay(command, at).run()
+
+
+# The service
+
+
+def runtime_folder() -> str:
+    """Return the folder of this user's service, which may not exist yet."""
+    uid = os.getuid()
+    base = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{uid}"
+    folder = os.path.join(base, "watchroom")
+    if not os.path.isdir(base) or len(os.fsencode(folder)) > _MAX_PATH - len("/service.sock"):
+        return f"/tmp/watchroom-{uid}"  # noqa: S108  # its owner and mode are checked
+    return folder
+
+
+def socket_path() -> str:
+    """Return the path of the socket of this user's service."""
+    return os.path.join(runtime_folder(), "service.sock")
+
+
+def make_runtime_folder() -> str:
+    """Return `runtime_folder`, created if necessary. Raises OSError if other users have access to it."""
+    folder = runtime_folder()
+    try:
+        os.makedirs(folder, mode=0o700)
+    except FileExistsError:
+        check_runtime_folder()
+    return folder
+
+
+def check_runtime_folder() -> None:
+    """Raise OSError if `runtime_folder` does not exist, or if other users have access to it: they could
+    answer in place of the service."""
+    folder = runtime_folder()
+    found = os.lstat(folder)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise PermissionError(errno.EACCES, "not only yours", folder)
+
+
+def connect(program: list[str], seconds: float = _START_SECONDS) -> socket.socket:
+    """Return a connection to the service. Start the service by ``program`` if none runs. Raises OSError."""
+    until, next_start = time.monotonic() + seconds, 0.0
+    while True:
+        try:
+            return open_connection()
+        except OSError as error:
+            if error.errno not in _ABSENT or time.monotonic() > until:
+                raise
+        if time.monotonic() >= next_start:
+            make_runtime_folder()
+            start_service(program, seconds)
+            next_start = time.monotonic() + _START_AGAIN_SECONDS
+        else:
+            # Another process has just started a service.
+            time.sleep(_RETRY_SECONDS)
+
+
+def open_connection() -> socket.socket:
+    """Return a connection to the service that runs. Raises OSError."""
+    check_runtime_folder()
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(_CONNECT_SECONDS)
+    try:
+        connection.connect(socket_path())
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def start_service(program: list[str], seconds: float) -> None:
+    """Start ``watchroom service`` in its own session. Wait until it serves, has ended, or ``seconds`` are
+    over. Raises OSError if the program cannot be executed."""
+    reads, writes = os.pipe()
+    child = os.fork()
+    if not child:
+        _execute_service(program, writes)
+    os.close(writes)
+    os.waitpid(child, 0)
+    waiting = select.poll()
+    waiting.register(reads, select.POLLIN)
+    try:
+        # The service closes its standard output when it serves.
+        failure = os.read(reads, 16) if waiting.poll(seconds * 1000) else b""
+    finally:
+        os.close(reads)
+    if failure.isdigit():
+        raise OSError(int(failure), os.strerror(int(failure)), program[0])
+
+
+def _execute_service(program: list[str], output: int) -> None:
+    """Execute the service in a grandchild, for whose end nobody waits. Does not return."""
+    try:
+        if os.fork() == 0:
+            os.setsid()
+            os.chdir("/")
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for number, file in enumerate((nothing, output, nothing)):
+                os.dup2(file, number)
+            try:
+                os.execvpe(program[0], [*program, "service", "run"], service_environment())  # noqa: S606
+            except OSError as error:
+                os.write(output, str(error.errno).encode())
+    finally:
+        os._exit(0)
+
+
+def service_environment() -> dict[str, str]:
+    """Return the environment of a service. It outlives the client that starts it, so it gets neither the
+    client's secrets nor its marks."""
+    kept = {
+        name: each for name, each in os.environ.items() if name in _KEPT or name.startswith(_KEPT_BEGINNINGS)
+    }
+    kept.pop("WATCHROOM_AGENT", None)
+    return kept
+
+
+def service_process() -> tuple[int, float]:
+    """Return the process of this user's service and its start, as the service has recorded them. Zeros if
+    none has run."""
+    try:
+        check_runtime_folder()
+        with open(os.path.join(runtime_folder(), LOCK), encoding="ascii") as file:
+            pid, started = file.read(_MAX_HEAD).split()[:2]
+        return int(pid), float(started)
+    except (OSError, ValueError):
+        return 0, 0.0
+
+
+def request(
+    method: str, path: str, fields: list[tuple[str, str]], body: bytes = b"", more: str = ""
+) -> bytes:
+    """Return an HTTP request to the service with the query ``fields``. ``more``: further header lines."""
+    target = request_target(path, fields)
+    head = f"{method} {target} HTTP/1.1\r\nHost: w\r\nContent-Length: {len(body)}\r\n{more}\r\n"
+    return head.encode("ascii") + body
+
+
+def request_target(path: str, fields: list[tuple[str, str]]) -> str:
+    """Return the target of a request to the service with the query ``fields``."""
+    return f"{path}?" + "&".join(f"{name}={quote(value)}" for name, value in [*_OWN, *fields])
+
+
+def ask(method: str, path: str, seconds: float, fields: list[tuple[str, str]] | None = None) -> bytes:
+    """Return the answer of the service, which is not started. Raises OSError, ValueError."""
+    with open_connection() as connection:
+        connection.sendall(request(method, path, fields or []))
+        stream = Stream(connection, seconds)
+        status, answer = read_head(stream), read_chunks(stream)
+    if status != _OK:
+        raise ValueError(answer.decode(errors="replace"))
+    return answer
+
+
+def quote(text: str) -> str:
+    """Return ``text`` for a query, percent-encoded."""
+    safe = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/"
+    return "".join(chr(each) if each in safe else f"%{each:02X}" for each in os.fsencode(text))
+
+
+def read_head(stream: Stream) -> int:
+    """Read the head of a response. Return its status. Raises OSError, ValueError."""
+    head = stream.until(b"\r\n\r\n")
+    return int(head.split(None, 2)[1])
+
+
+class Stream:
+    """Reads from ``connection``. Every byte has to come within ``seconds`` of the one before. Raises
+    TimeoutError, and ConnectionError at the end of the stream."""
+
+    def __init__(self, connection: socket.socket, seconds: float | None) -> None:
+        self._connection = connection
+        connection.settimeout(seconds)
+        self.rest = b""
+
+    def until(self, mark: bytes) -> bytes:
+        """Return the bytes before ``mark``."""
+        while mark not in self.rest:
+            if len(self.rest) > _MAX_HEAD:
+                raise ValueError("too long")
+            self._read()
+        found, self.rest = self.rest.split(mark, 1)
+        return found
+
+    def exactly(self, size: int) -> bytes:
+        """Return the next ``size`` bytes."""
+        while len(self.rest) < size:
+            self._read()
+        found, self.rest = self.rest[:size], self.rest[size:]
+        return found
+
+    def _read(self) -> None:
+        piece = self._connection.recv(_PIECE)
+        if not piece:
+            raise ConnectionResetError(errno.ECONNRESET, "the service ended")
+        self.rest += piece
+
+
+def read_chunks(stream: Stream) -> bytes:
+    """Return the body of a response in chunks, to its end. Raises OSError, ValueError."""
+    body = b""
+    while size := int(stream.until(b"\r\n"), 16):
+        body += stream.exactly(size)
+        stream.exactly(2)
+    stream.exactly(2)
+    return body
+
+
+# The hook
+
+
+def run_hook(command: list[str], at: int) -> int:
+    """Handle the event on standard input as ``command`` would, a hook from the word ``at``. Return the exit
+    status."""
+    event = read_event()
+    is_holding = parse_event(event).get("hook_event_name") in _HOLDING
+    if is_holding:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, _refuse)
+    fields = [("root", _absolute(command[at + 1])), ("age", f"{age():.3f}")]
+    fields += [("form", "status"), ("entry", os.environ.get("CLAUDE_CODE_ENTRYPOINT", ""))]
+    fields += _options(command[at + 2 :])
+    for _ in range(_TRIES):
+        try:
+            status, answer = _ask_about(command[:at], fields, event)
+        except TimeoutError:
+            return _become([*command, UNANSWERED], event)
+        except ConnectionError:
+            # The service has ended. The next one continues, and records nothing twice.
+            continue
+        except (OSError, ValueError):
+            break
+        return _print_answer(command, event, status, answer)
+    return _become(command, event)
+
+
+def _ask_about(program: list[str], fields: list[tuple[str, str]], event: bytes) -> tuple[int, bytes]:
+    """Return the status and the body of the service's answer to the hook of ``event``. Raises OSError,
+    ValueError."""
+    with connect(program, _HOOK_START_SECONDS) as connection:
+        stream = Stream(connection, SILENCE_SECONDS)
+        connection.sendall(request("POST", "/hook", fields, event))
+        return read_head(stream), read_chunks(stream)
+
+
+def _print_answer(command: list[str], event: bytes, status: int, answer: bytes) -> int:
+    """Print the answer of the service. Return the exit status."""
+    said = parse_event(answer) if status == _OK else {}
+    if said.keys() == {"said", "error", "status"}:
+        sys.stdout.write(str(said["said"]))
+        sys.stderr.write(str(said["error"]))
+        sys.stdout.flush()
+        return int(str(said["status"]))
+    if status == _UNREADABLE:
+        # Status 2 refuses a call that nobody could read.
+        sys.stderr.buffer.write(answer + b"\n")
+        return 2
+    return _become(command, event)
+
+
+def _absolute(root: str) -> str:
+    """Return the folder ``root`` as an absolute path. The address of a database stays as it is."""
+    return root if "://" in root else os.path.abspath(root)
+
+
+def _options(words: list[str]) -> list[tuple[str, str]]:
+    """Return the options of a command as the fields of a request."""
+    fields, left = [], iter(words)
+    for word in left:
+        if word == "--strict":
+            fields.append(("strict", "1"))
+        elif word.startswith("--"):
+            fields.append((word[2:], next(left, "")))
+    return fields
+
+
+def read_event(file: int = 0, seconds: float = INPUT_SECONDS) -> bytes:
+    """Read the JSON object on the descriptor ``file``: up to its end, the end of the input, or for
+    ``seconds`` seconds. Clients may keep the input open."""
+    read = bytearray()
+    until = time.monotonic() + seconds
+    waiting = select.poll()
+    waiting.register(file, select.POLLIN)
+    while len(read) <= MAX_EVENT_BYTES:
+        left = until - time.monotonic()
+        if left <= 0 or not waiting.poll(left * 1000):
+            break
+        piece = os.read(file, 1 << 20)
+        read += piece
+        # Parsing is slow, so it is tried only if the text ends like an object.
+        if not piece or (piece.rstrip().endswith(b"}") and _is_whole(read)):
+            break
+    return bytes(read)
+
+
+def _is_whole(read: bytes | bytearray) -> bool:
+    try:
+        json.loads(read)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def parse_event(event: bytes) -> dict[str, object]:
+    """Return the fields of ``event``, empty if it is no JSON object."""
+    try:
+        fields = json.loads(event)
+    except (ValueError, RecursionError):
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def age() -> float:
+    """Return the seconds since this process started, or the shell whose command it is, which may have waited
+    for a service before. If the system does not report the start: since this module was loaded. A program
+    that was executed by another (exec) has that program's start."""
+    loaded = time.monotonic() - _LOADED
+    try:
+        began = _start_of_command() / os.sysconf("SC_CLK_TCK")
+        since = time.clock_gettime(time.CLOCK_BOOTTIME) - began
+    except (OSError, ValueError, IndexError, AttributeError):
+        return loaded
+    # In a namespace with another clock the difference is meaningless.
+    return since if 0 <= since <= loaded + _MAX_AGE else loaded
+
+
+def _start_of_command() -> int:
+    """Return the start, in clock ticks, of this process or of the eldest shell above it that was given a
+    command. Raises OSError, ValueError, IndexError."""
+    above, started = _read_stat("self")
+    for _ in range(_MAX_SHELLS):
+        with open(f"/proc/{above}/cmdline", "rb") as file:
+            name, option = [*file.read(_PIECE).split(b"\0"), b"", b""][:2]
+        if name.rpartition(b"/")[2] not in _SHELLS or not option.startswith(b"-") or b"c" not in option:
+            break
+        above, started = _read_stat(above)
+    return started
+
+
+def _read_stat(pid: str) -> tuple[str, int]:
+    """Return the parent of the process ``pid``, and its start in clock ticks."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        fields = file.read().rpartition(b")")[2].split()
+    return fields[1].decode(), int(fields[19])
+
+
+def _refuse(*_: object) -> None:
+    """Refuse the call and end this process. A client that ends a late hook ignores this; the refusal is for
+    anybody else who ends the hook."""
+    sys.stderr.write("watchroom hook: ended before it was answered\n")
+    sys.stderr.flush()
+    os._exit(2)
+
+
+def _become(command: list[str], event: bytes) -> int:
+    """Execute the command in place of this program, with the event as its input."""
+    # This module is slow to load.
+    import tempfile
+
+    try:
+        with tempfile.TemporaryFile() as file:
+            file.write(event)
+            file.seek(0)
+            os.dup2(file.fileno(), 0)
+            os.execvp(command[0], command)  # noqa: S606  # the command that the hook is given
+    except OSError as error:
+        sys.stderr.write(f"{command[0]}: {error.strerror}\n")
+    # Status 2 refuses the call.
+    return 2 if "--strict" in command else 1
+
+
+# The server
+
+
+class Relay:
+    """Passes the lines of a client to the service, and those of the service to the client. ``command`` is
+    that of a server, from the word ``at``.
+
+    If the service ends, requests without an answer get an error: whether they were carried out is not known,
+    and a repetition could do them twice. Then the relay continues with a new service.
+    """
+
+    def __init__(self, command: list[str], at: int) -> None:
+        self._program = command[:at]
+        self._fields = [("root", _absolute(command[at + 1])), *_options(command[at + 2 :])]
+        self._from_client = Lines()
+        self._from_service = Lines()
+        self._to_service = bytearray()
+        self._open: dict[str, object] = {}
+        """The ids of the client's requests without an answer, by their JSON."""
+        self._hello = b""
+        """The client's first request, which every service has to get."""
+        self._hello_id: object = None
+        self._is_initialized = False
+        self._is_repeating = False
+        """The next answer to the first request is not for the client, which has one."""
+
+    def run(self) -> int:
+        """Relay until the client closes standard input. Return the exit status."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: os._exit(0))
+        try:
+            while True:
+                with self._connect() as connection:
+                    if not self._relay(connection):
+                        return 0
+                self._lose_service()
+        except _RefusedError as error:
+            sys.stderr.write(f"{error}\n")
+        except (OSError, ValueError) as error:
+            sys.stderr.write(f"watchroom mcp: {error}\n")
+        return 1
+
+    def _connect(self) -> socket.socket:
+        """Return a connection to a service that has got the first messages. Raises OSError, ValueError,
+        `_RefusedError`."""
+        until = time.monotonic() + _START_SECONDS
+        while True:
+            connection = connect(self._program)
+            stream = Stream(connection, _START_SECONDS)
+            upgrade = "Connection: Upgrade\r\nUpgrade: mcp\r\n"
+            try:
+                connection.sendall(request("GET", "/mcp", self._fields, more=upgrade))
+                status = read_head(stream)
+            except ConnectionError:
+                # This service is ending.
+                connection.close()
+                if time.monotonic() > until:
+                    raise
+                continue
+            if status == SWITCHING:
+                break
+            raise _RefusedError(read_chunks(stream).decode(errors="replace").strip())
+        self._from_service = Lines()
+        self._pass_to_client(stream.rest)
+        connection.setblocking(False)
+        self._to_service[:] = self._hello
+        self._is_repeating = self._is_initialized
+        return connection
+
+    def _relay(self, connection: socket.socket) -> bool:
+        """Relay until the service ends (return True) or the client does (return False)."""
+        waiting = select.poll()
+        while True:
+            # The client waits while the service does not read, and until a new service is initialized.
+            is_full = len(self._to_service) > _PIECE or self._is_repeating
+            waiting.register(0, 0 if is_full else select.POLLIN)
+            wanted = select.POLLIN | (select.POLLOUT if self._to_service else 0)
+            waiting.register(connection, wanted)
+            ready = dict(waiting.poll())
+            try:
+                happened = ready.get(connection.fileno(), 0)
+                if happened & select.POLLOUT:
+                    del self._to_service[: connection.send(self._to_service[:_PIECE])]
+                if happened & ~select.POLLOUT:
+                    piece = connection.recv(_PIECE)
+                    if not piece:
+                        return True
+                    self._pass_to_client(piece)
+            except BlockingIOError:
+                continue
+            except ConnectionError:
+                return True
+            if ready.get(0, 0) & ~select.POLLOUT and not is_full:
+                piece = os.read(0, _PIECE)
+                if not piece:
+                    return False
+                self._pass_to_service(piece)
+
+    def _lose_service(self) -> None:
+        """Answer the requests that the service has not answered, but for the first one, which is repeated."""
+        for key, number in [*self._open.items()]:
+            if self._is_initialized or number != self._hello_id:
+                del self._open[key]
+                _write(_error(number))
+
+    def _pass_to_service(self, piece: bytes) -> None:
+        for line in self._from_client.add(piece):
+            fields = parse_event(line)
+            number, method = fields.get("id"), fields.get("method")
+            if method is not None and number is not None:
+                self._open[json.dumps(number)] = number
+            if method == "initialize":
+                self._hello, self._hello_id = line, number
+            self._is_initialized = self._is_initialized or method == _INITIALIZED
+            self._to_service += line
+
+    def _pass_to_client(self, piece: bytes) -> None:
+        for line in self._from_service.add(piece):
+            fields = parse_event(line)
+            if "method" not in fields and (number := fields.get("id")) is not None:
+                if self._is_repeating and number == self._hello_id:
+                    self._is_repeating = False
+                    self._to_service[:0] = (
+                        json.dumps({"jsonrpc": "2.0", "method": _INITIALIZED}).encode() + b"\n"
+                    )
+                    continue
+                self._open.pop(json.dumps(number), None)
+            _write(line)
+
+
+class _RefusedError(Exception):
+    """The service does not serve this client. The text says why."""
+
+
+class Lines:
+    """Cuts pieces of a stream into lines."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+
+    def add(self, piece: bytes) -> list[bytes]:
+        """Return the lines, with their ends, that ``piece`` completes. Raises ValueError for a line that is
+        too long."""
+        if b"\n" not in piece:
+            if len(self._rest) > _MAX_LINE:
+                raise ValueError(f"a line of more than {_MAX_LINE} bytes")
+            self._rest += piece
+            return []
+        *lines, rest = (bytes(self._rest) + piece).split(b"\n")
+        self._rest[:] = rest
+        return [line + b"\n" for line in lines]
+
+
+def _write(line: bytes) -> None:
+    while line:
+        line = line[os.write(1, line) :]
+
+
+def _error(number: object) -> bytes:
+    said = "The service ended before it answered. The call may have been made: read before you repeat it."
+    fields = {"jsonrpc": "2.0", "id": number, "error": {"code": -32000, "message": said}}
+    return json.dumps(fields).encode() + b"\n"

@@ -1,0 +1,196 @@
+"""Codex: its record, and what its hooks and rollout files report. Pure.
+
+The rollout file is not documented, so unknown lines are skipped. Usage comes from the hook after each request
+to the model; its count of input includes what was read from the cache.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from watchroom.agents.clients.adapter import (
+    COMMON_EVENTS,
+    TIMEOUT_SECONDS,
+    AcpSupport,
+    ClientAdapter,
+    Event,
+    HookSupport,
+    LaunchParts,
+    LaunchSupport,
+    LaunchWords,
+    PersonalFile,
+    Table,
+)
+from watchroom.agents.clients.events import (
+    CallFinished,
+    CallStarted,
+    ClientEvent,
+    MessageCompleted,
+    PromptSubmitted,
+    SessionEnded,
+    TurnEnded,
+    UsageReported,
+)
+from watchroom.agents.clients.hook_answers import block
+from watchroom.agents.clients.json_fields import absolute_path, count_of, dump, object_of, text_of
+from watchroom.features.budgets.rows import UsageTotal
+from watchroom.features.sessions.rows import OWN_TOOLS
+from watchroom.features.trees.patches import FilePatch, PatchInvalid, find_shell_patch, parse_patch
+from watchroom.features.trees.uses import NOTHING, FileWrite, ToolResult, ToolUse
+from watchroom.features.trees.write_rules import Deletion, Update, WholeText
+from watchroom.model import Json
+
+_PATCH_TOOL: Final = "apply_patch"
+_READING_TOOLS: Final = frozenset({"update_plan", "view_image", "web_search", "list_mcp_resources"})
+"""Tools that change no file."""
+_CONFIG: Final = ".codex/config.toml"
+
+
+def translate_hook(event: Event) -> tuple[ClientEvent, ...]:
+    """Return what the hook ``event`` reports, nothing if nothing of it is recorded."""
+    name, call = text_of(event, "hook_event_name"), text_of(event, "tool_use_id")
+    if name == "UserPromptSubmit":
+        turn = text_of(event, "turn_id")
+        return (PromptSubmitted(text_of(event, "prompt"), key=f"prompt {turn}" if turn else ""),)
+    if name == "PreToolUse" and call:
+        return (CallStarted(call, text_of(event, "tool_name"), dump(event.get("tool_input"))),)
+    if name == "PostToolUse" and call:
+        given = event.get("tool_response")
+        said = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        tool, arguments = text_of(event, "tool_name"), dump(event.get("tool_input"))
+        return (CallFinished(call, said, tool=tool, arguments=arguments, cwd=text_of(event, "cwd")),)
+    if name == "PostModelRequest":
+        return _usage_events(event)
+    if name in ("Stop", "Interrupt"):
+        return (TurnEnded("" if name == "Stop" else "interrupted"),)
+    if name in ("SessionEnd", "SubagentStop"):
+        return (SessionEnded("done", text_of(event, "reason")),)
+    return ()
+
+
+def translate_line(line: Event) -> tuple[ClientEvent, ...]:
+    """Return what the ``line`` of a rollout file reports: the messages of the model."""
+    payload = object_of(line, "payload")
+    is_message = line.get("type") == "response_item" and payload.get("type") == "message"
+    if not is_message or payload.get("role") != "assistant":
+        return ()
+    content = payload.get("content")
+    blocks = [each for each in content if isinstance(each, Mapping)] if isinstance(content, list) else []
+    text = "".join(text_of(block, "text") for block in blocks if block.get("type") == "output_text")
+    key = text_of(payload, "id")
+    return (MessageCompleted(text, key=f"said {key}" if key else ""),) if text.strip() else ()
+
+
+def describe_use(event: Event) -> ToolUse:
+    """Return what the call of ``event`` does to files."""
+    tool, given = text_of(event, "tool_name"), object_of(event, "tool_input")
+    if tool.startswith(OWN_TOOLS) or tool in _READING_TOOLS:
+        return NOTHING
+    command = text_of(given, "command")
+    shell = find_shell_patch(command) if tool != _PATCH_TOOL else None
+    patch = command or text_of(given, "input") if tool == _PATCH_TOOL else shell.patch if shell else ""
+    folder = shell.folder if shell else ""
+    try:
+        files = parse_patch(patch) if patch else ()
+    except PatchInvalid:
+        # Codex refuses it by itself.
+        return NOTHING
+    if files and not any(each.move_to for each in files):
+        return ToolUse("write", tuple(_list_writes(event, folder, files)))
+    return ToolUse("command", command=command, folder=text_of(event, "cwd"))
+
+
+def _list_writes(event: Event, folder: str, files: Sequence[FilePatch]) -> Iterator[FileWrite]:
+    for file in files:
+        path = absolute_path(event, os.path.join(folder, file.path))
+        if file.kind == "add":
+            yield FileWrite(path, WholeText(file.text, is_patch=True))
+        elif file.kind == "delete":
+            yield FileWrite(path, Deletion())
+        else:
+            yield FileWrite(path, Update(file))
+
+
+def describe_result(event: Event) -> ToolResult:
+    """Return what the call of ``event`` has done. Codex reports no call that failed before it began."""
+    return ToolResult()
+
+
+def _usage_events(event: Event) -> tuple[ClientEvent, ...]:
+    usage = object_of(event, "token_usage")
+    cached, written = count_of(usage, "cached_input_tokens"), count_of(usage, "cache_write_input_tokens")
+    uncached = max(0, count_of(usage, "input_tokens") - cached - written)
+    used = UsageTotal(uncached, count_of(usage, "output_tokens"), cached, written)
+    if not used.tokens:
+        return ()
+    return (UsageReported(used, text_of(event, "model"), _request_key(event, used)),)
+
+
+def _request_key(event: Event, used: UsageTotal) -> str:
+    """Return a key for the request to the model that ``event`` reports, empty if the turn is not known.
+
+    Requests have no id. A repeated report has the same turn and the same counts.
+    """
+    turn = text_of(event, "turn_id")
+    counts = "-".join(str(each) for each in (used.input, used.cache_read, used.cache_write, used.output))
+    return f"request {turn} {counts}" if turn else ""
+
+
+def find_transcript(event: Event) -> str:
+    """Return the path of the rollout file of the session of ``event``, empty if there is none."""
+    return text_of(event, "transcript_path")
+
+
+def _describe_launch(parts: LaunchParts, given: Sequence[str], environment: Mapping[str, str]) -> LaunchWords:
+    """Return the words that start Codex. Its settings are words of their own, as TOML."""
+    settings = [(f"mcp_servers.{name}", each) for name, each in parts.servers.items()]
+    settings += [(f"shell_environment_policy.set.{name}", each) for name, each in parts.environment.items()]
+    settings += [(f"hooks.{event}", groups) for event, groups in parts.hooks.items()]
+    words = [word for name, value in settings for word in ("-c", f"{name}={_toml(value)}")]
+    return LaunchWords((*words, *given))
+
+
+def _toml(value: Json) -> str:
+    """Return ``value`` as TOML on one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name} = {_toml(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    # Strings, numbers and booleans are written as in JSON.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+ADAPTER: Final = ClientAdapter(
+    "codex",
+    AcpSupport(("codex-acp",), "read-only"),
+    HookSupport(
+        servers=Table(_CONFIG, ("mcp_servers",)),
+        environment=Table(_CONFIG, ("shell_environment_policy", "set")),
+        hooks=Table(".codex/hooks.json", ("hooks",)),
+        personal=PersonalFile("CODEX_HOME", "~/.codex", "hooks.json"),
+        events={
+            **COMMON_EVENTS,
+            "PostModelRequest": TIMEOUT_SECONDS,
+            "Stop": TIMEOUT_SECONDS,
+            "Interrupt": 3,
+            "SessionEnd": 3,
+        },
+        translate_hook=translate_hook,
+        translate_line=translate_line,
+        find_transcript=find_transcript,
+        resume_turn=block,
+        describe_use=describe_use,
+        describe_result=describe_result,
+    ),
+    LaunchSupport(
+        "codex",
+        "Codex",
+        "npm install -g @openai/codex",
+        _describe_launch,
+        "a apply archive cloud completion debug delete doctor features help login logout mcp migrate-nfs-db"
+        " migrate-rollouts plugin queue sandbox unarchive update",
+    ),
+)

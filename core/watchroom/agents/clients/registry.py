@@ -1,0 +1,34 @@
+"""The clients that Watchroom knows. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from watchroom.agents.clients import claude, codex, opencode
+from watchroom.agents.clients.adapter import AcpSupport, ClientAdapter, HookSupport
+
+ADAPTERS: Final = (
+    claude.ADAPTER,
+    codex.ADAPTER,
+    opencode.ADAPTER,
+    ClientAdapter("gemini", AcpSupport(("gemini", "--acp"), "default")),
+)
+"""One record for each client."""
+HOOKED_CLIENTS: Final = tuple(each.name for each in ADAPTERS if each.hooks is not None)
+"""The names of the clients whose hooks are answered."""
+ATTACHED_CLIENTS: Final = tuple(each.name for each in ADAPTERS if each.hooks is not None and each.hooks.files)
+"""The names of the clients that can be attached by their configuration files."""
+ACP_CLIENTS: Final = {each.name: each.acp for each in ADAPTERS if each.acp is not None}
+"""The clients that can be run, by name."""
+LAUNCHED_CLIENTS: Final = {each.name: each.launch for each in ADAPTERS if each.launch is not None}
+"""The clients that can be started in a terminal, by name."""
+DEFAULT_CLIENT: Final = claude.ADAPTER.name
+"""The client of hooks that do not name one."""
+
+
+def hooks_of(client: str) -> HookSupport:
+    """Return the hooks of the ``client`` with this name. Raises ValueError if it has none."""
+    for each in ADAPTERS:
+        if each.name == client and each.hooks is not None:
+            return each.hooks
+    raise ValueError(f"no client with hooks: {client}")

@@ -1,0 +1,120 @@
+"""What was sent to the session of a client: pauses, cancellations, messages and notifications."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Final, NamedTuple
+
+from watchroom.agents.clients.session import ClientSession
+from watchroom.features.handoffs.rows import split_handoff
+from watchroom.features.sessions.messages import Handover
+from watchroom.kernel.zones import DELIVERED
+from watchroom.model import CANCEL, PAUSE, RESUME, Row
+from watchroom.texts import Language, catalogue
+from watchroom.workspace import Workspace
+
+_MAX_NOTIFICATIONS: Final = 10
+_MAX_MESSAGE_CHARACTERS: Final = 500
+
+
+class Controls(NamedTuple):
+    """The controls of a session.
+
+    - ``paused_by``: who paused it, empty if it is not paused
+    - ``cancelled``: the row that cancelled it, None if there is none or a prompt came later
+    """
+
+    paused_by: str = ""
+    cancelled: Row | None = None
+
+
+class SessionInbox:
+    """What was sent to the sessions of ``agent`` in ``workspace``. Methods may be called from any thread."""
+
+    def __init__(self, workspace: Workspace, agent: str) -> None:
+        self._workspace = workspace
+        self._agent = agent
+        self.prompted: dict[str, int] = {}
+        """By the path of a session: the row of the newest prompt that this process has seen."""
+        self._lock = Lock()
+        self._read: dict[str, tuple[int, Controls]] = {}
+        """By the path of a session: the newest row that was read, and the controls by then."""
+
+    def controls(self, session: ClientSession, main: str) -> Controls:
+        """Return the controls of ``session``, which is the session at ``main`` or one of its subagents.
+        Raises `JournalError`."""
+        paused_by, cancelled = self._read_controls(main)
+        begun = self._workspace.journal.version("session", main, 1)
+        if cancelled is not None and not self._is_cancelled(cancelled, session, main, begun):
+            cancelled = None
+        return Controls(paused_by, cancelled)
+
+    def _read_controls(self, main: str) -> Controls:
+        """Return the controls of the session at ``main``. Each row is read once."""
+        with self._lock:
+            seq, (paused_by, cancelled) = self._read.get(main, (0, Controls()))
+            for record in self._workspace.session_zone.controls(main, seq):
+                seq = record.row.seq
+                if record.row.tool in (PAUSE, RESUME):
+                    paused_by = record.row.actor if record.row.tool == PAUSE else ""
+                elif record.row.tool == CANCEL:
+                    cancelled, paused_by = record.row, ""
+            known = Controls(paused_by, cancelled)
+            self._read[main] = (seq, known)
+            return known
+
+    def forget(self, main: str) -> None:
+        """Remove the session at the path ``main`` from memory. Its rows are read again when needed."""
+        with self._lock:
+            self._read.pop(main, None)
+            self.prompted.pop(main, None)
+
+    def _is_cancelled(self, cancelled: Row, session: ClientSession, main: str, begun: Row | None) -> bool:
+        """Return whether the cancellation still holds, which is until the next prompt."""
+        if begun is not None and cancelled.seq < begun.seq:
+            return False
+        prompted = self.prompted.get(main)
+        if prompted is not None:
+            return cancelled.seq > prompted
+        last = session.last
+        return cancelled.seq > last.seq or session.status == "cancelled"
+
+    def take_news(self, main: str, handover: Handover) -> str:
+        """Return what has arrived for the agent, empty if nothing has. Raises `JournalError`.
+
+        That is handoffs and settled conflicts since the last call, which count as delivered, and the messages
+        that ``handover`` takes for the session at the path ``main``.
+        """
+        language = self._workspace.config.language
+        texts = catalogue(language)
+        news = [_fetch_notifications(self._workspace, self._agent, language)]
+        # Only a message begins a line. Its other lines are indented.
+        news += [
+            texts("hook.message", sender=each.row.actor, text="\n  ".join(each.text.splitlines()))
+            for each in handover.take(main)
+        ]
+        return "\n".join(each for each in news if each)
+
+
+def _fetch_notifications(workspace: Workspace, agent: str, language: Language) -> str:
+    """Return the handoffs and settled conflicts for ``agent`` since the last call, as text in ``language``;
+    empty if there are none. They count as delivered."""
+    rows = workspace.notifications.fetch(agent)
+    texts = catalogue(language)
+    lines = [_describe(row, language) for row in rows[-_MAX_NOTIFICATIONS:]]
+    if len(rows) > _MAX_NOTIFICATIONS:
+        lines.insert(0, texts("hook.more", count=len(rows) - _MAX_NOTIFICATIONS))
+    return "\n".join([texts("hook.news"), *lines]) if lines else ""
+
+
+def _describe(row: Row, language: Language) -> str:
+    texts = catalogue(language)
+    # Only a notification begins a line. Text that somebody wrote is indented.
+    message = "\n  ".join(row.message[:_MAX_MESSAGE_CHARACTERS].splitlines())
+    if row.zone in DELIVERED:
+        sender, _, filename = split_handoff(row.path)
+        return texts("hook.handed", sender=sender, filename=filename, message=message)
+    kind = "resolved" if row.version else "dismissed"
+    suffix = texts("conflict.saying", message=message) if message else ""
+    version = row.version or row.base
+    return "- " + texts(f"conflict.{kind}", who=row.actor, path=row.path, version=version, message=suffix)

@@ -1,0 +1,153 @@
+"""Read a client's transcript, and reconcile it with what hooks report.
+
+A hook and the transcript report the same messages. A transcript can have several lines for one message.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections import OrderedDict
+from io import StringIO
+from typing import Final, Literal, TypeAlias
+
+from watchroom.agents.clients.adapter import Event
+from watchroom.agents.clients.events import UsageReported
+from watchroom.agents.clients.session import ClientSession
+from watchroom.features.budgets.rows import UsageTotal
+
+MessageSource: TypeAlias = Literal["hook", "transcript"]
+_MAX_READ_BYTES: Final = 4_000_000
+"""Bytes of a transcript that are read at a time."""
+_MAX_LINE_BYTES: Final = 1_000_000
+"""Longer lines of a transcript are skipped."""
+_MAX_MESSAGES: Final = 200
+"""Messages that a `MessageDeduplicator` or a `MessageUsage` remembers."""
+_MAX_SHOWN: Final = 100
+"""Messages whose pieces are kept. If there are more, the oldest is forgotten."""
+_MAX_CHARACTERS: Final = 1_000_000
+"""Characters of a message that are kept. Pieces after that are skipped and not counted."""
+
+
+class TranscriptFile:
+    """The growing transcript at ``path`` of ``session``."""
+
+    def __init__(self, path: str, session: ClientSession) -> None:
+        self.path = path
+        self.session = session
+        self._offset = 0
+
+    def read(self) -> list[Event]:
+        """Return the new complete lines, none if the file cannot be read."""
+        try:
+            # Opening a pipe would block until something writes to it.
+            with open(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    return []
+                file.seek(self._offset)
+                read = file.read(_MAX_READ_BYTES)
+        except OSError:
+            return []
+        end = read.rfind(b"\n") + 1
+        if not end and len(read) == _MAX_READ_BYTES:
+            # The line is longer than the limit for lines, too.
+            end = len(read)
+        self._offset += end
+        return [event for line in read[:end].splitlines() if (event := _parse_line(line)) is not None]
+
+
+def _parse_line(line: bytes) -> Event | None:
+    if len(line) > _MAX_LINE_BYTES:
+        return None
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return event if isinstance(event, dict) else None
+
+
+class MessageDeduplicator:
+    """Finds messages that a hook and the transcript both report.
+
+    Either source can be first, and no id is common to both. The same text can be a message several times, so
+    each report of one source matches one report of the other.
+    """
+
+    def __init__(self) -> None:
+        self._unmatched: OrderedDict[tuple[str, MessageSource], int] = OrderedDict()
+        """Reports that the other source has not matched yet."""
+
+    def is_duplicate(self, message: str, source: MessageSource) -> bool:
+        """Return whether the other source has reported ``message`` (any name of it) before ``source``."""
+        other: MessageSource = "transcript" if source == "hook" else "hook"
+        count = self._unmatched.pop((message, other), 0)
+        if count > 1:
+            self._unmatched[message, other] = count - 1
+        if count > 0:
+            return True
+        self._unmatched[message, source] = self._unmatched.pop((message, source), 0) + 1
+        if len(self._unmatched) > _MAX_MESSAGES:
+            self._unmatched.popitem(last=False)
+        return False
+
+
+class MessagePieces:
+    """Joins the pieces of messages, each named by its id."""
+
+    def __init__(self) -> None:
+        self._texts: OrderedDict[str, StringIO] = OrderedDict()
+        self._counts: dict[str, int] = {}
+
+    def add(self, message: str, piece: str) -> None:
+        """Add ``piece``, the next one of ``message``."""
+        text = self._texts.setdefault(message, StringIO())
+        if text.tell() + len(piece) <= _MAX_CHARACTERS:
+            text.write(piece)
+            self._counts[message] = self._counts.get(message, 0) + 1
+        if len(self._texts) > _MAX_SHOWN:
+            self.take(next(iter(self._texts)))
+
+    def take(self, message: str) -> tuple[str, int]:
+        """Forget ``message``. Return its text and the number of its pieces, as far as they were kept."""
+        text = self._texts.pop(message, None)
+        return ("" if text is None else text.getvalue()), self._counts.pop(message, 0)
+
+
+class MessageUsage:
+    """Counts the tokens of messages of which a transcript has several lines.
+
+    Claude Code writes a line for each block of a message. The first line may be written while the message is
+    still being received, and then has fewer output tokens than the last one. The largest counts are kept.
+    """
+
+    def __init__(self) -> None:
+        self._counted: OrderedDict[tuple[str, str], UsageTotal] = OrderedDict()
+
+    def find_increase(self, session: str, report: UsageReported) -> UsageReported | None:
+        """Return what ``report``, about a message of the session at ``session``, adds to earlier lines.
+
+        None if it adds nothing. Usage without a message's key is returned as it is.
+
+        The key of the result depends only on the lines of the transcript, so a second reading gives the same
+        keys.
+        """
+        if not report.key:
+            return report
+        place, used = (session, report.key), report.used
+        before = self._counted.pop(place, None)
+        if before is None:
+            before, key = UsageTotal(), report.key
+        else:
+            key = f"{report.key} {used.input}-{used.output}-{used.cache_read}-{used.cache_write}"
+        counted = UsageTotal(
+            max(used.input, before.input),
+            max(used.output, before.output),
+            max(used.cache_read, before.cache_read),
+            max(used.cache_write, before.cache_write),
+        )
+        self._counted[place] = counted
+        if len(self._counted) > _MAX_MESSAGES:
+            self._counted.popitem(last=False)
+        added = counted.minus(before)
+        return UsageReported(added, report.model, key) if added.tokens else None

@@ -1,0 +1,1 @@
+"""Pure algorithms, which read and write nothing: CRDTs, the editor, merging, patterns, signatures, trees."""

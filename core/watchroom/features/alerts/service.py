@@ -1,0 +1,53 @@
+"""`Alerts`: records which alerts were sent, so that none is sent twice."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Final
+
+from watchroom.features.alerts.rows import AlertMessage, TargetState, dump_message, fold_messages
+from watchroom.features.config.store import Store
+from watchroom.model import SEND_ALERT, SYSTEM, Note, Row, Zone
+
+ZONE: Final[Zone] = "workspace"
+DELAYED: Final = "alert_delayed"
+"""The error of an alert that will be sent again."""
+NOT_SENT: Final = "alert_not_sent"
+"""The error of an alert that will not be sent again."""
+
+
+class Alerts:
+    """The alerts that were sent to each target. ``store`` is where they are recorded."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def claim(self) -> AbstractContextManager[bool]:
+        """Return a context in which only this process sends alerts. It yields False if another one does."""
+        return self._store.journal.claim("alerts")
+
+    def state(self, target: str) -> TargetState:
+        """Return what ``target`` has received, by the rows of its alerts. Raise `JournalError`."""
+        rows = self._store.journal.notes(ZONE, target, SYSTEM, SEND_ALERT)
+        return fold_messages(reversed(rows))
+
+    def record_sent(self, target: str, message: AlertMessage, summary: str) -> Row:
+        """Record that ``message`` was sent to ``target``. Return the row. Raise `JournalError`.
+
+        ``summary``: the message in one line, for the row.
+        """
+        note = Note(SYSTEM, SEND_ALERT, ZONE, target, message=summary, detail=dict(dump_message(message)))
+        return self._store.commits.commit(note).row
+
+    def record_failure(self, target: str, message: AlertMessage, reason: str, *, is_final: bool) -> Row:
+        """Record that ``message`` could not be sent to ``target``. Return the row. Raise `JournalError`.
+
+        - ``reason``: why, without an address, which may be secret.
+        - ``is_final``: whether it will not be sent again.
+        """
+        note = Note(
+            *(SYSTEM, SEND_ALERT, ZONE, target, "failed", NOT_SENT if is_final else DELAYED),
+            message=reason,
+            detail=dict(dump_message(message)),
+        )
+        return self._store.commits.commit(note).row

@@ -1,0 +1,177 @@
+"""All tools, and the tools that one caller has now.
+
+A package on top of the core adds tools by an entry point of the group ``watchroom.tools``, which names a
+`Toolset`. The package's catalogue has the texts for system prompts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Final, Literal
+
+from watchroom import validation
+from watchroom.algorithms.editing import parse_tool_name
+from watchroom.errors import BufferNotFound, MayNotDecide, PeopleOnly, PermissionDenied, UnknownTool
+from watchroom.features.budgets import tools as budgets
+from watchroom.features.buffers import tools as buffers
+from watchroom.features.buffers.rows import CLOSE
+from watchroom.features.conflicts import tools as conflicts
+from watchroom.features.documents import tools as realtime
+from watchroom.features.files import tools as files
+from watchroom.features.handoffs import tools as handoffs
+from watchroom.features.needs import tools as needs
+from watchroom.features.people import tools as config
+from watchroom.features.requests import tools as requests
+from watchroom.features.reverts import tools as reverts
+from watchroom.features.sessions import tools as sessions
+from watchroom.features.tasks import member_tools as agents
+from watchroom.features.tasks import tools as tasks
+from watchroom.features.trees import tools as trees
+from watchroom.kernel.tools.context import ToolContext
+from watchroom.kernel.tools.tool import AnyTool, ToolsetName
+from watchroom.model import HUMAN_PREFIX
+from watchroom.texts import Language, catalogue
+
+ENTRY_POINT_GROUP: Final = "watchroom.tools"
+DEFAULT_SERVER_TOOLSETS: Final[tuple[ToolsetName, ...]] = (
+    files.PRIVATE_TOOLS.name,
+    handoffs.TOOLS.name,
+    files.SHARED_TOOLS.name,
+)
+"""The toolsets that an MCP server offers by default. Their definitions cost a model at most 4,000 tokens."""
+_CORE: Final = (
+    files.PRIVATE_TOOLS,
+    handoffs.TOOLS,
+    files.SHARED_TOOLS,
+    realtime.TOOLS,
+    conflicts.TOOLS,
+    needs.TOOLS,
+    requests.TOOLS,
+    sessions.TOOLS,
+    agents.TOOLS,
+    buffers.TOOLS,
+    tasks.TOOLS,
+    budgets.TOOLS,
+    config.TOOLS,
+    reverts.TOOLS,
+    trees.TOOLS,
+)
+
+
+@cache
+def all_tools() -> Mapping[str, AnyTool]:
+    """Return all tools by name except those of open buffers: the core's, then those of installed packages.
+
+    Raise TypeError if two tools have the same name.
+    """
+    found: dict[str, AnyTool] = {}
+    points = sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda each: each.name)
+    for tools in (*_CORE, *(point.load() for point in points)):
+        for tool in tools:
+            if tool.name in found:
+                raise TypeError(f"two tools have the name {tool.name}")
+            found[tool.name] = tool
+    return found
+
+
+def all_toolsets() -> list[ToolsetName]:
+    """Return the names of all toolsets, ordered by their tools."""
+    return list(dict.fromkeys(tool.toolset for tool in all_tools().values()))
+
+
+def prompt_parts(
+    tools: Iterable[AnyTool], part: Literal["place", "section"], language: Language
+) -> list[str]:
+    """Return the texts about the toolsets of ``tools`` for a ``part`` of a system prompt, in order.
+
+    The catalogue of each toolset has them under ``prompt.PART.TOOLSET``. A text may be missing.
+    """
+    wanted = dict.fromkeys((f"prompt.{part}.{tool.toolset}", tool.texts) for tool in tools)
+    catalogues = ((key, catalogue(language, package)) for key, package in wanted)
+    return [texts(key) for key, texts in catalogues if key in texts]
+
+
+class ToolRegistry:
+    """The tools of one caller. Usable from any thread."""
+
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
+        self._is_human = context.actor.startswith(HUMAN_PREFIX)
+
+    def available(self, toolsets: Iterable[str] | None = None) -> list[AnyTool]:
+        """Return the caller's current tools in a fixed order.
+
+        - Tools for tasks are left out if the caller works on no task.
+        - The tools of its open buffers are included as far as the buffers' states allow them.
+        - A person with read-only access has only tools that change nothing.
+
+        ``toolsets``: include only these sets of tools, default all. Raise `JournalError`.
+        """
+        wanted = None if toolsets is None else set(toolsets)
+        found = [
+            tool
+            for tool in all_tools().values()
+            if tool.is_for(human=self._is_human) and (wanted is None or tool.toolset in wanted)
+        ]
+        if self._is_human:
+            rule = self._find_bound()
+            return [tool for tool in found if tool.annotations.reads_only] if rule else found
+        zones, actor = self._context.zones, self._context.actor
+        of_buffers: list[AnyTool] = []
+        if wanted is None or "buffer" in wanted:
+            open_tools = zones.buffers.tools(self._context.call, self._context.language)
+            of_buffers = [buffers.buffer_tool(actor, name, kind) for name, kind in open_tools]
+        has_task = bool(zones.task_files.task_of(self._context.call))
+        found = [tool for tool in found if has_task or not tool.needs_task]
+        return [*(tool for tool in found if of_buffers or tool.name != CLOSE), *of_buffers]
+
+    def available_names(self, toolsets: Iterable[str] | None = None) -> list[str]:
+        """Return the names of the tools that `available` returns. Tools with the same names have the same
+        definitions. Raise `JournalError`."""
+        return [tool.name for tool in self.available(toolsets)]
+
+    def find(self, name: str, *, repeated: bool = False) -> AnyTool | None:
+        """Return the tool ``name``, even if the caller may not use it; None if there is no such tool.
+
+        A tool of an open buffer is found even if the buffer's state does not offer it. ``repeated``: the call
+        may have run before, so the buffer can be closed by now.
+        """
+        tool = all_tools().get(name)
+        if tool is None and not self._is_human and (of_buffer := parse_tool_name(name)):
+            buffer, kind = of_buffer
+            if repeated or self._context.zones.buffers.is_open(self._context.actor, buffer):
+                return buffers.buffer_tool(self._context.actor, buffer, kind)
+        return tool
+
+    def require(self, name: str, *, repeated: bool = False) -> AnyTool:
+        """Return the tool ``name`` if the caller may use it. ``repeated`` as for `find`.
+
+        Raise `UnknownTool` or `BufferNotFound` if there is no such tool. Raise `PermissionDenied` if it is
+        for agents only, and `PeopleOnly` if it is for people only. Raise `MayNotDecide` if a person has
+        read-only access.
+        """
+        tool = self.find(name, repeated=repeated)
+        if tool is None and not self._is_human and (of_buffer := parse_tool_name(name)):
+            names = self._context.zones.buffers.open_names(self._context.actor)
+            raise BufferNotFound(
+                buffer=validation.escape_unstorable(of_buffer[0], 100), known=", ".join(sorted(names)) or "-"
+            )
+        if tool is None:
+            known = ", ".join(each.name for each in self.available())
+            raise UnknownTool(tool=validation.escape_unstorable(name, 100), known=known)
+        if not tool.is_for(human=self._is_human):
+            raise PermissionDenied(owner="agents") if self._is_human else PeopleOnly(tool=name)
+        if self._is_human and not tool.annotations.reads_only:
+            rule = self._find_bound()
+            if rule:
+                raise MayNotDecide(person=self._context.actor, tool=name, rule=rule)
+        return tool
+
+    def _find_bound(self) -> str:
+        """Return the rule that gives the calling person read-only access; empty if there is none."""
+        if self._context.reads_only:
+            return "token_reads"
+        person = self._context.zones.people.current().find(self._context.actor)
+        return "decision_role" if person is not None and person.role == "viewer" else ""

@@ -1,0 +1,168 @@
+"""Which row opens which kind of need, what deals with it, and which needs can be marked as seen. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias, get_args
+
+from watchroom.errors import ConfigInvalid
+from watchroom.features.files.rows import SHARED_FILE_ZONE
+from watchroom.features.handoffs.rows import HANDOFF_NEED, HandoffNeed
+from watchroom.kernel.rules.conflicts import NOT_A_FILE, checkout_of
+from watchroom.kernel.zones import DELIVERED, SHARED
+from watchroom.model import (
+    BUDGET_WARNING,
+    LOST,
+    MESSAGE,
+    OUTSIDE,
+    PAUSE,
+    PEOPLE_LOST,
+    SYSTEM,
+    UNCHECKED,
+    USER,
+    WITHDRAW,
+    Row,
+    Zone,
+)
+
+NeedKind: TypeAlias = Literal[
+    "forged",
+    "unreadable",
+    "conflict",
+    "request",
+    "lost",
+    "failed",
+    "expired",
+    "breaker",
+    "budget",
+    "message",
+    "outside",
+    "unchecked",
+    "denied",
+    "stalled",
+    HandoffNeed,
+]
+URGENCY: Final[tuple[NeedKind, ...]] = get_args(NeedKind)
+"""The order of needs without a deadline, the most urgent first."""
+NeedAnswer: TypeAlias = Literal[
+    "approve", "reject", "reply", "choose", "merge", "compare", "edit", "resume", "message", "seen"
+]
+"""What deals with a need: ``approve``, ``reject``, ``reply``, ``choose`` answer a request; ``merge`` settles
+a conflict; ``compare`` shows a diff; ``edit`` corrects a file; ``resume`` continues a stopped agent;
+``message`` writes to it; ``seen`` marks the need as seen."""
+
+EXPIRED: Final = "expired"
+"""The key of the need for all requests that expired."""
+UNREADABLE: Final = "unreadable"
+"""The key of the need for all rows that cannot be read."""
+TRIPWIRES: Final = frozenset({"agent_cannot_answer", "keys_not_typed"})
+"""The errors of decisions that somebody else attempted in a person's name."""
+_OPENED_BY_SYSTEM: Final[Mapping[str, NeedKind]] = {
+    LOST: "lost",
+    BUDGET_WARNING: "budget",
+    PAUSE: "breaker",
+    PEOPLE_LOST: "forged",
+}
+"""By the tool of a row of the actor ``system``."""
+_ENDED_BY_TIME: Final = '"outcome": "expired"'
+_FAILED: Final = '"status": "error"'
+"""In the detail of a step. Searched as text, because there are many steps and few fail."""
+
+
+def need_opened_by(row: Row) -> NeedKind | None:
+    """Return the kind of need that ``row`` may open; None if it opens none.
+
+    Some needs depend on other rows as well. A refusal has to be repeated; an unchecked write has to replace
+    another actor's version; a conflict has to be open; a lost process has to have run something.
+    """
+    if row.actor == SYSTEM and row.tool in _OPENED_BY_SYSTEM:
+        return _OPENED_BY_SYSTEM[row.tool]
+    if row.actor == OUTSIDE:
+        is_need = row.outcome == "conflict" or row.error in (ConfigInvalid.code, NOT_A_FILE)
+        return "outside" if is_need else None
+    if row.kind == "human" and row.version is None:
+        # People see their own refusals at once.
+        return "forged" if row.error in TRIPWIRES else None
+    if row.outcome == "denied":
+        return "denied"
+    if row.outcome == "conflict":
+        return "conflict" if row.zone in SHARED else None
+    if row.outcome == "ok" and row.zone == "agent" and row.tool == MESSAGE:
+        return "message" if row.path == USER else None
+    if row.version is None:
+        return None
+    if row.zone in SHARED:
+        return "unchecked" if row.base == UNCHECKED else None
+    if row.zone == "session":
+        return "failed" if _FAILED in row.detail_json else None
+    if row.zone == "request":
+        if row.version == 1:
+            return "request"
+        return "expired" if row.tool == WITHDRAW and _ENDED_BY_TIME in row.detail_json else None
+    return HANDOFF_NEED if row.zone in DELIVERED and not row.deleted else None
+
+
+def need_key(kind: NeedKind, actor: str, row: Row) -> str:
+    """Return the key of a need, which is unique among the needs of its ``kind``. It names ``actor``, or the
+    subject of ``row``."""
+    if kind in ("failed", "message"):
+        return actor
+    if kind == "expired":
+        return EXPIRED
+    if kind == "unreadable":
+        return UNREADABLE
+    if kind == "forged":
+        # Whoever writes rows without the tools can write many. They are one need.
+        return actor
+    if kind == "denied":
+        return f"{actor} {row.zone} {row.path}"
+    if kind == "outside":
+        checkout = checkout_of(row) if row.zone in SHARED else ""
+        return f"{row.zone} {row.path} {checkout}" if checkout else f"{row.zone} {row.path}"
+    if kind == "conflict":
+        return f"{_qualified_path(row)} {actor}"
+    return _qualified_path(row) if kind == "unchecked" else row.path
+
+
+def is_acknowledgeable(kind: NeedKind, zone: Zone) -> bool:
+    """Return whether a person can mark a need of ``kind`` about a path in ``zone`` as seen. Conflicts have to
+    be settled and requests answered instead."""
+    return zone in DELIVERED if kind == "outside" else kind not in ("conflict", "request")
+
+
+def need_answers(kind: NeedKind, row: Row) -> tuple[NeedAnswer, ...]:
+    """Return what deals with a need of ``kind`` that ``row`` opened, the usual answer first."""
+    if kind == "request":
+        return _REQUEST_ANSWERS.get(str(row.detail.get("kind")), ("reply", "reject"))
+    if kind == "outside" and row.error == NOT_A_FILE:
+        return ("edit",)
+    if kind == "outside" and row.zone not in SHARED:
+        return ("seen",) if row.zone in DELIVERED else ("edit",)
+    return _ANSWERS[kind]
+
+
+_REQUEST_ANSWERS: Final[Mapping[str, tuple[NeedAnswer, ...]]] = {
+    "approve": ("approve", "reject"),
+    "select": ("choose", "reject"),
+}
+_ANSWERS: Final[Mapping[NeedKind, tuple[NeedAnswer, ...]]] = {
+    "forged": ("seen",),
+    "unreadable": ("seen",),
+    "conflict": ("merge",),
+    "lost": ("resume", "seen"),
+    "failed": ("resume", "message", "seen"),
+    "expired": ("seen",),
+    "breaker": ("resume", "message", "seen"),
+    "budget": ("seen",),
+    "message": ("message", "seen"),
+    "outside": ("merge",),
+    "unchecked": ("compare", "seen"),
+    "denied": ("message", "seen"),
+    "stalled": ("message", "seen"),
+    HANDOFF_NEED: ("message", "seen"),
+}
+
+
+def _qualified_path(row: Row) -> str:
+    """Return a path that is unique among zones. The path of a shared file stays as it is."""
+    return row.path if row.zone == SHARED_FILE_ZONE else f"{row.zone} {row.path}"

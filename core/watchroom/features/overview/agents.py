@@ -1,0 +1,237 @@
+"""The agents: what each does, in which order people see them, and when they read their messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
+
+from watchroom.features.config.rows import Agent
+from watchroom.features.sessions.rows import ClientCall, is_unsupervised
+from watchroom.features.sessions.view import RequestView, SessionView
+from watchroom.features.trees.rows import REPO
+from watchroom.kernel.rules.activity import count_activity
+from watchroom.kernel.rules.conflicts import ConflictView
+from watchroom.model import ENDED, Row, outcome_of
+
+Status: TypeAlias = Literal["waiting", "error", "lost", "unsupervised", "paused", "running", "idle", "done"]
+"""What an agent does, in the order in which people see agents: those that wait for a person or failed come
+before those that work. ``lost``: its process is not seen alive. ``unsupervised``: its client does something
+that no hook reports."""
+_ORDER: Final[Mapping[Status, int]] = {status: at for at, status in enumerate(get_args(Status))}
+IDLE_SECONDS: Final = 30.0
+"""Default seconds without a row of an agent after which it counts as idle."""
+Reading: TypeAlias = Literal["now", "resumed", "next", "never"]
+
+
+class MessageReader(NamedTuple):
+    """When an agent reads a message that is sent now.
+
+    - ``now``: before its next step.
+    - ``resumed``: when its session is resumed. ``hint`` is the command that resumes it, if known.
+    - ``next``: in its next session, because the current one was cancelled.
+    - ``never``: it has ended, or its session takes no messages.
+    """
+
+    when: Reading
+    hint: str = ""
+
+
+class AgentView(NamedTuple):
+    """An agent, its operations and its newest session. Operations are its rows without the steps of sessions,
+    but with the calls of its client's own tools.
+
+    - ``last``: its newest operation.
+    - ``activity``: the number of operations in each bucket of 5 seconds.
+    - ``last_heard``: the time of its newest row of any kind, in nanoseconds since the epoch.
+    """
+
+    agent: Agent
+    last: Row | None = None
+    last_act: Row | None = None
+    """The newest operation that is not a reading."""
+    rows: int = 0
+    refused: int = 0
+    client_calls: int = 0
+    """The number of calls of its client's own tools."""
+    client_edits: int = 0
+    """The number of such calls that wrote files."""
+    activity: Mapping[int, int] = MappingProxyType({})
+    session: SessionView | None = None
+    request: RequestView | None = None
+    """The request that a person has to answer."""
+    last_heard: int = 0
+    is_lost: bool = False
+    """Whether the process that must continue its session is not seen alive."""
+    is_present: bool = True
+    """Whether the process of its session may still run. False once its lease was released or expired."""
+    is_ended: bool = False
+    """Whether the agent was ended, or its parent, or its task."""
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether its process ended normally before its session did. The session can be resumed."""
+        return not self.is_present and not self.is_lost and self.is_unfinished
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether its session has not ended."""
+        return self.session is not None and not self.is_ended and self.session.status not in ENDED
+
+    @property
+    def is_unsupervised(self) -> bool:
+        """Whether its client does something that no hook reports, so that nobody can hold it or ask."""
+        return self.session is not None and self.is_unfinished and is_unsupervised(self.session.last)
+
+    @property
+    def is_thinking(self) -> bool:
+        """Whether its model is streaming an answer."""
+        streams = self.session.streams if self.session else None
+        return streams is not None and (self.last is None or streams.seq > self.last.seq)
+
+    def status(self, now: int, idle_after: float = IDLE_SECONDS) -> Status:
+        """Return the status at ``now`` (nanoseconds since the epoch).
+
+        - ``idle``: nothing was heard of the agent for ``idle_after`` seconds, default 30.
+        - ``done``: its session or the agent itself has ended.
+        """
+        step = self.session.status if self.session else "idle"
+        if self.is_ended:
+            return "done"
+        if self.is_lost:
+            return "lost"
+        if step == "waiting_for_human_input" and not (self.request and self.request.has_expired(now)):
+            return "waiting"
+        if self.is_unsupervised:
+            return "unsupervised"
+        if step in ("paused", "error"):
+            return "paused" if step == "paused" else "error"
+        if step in ENDED and not self._acted_since_session():
+            return "done" if step == "done" else "idle"
+        if step == "idle" and self.session is not None and self.session.last is not self.session.begun:
+            # Its client waits for the next prompt.
+            return "idle"
+        if not self.is_present or (now - self.last_heard > idle_after * 1e9 and not self._is_run()):
+            return "done" if step == "done" else "idle"
+        return "error" if self.last is not None and outcome_of(self.last) != "ok" else "running"
+
+    def _is_run(self) -> bool:
+        """Return whether its session is at a step in a process that may be alive. Models can think for
+        minutes."""
+        return self.session is not None and self.session.status == "running" and bool(self.session.presence)
+
+    def _acted_since_session(self) -> bool:
+        """Return whether it acted after its newest session, without a session of the runtime."""
+        return self.session is not None and self.last is not None and self.last.seq > self.session.last.seq
+
+
+def order_agents(views: Iterable[AgentView], now: int) -> tuple[AgentView, ...]:
+    """Return ``views`` by status at ``now`` (nanoseconds since the epoch), in the order of `Status`. Agents
+    of one status keep their order."""
+    return tuple(sorted(views, key=lambda view: _ORDER[view.status(now)]))
+
+
+def find_reader(view: AgentView, hint: str = "") -> MessageReader:
+    """Return when the agent of ``view`` reads a message that is sent now. ``hint``: the command that resumes
+    a lost agent."""
+    session = view.session
+    takes_none = session is None and not view.agent.task
+    if view.is_ended or takes_none:
+        return MessageReader("never")
+    if session is not None and session.status == "cancelled":
+        return MessageReader("next")
+    if view.is_present and (session is None or session.status != "paused"):
+        return MessageReader("now")
+    return MessageReader("resumed", hint)
+
+
+def is_being_settled(conflict: ConflictView, agent: AgentView | None) -> bool:
+    """Return whether ``agent``, whose write was refused, is still working. Usually it reads the file again
+    and writes it, which settles the conflict. That holds for agents with their own tools in a tree."""
+    if conflict.zone != REPO or agent is None or agent.session is None:
+        return False
+    return agent.session.status == "running" and not agent.is_lost
+
+
+class AgentProjection:
+    """The registered agents, and what each did. Takes all rows in order."""
+
+    DERIVED: ClassVar[Mapping[str, object]] = {}
+    """Attributes that a snapshot leaves out (see `watchroom.features.overview.fold_state`)."""
+
+    def __init__(self) -> None:
+        self._agents: dict[str, AgentView] = {}
+
+    def register(self, agents: Iterable[Agent]) -> None:
+        """Replace the registered agents by ``agents``."""
+        self._agents = {agent.id: _register(self._agents.get(agent.id), agent) for agent in agents}
+
+    def apply(self, row: Row, *, is_reading: bool) -> None:
+        """Apply ``row``, an operation. ``is_reading``: it changed nothing."""
+        view = self._agents.get(row.actor)
+        if view is None:
+            return
+        activity = dict(view.activity)
+        count_activity(activity, row.time)
+        self._agents[row.actor] = view._replace(
+            last=row,
+            last_act=view.last_act if is_reading else row,
+            rows=view.rows + 1,
+            refused=view.refused + (outcome_of(row) != "ok"),
+            activity=activity,
+            last_heard=row.time,
+        )
+
+    def apply_client_call(self, row: Row, call: ClientCall) -> None:
+        """Count ``call`` of a client's own tool, which ended with ``row``."""
+        view = self._agents.get(row.actor)
+        if view is not None:
+            self._agents[row.actor] = view._replace(
+                client_calls=view.client_calls + 1, client_edits=view.client_edits + call.is_edit
+            )
+
+    def apply_request(self, row: Row) -> None:
+        """Apply ``row``, a version of a request to people."""
+        agent = row.path.partition("/")[0]
+        view = self._agents.get(agent)
+        if view is not None and row.version is not None:
+            asked = RequestView(row) if row.version == 1 else None
+            if asked is not None or (view.request is not None and view.request.row.path == row.path):
+                self._agents[agent] = view._replace(request=asked)
+
+    def apply_session(self, row: Row, session: SessionView) -> None:
+        """Apply ``row``, a step of ``session``, the newest one of its agent."""
+        view = self._agents.get(row.actor)
+        if view is None:
+            return
+        is_new_step = row.version is not None
+        is_same = not is_new_step and view.session is not None and view.session.presence == session.presence
+        self._agents[row.actor] = view._replace(
+            session=session,
+            last_heard=row.time,
+            is_lost=view.is_lost and is_same,
+            is_present=view.is_present or not is_same,
+        )
+
+    def lose(self, presence: str) -> None:
+        """Mark the agents of the process with the lease ``presence``, which died."""
+        for agent, view in self._agents.items():
+            if view.session is not None and view.session.presence == presence:
+                self._agents[agent] = view._replace(is_present=False, is_lost=view.is_unfinished)
+
+    def end(self, agent: str) -> None:
+        """Mark ``agent`` (its id) as ended."""
+        if agent in self._agents:
+            self._agents[agent] = self._agents[agent]._replace(is_ended=True, is_lost=False)
+
+    def current(self) -> tuple[AgentView, ...]:
+        """Return the agents in the order of their registration."""
+        return tuple(self._agents.values())
+
+
+def _register(known: AgentView | None, agent: Agent) -> AgentView:
+    """Return the view of ``agent`` as it is registered now. An agent that ended begins again with a new
+    task."""
+    if known is None:
+        return AgentView(agent)
+    return known._replace(agent=agent, is_ended=known.is_ended and known.agent.task == agent.task)

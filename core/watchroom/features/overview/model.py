@@ -1,0 +1,256 @@
+"""The model: one moment of a workspace, as people see it. Immutable; unchanged parts are the same objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from watchroom.features.boards.rows import BOARD_ZONE
+from watchroom.features.boards.view import BoardView
+from watchroom.features.budgets.rules import BudgetUse
+from watchroom.features.budgets.view import UsageView
+from watchroom.features.buffers.view import BufferView
+from watchroom.features.documents.view import DocumentView
+from watchroom.features.files.view import SharedFile
+from watchroom.features.handoffs.rows import HANDOFF_NEED, Delivery
+from watchroom.features.needs.rules import URGENCY, NeedAnswer, NeedKind, is_acknowledgeable, need_answers
+from watchroom.features.overview.agents import AgentView, MessageReader, find_reader
+from watchroom.features.overview.client_files import ClientFile
+from watchroom.features.overview.processes import OpenWork
+from watchroom.features.overview.timeline import TimelineView
+from watchroom.features.people.rows import People
+from watchroom.features.policy.shown_commands import ResumeCommand, find_resume_command
+from watchroom.features.requests.rows import has_expired
+from watchroom.features.sessions.view import RequestView
+from watchroom.features.tasks.view import CommandView, MessageView, TaskView
+from watchroom.features.trees.rows import REPO, Tree
+from watchroom.kernel.rules.conflicts import ConflictView
+from watchroom.model import Outcome, Row, Zone
+
+
+class Need(NamedTuple):
+    """Something that waits for a person. ``key`` identifies it among the open needs of its kind."""
+
+    kind: NeedKind
+    key: str
+    row: Row
+    """The newest row about it."""
+    against: str = ""
+    """The other party: the author of the current version, the author whose version was replaced, or the
+    receiver. For lost processes and expired requests: the agents, separated by commas."""
+    times: int = 1
+    since: int = 0
+    """The row that opened it. A need that comes again has another one."""
+    opened_at: int = 0
+    """When it was opened, in nanoseconds since the epoch."""
+    deadline: int | None = None
+    """When it can no longer be dealt with, in nanoseconds since the epoch; None if there is no limit."""
+    work: OpenWork = OpenWork()
+    """The unfinished work of a lost process."""
+    paths: int = 1
+    """The number of files. External edits that were found together are one need; ``row`` is the first of
+    them."""
+    folder: str = ""
+    """The workspace's folder as the reader opened it, empty if it is not known."""
+
+    @property
+    def identity(self) -> tuple[NeedKind, str, int]:
+        """The identity of the need, which stays the same until it is closed."""
+        return self.kind, self.key, self.since
+
+    @property
+    def agent(self) -> str:
+        """The agent that caused it, or that does not act. The first one of several, empty if none."""
+        if self.kind in ("lost", "expired"):
+            return self.against.partition(", ")[0]
+        if self.kind == "breaker":
+            return self.row.path
+        return self.against if self.kind == "stalled" else self.row.actor
+
+    @property
+    def resume(self) -> ResumeCommand:
+        """The command that resumes a lost process. The process only chooses the form: each part is checked
+        and quoted. If the process chose none, the command takes over an agent's session, or a task."""
+        if self.kind != "lost":
+            return ResumeCommand()
+        return find_resume_command(self.row.message, self.work.agents, self.work.tasks, self.folder)
+
+    @property
+    def hint(self) -> str:
+        """The text of `resume`."""
+        return self.resume.text
+
+    @property
+    def answers(self) -> tuple[NeedAnswer, ...]:
+        """How a person can deal with it, the usual answer first."""
+        return need_answers(self.kind, self.row)
+
+    @property
+    def is_acknowledgeable(self) -> bool:
+        """Whether a person can close it by looking at it. A conflict has to be settled."""
+        return is_acknowledgeable(self.kind, self.row.zone)
+
+
+def order_needs(needs: Iterable[Need]) -> tuple[Need, ...]:
+    """Return ``needs`` in the order in which a person should look at them: those with a deadline first, by
+    deadline; then by `URGENCY`, the oldest first."""
+    return tuple(sorted(needs, key=_order_of))
+
+
+def _order_of(need: Need) -> tuple[bool, int, int, int, int]:
+    return need.deadline is None, need.deadline or 0, URGENCY.index(need.kind), need.opened_at, need.since
+
+
+class SealView(NamedTuple):
+    """The newest seal of the journal. It covers the first ``size`` leaves, the last of which is ``row``.
+    ``root`` is the first eight hex digits of its root."""
+
+    size: int
+    row: int
+    root: str
+
+
+class ActivityEntry(NamedTuple):
+    """A line of the activity list: ``row``, or the newest of several ``readings`` in succession."""
+
+    row: Row
+    readings: int = 0
+
+
+class Model(NamedTuple):
+    """Everything that the dashboard shows, as of row ``seq``."""
+
+    seq: int = 0
+    time: int = 0
+    agents: tuple[AgentView, ...] = ()
+    needs: tuple[Need, ...] = ()
+    conflicts: tuple[ConflictView, ...] = ()
+    """The open conflicts, newest first. Each is also a need."""
+    requests: tuple[RequestView, ...] = ()
+    """The open requests to people, newest first. Each is also a need."""
+    ended_requests: tuple[RequestView, ...] = ()
+    """The newest requests that have ended, newest first."""
+    recent: tuple[Row, ...] = ()
+    """The newest operations, newest first. Steps of sessions are left out, except those that end a call of a
+    client's own tool."""
+    activity_log: tuple[ActivityEntry, ...] = ()
+    """The newest operations, newest first, with successive readings as one entry. It goes further back than
+    ``recent``."""
+    newest: tuple[Row, ...] = ()
+    """The newest rows of any kind, newest first."""
+    deliveries: tuple[Delivery, ...] = ()
+    """The handoffs, newest first."""
+    tasks: tuple[TaskView, ...] = ()
+    """The tasks, newest first."""
+    messages: tuple[MessageView, ...] = ()
+    """The newest messages of agents and people, newest first."""
+    commands: tuple[CommandView, ...] = ()
+    """The newest commands that agents ran in their tasks' folders, newest first."""
+    buffers: tuple[BufferView, ...] = ()
+    """The open buffers, by agent and name."""
+    files: tuple[SharedFile, ...] = ()
+    """By path."""
+    trees: tuple[Tree, ...] = ()
+    """The working trees of the repository, by id. Empty outside of a repository."""
+    tree_files: tuple[SharedFile, ...] = ()
+    """The files of working trees that have versions, by the paths of their rows."""
+    client_files: tuple[ClientFile, ...] = ()
+    """The files that agents edited last with their clients' own tools, by path. They have no versions."""
+    documents: tuple[DocumentView, ...] = ()
+    """By name."""
+    boards: tuple[BoardView, ...] = ()
+    """By name."""
+    work: Mapping[str, OpenWork] = MappingProxyType({})
+    """The unfinished work of each process, by its lease."""
+    usage: UsageView = UsageView()
+    """What agents used."""
+    budgets: tuple[BudgetUse, ...] = ()
+    """The use of the budgets of the team, of tasks and of agents, the most used first."""
+    leases: Mapping[str, Row] = MappingProxyType({})
+    """The newest lock of each board that was not released, by the board's name. It may have expired."""
+    stopped: Mapping[str, int] = MappingProxyType({})
+    """The agents that a person paused together and nobody has resumed, each with the row of the pause."""
+    timeline: TimelineView = TimelineView()
+    """How busy the workspace was since the first row, and when something happened that people look for."""
+    people: People = People()
+    """The enrolled people."""
+    seal: SealView | None = None
+    """The newest seal, None before the first."""
+    outcomes: Mapping[Outcome, int] = MappingProxyType({})
+    activity: Mapping[int, int] = MappingProxyType({})
+
+    def heads_of(self, zone: Zone) -> tuple[SharedFile, ...] | tuple[BoardView, ...]:
+        """Return the current versions in ``zone``, one in which several agents write."""
+        if zone == BOARD_ZONE:
+            return self.boards
+        return self.tree_files if zone == REPO else self.files
+
+    def conflicts_of(self, head: Row) -> list[ConflictView]:
+        """Return the open conflicts on the path of ``head``, newest first."""
+        return [each for each in self.conflicts if (each.zone, each.path) == (head.zone, head.path)]
+
+    def is_open(self, row: Row) -> bool:
+        """Return whether ``row``, a refused write or an external edit, belongs to an open conflict."""
+        return row.outcome == "conflict" and any(
+            (each.zone, each.path, each.row.actor) == (row.zone, row.path, row.actor)
+            and each.since.seq <= row.seq
+            for each in self.conflicts
+        )
+
+    def buffers_of(self, agent_id: str) -> list[BufferView]:
+        """Return the open buffers of the agent ``agent_id``, by name."""
+        return [each for each in self.buffers if each.agent == agent_id]
+
+    def agent(self, agent_id: str) -> AgentView | None:
+        """Return the agent ``agent_id``, None if it is not registered."""
+        return next((view for view in self.agents if view.agent.id == agent_id), None)
+
+    def message_reader(self, agent_id: str) -> MessageReader:
+        """Return when the agent ``agent_id`` reads a message that is sent now; ``never`` if it is not
+        registered."""
+        view = self.agent(agent_id)
+        lost = (need for need in self.needs if need.kind == "lost" and agent_id in need.work.agents)
+        return MessageReader("never") if view is None else find_reader(view, next((n.hint for n in lost), ""))
+
+
+HANDOFF_OVERDUE_SECONDS: Final = 120.0
+"""Seconds that a handoff may wait for its receiver before it is a need."""
+STALLED_SECONDS: Final = 300.0
+"""Seconds that an agent may ignore its overdue handoffs before it counts as stalled."""
+
+
+def urgent_needs(model: Model, now: int) -> tuple[Need, ...]:
+    """Return the needs of ``model`` that a person should look at by ``now`` (nanoseconds since the epoch), in
+    the order of `order_needs`.
+
+    All code that counts or lists needs calls this, so that the figures agree. Handoffs that may still wait
+    and requests that have expired are left out. An agent that ignores its handoffs is one need of the kind
+    ``stalled``, which replaces the oldest of them.
+    """
+    horizon = now - int(HANDOFF_OVERDUE_SECONDS * 1e9)
+    urgent = [
+        need for need in model.needs if need.kind != HANDOFF_NEED and not has_expired(need.deadline, now)
+    ]
+    late = [need for need in model.needs if need.kind == HANDOFF_NEED and need.row.time <= horizon]
+    stalled = _stalled(model, late, now)
+    covered = {need.row.seq for need in stalled}
+    return order_needs((*urgent, *stalled, *(need for need in late if need.row.seq not in covered)))
+
+
+def _stalled(model: Model, late: Sequence[Need], now: int) -> list[Need]:
+    """Return, for each agent that ignores its ``late`` handoffs, the oldest of them as a need."""
+    horizon = now - int(STALLED_SECONDS * 1e9)
+    waiting: dict[str, Need] = {}
+    for need in late:
+        if need.row.time <= horizon:
+            known = waiting.get(need.against)
+            if known is None or need.row.seq < known.row.seq:
+                waiting[need.against] = need
+    if not waiting:
+        return []
+    return [
+        waiting[view.agent.id]._replace(kind="stalled", key=view.agent.id, times=1)
+        for view in model.agents
+        if view.agent.id in waiting and (view.last is None or view.last.time <= horizon)
+    ]

@@ -1,0 +1,401 @@
+"""Signed decisions: what a person signs, and whether a row that changes protected state counts. Pure.
+
+`watchroom.features.people.rules` returns the effect of a row. In a closed workspace, most effects need the
+signature of an enrolled person. The person signs a statement in JSON, which the detail of the row keeps
+unchanged. It names the person, key, tool, zone, path and content, the rows that the decision is about, and a
+position: the number and leaf of the newest row of the journal. So a statement is valid in one journal only,
+and for one row only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, Protocol
+
+from watchroom.algorithms.globs import matches_text
+from watchroom.algorithms.sshsig import PublicKey, parse_key, verify
+from watchroom.errors import InvalidAnswer, InvalidPublicKey, InvalidSignature, JournalDamaged
+from watchroom.features.needs.damage import find_damage
+from watchroom.features.people.rows import People, Person, parse_person
+from watchroom.features.people.rules import (
+    ADD_PERSON,
+    EFFECT_RULES,
+    Effect,
+    EffectRule,
+    effect_of,
+    has_right_form,
+)
+from watchroom.features.requests.rows import Request, check_answer, parse_answer, parse_request
+from watchroom.kernel.rules.append import KEY
+from watchroom.kernel.rules.details import get_int
+from watchroom.kernel.rules.row_leaf import has_leaf, hash_row
+from watchroom.kernel.rules.trace_context import BEGAN, TRACEPARENT
+from watchroom.model import CALL, MAX_ROW, OPERATION, Draft, Json, Row, Write
+
+NAMESPACE: Final = "watchroom-decision"
+FORMAT: Final = "watchroom-decision/2"
+LEGACY_FORMAT: Final = "watchroom-decision/1"
+"""The format of 0.2.0 and before. It has no position, so a statement can be valid in a copy of the
+journal."""
+SIGNED: Final = "signed"
+"""In a row's detail: the statement."""
+SIGNATURE: Final = "signature"
+"""In a row's detail: the signature of the statement."""
+CHECKPOINT: Final = "checkpoint"
+"""In a statement: the body of the journal's newest seal."""
+POSITION: Final = "position"
+"""In a statement: the number and leaf (hex) of the journal's newest row."""
+_ID_FORM: Final = re.compile(r"[0-9a-f]{32}")
+WRONG_FORM: Final = "decision_form"
+"""The rule of a row whose tool, actor or fields are invalid for its effect."""
+_UNSIGNED: Final = frozenset({SIGNED, SIGNATURE, KEY, TRACEPARENT, BEGAN, CALL, OPERATION})
+"""The fields of a detail that are added after it was signed."""
+_ABOUT: Final = ("request", "conflict", "resolves", "row")
+"""The fields of a detail that name the rows of a decision."""
+_MAX_STATEMENT_CHARACTERS: Final = 400_000
+"""Characters. A statement includes the row's message."""
+_MAX_FINGERPRINT: Final = 60
+_MAX_ABOUT: Final = 1_000
+
+
+class Evidence(Protocol):
+    """Access to the rows before the row that is checked."""
+
+    def row(self, seq: int) -> Row | None:
+        """Return row ``seq``, None if there is none."""
+        ...
+
+    def content(self, seq: int) -> str | None:
+        """Return the content of row ``seq``, None if it has none."""
+        ...
+
+    def is_repeated(self, row: Row) -> bool:
+        """Whether an earlier row has the same zone, path, actor, tool and statement as ``row``."""
+        ...
+
+
+def signing_key(row: Row) -> str:
+    """Return the fingerprint of the key in the statement of ``row``; empty if there is none."""
+    key = (parse_statement(row) or {}).get("key")
+    return key[:_MAX_FINGERPRINT] if isinstance(key, str) else ""
+
+
+def parse_statement(row: Row) -> Mapping[str, Json] | None:
+    """Return the statement of ``row``; None if it has none, or the JSON is not in canonical form."""
+    signed = row.detail.get(SIGNED) if f'"{SIGNED}"' in row.detail_json else None
+    if not isinstance(signed, str) or len(signed) > _MAX_STATEMENT_CHARACTERS:
+        return None
+    try:
+        statement = json.loads(signed)
+        is_canonical = isinstance(statement, dict) and _canonical(statement) == signed
+    except (ValueError, RecursionError):
+        return None
+    return statement if is_canonical else None
+
+
+def statement_id(row: Row) -> str:
+    """Return a digest of the statement of ``row`` and of the place it is for; empty if it has no
+    statement."""
+    signed = row.detail.get(SIGNED) if f'"{SIGNED}"' in row.detail_json else None
+    if not isinstance(signed, str):
+        return ""
+    parts = (row.zone, row.path, row.actor, row.tool, signed)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def is_legacy(row: Row) -> bool:
+    """Whether the statement of ``row`` has the format of 0.2.0, without a position."""
+    return (parse_statement(row) or {}).get("format") == LEGACY_FORMAT
+
+
+def describe_decision(
+    draft: Draft,
+    people: People,
+    key: PublicKey,
+    time: int,
+    evidence: Evidence,
+    newest: Row | None,
+    checkpoint: str = "",
+) -> str:
+    """Return the statement to sign for ``draft``.
+
+    - ``people``: the people enrolled, and the id of the workspace.
+    - ``key``: the key that will sign.
+    - ``time``: nanoseconds since the epoch.
+    - ``evidence``: provides the rows that the draft is about.
+    - ``newest``: the newest row of the journal that has a leaf, None in an empty journal.
+    - ``checkpoint``: the body of the journal's newest seal, default none.
+    """
+    content = None if draft.content is None else hashlib.sha256(draft.content.encode()).hexdigest()
+    detail = draft.detail or {}
+    statement: dict[str, Json] = {
+        "format": FORMAT,
+        "workspace": people.workspace,
+        "person": draft.actor,
+        "key": key.fingerprint,
+        "tool": draft.tool,
+        "zone": draft.zone,
+        "path": draft.path,
+        "base": draft.expected if isinstance(draft, Write) else draft.base,
+        "content": content,
+        "message": draft.message,
+        "detail": _digest(detail),
+        "about": [[seq, leaf] for seq, leaf in _about(detail, evidence)],
+        "time": time,
+        CHECKPOINT: checkpoint,
+        POSITION: _position(newest),
+    }
+    return _canonical(statement)
+
+
+def sign_draft(draft: Draft, statement: str, signature: str) -> Draft:
+    """Return ``draft`` with ``statement`` and ``signature`` in its detail."""
+    return draft._replace(detail={**(draft.detail or {}), SIGNED: statement, SIGNATURE: signature})
+
+
+def find_flaw(row: Row, people: People, evidence: Evidence) -> str:
+    """Return the rule that keeps ``row`` from changing protected state; empty if it can, or has no such
+    effect.
+
+    ``people``: the people enrolled before ``row``.
+    """
+    effect = effect_of(row)
+    if effect is None:
+        return ""
+    if not has_right_form(row, effect) or find_damage(row) is not None:
+        return WRONG_FORM
+    rule = EFFECT_RULES[effect]
+    if rule.is_signed and row.kind == "human" and (people.is_closed or effect == "person"):
+        flaw = _find_wrong_statement(row, effect, rule, people, evidence)
+        if flaw:
+            return flaw
+    return WRONG_FORM if effect == "answer" and not _answers_its_request(row, evidence) else ""
+
+
+def takes_effect(row: Row, flaw: str) -> bool:
+    """Whether ``row`` takes effect, given the ``flaw`` that `find_flaw` returned.
+
+    A row that only stops or ends something needs no signature, but must have the right form.
+    """
+    effect = effect_of(row)
+    if not flaw or effect is None:
+        return True
+    return EFFECT_RULES[effect].is_restricting and flaw != WRONG_FORM
+
+
+def is_reported(row: Row, flaw: str) -> bool:
+    """Whether ``row`` with this ``flaw`` becomes a need. A row without a flaw does not."""
+    effect = effect_of(row)
+    return bool(flaw) and effect is not None and (flaw == WRONG_FORM or EFFECT_RULES[effect].is_reported)
+
+
+def read_id(row: Row, evidence: Evidence) -> str:
+    """Return the workspace's id in the version ``row``; empty if it is not a valid id."""
+    is_id = has_right_form(row, "identify") and row.version is not None
+    content = _content_of(row, evidence) if is_id else ""
+    return content if _ID_FORM.fullmatch(content) else ""
+
+
+def apply_person_row(people: People, row: Row, evidence: Evidence) -> People:
+    """Return the people after ``row``, a row of their zone. Rows that do not count change nothing."""
+    if row.version is None:
+        return people
+    person = None if row.deleted else parse_person(row.path, _content_of(row, evidence))
+    if person is None and not row.deleted:
+        return people
+    if people.check_change(row.path, person) or find_flaw(row, people, evidence):
+        return people
+    after = people.without(row.path) if person is None else people.with_person(person)
+    return after if is_legacy(row) else after._replace(accepts_legacy=False)
+
+
+def _answers_its_request(row: Row, evidence: Evidence) -> bool:
+    """Whether the answer ``row`` is valid for the request at its path."""
+    request = _find_request(row, evidence)
+    if request is None:
+        return False
+    try:
+        check_answer(request, parse_answer(_content_of(row, evidence)))
+    except (JournalDamaged, InvalidAnswer):
+        return False
+    return True
+
+
+def _find_request(row: Row, evidence: Evidence) -> Request | None:
+    """Return the request that the answer ``row`` names; None unless it is a request at the same path."""
+    number = get_int(row.detail, "request")
+    asked = evidence.row(number) if number is not None and 0 < number < row.seq else None
+    if asked is None or (asked.zone, asked.path, asked.version) != (row.zone, row.path, 1):
+        return None
+    try:
+        return parse_request(_content_of(asked, evidence))
+    except JournalDamaged:
+        return None
+
+
+def _content_of(row: Row, evidence: Evidence) -> str:
+    """Return the content of ``row``; empty if it has none, or the checksum differs."""
+    content = evidence.content(row.seq) or ""
+    return content if hashlib.sha256(content.encode("utf-8", "replace")).hexdigest() == row.sha256 else ""
+
+
+def _find_wrong_statement(
+    row: Row, effect: Effect, rule: EffectRule, people: People, evidence: Evidence
+) -> str:
+    """Return the rule that the statement or signature of ``row`` breaks; empty if none."""
+    signature = row.detail.get(SIGNATURE)
+    if SIGNED not in row.detail or not isinstance(signature, str):
+        return "decision_unsigned"
+    person = people.find(row.actor) if people.is_closed else _first_person(row, evidence)
+    if person is None:
+        return "decision_stranger"
+    statement = parse_statement(row)
+    if statement is None:
+        return "decision_differs"
+    if statement.get("workspace") != people.workspace or not people.workspace:
+        return "decision_elsewhere"
+    is_own = effect == "person" and _is_own_rotation(row, person, evidence)
+    # The signature is checked before anything that needs queries, because anyone can write many rows.
+    return (
+        _find_difference(row, statement)
+        or _find_wrong_signature(person, statement, str(row.detail[SIGNED]), signature)
+        or _find_missing_right(row, effect, rule, person, statement, evidence, is_own=is_own)
+        or _find_wrong_position(row, statement, people, evidence)
+        or _find_wrong_subject(row, statement, evidence)
+    )
+
+
+def _find_difference(row: Row, statement: Mapping[str, Json]) -> str:
+    """Return the rule that is broken if ``row`` differs from what was signed; empty if it does not."""
+    is_same = (
+        statement.get("format") in (FORMAT, LEGACY_FORMAT)
+        and statement.get("person") == row.actor
+        and (statement.get("tool"), statement.get("zone")) == (row.tool, row.zone)
+        and (statement.get("path"), statement.get("base")) == (row.path, row.base)
+        and (statement.get("content"), statement.get("message")) == (row.sha256, row.message)
+        and statement.get("detail") == _digest(row.detail)
+    )
+    return "" if is_same else "decision_differs"
+
+
+def _find_wrong_position(row: Row, statement: Mapping[str, Json], people: People, evidence: Evidence) -> str:
+    """Return the rule that is broken if ``row`` was copied from elsewhere in this or another journal; empty
+    if not."""
+    if row.version is not None and row.base is not None and row.base > 0 and row.version != row.base + 1:
+        return "decision_repeated"
+    if statement.get("format") == LEGACY_FORMAT:
+        if not people.accepts_legacy:
+            return "decision_legacy"
+    else:
+        position = statement.get(POSITION)
+        seq = position[0] if isinstance(position, list) and len(position) == 2 else None
+        if type(seq) is not int or not 0 <= seq < row.seq:
+            return "decision_elsewhere"
+        if position != _position(evidence.row(seq) if seq else None):
+            return "decision_elsewhere"
+    return "decision_repeated" if evidence.is_repeated(row) else ""
+
+
+def _find_wrong_subject(row: Row, statement: Mapping[str, Json], evidence: Evidence) -> str:
+    """Return the rule that is broken if ``row`` is about other rows than were signed; empty if not."""
+    about = [[seq, leaf] for seq, leaf in _about(row.detail, evidence)]
+    return "" if statement.get("about") == about else "decision_about"
+
+
+def _is_own_rotation(row: Row, person: Person, evidence: Evidence) -> bool:
+    """Whether ``row`` changes only the keys of ``person``."""
+    if row.tool != ADD_PERSON or row.path != person.name:
+        return False
+    after = parse_person(row.path, _content_of(row, evidence))
+    return after is not None and after._replace(keys=person.keys) == person
+
+
+def _find_missing_right(
+    row: Row,
+    effect: Effect,
+    rule: EffectRule,
+    person: Person,
+    statement: Mapping[str, Json],
+    evidence: Evidence,
+    *,
+    is_own: bool,
+) -> str:
+    """Return the rule that is broken if ``person`` has no right to this decision; empty if they have."""
+    if person.role == "viewer" or (rule.role == "owner" and person.role != "owner" and not is_own):
+        return "decision_role"
+    if person.expires is not None and _time_of(row, statement, evidence) > person.expires:
+        return "decision_expired"
+    if is_own or not (person.tools or person.agents):
+        return ""
+    if effect != "answer":
+        return "decision_limits"
+    request = _find_request(row, evidence)
+    names = [call.name for call in request.calls] if request is not None else []
+    agent = row.path.partition("/")[0]
+    is_tool = not person.tools or (bool(names) and all(_matches(each, person.tools) for each in names))
+    is_agent = not person.agents or _matches(agent, person.agents)
+    return "" if is_tool and is_agent else "decision_limits"
+
+
+def _time_of(row: Row, statement: Mapping[str, Json], evidence: Evidence) -> float:
+    """Return the earliest time at which ``row`` can have been made, in nanoseconds since the epoch.
+
+    The row's own time is not trusted: the row cannot be older than its statement, or than the row before it.
+    """
+    time, before = statement.get("time"), evidence.row(row.seq - 1)
+    times = (time if isinstance(time, int) else math.inf, row.time, before.time if before is not None else 0)
+    return max(times)
+
+
+def _find_wrong_signature(person: Person, statement: Mapping[str, Json], signed: str, signature: str) -> str:
+    for line in person.keys:
+        try:
+            key = parse_key(line)
+        except InvalidPublicKey:
+            continue
+        if key.fingerprint == statement.get("key"):
+            try:
+                verify(signature, signed.encode(), NAMESPACE, key)
+            except InvalidSignature as error:
+                return str(error.values["rule"])
+            return ""
+    return "decision_key"
+
+
+def _first_person(row: Row, evidence: Evidence) -> Person | None:
+    """Return the person that ``row`` enrols, if it is an owner who enrols themselves; None otherwise."""
+    person = parse_person(row.path, _content_of(row, evidence))
+    is_own = person is not None and person.actor == row.actor and person.role == "owner"
+    return person if is_own else None
+
+
+def _position(newest: Row | None) -> list[Json]:
+    return [newest.seq, hash_row(newest).hex()] if newest is not None and has_leaf(newest) else [0, ""]
+
+
+def _about(detail: Mapping[str, Json], evidence: Evidence) -> Iterator[tuple[int, str]]:
+    """Yield the number and leaf (hex) of each row that ``detail`` names."""
+    for name in _ABOUT:
+        value = detail.get(name)
+        numbers = value if isinstance(value, list) else [value]
+        for number in numbers[:_MAX_ABOUT]:
+            row = evidence.row(number) if type(number) is int and 0 < number <= MAX_ROW else None
+            if row is not None:
+                yield row.seq, hash_row(row).hex()
+
+
+def _digest(detail: Mapping[str, Json]) -> str:
+    kept: dict[str, Json] = {name: value for name, value in detail.items() if name not in _UNSIGNED}
+    return hashlib.sha256(_canonical(kept).encode()).hexdigest()
+
+
+def _canonical(fields: Mapping[str, Json]) -> str:
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"))
+
+
+def _matches(text: str, patterns: tuple[str, ...]) -> bool:
+    return any(matches_text(each, text) for each in patterns)

@@ -1,0 +1,312 @@
+"""Open, answer and end requests of agents to people.
+
+A request is version 1 of its path. The first later version that counts ends it. If several people answer at
+once, one answer counts, because the journal accepts one version 2.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from watchroom import validation
+from watchroom.errors import (
+    JournalDamaged,
+    RequestCancelled,
+    RequestClosed,
+    RequestExpired,
+    RequestNotFound,
+    RequestTaken,
+    RequestWithdrawn,
+    WatchroomError,
+)
+from watchroom.features.config.store import Store
+from watchroom.features.people.service import PeopleReader, PeopleRegistry
+from watchroom.features.requests.rows import (
+    Answer,
+    Request,
+    answer_outcome,
+    call_subject,
+    check_answer,
+    dump_answer,
+    dump_request,
+    has_expired,
+    parse_answer,
+    parse_request,
+    request_state,
+    summarize_request,
+)
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.journal import Journal
+from watchroom.kernel.journal.topics import messages_to
+from watchroom.kernel.rules.details import request_number
+from watchroom.model import ANSWER, ASK, CANCEL, SYSTEM, WITHDRAW, Json, Row, Write
+
+ZONE: Final = "request"
+_SESSION: Final = "session"
+TERMINAL: Final = "terminal"
+"""In the detail of an answer's row: whether the process that answered has a terminal."""
+_PAGE: Final = 500
+"""Rows read at a time."""
+_MAX_SUMMARY: Final = 200
+"""Characters."""
+
+
+class RequestOutcome(NamedTuple):
+    """The end of a request. ``answer``: None if it was withdrawn. ``row``: the row that ended it."""
+
+    answer: Answer | None
+    row: Row
+
+
+class Requests:
+    """The requests in ``store``. ``people`` decides whose answers count. Thread-safe."""
+
+    def __init__(self, store: Store, people: PeopleRegistry) -> None:
+        self._store = store
+        self._people = people
+
+    def now(self) -> int:
+        """Return the time of the journal's clock, in nanoseconds since the epoch."""
+        return self._store.journal.now()
+
+    def ask(self, call: CallContext, path: str, request: Request) -> Row:
+        """Open ``request`` at ``path`` (``AGENT/SESSION/STEP``) as the caller, and return its row.
+
+        If the same request is there already, return its row: an agent that died after it asked asks again.
+        Raise `RequestTaken` if a different request is there, which the agent's runtime did not make. Raise
+        `JournalError`.
+        """
+        known = self._store.journal.version(ZONE, path, 1)
+        if known is not None:
+            self.check_asked(known, request)
+            return known
+        made = self._store.write(self._draft(call, path, request)).row
+        return made if made.version else self.ask(call, path, request)
+
+    def check_asked(self, asked: Row, request: Request) -> None:
+        """Raise `RequestTaken` unless the row ``asked`` is exactly ``request``. Only the deadline can differ.
+
+        Anyone who can write to the journal can write a different request to the path of this one.
+        """
+        try:
+            found = self.read(asked)
+        except JournalDamaged:
+            found = None
+        is_same = found is not None and replace(found, expires=None) == replace(request, expires=None)
+        # People see the row's message and detail, not its content, so these must be correct too.
+        shown = (
+            self._draft(CallContext(asked.actor), asked.path, found)
+            if found is not None and is_same
+            else None
+        )
+        is_shown = shown is not None and asked.message == shown.message and _has_fields(asked, shown)
+        has_passed = found is not None and found.expires != request.expires and self._has_expired(found)
+        if not is_shown or has_passed or self._people.find_flaw(asked):
+            raise RequestTaken(path=asked.path, request=asked.seq)
+
+    def _has_expired(self, request: Request) -> bool:
+        return has_expired(request.expires, self._store.journal.now())
+
+    def _draft(self, call: CallContext, path: str, request: Request) -> Write:
+        detail: dict[str, Json] = {"kind": request.kind}
+        if request.calls:
+            detail["tools"] = [call.name for call in request.calls]
+            detail["subjects"] = [call_subject(call) for call in request.calls]
+        if request.expires is not None:
+            detail["expires"] = request.expires
+        return call.with_tool(ASK).write(
+            ZONE,
+            path,
+            dump_request(request),
+            message=validation.escape_unstorable(summarize_request(request), _MAX_SUMMARY),
+            expected=0,
+            detail=detail,
+        )
+
+    def answer(self, call: CallContext, number: int, answer: Answer, message: str = "") -> Row:
+        """Answer a request as the caller. Return the row that closes it.
+
+        - ``number``: the number of the request's row.
+        - ``message``: the message of the row.
+
+        Raise `RequestNotFound`, `InvalidAnswer`, `NotText`. The other errors are recorded as refused answers:
+
+        - `RequestExpired`: the answer is late.
+        - `RequestClosed`: the request has another answer.
+        - `RequestCancelled`: a person cancelled the session.
+        """
+        asked = self._find_row(number)
+        request = self.read(asked)
+        check_answer(request, answer)
+        validation.encode_text(dump_answer(answer))
+        cancelled = self._find_cancellation(asked)
+        if cancelled is not None and self.ended(asked.path) is None:
+            # The session may not run at the moment, or may not have noticed the cancellation yet.
+            raise self._record_refusal(
+                call, asked, answer, message, RequestCancelled(request=number, by=cancelled.actor)
+            )
+        if self._has_expired(request):
+            # The agent can still be waiting if the clock has just jumped, so the request is ended here.
+            end = self.find_end(asked.path) or self.expire(asked.path).row
+            raise self._record_refusal(call, asked, answer, message, _closing_error(number, end))
+        return self._close(call.with_tool(ANSWER), asked, answer, message, answer_outcome(request, answer))
+
+    def _find_cancellation(self, asked: Row) -> Row | None:
+        """Return the row that cancelled the session that asked, None if it was not cancelled."""
+        session = asked.path.rpartition("/")[0]
+        journal = self._store.journal
+        if journal.head(_SESSION, session) is None:
+            return None
+        agent = session.partition("/")[0]
+        found = [
+            row
+            for receiver in (agent, session)
+            for row in journal.topic(messages_to(_SESSION, receiver), after=asked.seq)
+            if row.tool == CANCEL and self._people.counts(row)
+        ]
+        return min(found, key=lambda row: row.seq, default=None)
+
+    def _record_refusal(
+        self, call: CallContext, asked: Row, answer: Answer, message: str, error: WatchroomError
+    ) -> WatchroomError:
+        """Record an answer as refused with ``error``. Return ``error``."""
+        refused = call.with_tool(ANSWER).note(
+            ZONE,
+            asked.path,
+            error.outcome,
+            error.code,
+            message,
+            dump_answer(answer),
+            detail={"request": asked.seq, TERMINAL: _has_terminal()},
+        )
+        self._store.commits.commit(refused)
+        return error
+
+    def expire(self, path: str) -> RequestOutcome:
+        """End the request at ``path``, because nobody answered in time. If an answer came first, return that
+        one. Raise `RequestNotFound`."""
+        return self._end(path, Answer(expired=True), "expired")
+
+    def withdraw(self, path: str, by: str = "") -> RequestOutcome:
+        """End the request at ``path``, because its answer is no longer needed.
+
+        ``by``: the person who cancelled the session that asked; empty if nobody did. If an answer came first,
+        return that one. Raise `RequestNotFound`.
+        """
+        return self._end(path, None, "withdrawn", by)
+
+    def ended(self, path: str, request: Request | None = None) -> RequestOutcome | None:
+        """Return how the request at ``path`` ended, None while it is open.
+
+        ``request``: the request that the caller is about to carry out. Raise `RequestTaken` if the answer is
+        about a different one. Raise `JournalError`.
+        """
+        row = self.find_end(path)
+        if row is None:
+            return None
+        if request is not None:
+            # An answer names the row of its request, because a forged row can have the same path and version.
+            number = request_number(row) if row.tool == ANSWER else 0
+            journal = self._store.journal
+            asked = journal.row(number) if number else journal.version(ZONE, path, 1)
+            if asked is not None:
+                self.check_asked(asked, request)
+        if row.tool == ANSWER:
+            return RequestOutcome(parse_answer(self._store.content(row)), row)
+        # The content of a withdrawal is ignored, so that a forged one approves nothing.
+        return RequestOutcome(Answer(expired=True) if request_state(row) == "expired" else None, row)
+
+    def find_end(self, path: str) -> Row | None:
+        """Return the row that ended the request at ``path``, None while it is open. Raise `JournalError`."""
+        return find_request_end(self._store.journal, self._people, path)
+
+    def find(self, number: int) -> Request:
+        """Return the request in row ``number``. Raise `RequestNotFound`."""
+        return self.read(self._find_row(number))
+
+    def read(self, asked: Row) -> Request:
+        """Return the request in the row ``asked``."""
+        return parse_request(self._store.content(asked))
+
+    def _find_row(self, number: int) -> Row:
+        row = self._store.journal.row(number)
+        if row is None or row.zone != ZONE or row.version != 1 or self._people.find_flaw(row):
+            raise RequestNotFound(request=number)
+        return row
+
+    def _end(self, path: str, answer: Answer | None, outcome: str, by: str = "") -> RequestOutcome:
+        asked = self._store.journal.version(ZONE, path, 1)
+        if asked is None:
+            raise RequestNotFound(request=path)
+        try:
+            row = self._close(CallContext(SYSTEM, WITHDRAW), asked, answer, "", outcome, by)
+        except (RequestClosed, RequestExpired):
+            return self.ended(path) or self._end(path, answer, outcome, by)
+        return RequestOutcome(answer, row)
+
+    def _close(
+        self,
+        call: CallContext,
+        asked: Row,
+        answer: Answer | None,
+        message: str,
+        outcome: str,
+        by: str = "",
+    ) -> Row:
+        detail: dict[str, Json] = {"request": asked.seq, "outcome": outcome}
+        if by:
+            detail["by"] = by
+        if call.tool == ANSWER:
+            detail[TERMINAL] = _has_terminal()
+        text = dump_answer(answer) if answer else ""
+        draft = call.write(ZONE, asked.path, text, message, 1, detail)
+        while True:
+            row, head = self._store.write(draft)
+            if row.outcome == "ok":
+                return row
+            end = self.find_end(asked.path)
+            if end is not None or head is None:
+                raise _closing_error(asked.seq, end)
+            # A version that does not count must not prevent an answer.
+            draft = draft._replace(expected=head.version or 1)
+
+
+def find_request_end(journal: Journal, people: PeopleReader, path: str) -> Row | None:
+    """Return the first version after the request at ``path`` that counts, None if there is none.
+
+    ``people`` decides which rows of ``journal`` count. Raise `JournalError`.
+    """
+    after = 1
+    # Forged versions can leave gaps in the numbers, so a page can have any versions.
+    while rows := journal.history(ZONE, path, after_version=after, limit=_PAGE):
+        found = next((row for row in rows if people.counts(row)), None)
+        if found is not None:
+            return found
+        after = rows[-1].version or 0
+    return None
+
+
+def _has_fields(asked: Row, shown: Write) -> bool:
+    """Whether the detail of ``asked`` has all fields of the draft ``shown``. The journal adds other
+    fields."""
+    detail = asked.detail
+    return all(detail.get(name) == value for name, value in (shown.detail or {}).items())
+
+
+def _has_terminal() -> bool:
+    """Whether the standard input of this process is a terminal, so that a person can be typing."""
+    return os.isatty(0)
+
+
+def _closing_error(number: int, ended: Row | None) -> WatchroomError:
+    """Return the error for an answer to request ``number``, which the row ``ended`` closed."""
+    state = request_state(ended)
+    if state == "expired":
+        return RequestExpired(request=number)
+    if state == "withdrawn":
+        return RequestWithdrawn(request=number)
+    if state == "cancelled" and ended is not None:
+        return RequestCancelled(request=number, by=ended.detail.get("by"))
+    return RequestClosed(request=number, by=ended.actor if ended else "-")

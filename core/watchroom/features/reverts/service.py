@@ -1,0 +1,306 @@
+"""Reverts what agents did since a moment.
+
+Each path is planned, then everything is committed in one append, task files are written, and agents are
+notified. The first version of a revert's path means that task files are being written, the second that it is
+finished. If its process dies between the two, the next process finishes the revert, and decides nothing
+again.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from watchroom import validation
+from watchroom.errors import ConflictSettled, HeadsMoved, WatchroomError
+from watchroom.features.config.store import Store
+from watchroom.features.conflicts.service import Conflicts
+from watchroom.features.people.service import PeopleReader
+from watchroom.features.reverts.planning import ZONE, RevertPart, RevertPlanner, RevertRecord, read_record
+from watchroom.features.reverts.rules import PlannedItem, PlannedPath, RevertPlan, RevertSelection
+from watchroom.features.sessions.stops import StoppedAgents
+from watchroom.features.tasks.files import OUTSIDERS, TaskFiles
+from watchroom.features.tasks.rows import FILE
+from watchroom.features.tasks.service import Tasks
+from watchroom.features.trees.rows import REPO
+from watchroom.features.trees.service import Trees
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.checkout.reconciler import Reconciler
+from watchroom.kernel.rules.file_versions import EXECUTABLE, EXECUTABLE_BEFORE, file_checksum, is_executable
+from watchroom.kernel.zones import SHARED
+from watchroom.model import MESSAGE, REVERT_WORK, SYSTEM, Draft, Json, Note, Row, Write, Zone
+from watchroom.texts import catalogue
+
+_MAX_TRIES: Final = 5
+_MAX_NOTIFIED: Final = 1000
+"""The maximum number of agents that are notified."""
+_log = logging.getLogger("watchroom")
+
+
+class RevertOutcome(NamedTuple):
+    """The revert ``id``: its ``record``, and its last ``row``."""
+
+    id: str
+    record: RevertRecord
+    row: Row
+
+
+class Reverts:
+    """Reverts what agents did.
+
+    Args:
+        store: the journal and the files.
+        reconciler: records external edits before anything is planned.
+        tasks: the tasks and their folders.
+        task_files: writes the files of tasks.
+        trees: writes the files of working trees.
+        conflicts: settles conflicts of a revert that is undone.
+        stops: pauses the agents.
+        people: decides which reverts count.
+        parts: plan things without versions of text.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        reconciler: Reconciler,
+        tasks: Tasks,
+        task_files: TaskFiles,
+        trees: Trees,
+        conflicts: Conflicts,
+        stops: StoppedAgents,
+        people: PeopleReader,
+        parts: Sequence[RevertPart] = (),
+    ) -> None:
+        self._store = store
+        self._reconciler = reconciler
+        self._tasks = tasks
+        self._task_files = task_files
+        self._trees = trees
+        self._conflicts = conflicts
+        self._stops = stops
+        self._people = people
+        self._parts = parts
+
+    def plan(self, selection: RevertSelection) -> RevertPlan:
+        """Return what reverting ``selection`` would do now, and change nothing. Raise `RevertNotFound`,
+        `RevertTooLarge`, `JournalError`."""
+        # A reading becomes a row up to 20 ms later, and decides whether a handoff can be withdrawn.
+        self._store.commits.flush()
+        return self._planner().plan(selection)
+
+    def apply(
+        self,
+        call: CallContext,
+        selection: RevertSelection,
+        *,
+        revert_id: str = "",
+        message: str = "",
+        clean_only: bool = False,
+        pause: bool = True,
+    ) -> RevertOutcome:
+        """Revert ``selection``, all of it or nothing. Return what was done when every file is in place.
+
+        - ``revert_id``: the id of a revert that was begun already; it is finished. Default: a new revert.
+        - ``message``: for the agents whose work is reverted.
+        - ``clean_only``: revert only paths without conflicts.
+        - ``pause``: pause these agents first.
+
+        Raise `RevertNotFound`, `RevertTooLarge`, `JournalError`, and `HeadsMoved` if others write faster than
+        the revert can be planned.
+        """
+        revert = validation.check_revert_id(revert_id) if revert_id else secrets.token_hex(4)
+        if self._store.journal.head(ZONE, revert) is None:
+            self._begin(call, revert, selection, message, clean_only=clean_only, pause=pause)
+        return self.finish(call, revert)
+
+    def finish(self, call: CallContext, revert: str) -> RevertOutcome:
+        """Finish the revert with the id ``revert``: write the files of tasks, and commit that it is finished.
+        Return what was done. Raise `RevertNotFound`, `JournalError`."""
+        record = read_record(self._store.journal, revert)
+        row = self._store.journal.version(ZONE, revert, 2)
+        if row is not None:
+            return RevertOutcome(revert, record, row)
+        for zone, path, _ in record.written:
+            owner, _, name = path.partition("/")
+            if zone == FILE and self._tasks.has_folder_here(owner):
+                self._task_files.materialize_revert(owner, name)
+            elif zone == REPO:
+                self._trees.materialize_revert(owner, name)
+        done, head = self._store.write(
+            call.with_tool(REVERT_WORK).write(ZONE, revert, record.dump(), expected=1)
+        )
+        # Another process may have finished it meanwhile: then its row counts.
+        return RevertOutcome(revert, record, done if done.outcome == "ok" or head is None else head)
+
+    def finish_all(self) -> None:
+        """Finish the reverts whose processes died. A revert that fails is logged, and tried again later.
+        Raise `JournalError`."""
+        for head in self._store.journal.heads(ZONE):
+            if head.version == 1 and self._people.counts(head):
+                try:
+                    self.finish(CallContext(SYSTEM), head.path)
+                except WatchroomError:
+                    _log.exception("the revert %s could not be finished", head.path)
+
+    def _planner(self) -> RevertPlanner:
+        agents = self._store.registry.current().agents
+        members = {agent.id: agent.task for agent in agents.values()}
+        return RevertPlanner(self._store.journal, self._tasks, members, self._parts)
+
+    def _begin(
+        self,
+        call: CallContext,
+        revert: str,
+        selection: RevertSelection,
+        message: str,
+        *,
+        clean_only: bool,
+        pause: bool,
+    ) -> None:
+        selected = self._planner().select(
+            selection._replace(until=selection.until or self._store.journal.last_seq())
+        )
+        if pause and not selection.undo:
+            paused, _ = self._stops.pause(call, selected.agents)
+            # Later writes of a running call would not be reverted.
+            self._stops.wait_until_paused(paused)
+        for tries in range(1, _MAX_TRIES + 1):
+            self._record_edits(selected.versions)
+            plan = self.plan(selection)
+            try:
+                self._commit(call, revert, selection, plan, message, clean_only=clean_only)
+                break
+            except HeadsMoved:
+                if tries == _MAX_TRIES:
+                    raise
+
+    def _record_edits(self, places: Iterable[tuple[Zone, str]]) -> None:
+        """Record external edits of ``places``, so that the plan includes them."""
+        tasks = set()
+        has_trees = False
+        for zone, path in places:
+            if zone == REPO:
+                has_trees = True
+            elif zone != FILE:
+                self._reconciler.check(zone, path)
+            elif (task := path.partition("/")[0]) not in tasks:
+                tasks.add(task)
+                if self._tasks.has_folder_here(task):
+                    self._task_files.record_task_changes(task, OUTSIDERS)
+        if has_trees:
+            self._trees.refresh_all()
+
+    def _commit(
+        self,
+        call: CallContext,
+        revert: str,
+        selection: RevertSelection,
+        plan: RevertPlan,
+        message: str,
+        *,
+        clean_only: bool,
+    ) -> None:
+        chosen = plan.of_kind("clean") if clean_only else plan.of_kind("clean", "conflict")
+        written = [each for each in chosen if each.makes_version]
+        waiting = [] if clean_only else plan.of_kind("conflict")
+        items = [each for each in plan.items if each.plan.kind == "clean"]
+        call = call.with_tool(REVERT_WORK)
+        record = RevertRecord(
+            tuple((each.zone, each.path, (each.head.version or 0) + 1) for each in written),
+            tuple((each.zone, each.path) for each in waiting),
+            tuple((each.zone, each.path, each.plan.reason) for each in plan.changes("cannot")),
+            plan.not_reverted,
+            plan.agents,
+            plan.until,
+            tuple((each.zone, each.path) for each in items),
+        )
+        detail: dict[str, Json] = {"written": len(written), "conflicts": len(waiting), "items": len(items)}
+        drafts: list[Draft] = [
+            call.write(ZONE, revert, record.dump(), message, expected=0, detail=detail),
+            *(_version(call, revert, each, message) for each in written),
+            *(
+                call.stamp(_conflict(revert, each, each in written, self._describe_conflict(plan)))
+                for each in waiting
+                if each.zone in SHARED
+            ),
+            # Items that cannot be reverted have drafts, too: notifications of their readers.
+            *(draft for each in plan.items for draft in _item_drafts(call, revert, each)),
+            *self._dismissals(call, selection.undo),
+            *self._messages(call, plan, [*chosen, *items], message),
+        ]
+        self._store.commits.commit_all(drafts, all_or_nothing=True)
+
+    def _describe_conflict(self, plan: RevertPlan) -> str:
+        """Return the message of a conflict of the revert, for people."""
+        texts = catalogue(self._store.registry.current().language)
+        return texts("revert.rest", agents=", ".join(plan.agents[:10]))[:200]
+
+    def _dismissals(self, call: CallContext, undone: str) -> Iterator[Note]:
+        """Yield the notes that settle the conflicts which the revert ``undone`` left, if it is given."""
+        if not undone:
+            return
+        journal = self._store.journal
+        for zone, path in read_record(journal, undone).conflicts:
+            for row in journal.refused(zone, path, limit=100):
+                if row.detail.get("revert") == undone:
+                    # Somebody may have settled it already.
+                    with suppress(ConflictSettled):
+                        yield self._conflicts.draft_dismissal(call, row.seq, "")
+
+    def _messages(
+        self, call: CallContext, plan: RevertPlan, changed: Sequence[PlannedPath | PlannedItem], message: str
+    ) -> Iterator[Note]:
+        """Yield the messages to the agents whose work is reverted, and to the last writers of these paths."""
+        known = self._store.registry.current()
+        text = catalogue(known.language)(
+            "revert.told", who=call.actor, agents=", ".join(plan.agents[:10]), paths=_list_paths(changed)
+        )
+        text = f"{text}\n{message}" if message else text
+        heads = [each.head for each in changed if isinstance(each, PlannedPath)]
+        agents = [*plan.agents, *(head.actor for head in heads if head.kind == "agent")]
+        notified = [agent for agent in dict.fromkeys(agents) if agent in known.agents][:_MAX_NOTIFIED]
+        for agent in notified if changed else ():
+            yield call.with_tool(MESSAGE).note("agent", agent, message=text[:200], content=text)
+
+
+def _version(call: CallContext, revert: str, planned: PlannedPath, message: str) -> Write:
+    plan, head = planned.plan, planned.head
+    detail: dict[str, Json] = {
+        "revert": revert,
+        "took": list(plan.took),
+        "gave": list(plan.gave),
+        "before": file_checksum(head),
+        **(plan.blob.detail if plan.blob is not None else {}),
+    }
+    rights = {EXECUTABLE: plan.executable, EXECUTABLE_BEFORE: is_executable(head)}
+    detail |= {name: True for name, holds in rights.items() if holds}
+    place = planned.zone, planned.path
+    return call.write(*place, plan.content, message, expected=head.version or 0, detail=detail)
+
+
+def _conflict(revert: str, planned: PlannedPath, is_written: bool, message: str) -> Note:
+    """Return the conflict about the rest of a path: its current text, against the text without all selected
+    changes."""
+    current = (planned.head.version or 0) + is_written
+    return Note(
+        *(SYSTEM, REVERT_WORK, planned.zone, planned.path, "conflict", "revert_conflict"),
+        message=message,
+        content=planned.plan.proposal or "",
+        base=planned.base,
+        detail={"revert": revert, "current": current, "current_author": planned.head.actor},
+    )
+
+
+def _item_drafts(call: CallContext, revert: str, item: PlannedItem) -> Iterator[Draft]:
+    """Return the drafts that revert ``item``, by the caller."""
+    for draft in item.drafts:
+        yield call.stamp(draft._replace(actor=call.actor, detail={**(draft.detail or {}), "revert": revert}))
+
+
+def _list_paths(planned: Sequence[PlannedPath | PlannedItem]) -> str:
+    shown = ", ".join(f"{each.zone} {each.path}" for each in planned[:20])
+    return f"{shown} …" if len(planned) > len(planned[:20]) else shown or "-"

@@ -1,0 +1,72 @@
+"""Pure rules about sessions: who is stopped, and to whom a row is delivered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from watchroom.features.people.rules import effect_of
+from watchroom.features.policy.breaker import is_trip
+from watchroom.features.requests.rows import ends_request
+from watchroom.model import END_TASK, MESSAGE, SPAWN, TERMINATE, Row
+
+
+def stopped_by(version: Row) -> Mapping[str, int]:
+    """Return the agents that ``version`` of the path of stopped agents lists, with the rows that paused them.
+
+    Only rows before ``version`` count.
+    """
+    agents = version.detail.get("agents")
+    if not isinstance(agents, Mapping):
+        return {}
+    return {agent: row for agent, row in agents.items() if type(row) is int and 0 < row < version.seq}
+
+
+def stopped_after(stopped: Mapping[str, int], row: Row) -> Mapping[str, int]:
+    """Return the stopped agents after ``row``, which takes effect, given those before it (``stopped``).
+
+    A row that stops agents only adds some, so it releases nobody. Return ``stopped`` itself if nothing
+    changes.
+    """
+    effect = effect_of(row)
+    if effect == "stop":
+        return {**stopped, **stopped_by(row)}
+    if effect == "release":
+        remaining = stopped_by(row)
+        return {agent: told for agent, told in stopped.items() if agent in remaining}
+    if effect in ("resume", "pause") and row.path in stopped:
+        # An agent that was paused again for another reason, for example by a revert, is not resumed with the
+        # others.
+        return {agent: told for agent, told in stopped.items() if agent != row.path}
+    return stopped
+
+
+_TASK: Final = "task "
+
+
+def row_address(row: Row) -> str | None:
+    """Return the address to which ``row`` is delivered; None if it was refused or has no address.
+
+    A message goes to an agent or a session, the end of a request to its session, and the spawn or the end of
+    an agent to its task (`task_address`).
+    """
+    if row.outcome != "ok":
+        return None
+    if ends_request(row):
+        return row.path.rpartition("/")[0]
+    if row.zone == "session" and row.version is None and row.kind == "human":
+        return row.path
+    if row.zone == "agent":
+        if row.tool == MESSAGE or is_trip(row):
+            return row.path
+        if row.tool in (SPAWN, TERMINATE):
+            task = row.detail.get("task")
+            return task_address(task) if isinstance(task, str) else None
+    if row.zone == "task" and row.tool == END_TASK:
+        return task_address(row.path)
+    return None
+
+
+def task_address(task: str) -> str:
+    """Return the address of ``task``. It differs from all addresses of agents and sessions."""
+    return _TASK + task

@@ -1,0 +1,352 @@
+"""Sessions as rows. Each step is the next version of its session's path, so only one process can take it.
+
+The version is a fencing number: a process that takes a session over first writes a version. The content of a
+row is the result of the step. Streamed text and starts of tool calls are notes on the same path. People
+steer an agent by notes on its id or on the path of one of its sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from watchroom import validation
+from watchroom.errors import JournalDenied, SessionExists, SessionNotFound, SessionTaken, UnknownAgent
+from watchroom.features.config.store import Store
+from watchroom.features.people.decisions import WRONG_FORM, takes_effect
+from watchroom.features.people.rules import effect_of
+from watchroom.features.people.service import PeopleRegistry
+from watchroom.features.policy.service import WorkspacePolicy
+from watchroom.features.sessions.rows import HANDED_OVER, presence_of
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.journal.topics import messages_to, steps_of
+from watchroom.kernel.rules.details import get_int
+from watchroom.model import CONTINUE, LOST, MESSAGE, PRESENCE, SPAWN, STREAM, SYSTEM, Json, Note, Row, Write
+from watchroom.texts import catalogue
+
+ZONE: Final = "session"
+_AGENTS: Final = "agent"
+"""The zone of messages between agents."""
+BEGIN: Final = "begin_session"
+TOOL_BEGINS: Final = "tool_begins"
+HEARD_IN_SESSION: Final = "heard_in_session"
+"""The key, in steps of a client's session begun by an earlier version, of the row up to which the session
+had got its messages."""
+_STANDS_AT: Final = "version"
+"""The key of the session's version in the detail of a note that a call starts."""
+_LONGEST_LINE: Final = 200
+
+
+class SessionRecord(NamedTuple):
+    """A ``row`` of a session with its content, ``text``.
+
+    ``is_verified``: False for a message in a person's name that has no valid signature and needs one.
+    """
+
+    row: Row
+    text: str
+    is_verified: bool = True
+
+
+class SessionRecords:
+    """The rows of agents' sessions. Usable from any thread.
+
+    - ``policy``: decides about the calls of sessions.
+    - ``people``: knows which rows of people take effect.
+    """
+
+    def __init__(self, store: Store, policy: WorkspacePolicy, people: PeopleRegistry) -> None:
+        self._store = store
+        self._people = people
+        self.policy = policy
+
+    def now(self) -> int:
+        """Return the time of the journal's clock, in nanoseconds since the epoch."""
+        return self._store.journal.now()
+
+    def begin(self, agent: str, session: str, text: str, message: str, detail: Mapping[str, Json]) -> Row:
+        """Write the first row of ``session`` of ``agent``, with the content ``text``. Raise `UnknownAgent`,
+        `InvalidSession`, `SessionExists`."""
+        self._store.registry.agent(agent)
+        path = session_path(agent, validation.check_session_id(session))
+        row = self._store.write(Write(agent, BEGIN, ZONE, path, text, message, 0, self._present(detail))).row
+        if row.outcome != "ok":
+            raise SessionExists(session=path)
+        return row
+
+    def step(
+        self,
+        path: str,
+        version: int,
+        tool: str,
+        text: str,
+        message: str,
+        detail: Mapping[str, Json],
+        *,
+        key: str = "",
+    ) -> Row:
+        """Write the next step of the session at ``path``.
+
+        - ``version``: the version of the step before.
+        - ``tool``: what the step did.
+        - ``text``: the content of the row.
+        - ``detail``: may name the presence lease of the process that runs the session, default this one.
+        - ``key``: if the agent already has a row with this key, that row is returned.
+
+        Raise `SessionTaken` if the session is not at ``version``.
+        """
+        agent, _ = split_session(path)
+        draft = Write(agent, tool, ZONE, path, text, message, version, self._present(detail), key=key)
+        row = self._store.write(draft).row
+        if row.outcome != "ok":
+            raise SessionTaken(session=path)
+        return row
+
+    def _present(self, detail: Mapping[str, Json]) -> dict[str, Json]:
+        """Return ``detail`` with the presence lease of the process that runs the session, default this
+        one."""
+        return {**detail, PRESENCE: detail.get(PRESENCE) or self._store.journal.presence.hold()}
+
+    def take_over(self, last: Row, text: str, detail: Mapping[str, Json]) -> Row:
+        """Take over the session whose newest step is ``last``, so that the former process can write no step.
+
+        Write a step with the content ``text`` and ``detail``, unless this process wrote ``last``. Return the
+        newest step. Raise `SessionTaken` if there is a newer step than ``last``.
+        """
+        if presence_of(last) == self._store.journal.presence.hold():
+            return last
+        return self.step(last.path, last.version or 0, CONTINUE, text, last.message, detail)
+
+    def record_takeover(self, last: Row, detail: Mapping[str, Json] | None = None) -> None:
+        """Record that this process runs the session whose newest step is ``last``, if another process ran it.
+
+        The note is written in the background and excludes no other process. It is for a session that has
+        ended, and for the session of a client, of which any process may write the next step. ``detail``: more
+        for the note's detail.
+        """
+        presence = self._store.journal.presence.hold()
+        if presence_of(last) != presence:
+            agent, _ = split_session(last.path)
+            fields = {**(detail or {}), PRESENCE: presence}
+            note = Note(agent, CONTINUE, ZONE, last.path, base=last.version, detail=fields, durable=False)
+            self._store.commits.note(note)
+
+    def note(
+        self,
+        actor: str,
+        tool: str,
+        path: str,
+        message: str,
+        detail: Mapping[str, Json],
+        *,
+        base: int | None = None,
+        key: str = "",
+    ) -> Row:
+        """Write a note about the session at ``path`` and return its row.
+
+        - ``actor``, ``tool``: who did what.
+        - ``base``: the version of the session that the note is about, None for none.
+        - ``key``: if the actor already has a row with this key, that row is returned.
+
+        Raise `JournalError`.
+        """
+        note = Note(actor, tool, ZONE, path, message=_line(message), base=base, detail=detail, key=key)
+        return self._store.commits.commit(note).row
+
+    def record_stream(self, path: str, text: str) -> None:
+        """Record ``text``, a piece of a model's answer in the session at ``path``, in the background. The
+        step records the whole answer."""
+        agent, _ = split_session(path)
+        self._store.commits.note(
+            Note(agent, STREAM, ZONE, path, message=_line(text), content=text, durable=False)
+        )
+
+    def record_tool_start(self, path: str, version: int, key: str, tool: str) -> None:
+        """Record durably that the call ``key`` of ``tool`` starts in the session at ``path``.
+
+        Needed for calls whose outcome cannot be found out later. ``version``: the version of the session's
+        newest step. Raise `SessionTaken` if another process took the session over or started the call, so
+        that only one process runs it.
+        """
+        agent, _ = split_session(path)
+        detail: dict[str, Json] = {"key": key, "tool": validation.escape_unstorable(tool, 100)}
+        detail[_STANDS_AT] = version
+        row = self._store.commits.commit(Note(agent, TOOL_BEGINS, ZONE, path, detail=detail)).row
+        head = self._store.journal.head(ZONE, path)
+        if head is None or head.version != version or key in self._begun(path, head, row.seq - 1):
+            raise SessionTaken(session=path)
+
+    def _begun(self, path: str, head: Row, until: int) -> frozenset[str]:
+        """Return the keys of the calls that started after the step ``head``, without the refused starts of a
+        process from which the session was taken."""
+        rows = self._starts(path, head.seq, until)
+        return frozenset(
+            str(row.detail["key"]) for row in rows if row.detail.get(_STANDS_AT, head.version) == head.version
+        )
+
+    def started_calls(self, path: str, after: int, until: int | None = None) -> frozenset[str]:
+        """Return the keys of the calls that started in the session at ``path`` after row ``after``, up to row
+        ``until`` (default: the newest)."""
+        return frozenset(str(row.detail["key"]) for row in self._starts(path, after, until))
+
+    def _starts(self, path: str, after: int, until: int | None) -> list[Row]:
+        agent, _ = split_session(path)
+        return self._store.journal.notes(ZONE, path, agent, TOOL_BEGINS, after=after, until=until)
+
+    def history(self, path: str) -> list[SessionRecord]:
+        """Return all steps of the session at ``path``, oldest first. Raise `SessionNotFound`."""
+        rows = self._store.journal.history(ZONE, path)
+        if not rows:
+            raise SessionNotFound(session=path)
+        return [SessionRecord(row, self._store.content(row)) for row in rows]
+
+    def first_message_after(self, agent: str) -> int | None:
+        """Return the row after which ``agent``, which has no session yet, can have messages: its spawn.
+
+        None if nobody can have written to it. Raise `UnknownAgent`.
+        """
+        born = self._store.journal.version(_AGENTS, agent, 1)
+        if born is not None and born.tool == SPAWN:
+            return born.seq
+        return 0 if self._store.registry.agent(agent).task else None
+
+    def newest(self, path: str) -> Row | None:
+        """Return the newest step of the session at ``path``; None if there is no such session."""
+        return self._store.journal.head(ZONE, path)
+
+    def newest_step(self, agent: str) -> Row | None:
+        """Return the newest step of all sessions of ``agent``; None if it has none."""
+        return next(iter(self._store.journal.topic(steps_of(agent), limit=1)), None)
+
+    def heads(self, agent: str = "") -> list[Row]:
+        """Return the newest step of each session of ``agent``, or of all agents."""
+        return list(self._store.journal.heads(ZONE, f"{agent}/" if agent else ""))
+
+    def control(self, call: CallContext, agent: str, session: str | None, text: str) -> Row:
+        """Pause, resume, cancel or write to the sessions of ``agent``, or to its ``session``.
+
+        The tool of ``call`` says which. ``text``: the message or the reason. Return the note's row. Raise
+        `InvalidAgentId`, `UnknownAgent`, `InvalidSession`, `SessionNotFound`.
+        """
+        if self._store.registry.current().agents.get(validation.check_agent_id(agent)) is None:
+            raise UnknownAgent(agent=agent, known=", ".join(self._store.registry.current().agents) or "-")
+        path = agent
+        if session is not None:
+            path = session_path(agent, validation.check_session_id(session))
+        of_agent = next(self._store.journal.heads(ZONE, f"{agent}/"), None)
+        if of_agent is None or (session is not None and self._store.journal.head(ZONE, path) is None):
+            raise SessionNotFound(session=path)
+        note = call.note(ZONE, path, message=text[:200], content=text or None)
+        return self._store.commits.commit(note).row
+
+    def controls(self, path: str, after: int) -> list[SessionRecord]:
+        """Return the messages and instructions to the session at ``path`` after row ``after`` that take
+        effect, oldest first. An unsigned message is included, marked as unverified."""
+        agent, _ = split_session(path)
+        journal = self._store.journal
+        last = journal.last_seq()
+        topics = (messages_to(ZONE, path), messages_to(ZONE, agent), messages_to(_AGENTS, agent))
+        rows = (row for topic in topics for row in journal.topic(topic, after=after, until=last))
+        return [self.record(row) for row in sorted(rows, key=lambda row: row.seq) if self.counts(row)]
+
+    def counts(self, row: Row) -> bool:
+        """Whether the message or instruction ``row`` takes effect. In a closed workspace, resuming needs a
+        signature, and an unsigned message takes effect as unverified."""
+        flaw = self._people.find_flaw(row)
+        return takes_effect(row, flaw) or (effect_of(row) == "message" and flaw != WRONG_FORM)
+
+    def handed_over_until(self, place: str) -> int:
+        """Return the newest row up to which the messages to ``place`` were handed over to a model; 0 if none
+        was. ``place`` is an agent's id or a session's path. Raises `JournalError`."""
+        agent, _ = split_session(place)
+        if place == agent:
+            known = heard_until(self.newest_step(agent))
+        else:
+            known = heard_in_session(self.newest(place))
+        return max(self._handed_over_by_note(place), known)
+
+    def _handed_over_by_note(self, place: str) -> int:
+        """Return the newest message to ``place`` that was handed over to a client; 0 if none was."""
+        agent, _ = split_session(place)
+        note = self._store.journal.last_note(ZONE, place, agent, HANDED_OVER)
+        return (note.base or 0) if note is not None else 0
+
+    def is_handed_over(self, row: Row) -> bool:
+        """Whether ``row`` is a message that was handed over to a client. Raise `JournalError`."""
+        return row.tool == MESSAGE and row.seq <= self._handed_over_by_note(row.path)
+
+    def records(self, numbers: Iterable[int]) -> list[SessionRecord]:
+        """Return the rows with these ``numbers`` that exist."""
+        return [
+            self.record(row) for number in numbers if (row := self._store.journal.row(number)) is not None
+        ]
+
+    def record(self, row: Row) -> SessionRecord:
+        """Return ``row`` with its content. A person's message without a valid signature is marked as
+        unverified."""
+        text = self._store.content(row)
+        is_verified = effect_of(row) != "message" or not self._people.find_flaw(row)
+        if not is_verified:
+            texts = catalogue(self._store.registry.current().language)
+            text = texts("session.unverified", actor=row.actor, text=text)
+        return SessionRecord(row, text, is_verified)
+
+
+def session_path(agent: str, session: str) -> str:
+    """Return the path of ``session`` of ``agent``."""
+    return f"{agent}/{session}"
+
+
+def heard_until(step: Row | None) -> int:
+    """Return the row up to which an agent had received its messages at ``step``, its newest; 0 if None.
+
+    Steps of clients' sessions by earlier versions do not record it: they had received all earlier messages.
+    """
+    if step is None:
+        return 0
+    heard = get_int(step.detail, "heard")
+    return step.seq if heard is None else heard
+
+
+def heard_in_session(step: Row | None) -> int:
+    """Return the row up to which the session whose newest step is ``step`` had received messages to
+    itself."""
+    if step is None:
+        return 0
+    return (get_int(step.detail, HEARD_IN_SESSION) or 0) if "heard" in step.detail else step.seq
+
+
+def split_session(path: str) -> tuple[str, str]:
+    """Return the agent and the id of the session at ``path``."""
+    agent, _, session = path.partition("/")
+    return agent, session
+
+
+def _line(text: str) -> str:
+    """Return ``text`` as one line, for lists."""
+    return validation.escape_unstorable(text.replace("\n", " ").strip(), _LONGEST_LINE)
+
+
+def record_lost_processes(store: Store) -> list[Row]:
+    """Write a row for each expired presence lease and delete the lease. Return the rows.
+
+    Each lost process gets one row, even if several processes notice it. Raise `JournalError`,
+    `WorkspaceLocked`.
+    """
+    rows = []
+    for each in store.journal.presence.all():
+        if not each.is_alive:
+            detail: dict[str, Json] = {"process": each.process, "machine": each.machine, "since": each.since}
+            note = Note(
+                *(SYSTEM, LOST, "workspace", each.id, "failed", "not_seen_alive"),
+                message=each.resume,
+                detail=detail,
+                key=f"lost/{each.id}",
+            )
+            try:
+                rows.append(store.commits.commit(note).row)
+            except JournalDenied:
+                # The journal refuses the row of an agent's login if the process has renewed its lease.
+                continue
+            store.journal.presence.forget(each.id)
+    return rows

@@ -1,0 +1,167 @@
+"""Agents that a person stopped together, so that exactly these can be resumed together.
+
+The newest version of one path lists them, so the list survives a restart and is the same for all processes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import closing, suppress
+from typing import Final
+
+from watchroom.errors import InvalidAgentId, SessionNotFound, UnknownAgent, WatchroomError
+from watchroom.features.config.store import Store
+from watchroom.features.people.rules import STOPPED_PATH
+from watchroom.features.sessions.rows import presence_of
+from watchroom.features.sessions.rules import stopped_after
+from watchroom.features.sessions.service import SessionRecords
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.journal.topics import messages_to
+from watchroom.kernel.rules.details import session_status
+from watchroom.model import CANCEL, ENDED, PAUSE, RELEASE_AGENTS, RESUME, STOP_AGENTS, Json, Row, Zone
+
+ZONE: Final[Zone] = "workspace"
+PAUSE_SECONDS: Final = 10.0
+"""Seconds to wait for the running steps of paused agents."""
+_STEERING: Final = (PAUSE, RESUME, CANCEL)
+_ATTACHMENT: Final = "attachment"
+"""The key in the first step of a session that marks a client which a person started."""
+
+
+class StoppedAgents:
+    """The agents that a person stopped together. Usable from any thread."""
+
+    def __init__(self, store: Store, sessions: SessionRecords) -> None:
+        self._store = store
+        self._sessions = sessions
+
+    def stop(
+        self, call: CallContext, agents: Collection[str]
+    ) -> tuple[dict[str, int], dict[str, WatchroomError]]:
+        """Pause the sessions of ``agents``, and record the agents that were not paused before as stopped.
+
+        Return as `pause` does. Raise `JournalError`.
+        """
+        known = self.stopped()
+        # An agent that was paused for another reason, for example by a revert, is not resumed with the
+        # others.
+        stops = [agent for agent in agents if agent in known or not self._is_paused(agent)]
+        told, refused = self.pause(call, agents)
+        remembered = {agent: row for agent, row in told.items() if agent in stops}
+        if remembered:
+            self._write(call.with_tool(STOP_AGENTS), remembered, ())
+        return told, refused
+
+    def pause(
+        self, call: CallContext, agents: Iterable[str]
+    ) -> tuple[dict[str, int], dict[str, WatchroomError]]:
+        """Pause the sessions of ``agents`` until somebody resumes them.
+
+        Return by agent the row that paused it, and the error if it could not be paused. Raise `JournalError`.
+        """
+        told: dict[str, int] = {}
+        refused: dict[str, WatchroomError] = {}
+        for agent in agents:
+            try:
+                told[agent] = self._sessions.control(call.with_tool(PAUSE), agent, None, "").seq
+            except (InvalidAgentId, UnknownAgent, SessionNotFound) as error:
+                refused[agent] = error
+        return told, refused
+
+    def wait_until_paused(self, agents: Iterable[str], seconds: float = PAUSE_SECONDS) -> list[str]:
+        """Wait until no process takes a step of ``agents``, and return the agents for which one still does.
+
+        ``seconds``: timeout, default 10. Clients that a person started are left out, because they obey a
+        pause only at their next call. Raise `JournalError`.
+        """
+        journal = self._store.journal
+        deadline = time.monotonic() + seconds
+        heads = [head for agent in agents for head in self._sessions.heads(agent) if _takes_steps(head)]
+        running = [head for head in heads if not self._is_attached(head)]
+        with closing(journal.changes()) as changes:
+            while True:
+                newest = journal.heads_of([("session", head.path) for head in running])
+                held = {each.id for each in journal.presence.all() if each.is_alive} if running else set()
+                running = [
+                    head for head in newest if head and _takes_steps(head) and presence_of(head) in held
+                ]
+                left = deadline - time.monotonic()
+                if not running or left <= 0:
+                    return sorted({head.path.partition("/")[0] for head in running})
+                changes.wait(left)
+
+    def release(self, call: CallContext) -> Mapping[str, int]:
+        """Resume the agents that `stopped` lists. Return by agent the row that resumed it. Raise
+        `JournalError`."""
+        stopped = self.stopped()
+        told: dict[str, int] = {}
+        for agent in stopped:
+            # An agent without a session has nothing to resume.
+            with suppress(SessionNotFound):
+                told[agent] = self._sessions.control(call.with_tool(RESUME), agent, None, "").seq
+        if stopped:
+            self._write(call.with_tool(RELEASE_AGENTS), {}, stopped)
+        return told
+
+    def stopped(self) -> Mapping[str, int]:
+        """Return the stopped agents, each with the row that paused it. Agents that somebody resumed, paused
+        or ended since are left out. Raise `JournalError`."""
+        known = self._store.registry.current().agents
+        return {
+            agent: row
+            for agent, row in self._remembered().items()
+            if agent in known and not self._was_steered(agent, row)
+        }
+
+    def _is_attached(self, head: Row) -> bool:
+        first = self._store.journal.version("session", head.path, 1)
+        return first is not None and _ATTACHMENT in first.detail
+
+    def _was_steered(self, agent: str, row: int) -> bool:
+        said = self._store.journal.topic(messages_to("session", agent), after=row)
+        return any(each.tool in _STEERING and self._sessions.counts(each) for each in said)
+
+    def _is_paused(self, agent: str) -> bool:
+        """Whether every open session of ``agent`` is paused or has an instruction to pause."""
+        open_heads = [head for head in self._sessions.heads(agent) if session_status(head) not in ENDED]
+        return bool(open_heads) and all(self._is_told_to_pause(head) for head in open_heads)
+
+    def _is_told_to_pause(self, head: Row) -> bool:
+        if session_status(head) == "paused":
+            return True
+        first = self._store.journal.version("session", head.path, 1)
+        said = self._sessions.controls(head.path, first.seq) if first is not None else []
+        newest = next((each.row.tool for each in reversed(said) if each.row.tool in _STEERING), None)
+        return newest == PAUSE
+
+    def _remembered(self) -> Mapping[str, int]:
+        """Return the agents that were stopped and not released, by the versions that take effect."""
+        stopped: Mapping[str, int] = {}
+        for row in self._store.journal.history(ZONE, STOPPED_PATH):
+            if self._sessions.counts(row):
+                stopped = stopped_after(stopped, row)
+        return stopped
+
+    def _write(self, call: CallContext, told: Mapping[str, int], gone: Iterable[str]) -> Row:
+        released = set(gone)
+        while True:
+            head = self._store.journal.head(ZONE, STOPPED_PATH)
+            agents: dict[str, Json] = {
+                agent: row for agent, row in {**self.stopped(), **told}.items() if agent not in released
+            }
+            version = (head.version or 0) if head is not None else 0
+            draft = call.write(
+                *(ZONE, STOPPED_PATH, ""),
+                message=", ".join(released or told)[:200],
+                expected=version,
+                detail={"agents": agents},
+            )
+            row = self._store.write(draft).row
+            if row.outcome == "ok":
+                return row
+
+
+def _takes_steps(head: Row) -> bool:
+    """Whether the session whose newest step is ``head`` takes steps without a person."""
+    return head.detail.get("status") == "running"

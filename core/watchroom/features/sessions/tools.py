@@ -1,0 +1,81 @@
+"""The tools by which people steer agents. Agents do not have them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from watchroom.kernel.tools.context import ToolContext
+from watchroom.kernel.tools.models import Message, Name, NoParams, ParamsModel, ResultModel
+from watchroom.kernel.tools.tool import Toolset
+
+TOOLS: Final = Toolset("session", audience="people")
+tool = TOOLS.tool
+
+
+class SessionParams(ParamsModel):
+    agent_id: Name
+    session_id: Name | None = None
+
+
+class SessionResult(ResultModel):
+    agent_id: str
+    session_id: str | None = None
+    row: int
+
+
+@tool("pause_agent", path=("agent_id",))
+def pause_agent(context: ToolContext, params: SessionParams) -> SessionResult:
+    """Pause the agent or the session in ``params``. Raise `InvalidAgentId`, `UnknownAgent`, `InvalidSession`,
+    `SessionNotFound`."""
+    return _steer(context, params.agent_id, params.session_id, "")
+
+
+@tool("resume_agent", path=("agent_id",))
+def resume_agent(context: ToolContext, params: SessionParams) -> SessionResult:
+    """Resume the agent or the session in ``params``. Raise as `pause_agent` does."""
+    return _steer(context, params.agent_id, params.session_id, "")
+
+
+class CancelAgentParams(SessionParams):
+    reason: Message | None = None
+
+
+@tool("cancel_agent", path=("agent_id",))
+def cancel_agent(context: ToolContext, params: CancelAgentParams) -> SessionResult:
+    """Cancel the agent or the session in ``params``. Raise as `pause_agent` does."""
+    return _steer(context, params.agent_id, params.session_id, params.reason or "")
+
+
+class StopAgentsParams(ParamsModel):
+    agents: Annotated[list[Name], Field(min_length=1, max_length=1000)]
+
+
+class StopAgentsResult(ResultModel):
+    rows: dict[str, int]
+    """By agent, the row that paused or resumed it."""
+    refused: dict[str, str] | None = None
+    """By agent, why it could not be paused."""
+
+
+@tool("stop_agents")
+def stop_agents(context: ToolContext, params: StopAgentsParams) -> StopAgentsResult:
+    """Pause the agents in ``params`` and record them as stopped. If none can be paused, raise as
+    `pause_agent` does."""
+    told, refused = context.zones.stops.stop(context.call, dict.fromkeys(params.agents))
+    if refused and not told:
+        raise next(iter(refused.values()))
+    why = {agent: str(error) for agent, error in refused.items()}
+    return StopAgentsResult(rows=told, refused=why or None)
+
+
+@tool("release_agents")
+def release_agents(context: ToolContext, params: NoParams) -> StopAgentsResult:
+    """Resume the agents that `stop_agents` paused and nobody resumed since. ``params`` are empty."""
+    return StopAgentsResult(rows=dict(context.zones.stops.release(context.call)))
+
+
+def _steer(context: ToolContext, agent: str, session: str | None, text: str) -> SessionResult:
+    row = context.zones.session_zone.control(context.call, agent, session, text)
+    return SessionResult(agent_id=agent, session_id=session, row=row.seq)

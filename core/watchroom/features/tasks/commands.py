@@ -1,0 +1,662 @@
+"""`Commands`: the commands that agents run in the folders of their tasks (TASKS).
+
+A command has two rows, one when it begins and one when it ends. Its output becomes notes while it runs. Each
+file that it changed becomes a version by its agent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from threading import Condition, Event, Lock, Timer
+from types import MappingProxyType
+from typing import Final, NamedTuple, cast
+
+from watchroom import validation
+from watchroom.errors import (
+    AgentEnded,
+    CommandBlocked,
+    CommandInterrupted,
+    CommandNotStarted,
+    CommandRejected,
+    CommandStopped,
+    CommandUnanswered,
+    DiskFailed,
+    NoSandbox,
+    RepositoryRefused,
+    TaskQuotaExceeded,
+    WatchroomError,
+    WorkspaceNotBound,
+)
+from watchroom.features.config.store import Store
+from watchroom.features.requests.rows import (
+    CLOCK_SECONDS,
+    Answer,
+    PendingCall,
+    Request,
+    has_expired,
+    parse_arguments,
+)
+from watchroom.features.requests.service import Requests
+from watchroom.features.sessions.rules import task_address
+from watchroom.features.tasks.files import OUTSIDERS, ChangeAuthor, RecordedChanges, TaskFiles
+from watchroom.features.tasks.members import Members
+from watchroom.features.tasks.rows import COMMAND, END, FILE, RUN, UNRECORDED
+from watchroom.kernel.call_context import CallContext
+from watchroom.model import PRESENCE, PRINTED, SYSTEM, Json, Row, Write
+from watchroom.platform.sandbox.backend import NetworkAccess, ProxySocket, SandboxBackend
+from watchroom.platform.sandbox.blocklist import find_blocked_keyword
+from watchroom.platform.sandbox.limits import CgroupFactory, ResourceLimits
+from watchroom.platform.sandbox.probe import SandboxProbe
+from watchroom.platform.sandbox.repositories import (
+    GIT_FOLDER,
+    find_repositories_at,
+    quarantine_new_repositories,
+)
+from watchroom.platform.sandbox.runner import CommandResult, OnOutput, Stream, run_command
+from watchroom.platform.sandbox.supervised import UnsandboxedBackend
+from watchroom.texts import Catalogue, catalogue
+
+_ANSWER_SECONDS: Final = 600.0
+"""Timeout for a person's approval."""
+_MAX_PATHS: Final = 100
+_MAX_PATH_CHARACTERS: Final = 20_000
+"""The limit for all paths of changed files in a result together."""
+_MAX_KNOWN_REPOSITORIES: Final = 1000
+"""The maximum number of repositories in a command's first row. They tell which ones it made, if it is cut
+off."""
+_SHORT_FILE_BYTES: Final = 8192
+"""Size of a file that a command can write even if the quota is exceeded: the sandbox needs some as well."""
+_MIN_RECORDING_SECONDS: Final = 1.0
+"""Time to record changes, even if the command used up its own."""
+_OUTPUT_SECONDS: Final = 0.1
+"""Seconds between two rows of output."""
+
+
+class CommandChanges(NamedTuple):
+    """What a command changed in its folder.
+
+    - ``changed``: the paths of files that it created, changed or removed, up to a limit.
+    - ``more_changed``: the number of paths above the limit.
+    - ``pending``: the number of changes that the next call records.
+    - ``left_out``: the number of files and folders that cannot be named or read.
+    - ``quarantined``: the git repositories that it created, which were moved away.
+    - ``over_quota``: the values of `TaskQuotaExceeded`, empty if the folder is within its quota.
+    """
+
+    changed: tuple[str, ...] = ()
+    more_changed: int = 0
+    pending: int = 0
+    left_out: int = 0
+    quarantined: tuple[str, ...] = ()
+    over_quota: Mapping[str, int] = MappingProxyType({})
+
+
+class CommandOutcome(NamedTuple):
+    """How a command ended, its last row, and what it changed."""
+
+    result: CommandResult
+    row: Row
+    changes: CommandChanges
+
+
+class _StopSignal(NamedTuple):
+    """Stops a command.
+
+    - ``event``: set when the command must end.
+    - ``wakeup``: ends the wait for a person's answer. The answer sets it as well.
+    """
+
+    event: Event
+    wakeup: Event
+
+    def set(self) -> None:
+        """Stop the command."""
+        self.event.set()
+        self.wakeup.set()
+
+
+class _StartedCommand(NamedTuple):
+    """A command with a first row at ``path``. ``repositories``: the identities of those that it found."""
+
+    call: CallContext
+    path: str
+    message: str
+    folder: str
+    repositories: Collection[str]
+
+    @classmethod
+    def from_row(cls, row: Row, folder: str) -> _StartedCommand:
+        known = cast("Sequence[str]", row.detail.get("repositories", ()))
+        return cls(CallContext(row.actor), row.path, row.message, folder, known)
+
+    @property
+    def task(self) -> str:
+        return self.path.partition("/")[0]
+
+    def author(self, **detail: Json) -> ChangeAuthor:
+        return ChangeAuthor(self.call.with_tool(RUN), self.message, {"command": self.path, **detail})
+
+
+class _Execution(NamedTuple):
+    """How a command ended.
+
+    - ``concurrent``: the paths of the commands that ran in the same folder at the same time.
+    - ``network``: the reached and the refused hosts, for the detail of the command's last row.
+    """
+
+    result: CommandResult
+    concurrent: set[str]
+    network: dict[str, Json]
+
+
+class Commands:
+    """The commands that agents run in the folders of their tasks. May be used from any thread.
+
+    - ``files``: records what commands change.
+    - ``requests``: asks people for their approval if no sandbox works.
+    - ``members``: knows whether an agent has ended.
+    - ``quarantine``: the folder for repositories that commands created.
+    - ``sandbox``: the kinds of sandbox to choose from, default: those of this machine.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        files: TaskFiles,
+        requests: Requests,
+        members: Members,
+        quarantine: str,
+        sandbox: SandboxProbe | None = None,
+    ) -> None:
+        self._store = store
+        self._files = files
+        self._requests = requests
+        self._members = members
+        self._quarantine = quarantine
+        self._sandbox = sandbox
+        self._lock = Lock()
+        self._stopped = Condition(self._lock)
+        self._signals: dict[str, list[_StopSignal]] = {}
+        """The running commands of each agent."""
+        self._concurrent: dict[str, set[str]] = {}
+        """By running command, the commands that ran in the same folder at the same time."""
+        self._recovered: set[str] = set()
+        """The tasks whose interrupted commands have their last rows."""
+
+    @property
+    def sandbox(self) -> SandboxProbe:
+        """The kinds of sandbox of this machine, tested with the first use."""
+        with self._lock:
+            if self._sandbox is None:
+                self._sandbox = SandboxProbe.run()
+            return self._sandbox
+
+    def run(self, call: CallContext, command: str, limits: ResourceLimits) -> CommandOutcome:
+        """Run ``command`` in the folder of the caller's task, until it ends, its timeout has passed, or the
+        caller ends. ``limits`` are those of this command.
+
+        Raise `WorkspaceNotBound`, `CommandBlocked`, `AgentEnded`, `TaskQuotaExceeded`, `NoSandbox`, and as
+        `run_command` does. If a person was asked, raise `CommandRejected`, `CommandUnanswered` and
+        `CommandStopped`.
+        """
+        actor = call.actor
+        folder = self._files.agent_folder(call)
+        _check_keywords(command)
+        backend = self.sandbox.best
+        with self._stoppable(actor) as stop, self._stopped_with(call, stop):
+            # From now on a row that ends the agent stops the command.
+            if self._members.has_ended(actor):
+                raise AgentEnded(agent=actor)
+            if backend is None:
+                backend = self._unsandboxed_backend()
+                command = self._request_approval(call, command, folder, stop)
+                _check_keywords(command)
+                # The config may have changed while a person was asked.
+                call = replace(call, caller=None)
+                if self._files.agent_folder(call) != folder:
+                    # The approval was for another folder.
+                    raise WorkspaceNotBound(agent=actor)
+            return self._run(call, command, folder, backend, limits, stop.event)
+
+    def stop(self, agent: str) -> int:
+        """Stop the commands of ``agent`` in this process, with all their child processes. Return their
+        number. They end on their own threads, shortly afterwards."""
+        with self._lock:
+            signals = tuple(self._signals.get(agent, ()))
+        for signal in signals:
+            signal.set()
+        return len(signals)
+
+    def close(self) -> None:
+        """Stop all commands, and wait until each one has its last row."""
+        with self._stopped:
+            for signals in self._signals.values():
+                for signal in signals:
+                    signal.set()
+            self._stopped.wait_for(lambda: not any(self._signals.values()))
+
+    def outcome(self, start: Row) -> CommandOutcome:
+        """Return how the command with the first row ``start`` ended.
+
+        Raise `CommandInterrupted` if it was cut off or has not ended, `CommandNotStarted` if it never ran.
+        """
+        task = start.path.partition("/")[0]
+        self._end_interrupted(task, self._files.task_folder(task))
+        end = self._store.journal.version(COMMAND, start.path, 2)
+        content = json.loads(self._store.content(end)) if end else {}
+        if end is None or "interrupted" in content:
+            raise CommandInterrupted
+        if "exitCode" not in content:
+            raise CommandNotStarted(reason=content.get("message", ""))
+        result = CommandResult(
+            stdout=content["stdout"],
+            stderr=content["stderr"],
+            exit_code=content["exitCode"],
+            timed_out=content["timedOut"],
+            stopped=content["stopped"],
+            seconds=content["seconds"],
+            truncated=content["cut"],
+        )
+        return CommandOutcome(result, end, CommandChanges(**content.get("left", {})))
+
+    @contextmanager
+    def _stoppable(self, agent: str) -> Iterator[_StopSignal]:
+        """Let `stop` and `close` find a command of ``agent``. Yield the signal that stops it."""
+        signal = _StopSignal(Event(), Event())
+        with self._lock:
+            self._signals.setdefault(agent, []).append(signal)
+        try:
+            yield signal
+        finally:
+            with self._stopped:
+                self._signals[agent].remove(signal)
+                self._stopped.notify_all()
+
+    @contextmanager
+    def _stopped_with(self, call: CallContext, stop: _StopSignal) -> Iterator[None]:
+        """Set ``stop`` if the caller ends, whichever process ends it."""
+
+        def on_row(row: Row) -> None:
+            if self._members.has_ended(call.actor):
+                stop.set()
+
+        unsubscribe = self._store.background.subscribe((task_address(self._files.task_of(call)),), on_row)
+        try:
+            yield
+        finally:
+            unsubscribe()
+
+    def _unsandboxed_backend(self) -> SandboxBackend:
+        if self._store.registry.current().unfenced_commands != "ask":
+            raise NoSandbox
+        return UnsandboxedBackend(CgroupFactory.detect())
+
+    def _request_approval(self, call: CallContext, command: str, folder: str, stop: _StopSignal) -> str:
+        """Wait until a person approves ``command`` in ``folder``, for at most 10 minutes, or until ``stop``
+        is set.
+
+        Return the approved command, which the person can have changed. Raise `CommandRejected`,
+        `CommandUnanswered`, `CommandStopped`.
+        """
+        path = f"{call.actor}/commands/{uuid.uuid4().hex[:12]}"
+
+        def on_row(row: Row) -> None:
+            if row.path == path:
+                stop.wakeup.set()
+
+        unsubscribe = self._store.background.subscribe((path.rpartition("/")[0],), on_row)
+        try:
+            language = self._store.registry.current(call).language
+            arguments = json.dumps({"command": command}, ensure_ascii=False)
+            request = Request(
+                "approve",
+                prompt=catalogue(language)("request.unfenced", folder=folder),
+                calls=(PendingCall("command", call.tool, arguments),),
+                metadata={"folder": folder},
+                expires=self._store.journal.now() + int(_ANSWER_SECONDS * 1e9),
+            )
+            self._requests.ask(call, path, request)
+            end = time.monotonic() + _ANSWER_SECONDS
+            while (left := end - time.monotonic()) > 0:
+                has_come = stop.wakeup.wait(min(left, CLOCK_SECONDS))
+                if has_come or has_expired(request.expires, self._requests.now()):
+                    break
+        finally:
+            unsubscribe()
+        ended = self._requests.withdraw(path) if stop.event.is_set() else self._requests.expire(path)
+        if stop.event.is_set():
+            raise CommandStopped
+        return _approved_command(command, ended.answer)
+
+    def _run(
+        self,
+        call: CallContext,
+        command: str,
+        folder: str,
+        backend: SandboxBackend,
+        limits: ResourceLimits,
+        stop: Event,
+    ) -> CommandOutcome:
+        task = self._files.task_of(call)
+        self._end_interrupted(task, folder)
+        before = self._files.record_changes(call, until=time.monotonic() + limits.seconds)
+        limits = self._limits_within_quota(before, limits)
+        started = self._start(call, task, command, folder)
+        # A link at the top of the folder cannot be protected: nothing can be mounted over it.
+        protects_git = backend.protects_git and not os.path.islink(os.path.join(folder, GIT_FOLDER))
+        until = time.monotonic() + limits.seconds
+        output = _OutputBatcher(lambda stream, text: self._note_output(started, stream, text))
+        try:
+            execution = self._execute(started, command, backend, limits, output.write, stop)
+        except WatchroomError as error:
+            self._end(started, {"error": error.code, "message": error.message()}, {})
+            raise
+        finally:
+            output.close()
+        # Changes that others made in the same folder cannot be told apart.
+        beside: dict[str, Json] = {"beside": sorted(execution.concurrent)} if execution.concurrent else {}
+        author = started.author(**beside)
+        changes = CommandChanges()
+        detail: dict[str, Json] = {"changed": 0, **execution.network}
+        try:
+            moved: list[str] = []
+            # A person has approved a command without a sandbox.
+            if backend.name != UnsandboxedBackend.name:
+                moved = self._quarantine_repositories(started, author, protects_git=protects_git)
+            until = max(until, time.monotonic() + _MIN_RECORDING_SECONDS)
+            recorded = self._files.record_task_changes(task, author, until=until)
+            changes = self._describe_changes(recorded, moved)
+            detail["changed"] = len(recorded.changed)
+        except (WatchroomError, OSError) as error:
+            # The last row says that the changes are not known.
+            detail[UNRECORDED] = _code_of(error)
+        return self._end_finished(started, execution, changes, detail)
+
+    def _start(self, call: CallContext, task: str, command: str, folder: str) -> _StartedCommand:
+        """Write the first row of a command."""
+        path = f"{task}/{uuid.uuid4().hex[:12]}"
+        message = validation.escape_unstorable(command.strip().replace("\n", " "), 200)
+        known = [each.identity for each in find_repositories_at(folder)]
+        detail: dict[str, Json] = {PRESENCE: self._store.journal.presence.hold()}
+        if len(known) <= _MAX_KNOWN_REPOSITORIES:
+            detail["repositories"] = known
+        self._store.write(call.with_tool(RUN).write(COMMAND, path, command, message, 0, detail))
+        return _StartedCommand(call, path, message, folder, known)
+
+    def _execute(
+        self,
+        started: _StartedCommand,
+        command: str,
+        backend: SandboxBackend,
+        limits: ResourceLimits,
+        on_output: OnOutput,
+        stop: Event,
+    ) -> _Execution:
+        """Run ``command`` until it ends, or until ``stop`` is set. Raise as `run_command` does."""
+        config = self._store.registry.current(started.call)
+        network: dict[str, Json] = {}
+        with (
+            self._counted(started) as concurrent,
+            _network(backend, config.allowed_hosts, catalogue(config.language), network) as access,
+        ):
+            result = run_command(
+                command,
+                started.folder,
+                backend=backend,
+                limits=limits,
+                network=access,
+                on_output=on_output,
+                stop=stop,
+            )
+        if "no_network" in network:
+            result = result._replace(stderr=f"{network['no_network']}\n{result.stderr}")
+        return _Execution(result, concurrent, network)
+
+    @contextmanager
+    def _counted(self, started: _StartedCommand) -> Iterator[set[str]]:
+        """Yield the set of commands that run in the same folder while the context lasts."""
+        path = started.path
+        with self._lock:
+            others = {each for each in self._concurrent if each.partition("/")[0] == started.task}
+            for each in others:
+                self._concurrent[each].add(path)
+            self._concurrent[path] = others
+        try:
+            yield others
+        finally:
+            with self._lock:
+                del self._concurrent[path]
+
+    def _end_finished(
+        self,
+        started: _StartedCommand,
+        execution: _Execution,
+        changes: CommandChanges,
+        detail: Mapping[str, Json],
+    ) -> CommandOutcome:
+        result = execution.result
+        content: dict[str, Json] = {
+            "stdout": result.stdout,
+            "stderr": result.stderr,
+            "exitCode": result.exit_code,
+            "timedOut": result.timed_out,
+            "stopped": result.stopped,
+            "seconds": round(result.seconds, 3),
+            "cut": result.truncated,
+            "left": {name: value for name, value in changes._asdict().items() if value},
+        }
+        ended: dict[str, Json] = {
+            "exit_code": result.exit_code,
+            "timed_out": result.timed_out,
+            "stopped": result.stopped,
+            **detail,
+        }
+        return CommandOutcome(result, self._end(started, content, ended), changes)
+
+    def _end(self, started: _StartedCommand, content: Mapping[str, Json], detail: Mapping[str, Json]) -> Row:
+        """Write the last row of a command."""
+        # The rows of its output come first.
+        self._store.commits.flush()
+        text = json.dumps(content, ensure_ascii=False)
+        draft = started.call.with_tool(END).write(COMMAND, started.path, text, started.message, 1, detail)
+        return self._store.write(draft).row
+
+    def _end_interrupted(self, task: str, folder: str) -> None:
+        """Write the last rows of the commands of ``task`` whose processes died. Before that, move away the
+        repositories that they created, and record what they changed."""
+        if task in self._recovered:
+            return
+        self._recovered.add(task)
+        journal = self._store.journal
+        if not journal.open_items(COMMAND, task):
+            return
+        with journal.claim(f"interrupted/{task}") as is_free:
+            open_commands = journal.open_items(COMMAND, task) if is_free else ()
+            alive = (
+                {lease.id for lease in journal.presence.all() if lease.is_alive} if open_commands else set()
+            )
+            for head in open_commands:
+                if not _is_running(head, alive):
+                    self._end_interrupted_command(head, task, folder)
+
+    def _end_interrupted_command(self, start: Row, task: str, folder: str) -> None:
+        """Write the last row of an interrupted command. It is written last: if this process is killed as
+        well, the next one repeats all of this."""
+        started = _StartedCommand.from_row(start, folder)
+        if "repositories" in start.detail:
+            backend = self.sandbox.best
+            protects_git = backend is not None and backend.protects_git
+            self._quarantine_repositories(started, started.author(), protects_git=protects_git)
+        content, detail = '{"interrupted": true}', dict[str, Json](interrupted=True)
+        try:
+            # The author is not known: people can have worked there since.
+            until = time.monotonic() + _MIN_RECORDING_SECONDS
+            self._files.record_task_changes(task, OUTSIDERS, until=until)
+        except (WatchroomError, OSError) as error:
+            # The folder may be on another machine, or gone.
+            detail[UNRECORDED] = _code_of(error)
+        self._store.write(Write(SYSTEM, END, COMMAND, start.path, content, start.message, 1, detail))
+
+    def _limits_within_quota(self, recorded: RecordedChanges, limits: ResourceLimits) -> ResourceLimits:
+        """Return the limits of a command in a folder that was just ``recorded``.
+
+        Above the quota, the command can remove files, and write only short ones. Raise `TaskQuotaExceeded` at
+        twice the quota.
+        """
+        quota, usage = self._files.quota, recorded.usage
+        if usage.files >= quota.max_counted or usage.bytes >= 2 * quota.bytes:
+            raise TaskQuotaExceeded(**quota.error_values(usage))
+        return limits._replace(file_bytes=_SHORT_FILE_BYTES) if quota.is_exceeded_by(usage) else limits
+
+    def _quarantine_repositories(
+        self, started: _StartedCommand, author: ChangeAuthor, *, protects_git: bool
+    ) -> list[str]:
+        """Move the git repositories that a command created out of its folder. Return the paths of the first
+        100; one row lists them.
+
+        ``protects_git``: the command cannot have created a repository at the top of the folder.
+        """
+        target = os.path.join(self._quarantine, started.path.replace("/", "-"))
+        moved = quarantine_new_repositories(
+            started.folder, target, known=started.repositories, protects_git=protects_git
+        )
+        if not moved:
+            return []
+        paths = [validation.escape_unstorable(each, validation.MAX_PATH_BYTES) for each in moved[:_MAX_PATHS]]
+        detail: dict[str, Json] = {
+            **(author.detail or {}),
+            "paths": paths,
+            "count": len(moved),
+            "moved_to": target,
+        }
+        path = f"{started.task}/{paths[0]}"
+        outcome, code = RepositoryRefused.outcome, RepositoryRefused.code
+        note = author.call.note(FILE, path, outcome, code, author.message, detail=detail)
+        self._store.commits.commit(note)
+        return paths
+
+    def _describe_changes(self, recorded: RecordedChanges, quarantined: Sequence[str]) -> CommandChanges:
+        paths = recorded.changed
+        shown: list[str] = []
+        left = _MAX_PATH_CHARACTERS
+        for path in paths[:_MAX_PATHS]:
+            left -= len(path)
+            if left < 0:
+                break
+            shown.append(path)
+        quota = self._files.quota
+        return CommandChanges(
+            tuple(shown),
+            len(paths) - len(shown),
+            recorded.pending,
+            recorded.left_out,
+            tuple(quarantined),
+            quota.error_values(recorded.usage) if quota.is_exceeded_by(recorded.usage) else {},
+        )
+
+    def _note_output(self, started: _StartedCommand, stream: Stream, text: str) -> None:
+        detail = {"stream": stream}
+        note = started.call.with_tool(PRINTED).note(
+            COMMAND, started.path, content=text, detail=detail, durable=False
+        )
+        self._store.commits.note(note)
+
+
+class _OutputBatcher:
+    """Collects the output of a command, so that it makes few rows and none is late.
+
+    ``on_batch``: called with each stream and its text, about ten times a second at most, from another thread.
+    """
+
+    def __init__(self, on_batch: Callable[[Stream, str], None]) -> None:
+        self._on_batch = on_batch
+        self._lock = Lock()
+        self._pieces: list[tuple[Stream, str]] = []
+        self._timer: Timer | None = None
+
+    def write(self, stream: Stream, text: str) -> None:
+        """Add ``text`` that the command printed on ``stream``."""
+        # A journal cannot store NUL.
+        piece = text.replace("\0", "␀")
+        with self._lock:
+            if self._pieces and self._pieces[-1][0] == stream:
+                piece = self._pieces.pop()[1] + piece
+            self._pieces.append((stream, piece))
+            if self._timer is None:
+                self._timer = Timer(_OUTPUT_SECONDS, self._flush)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def close(self) -> None:
+        """Hand on the rest."""
+        with self._lock:
+            timer = self._timer
+        if timer is not None:
+            timer.cancel()
+            timer.join()
+        self._flush()
+
+    def _flush(self) -> None:
+        with self._lock:
+            pieces, self._pieces, self._timer = self._pieces, [], None
+        for stream, text in pieces:
+            self._on_batch(stream, text)
+
+
+@contextmanager
+def _network(
+    backend: SandboxBackend, hosts: Sequence[str], texts: Catalogue, detail: dict[str, Json]
+) -> Iterator[NetworkAccess]:
+    """Give a command access to ``hosts``, which are patterns.
+
+    ``detail`` receives the reached and the refused hosts, or why there is no access.
+    """
+    if not hosts:
+        yield False
+        return
+    if not backend.supports_proxy:
+        detail["no_network"] = texts("proxy.unavailable")
+        yield False
+        return
+    from watchroom.platform.sandbox.proxy import Proxy
+
+    with Proxy(hosts, texts) as proxy:
+        yield ProxySocket(proxy.path)
+    if proxy.reached:
+        detail["reached_hosts"] = sorted(proxy.reached)
+    if proxy.refused:
+        detail["refused_hosts"] = sorted(proxy.refused)
+
+
+def _approved_command(command: str, answer: Answer | None) -> str:
+    """Return ``command`` as a person approved it. Raise `CommandUnanswered`, `CommandRejected`."""
+    if answer is None or answer.expired:
+        raise CommandUnanswered
+    (decision,) = answer.decisions
+    if not decision.approved:
+        raise CommandRejected(reason=decision.reason)
+    changed = parse_arguments(decision.arguments).get("command") if decision.arguments else None
+    return changed if isinstance(changed, str) else command
+
+
+def _code_of(error: WatchroomError | OSError) -> str:
+    return error.code if isinstance(error, WatchroomError) else DiskFailed.code
+
+
+def _is_running(start: Row, alive: Container[str]) -> bool:
+    """Return whether a process runs the command with this first row. ``alive``: the leases of processes."""
+    return start.detail.get(PRESENCE) in alive
+
+
+def _check_keywords(command: str) -> None:
+    """Raise `CommandBlocked` for a forbidden keyword, and `NotText`."""
+    validation.encode_text(command)
+    keyword = find_blocked_keyword(command)
+    if keyword is not None:
+        raise CommandBlocked(keyword=keyword)

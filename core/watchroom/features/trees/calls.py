@@ -1,0 +1,642 @@
+"""`TreeCalls`: what becomes of the calls by which agents' clients change files in a working tree.
+
+A call is checked before it is made (`TreeCalls.begin`), and recorded afterwards (`TreeCalls.end`). In between
+the agent has a lease on the files that it writes, or a window in which changes may be its work.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from threading import Lock
+from typing import Final, NamedTuple
+
+from watchroom.features.config.store import Store
+from watchroom.features.policy.shell_reader import find_commands
+from watchroom.features.trees.commits import AgentCommits
+from watchroom.features.trees.git_guard import RefusedGit, find_refused, is_read_only
+from watchroom.features.trees.recorder import TreeRecorder, Window
+from watchroom.features.trees.rows import (
+    BASELINE,
+    CHANGE,
+    CLIENT_CALL_ID,
+    GRADE,
+    REPO,
+    grade_of,
+)
+from watchroom.features.trees.seen import SeenVersion, SeenVersions, name_of
+from watchroom.features.trees.service import Holder, TreeFile, Trees
+from watchroom.features.trees.uses import FileWrite, ToolResult, ToolUse
+from watchroom.features.trees.write_rules import (
+    ChangeNotice,
+    Decision,
+    Deletion,
+    FileView,
+    PassageEdit,
+    Update,
+    build_notice,
+    build_refusal,
+    decide,
+    find_known_ranges,
+    find_lost_lines,
+    say_lost_lines,
+    say_notices,
+)
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.checkout.file_content import FileContent
+from watchroom.kernel.rules.file_versions import is_text
+from watchroom.model import SYSTEM, WRITE_FILE, Json, Note, Row
+from watchroom.texts import Catalogue, catalogue
+
+LEASE_SECONDS: Final = 3.0
+"""Seconds that a call waits for another agent that is writing the same file."""
+_MAX_OLDER: Final = 10
+"""Older versions of a file from which an agent can have made its write."""
+_MAX_VERSIONS: Final = 100
+"""Versions whose authors are named in a refusal."""
+_MAX_NAMED: Final = 5
+"""Agents that a refusal names."""
+_MAX_CALLS: Final = 1000
+_UNREPORTED_SECONDS: Final = 2.0
+"""Seconds after its check in which a write has to be reported by the next call of its session."""
+_MAX_COMMANDS: Final = 20
+_MAX_WORDS: Final = 50
+"""Commands of a command line, and words of each, that can name files that an agent has seen."""
+LOST_LINES: Final = "lines_lost"
+CHANGED_IN_WINDOW: Final = "changed_in_window"
+_log = logging.getLogger("watchroom")
+
+
+class CallVerdict(NamedTuple):
+    """What becomes of a call.
+
+    - ``reason``: why it is refused, for the model; empty if it can be made.
+    - ``code``: of the refusal.
+    - ``text``: what to write in place of the text of the call, because others changed the file meanwhile;
+      None for no change.
+    """
+
+    reason: str = ""
+    code: str = ""
+    text: str | None = None
+
+
+PROCEED: Final = CallVerdict()
+
+
+class _OpenWrite(NamedTuple):
+    """A write that an agent's client is making.
+
+    - ``before``: the text of the newest version when it was checked.
+    - ``expected``: the text that the write makes, None for a deletion or if it is not known.
+    - ``is_checked``: False if this process did not check it.
+    - ``base``: the version from which its agent made the change.
+    - ``seen``: what its agent had seen, if it changed a part of a version that it had not seen.
+    - ``told``: what its agent has to know afterwards, because it had not seen the newest version.
+    """
+
+    file: TreeFile
+    before: str | None
+    expected: str | None
+    is_checked: bool = True
+    told: str = ""
+    base: int = 0
+    seen: FileView | None = None
+
+
+class _OpenCall(NamedTuple):
+    """A call that was checked and has not ended: what it writes, or the window of a command.
+
+    - ``is_background``: the command goes on although the client has its result.
+    - ``began``: when it was checked, by `time.monotonic`.
+    """
+
+    writes: tuple[_OpenWrite, ...] = ()
+    window: Window | None = None
+    is_background: bool = False
+    began: float = 0.0
+
+
+class TreeCalls:
+    """Checks and records the calls of agents in ``trees``. May be used from any thread; `begin` can wait
+    some seconds for another agent."""
+
+    def __init__(self, store: Store, trees: Trees) -> None:
+        self._store = store
+        self._trees = trees
+        self._seen = SeenVersions(store)
+        self._commits = AgentCommits(store)
+        self._lock = Lock()
+        self._open: dict[Holder, _OpenCall] = {}
+        self._refused: dict[Holder, None] = {}
+        """The calls whose refusal is in rows."""
+        self._news: dict[str, dict[str, int]] = {}
+        """By agent, the version of each file of which it is to be told."""
+        self._active: dict[str, dict[str, str]] = {}
+        """By tree, the sessions that work in it, each with its agent."""
+        trees.subscribe(self._hear)
+
+    @property
+    def _texts(self) -> Catalogue:
+        return catalogue(self._store.registry.current().language)
+
+    def names_ignored(self, use: ToolUse) -> bool:
+        """Return whether a call that does ``use`` reads or writes a file that git ignores. Rows have nothing
+        of such files."""
+        read = self._trees.find(os.path.realpath(use.path)) if use.path else None
+        files = [read, *(self._find(each) for each in use.writes)]
+        return any(file is not None and self._is_ignored(file) for file in files)
+
+    # -- before a call
+
+    def begin(self, holder: Holder, use: ToolUse, cwd: str) -> CallVerdict:
+        """Return what becomes of the call of ``holder``, which wants to do ``use`` in the folder ``cwd``. If
+        it can be made, `end` has to follow."""
+        self._note_active(holder, cwd)
+        self._settle_unreported(holder.session)
+        if use.kind == "write":
+            return self._begin_writes(holder, use)
+        if use.kind == "command":
+            return self._begin_command(holder, use, cwd)
+        return PROCEED
+
+    def _settle_unreported(self, session: str, seconds: float = _UNREPORTED_SECONDS) -> None:
+        """End the writes of ``session`` that were checked ``seconds`` ago or more, and whose end its client
+        has not reported. Codex reports neither patches that fail nor those by a shell."""
+        latest = time.monotonic() - seconds
+        with self._lock:
+            own = [each for each, call in self._open.items() if each.session == session and call.writes]
+            old = [(each, self._open.pop(each)) for each in own if self._open[each].began <= latest]
+        for holder, call in old:
+            for write in call.writes:
+                content = write.file.tree.content(write.file.name)
+                found = content.text if content is not None and content.data is None else None
+                is_made = write.expected is not None and found is not None and found != write.before
+                if is_made and _plain(found or "") == _plain(write.expected or ""):
+                    self._end_write(holder, write, None)
+        ended = {holder for holder, _ in old}
+        self._trees.release(lambda each: each in ended)
+
+    def _note_active(self, holder: Holder, cwd: str) -> None:
+        tree = self._trees.tree_at(cwd) if cwd else None
+        if tree is None:
+            return
+        with self._lock:
+            for sessions in self._active.values():
+                sessions.pop(holder.session, None)
+            self._active.setdefault(tree.id, {})[holder.session] = holder.agent
+
+    def _begin_writes(self, holder: Holder, use: ToolUse) -> CallVerdict:
+        found = [(each, self._find(each)) for each in use.writes]
+        files = {file: each for each, file in found if file is not None}
+        deadline = time.monotonic() + LEASE_SECONDS
+        for file in sorted(files, key=lambda each: each.path):
+            other = self._trees.lease(file, holder, max(0.0, deadline - time.monotonic()))
+            if other is not None:
+                self._trees.release(lambda each: each == holder)
+                reason = self._texts("tree.writing", agent=other.agent, path=file.name)
+                return CallVerdict(reason, "lease_taken")
+        try:
+            verdict = self._decide_writes(holder, files, takes_texts=use.takes_texts)
+        except BaseException:
+            self._trees.release(lambda each: each == holder)
+            raise
+        if verdict.reason:
+            self._trees.release(lambda each: each == holder)
+        return verdict
+
+    def _find(self, write: FileWrite) -> TreeFile | None:
+        """Return the file that ``write`` changes, None if it is in no tree. Clients write through links."""
+        is_deletion = isinstance(write.intent, Deletion)
+        return self._trees.find(write.path if is_deletion else os.path.realpath(write.path))
+
+    def _is_ignored(self, file: TreeFile) -> bool:
+        return bool(file.tree.ignored_among([file.name]))
+
+    def _decide_writes(
+        self, holder: Holder, files: Mapping[TreeFile, FileWrite], *, takes_texts: bool
+    ) -> CallVerdict:
+        for tree in {each.tree.id: each.tree for each in files}.values():
+            self._trees.refresh(tree, holder)
+        opened: list[_OpenWrite] = []
+        merged: str | None = None
+        for file, write in files.items():
+            if self._is_ignored(file):
+                if not self._has_seen_ignored(holder.agent, file, write):
+                    return CallVerdict(self._texts("tree.ignored_changed", path=file.name), "never_seen")
+                continue
+            (head,) = file.tree.heads([file.name])
+            view = self._view(head) if head is not None else _git_view(file.tree.content(file.name))
+            seen = self._seen_view(holder.agent, file.path, head, view)
+            older = self._older_views(file.path, head) if isinstance(write.intent, Update) else ()
+            decision = decide(write.intent, view, seen, holder.agent, older)
+            if decision.kind == "merged" and not takes_texts:
+                decision = decision._replace(kind="refused", code="stale_write")
+            if decision.code is not None:
+                return self._refuse(holder, file, view, seen, decision)
+            if isinstance(write.intent, Update) and decision.text is None and view.is_text:
+                # Codex verifies all files first, and refuses this patch.
+                self._trees.release(lambda each: each == holder)
+                return PROCEED
+            if decision.kind == "merged":
+                merged = decision.text
+            told = self._describe_stale(file, seen, decision) if decision.is_stale and view.author else ""
+            is_partial = decision.is_stale and isinstance(write.intent, PassageEdit | Update)
+            known = (seen or FileView()) if is_partial else None
+            opened.append(_OpenWrite(file, view.text, decision.text, True, told, decision.base, known))
+        self._remember(holder, _OpenCall(tuple(opened)))
+        return CallVerdict(text=merged)
+
+    def _has_seen_ignored(self, agent: str, file: TreeFile, write: FileWrite) -> bool:
+        """Return whether ``agent`` can write a file that git ignores. No version of its text is kept, so the
+        agent must have read or written what is there now, unless it names the passage that it replaces."""
+        content = file.tree.content(file.name)
+        if content is None or isinstance(write.intent, PassageEdit | Update):
+            return True
+        return content.checksum != "" and self._seen.find_ignored(agent, file.path) == content.checksum
+
+    def _view(self, row: Row) -> FileView:
+        is_readable = is_text(row)
+        text = self._store.content(row) if is_readable and not row.deleted else None
+        is_baseline = row.tool == BASELINE or grade_of(row) == "git"
+        return FileView(
+            row.version or 0, text, row.actor, is_text=is_readable or row.deleted, is_baseline=is_baseline
+        )
+
+    def _seen_view(self, agent: str, path: str, head: Row | None, view: FileView) -> FileView | None:
+        """Return what ``agent`` saw of a file, None if it never saw it."""
+        seen = self._seen.find(agent, path)
+        if seen is None:
+            return None
+        if head is None or seen.version == head.version:
+            return view._replace(lines=seen.lines)
+        row = self._store.journal.version(REPO, path, seen.version)
+        return None if row is None else self._view(row)._replace(lines=seen.lines)
+
+    def _older_views(self, path: str, head: Row | None) -> list[FileView]:
+        """Return versions before ``head`` from which a patch could be made, newest first."""
+        if head is None:
+            return []
+        after = max(0, (head.version or 0) - _MAX_OLDER - 1)
+        rows = self._store.journal.history(REPO, path, after_version=after)
+        return [self._view(row) for row in reversed(rows[:-1])]
+
+    def _refuse(
+        self, holder: Holder, file: TreeFile, view: FileView, seen: FileView | None, decision: Decision
+    ) -> CallVerdict:
+        """Record the refused text, which people find among the conflicts."""
+        code = decision.code or "stale_write"
+        with self._lock:
+            self._refused[holder] = None
+            if len(self._refused) > _MAX_CALLS:
+                del self._refused[next(iter(self._refused))]
+        detail: dict[str, Json] = {
+            GRADE: "tool",
+            CLIENT_CALL_ID: holder.call,
+            "current": view.version,
+            "current_author": view.author,
+        }
+        note = CallContext(holder.agent, WRITE_FILE).note(
+            *(REPO, file.path, "conflict", code),
+            content=decision.text or "",
+            base=decision.base,
+            detail=detail,
+        )
+        self._store.commits.commit(note)
+        if code == "deleted":
+            # A deletion cannot be read.
+            self._seen.keep(holder.agent, file.path, SeenVersion(view.version))
+        if seen is None and decision.base:
+            row = self._store.journal.version(REPO, file.path, decision.base)
+            seen = None if row is None else self._view(row)
+        authors = self._authors_since(file.path, seen)
+        reason = build_refusal(code, file.name, view, seen, authors).say(self._texts)
+        return CallVerdict(reason, code)
+
+    def _describe_stale(self, file: TreeFile, seen: FileView | None, decision: Decision) -> str:
+        """Return what an agent has to know that writes to a version which it has not seen."""
+        names = dict.fromkeys(self._authors_since(file.path, seen))
+        key = "tree.merged" if decision.kind == "merged" else "tree.applied"
+        return self._texts(key, path=file.name, authors=self._texts("tree.separator").join(names))
+
+    def _authors_since(self, path: str, seen: FileView | None) -> list[str]:
+        after = seen.version if seen is not None else 0
+        rows = self._store.journal.history(REPO, path, after_version=after, limit=_MAX_VERSIONS)
+        return [row.actor for row in rows if row.tool != BASELINE]
+
+    def _begin_command(self, holder: Holder, use: ToolUse, cwd: str) -> CallVerdict:
+        if use.command and is_read_only(use.command):
+            return PROCEED
+        if use.command:
+            refused = self._guard(holder, use.command, cwd)
+            if refused:
+                return CallVerdict(refused, "git_refused")
+        window = Window(holder.agent, holder.call)
+        self._trees.open_window(window)
+        self._remember(holder, _OpenCall(window=window))
+        return PROCEED
+
+    def _guard(self, holder: Holder, command: str, cwd: str) -> str:
+        """Return why git must not do what ``command`` wants in the folder ``cwd``; empty if it may."""
+        if "git" not in command:
+            return ""
+        # As if there were work of others in the index: what is there is only looked up for a few commands.
+        for candidate in find_refused(command, ("?",)):
+            folder = os.path.join(cwd, candidate.folder or "")
+            tree = self._trees.tree_at(folder if os.path.isdir(folder) else cwd)
+            others = self._find_others(holder, tree) if tree is not None else []
+            if tree is None or not others:
+                continue
+            refused = self._confirm(candidate, holder.agent, tree, command, cwd)
+            if refused is not None:
+                return refused.say(self._texts, holder.agent, others[:_MAX_NAMED])
+        return ""
+
+    def _confirm(
+        self, candidate: RefusedGit, agent: str, tree: TreeRecorder, command: str, cwd: str
+    ) -> RefusedGit | None:
+        """Return ``candidate``, a part of ``command``, if it is refused by what is in the files and the index
+        of ``tree``, and None if not."""
+        changes = {path: {*each.authors} for path, each in self._commits.list_changes(tree.git).items()}
+
+        def is_own(path: str) -> bool:
+            name = tree.name_of(os.path.normpath(os.path.join(cwd, path)))
+            return changes.get(name or "", set()) <= {agent}
+
+        staged_by_others = [path for path in tree.git.list_staged() if changes.get(path, set()) - {agent}]
+        found = find_refused(command, staged_by_others, is_own)
+        same = (each for each in found if each[:2] == candidate[:2])
+        return next(same, None)
+
+    def _find_others(self, holder: Holder, tree: TreeRecorder) -> list[str]:
+        """Return the agents of other sessions that work in ``tree``."""
+        with self._lock:
+            sessions = self._active.get(tree.id, {})
+            return sorted({agent for session, agent in sessions.items() if session != holder.session})
+
+    def _remember(self, holder: Holder, call: _OpenCall) -> None:
+        with self._lock:
+            self._open[holder] = call._replace(began=time.monotonic())
+            if len(self._open) > _MAX_CALLS:
+                del self._open[next(iter(self._open))]
+
+    # -- after a call
+
+    def end(self, holder: Holder, use: ToolUse, result: ToolResult) -> str:
+        """Record what the call of ``holder``, which did ``use``, has done. Return what its agent has to know;
+        empty for nothing."""
+        with self._lock:
+            opened = self._open.get(holder) or _OpenCall()
+            is_known = holder in self._open
+            if not result.is_running:
+                self._open.pop(holder, None)
+            elif is_known:
+                self._open[holder] = opened._replace(is_background=True)
+        if not is_known:
+            # The call was checked by another process, or by nobody.
+            opened = _OpenCall(tuple(self._unchecked(use)))
+        told: list[str] = []
+        if use.kind == "read" and not result.is_failed:
+            self._end_reading(holder.agent, use.path, result)
+        changed: list[Row] = []
+        if opened.window is not None and not result.is_running:
+            changed = self._trees.close_window(opened.window)
+            told += self._find_losses(holder, changed)
+        if use.command and use.folder and not result.is_failed:
+            self._note_named(holder.agent, use, {row.path for row in changed})
+        try:
+            for write in opened.writes if not result.is_failed else ():
+                told += self._end_write(holder, write, result.original)
+            if result.is_failed and is_known:
+                told += self._note_failed(holder, use, opened.writes)
+            elif use.writes:
+                self._note_ignored(holder.agent, [self._find(each) for each in use.writes])
+        finally:
+            self._trees.release(lambda each: each == holder)
+        return "\n".join([*told, *self._take_news(holder.agent)])
+
+    def _unchecked(self, use: ToolUse) -> Iterator[_OpenWrite]:
+        for each in use.writes:
+            file = self._find(each)
+            if file is not None and not self._is_ignored(file):
+                yield _OpenWrite(file, None, None, is_checked=False)
+
+    def end_background(self, agent: str, prompt: str) -> str:
+        """As `end`, for commands of ``agent`` that went on in the background, and that ``prompt`` reports as
+        ended: it has the ids of their calls."""
+        with self._lock:
+            ended = [each for each in self._open if each.agent == agent and each.call in prompt]
+        told = [self.end(each, ToolUse("command"), ToolResult()) for each in ended]
+        return "\n".join(each for each in told if each)
+
+    def end_turn(self, session: str, *, is_over: bool) -> None:
+        """End the calls of ``session`` that have not ended, because it waits for a prompt: its client does
+        not report a call that it does not make, or that a person interrupts. Commands in the background go
+        on, unless the session has ended (``is_over``)."""
+        self._settle_unreported(session, 0.0)
+        with self._lock:
+            own = [(holder, call) for holder, call in self._open.items() if holder.session == session]
+            ended = [(holder, call) for holder, call in own if is_over or not call.is_background]
+            for holder, _ in ended:
+                del self._open[holder]
+            if is_over:
+                for sessions in self._active.values():
+                    sessions.pop(session, None)
+        for _, call in ended:
+            if call.window is not None:
+                self._trees.close_window(call.window)
+        self._trees.release(lambda each: each.session == session)
+
+    def suspend(self, holder: Holder) -> None:
+        """End the leases of the call of ``holder``, which waits for a person. If it can be made afterwards,
+        `begin` has to follow. The window of a command stays open."""
+        with self._lock:
+            if holder in self._open and self._open[holder].window is None:
+                del self._open[holder]
+        self._trees.release(lambda each: each == holder)
+
+    def _end_reading(self, agent: str, path: str, result: ToolResult) -> None:
+        """Record which version ``agent`` read: the newest one with the text that it got."""
+        file = self._trees.find(os.path.realpath(path))
+        if file is None or self._is_ignored(file):
+            self._note_ignored(agent, [file])
+            return
+        self._trees.refresh(file.tree)
+        (head,) = file.tree.heads([file.name])
+        version = (head.version or 0) if head is not None else 0
+        if head is not None and result.text is not None and result.lines is None:
+            versions = self._store.journal.versions(REPO, file.path, after=max(0, version - _MAX_OLDER))
+            wanted = _plain(result.text)
+            same = (row.version or 0 for row, text in versions if text is not None and _plain(text) == wanted)
+            version = max(same, default=version)
+        self._seen.note(agent, file.path, version, result.lines)
+
+    def _note_failed(self, holder: Holder, use: ToolUse, writes: Sequence[_OpenWrite]) -> list[str]:
+        """Record the texts of writes that the client refused itself, because others had changed the files.
+        Return what the agent has to know. Its next version settles these conflicts."""
+        told: list[str] = []
+        for write in writes:
+            self._trees.refresh(write.file.tree, holder)
+            (head,) = write.file.tree.heads([write.file.name])
+            is_others = head is not None and head.actor != holder.agent and head.tool != BASELINE
+            if head is None or not is_others or (head.version or 0) <= write.base:
+                continue
+            view = self._view(head)
+            seen = self._seen_view(holder.agent, write.file.path, head, view)
+            decision = Decision("refused", "stale_write", write.expected, write.base, is_stale=True)
+            told.append(self._refuse(holder, write.file, view, seen, decision).reason)
+        return told
+
+    def end_refused(self, holder: Holder, use: ToolUse) -> str:
+        """Record the texts of a call that the client refused itself, if others had changed its files. Return
+        what the agent has to know; empty for nothing."""
+        with self._lock:
+            opened = self._open.pop(holder, None)
+        told: list[str] = []
+        if opened is not None:
+            told = self._note_failed(holder, use, opened.writes)
+            self._trees.release(lambda each: each == holder)
+        elif not self._was_refused(holder):
+            writes = [(each, self._find(each)) for each in use.writes]
+            for each, file in writes:
+                if file is None or self._is_ignored(file):
+                    continue
+                self._trees.refresh(file.tree)
+                (head,) = file.tree.heads([file.name])
+                if head is None or head.actor == holder.agent:
+                    continue
+                view = self._view(head)
+                seen = self._seen_view(holder.agent, file.path, head, view)
+                decision = decide(each.intent, view, seen, holder.agent)
+                if decision.is_stale and not view.is_baseline:
+                    decision = decision._replace(code=decision.code or "stale_write")
+                    told.append(self._refuse(holder, file, view, seen, decision).reason)
+        return "\n".join(told)
+
+    def _was_refused(self, holder: Holder) -> bool:
+        with self._lock:
+            return holder in self._refused
+
+    def _note_named(self, agent: str, use: ToolUse, changed: Collection[str]) -> None:
+        """Record that ``agent`` has seen the files that its command names, but for those that it ``changed``.
+        The agent of a client without a tool that reads uses commands."""
+        for command in find_commands(use.command)[:_MAX_COMMANDS]:
+            folder = os.path.join(use.folder, command.folder or "")
+            for word in command.words[1:_MAX_WORDS]:
+                path = os.path.realpath(os.path.join(folder, word))
+                file = self._trees.find(path) if os.path.isfile(path) else None
+                if file is not None and file.path not in changed and not self._is_ignored(file):
+                    (head,) = file.tree.heads([file.name])
+                    self._seen.note(agent, file.path, (head.version or 0) if head is not None else 0)
+
+    def _note_ignored(self, agent: str, files: Sequence[TreeFile | None]) -> None:
+        """Record that ``agent`` has seen what is in those of ``files`` that git ignores: their checksums."""
+        for file in files:
+            content = file.tree.content(file.name) if file is not None and self._is_ignored(file) else None
+            if file is not None and content is not None and content.checksum:
+                self._seen.note_ignored(agent, file.path, content.checksum, content.stamp.size)
+
+    def _end_write(self, holder: Holder, write: _OpenWrite, original: str | None) -> list[str]:
+        """Record the version that a write made, and what else changed the file since it was checked. Return
+        what the agent has to know."""
+        file, before = write.file, write.before
+        between: str | None = None
+        if original is not None and write.is_checked and _plain(original) != _plain(before or ""):
+            # Somebody else wrote between the check and the write.
+            between = _with_line_ends(original, before or "")
+        call = CallContext(holder.agent, WRITE_FILE)
+        rows = file.tree.record_write(
+            file.name, call, {GRADE: "tool", CLIENT_CALL_ID: holder.call}, write.expected, between
+        )
+        own = [row for row in rows if row.actor == holder.agent]
+        told = [write.told] if write.told else []
+        if not write.is_checked:
+            told += self._find_losses(holder, own[-1:])
+        if own:
+            lines = None
+            if write.seen is not None and not own[-1].deleted:
+                text = self._store.content(own[-1])
+                lines = find_known_ranges(text, write.seen, before or "")
+            self._seen.keep(holder.agent, file.path, SeenVersion(own[-1].version or 0, lines))
+        self._trees.publish(rows)
+        if between is not None and rows:
+            self._commit_conflict(file.path, between, rows[-1], CHANGED_IN_WINDOW)
+        return told
+
+    def _find_losses(self, holder: Holder, rows: Sequence[Row]) -> list[str]:
+        """Return what the versions ``rows`` by a call took from others: lines that its agent had never seen.
+        The agent has seen these versions afterwards."""
+        told: list[str] = []
+        for row in rows:
+            version = row.version or 0
+            is_own = row.actor == holder.agent and row.detail.get(CLIENT_CALL_ID) == holder.call
+            if row.zone != REPO or not is_own:
+                continue
+            known = self._store.journal.version(REPO, row.path, version - 1)
+            if known is not None and known.actor != holder.agent:
+                before, after = self._view(known), self._view(row)
+                seen = self._seen_view(holder.agent, row.path, known, before)
+                lost = () if before.is_baseline else find_lost_lines(before.text, after.text, seen)
+                if lost:
+                    told.append(say_lost_lines(name_of(row.path), known.actor, lost, self._texts))
+                    self._commit_conflict(row.path, before.text or "", row, LOST_LINES)
+            self._seen.keep(holder.agent, row.path, SeenVersion(version))
+        return told
+
+    def _commit_conflict(self, path: str, text: str, after: Row, code: str) -> None:
+        """Record that ``text`` was overwritten by the version ``after``, so that a person looks at both."""
+        detail: dict[str, Json] = {"current": after.version, "current_author": after.actor}
+        base = max(0, (after.version or 0) - 2)
+        self._store.commits.commit(
+            Note(SYSTEM, CHANGE, REPO, path, "conflict", code, content=text, base=base, detail=detail)
+        )
+
+    # -- news
+
+    def _hear(self, rows: Sequence[Row]) -> None:
+        """Note whom new versions concern."""
+        for row in rows:
+            if row.zone != REPO or row.version is None or row.tool == BASELINE:
+                continue
+            for agent, _ in self._seen.who_saw_before(row):
+                with self._lock:
+                    self._news.setdefault(agent, {})[row.path] = row.version
+
+    def _take_news(self, agent: str) -> list[str]:
+        """Return which files that ``agent`` has read were changed by others, each version once."""
+        with self._lock:
+            paths = [*self._news.pop(agent, {})]
+        notices = [found for path in paths if (found := self._find_notice(agent, path)) is not None]
+        return [say_notices(notices, self._texts)] if notices else []
+
+    def _find_notice(self, agent: str, path: str) -> ChangeNotice | None:
+        head = self._store.journal.head(REPO, path)
+        seen = self._seen.find(agent, path)
+        if head is None or seen is None or head.actor == agent or seen.version >= (head.version or 0):
+            return None
+        view = self._view(head)
+        known = self._seen_view(agent, path, head, view)
+        if known is None:
+            return None
+        return build_notice(name_of(path), view, known, self._authors_since(path, known))
+
+
+def _git_view(content: FileContent | None) -> FileView:
+    """Return the view of a file without rows: what git has, if it is there."""
+    if content is None:
+        return FileView()
+    text = content.text if content.checksum and content.data is None else None
+    return FileView(0, text, is_text=text is not None, is_baseline=True)
+
+
+def _plain(text: str) -> str:
+    """Return ``text`` as clients report it: without a byte order mark, with line feeds alone."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+
+
+def _with_line_ends(text: str, like: str) -> str:
+    """Return ``text``, with line feeds alone, with the line ends and the byte order mark of ``like``."""
+    mark = "\ufeff" if like.startswith("\ufeff") else ""
+    return mark + (text.replace("\n", "\r\n") if "\r\n" in like else text)

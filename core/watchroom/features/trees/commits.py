@@ -1,0 +1,469 @@
+"""Commits of agents' work, apart from the work of others in the same tree, and tries of it.
+
+The work is taken from the versions in the journal. Files of the tree are only read for bytes that the journal
+does not keep.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from threading import Lock
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from watchroom.errors import NothingToCommit
+from watchroom.features.config.store import Store
+from watchroom.features.reverts.rules import is_revert_row
+from watchroom.features.trees.git import Conversion, FileState, GitTree, IndexEntry, parse_lfs_pointer
+from watchroom.features.trees.line_rules import (
+    UNKNOWN,
+    FileChanges,
+    HeadFile,
+    KnownVersions,
+    LineVersion,
+    clean_line_ends,
+)
+from watchroom.features.trees.rows import (
+    BASELINE,
+    COMMIT_AGENT,
+    REPO,
+    TREE,
+    CommitRecord,
+    repo_path,
+    split_repo_path,
+)
+from watchroom.features.trees.trials import TrialOutcome, run_trial
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.journal import RowFilter
+from watchroom.kernel.rules.details import get_int, get_ints, get_object, get_text
+from watchroom.kernel.rules.file_versions import (
+    Blob,
+    blob_of,
+    is_executable,
+    is_ignored_version,
+    is_text,
+    unescape_path,
+)
+from watchroom.model import Row
+from watchroom.validation import MAX_PATH_BYTES, escape_unstorable, extract_first_line
+
+BlockReason: TypeAlias = Literal["mixed", "not_kept"]
+"""Why a file cannot be committed with the work of the chosen authors.
+
+- ``mixed``: this work builds on uncommitted work of others in the file.
+- ``not_kept``: the bytes of its newest version are neither in the journal nor on disk.
+"""
+_KNOWN: Final = "known"
+"""The field of a commit's note with the fields of `KnownVersions` of each path."""
+_DOMAIN: Final = "watchroom.invalid"
+_PAGE: Final = 1000
+
+
+class PlannedFile(NamedTuple):
+    """A file of a commit.
+
+    - ``state``: None if the commit deletes it.
+    - ``authors``: whose changes it has, in alphabetical order.
+    - ``versions``: the versions with these changes.
+    - ``known``: see `watchroom.features.trees.line_rules.Taken`.
+    """
+
+    path: str
+    state: FileState | None
+    authors: tuple[str, ...]
+    versions: tuple[int, ...]
+    known: KnownVersions | None
+
+
+class BlockedFile(NamedTuple):
+    """A file that is left out of a commit. ``others``: whose work would have to be committed with it."""
+
+    path: str
+    reason: BlockReason
+    others: tuple[str, ...] = ()
+
+
+class CommitPlan(NamedTuple):
+    """What a commit would have.
+
+    - ``tree``: the id of the tree.
+    - ``head``: the id of the commit that it builds on; empty if there is none.
+    - ``agents``: whose work it has; None for everybody's.
+    - ``files``, ``blocked``: its files, and those that are left out, by path.
+    """
+
+    tree: str
+    head: str
+    agents: tuple[str, ...] | None
+    files: tuple[PlannedFile, ...]
+    blocked: tuple[BlockedFile, ...]
+
+    @property
+    def states(self) -> Mapping[str, FileState | None]:
+        """The files as `GitTree.commit_files` takes them."""
+        return {each.path: each.state for each in self.files}
+
+    @property
+    def authors(self) -> tuple[str, ...]:
+        """Whose changes the commit has."""
+        return tuple(sorted({author for each in self.files for author in each.authors}))
+
+
+class AgentCommits:
+    """Commits and tries the work of agents.
+
+    ``store``: the journal.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = Lock()
+        self._notes: tuple[Row, ...] = ()
+        self._scanned = 0
+
+    def plan(self, tree: GitTree, agents: Collection[str] | None = None) -> CommitPlan:
+        """Return what a commit of the work of ``agents`` in ``tree`` would have, and change nothing.
+
+        ``agents``: authors of versions, also people and ``outside``. Default: all authors.
+
+        Raises `GitError`, `JournalError`.
+        """
+        tree_id, head = tree.tree_id(), tree.read_state().head
+        names = None if agents is None else tuple(sorted(set(agents)))
+        files: list[PlannedFile] = []
+        blocked: list[BlockedFile] = []
+        for each in self._compare(tree, tree_id, head):
+            planned = each.plan(names)
+            if isinstance(planned, PlannedFile):
+                files.append(planned)
+            elif planned is not None:
+                blocked.append(planned)
+        return CommitPlan(tree_id, head, names, tuple(files), tuple(blocked))
+
+    def list_changes(self, tree: GitTree) -> dict[str, FileChanges]:
+        """Return the uncommitted changes of the text files of ``tree`` by path. Raises as `plan`."""
+        head = tree.read_state().head
+        found = self._compare(tree, tree.tree_id(), head)
+        return {
+            each.path: each.changes for each in found if each.changes is not None and each.changes.authors
+        }
+
+    def commit(
+        self,
+        call: CallContext,
+        tree: GitTree,
+        agents: Collection[str] | None,
+        message: str,
+        *,
+        branch: str | None = None,
+    ) -> Row:
+        """Commit the work of ``agents`` in ``tree``, without blocked files, and return the note about it.
+
+        - ``agents``: see `plan`.
+        - ``branch``: a new branch. None commits onto the checked-out branch.
+
+        The author of the commit is the agent if all work is by one agent. Otherwise it is the person in git's
+        settings. Raises `NothingToCommit`, and as `GitTree.commit_files` and `plan`.
+        """
+        plan = self.plan(tree, agents)
+        if not plan.files:
+            raise NothingToCommit(
+                blocked=", ".join(_storable(each.path) for each in plan.blocked[:10]) or "-"
+            )
+        authors = [each for each in plan.authors if _is_agent(each)]
+        author = _identity(authors[0]) if len(authors) == 1 and plan.authors == tuple(authors) else ""
+        trailers = "" if author else "".join(f"Co-authored-by: {_identity(each)}\n" for each in authors)
+        text = message.strip("\n") + (f"\n\n{trailers}" if trailers else "")
+        commit = tree.commit_files(plan.states, text, author, branch=branch, parent=plan.head)
+        if commit == plan.head:
+            raise NothingToCommit(blocked="-")
+        name = branch if branch is not None else tree.read_state().branch
+        took = {_storable(each.path): each.versions for each in plan.files}
+        detail = CommitRecord(plan.tree, escape_unstorable(name), commit, plan.head, took).detail | {
+            _KNOWN: {
+                _storable(each.path): [*each.known[:2], *sorted(each.known.later)]
+                for each in plan.files
+                if each.known
+            },
+            "authors": [*plan.authors],
+            "blocked": [_storable(each.path) for each in plan.blocked],
+        }
+        subject = extract_first_line(message, 200)
+        note = call.with_tool(COMMIT_AGENT).note(TREE, plan.tree, message=subject, detail=detail)
+        return self._store.commits.commit(note).row
+
+    def try_agent(
+        self,
+        tree: GitTree,
+        agents: Collection[str] | None,
+        command: Sequence[str],
+        *,
+        linked: Iterable[str] = (),
+        timeout: float = 3600.0,
+        cache: str = "",
+    ) -> TrialOutcome:
+        """Run ``command`` in a copy of ``tree`` that has HEAD and the work of ``agents`` only.
+
+        - ``linked``: ignored folders, such as ``node_modules``. They are linked into the copy.
+        - ``timeout``: seconds, default an hour.
+        - ``cache``: the folder of all copies, default ``watchroom`` in the user's cache folder.
+
+        The copy is kept for the next try. Raises as `plan`.
+        """
+        plan = self.plan(tree, agents)
+        content = tree.write_tree(plan.states, parent=plan.head)
+        return run_trial(
+            tree,
+            content,
+            command,
+            claim=lambda slot: self._store.journal.claim(f"trial:{plan.tree}:{slot}"),
+            linked=linked,
+            timeout=timeout,
+            cache=cache,
+        )
+
+    def _compare(self, tree: GitTree, tree_id: str, head: str) -> Iterator[_Comparison]:
+        """Yield the recorded files of ``tree`` that differ from the commit ``head``."""
+        rows = {
+            os.fsdecode(unescape_path(split_repo_path(row.path)[1])): row
+            for row in self._store.journal.heads(REPO, repo_path(tree_id, ""))
+            if not is_ignored_version(row)
+        }
+        entries = tree.list_tree(head, list(rows)) if head else {}
+        texts = tree.read_blobs(list(rows), entries=entries)
+        reader = _HeadReader(tree, entries, texts)
+        notes = self._find_notes(tree_id)
+        commits = set(tree.list_commits()) if notes else set()
+        for path, row in sorted(rows.items()):
+            if reader.is_same(path, row, self._store.journal.content(row.seq) if is_text(row) else None):
+                continue
+            versions = self._versions(row.path)
+            yield _Comparison(self._store, tree, reader, path, versions, [*_known(notes, path, commits)])
+
+    def _versions(self, path: str) -> list[tuple[Row, str | None]]:
+        found: list[tuple[Row, str | None]] = []
+        while page := self._store.journal.versions(
+            REPO, path, after=(found[-1][0].version or 0) if found else 0, limit=_PAGE
+        ):
+            found += page
+        return found
+
+    def _find_notes(self, tree_id: str) -> list[Row]:
+        """Return the notes about commits in the tree, the newest first."""
+        journal = self._store.journal
+        with self._lock:
+            last = journal.last_seq()
+            only = RowFilter(zone=TREE, tool=COMMIT_AGENT, outcome="ok", after=self._scanned)
+            before = last + 1
+            fresh: list[Row] = []
+            while page := journal.rows_before(before, limit=_PAGE, only=only):
+                fresh += page
+                before = page[-1].seq
+            self._notes, self._scanned = (*fresh, *self._notes), last
+            return [each for each in self._notes if each.path == tree_id]
+
+
+class _HeadReader:
+    """The recorded files as the commit HEAD has them.
+
+    - ``entries``: its files.
+    - ``texts``: the bytes that git would write into them.
+    """
+
+    def __init__(
+        self, tree: GitTree, entries: Mapping[str, IndexEntry], texts: Mapping[str, bytes | None]
+    ) -> None:
+        self._tree = tree
+        self.entries = entries
+        self.texts = texts
+        self._conversions: Mapping[str, Conversion] | None = None
+
+    def is_same(self, path: str, row: Row, content: str | None) -> bool:
+        """Return whether HEAD has the version ``row``, whose text is ``content``."""
+        entry = self.entries.get(path)
+        if row.deleted or entry is None:
+            return row.deleted and entry is None
+        if self.is_executable(path, row) != is_executable(row):
+            return False
+        return self.has_text(path, content) if is_text(row) else self.has_blob(path, blob_of(row))
+
+    def has_text(self, path: str, text: str | None) -> bool:
+        """Return whether git would store ``text`` as HEAD has it; None: whether HEAD has no such file."""
+        entry, found = self.entries.get(path), self.texts.get(path)
+        if text is None or entry is None:
+            return text is None and entry is None
+        if found is None:
+            return False
+        if text.encode() == found:
+            return True
+        if "\r\n" not in text and b"\r\n" not in found:
+            return False
+        stored = self.raw(path)
+        return (
+            clean_line_ends(text, self.conversion(path), stored.decode("utf-8", "replace")).encode() == stored
+        )
+
+    def has_blob(self, path: str, blob: Blob | None) -> bool:
+        """Return whether the file in HEAD has the bytes ``blob``."""
+        found = self.texts.get(path)
+        if blob is None or found is None:
+            return False
+        return parse_lfs_pointer(found) == blob or Blob(hashlib.sha256(found).hexdigest(), len(found)) == blob
+
+    def is_executable(self, path: str, newest: Row) -> bool:
+        """Return whether ``path`` can be executed in HEAD; as in ``newest`` if git ignores that."""
+        entry = self.entries.get(path)
+        if entry is None:
+            return False
+        is_kept = not entry.is_link and (
+            entry.executable == is_executable(newest) or self._tree.keeps_modes()
+        )
+        return entry.executable if is_kept else is_executable(newest)
+
+    def conversion(self, path: str) -> Conversion:
+        """Return how git converts the line ends of ``path`` when it stores it."""
+        if self._conversions is None:
+            self._conversions = self._tree.list_conversions(set(self.entries))
+        return self._conversions.get(path, "none")
+
+    def raw(self, path: str) -> bytes:
+        """Return the blob of ``path``."""
+        blob = self.entries[path].blob
+        return self._tree.read_raw([blob]).get(blob, b"")
+
+    def text(self, path: str, newest: str | None) -> str | None:
+        """Return the text of ``path`` in HEAD with line ends as in ``newest``; None if it is no text."""
+        found = self.texts.get(path)
+        if found is not None and b"\r\n" in found and newest is not None and "\r\n" not in newest:
+            found = self.raw(path)
+        try:
+            return None if found is None or b"\0" in found else found.decode()
+        except UnicodeDecodeError:
+            return None
+
+
+class _Comparison:
+    """A recorded file that differs from HEAD. ``changes``: None if one of the versions that matter is no
+    text."""
+
+    def __init__(
+        self,
+        store: Store,
+        tree: GitTree,
+        reader: _HeadReader,
+        path: str,
+        versions: Sequence[tuple[Row, str | None]],
+        commits: Sequence[KnownVersions],
+    ) -> None:
+        self.path = path
+        self._store = store
+        self._tree = tree
+        self._entry = reader.entries.get(path)
+        self._newest = versions[-1][0]
+        self._is_link = self._is_link_on_disk(versions[-1][1])
+        self.changes: FileChanges | None = None
+        start = next((n for n in range(len(versions) - 1, -1, -1) if not is_text(versions[n][0])), -1) + 1
+        self._since_binary = {_author(row) for row, _ in versions[start:]}
+        has_head = any(reader.has_text(path, content) for _, content in versions[start:])
+        text = reader.text(path, versions[-1][1])
+        is_whole = (
+            start == len(versions) or (start and not has_head) or (self._entry is not None and text is None)
+        )
+        if not is_whole:
+            head = HeadFile(text, reader.is_executable(path, self._newest), commits)
+            lines = [_line_version(*each) for each in versions[start:]]
+            self.changes = FileChanges(lines, head, lambda each: reader.has_text(path, each))
+
+    def plan(self, agents: Sequence[str] | None) -> PlannedFile | BlockedFile | None:
+        """Return the file of a commit of ``agents``; None if they have not changed it."""
+        if self.changes is None:
+            return self._plan_whole(agents)
+        authors = self.changes.authors
+        chosen = authors if agents is None else [each for each in authors if each in agents]
+        if not chosen:
+            return None
+        taken = self.changes.take(self.changes.all_authors if agents is None else agents)
+        if taken.mixed:
+            return BlockedFile(self.path, "mixed", tuple(sorted(taken.mixed)))
+        state = (
+            None if taken.text is None else FileState(taken.text.encode(), taken.executable, self._is_link)
+        )
+        return PlannedFile(self.path, state, tuple(chosen), taken.versions, taken.known)
+
+    def _plan_whole(self, agents: Sequence[str] | None) -> PlannedFile | BlockedFile | None:
+        """Plan a file that was binary: it is of the author of its newest version.
+
+        If it is a text again, all authors since then are needed.
+        """
+        row = self._newest
+        author = _author(row)
+        if agents is not None and author not in agents:
+            return None
+        others = self._since_binary - {author} - set(agents or self._since_binary)
+        if others:
+            return BlockedFile(self.path, "mixed", tuple(sorted(others)))
+        number = row.version or 0
+        planned = PlannedFile(self.path, None, (author,), (number,), KnownVersions(number, number))
+        if row.deleted:
+            return planned
+        data = self._read_bytes(row)
+        if data is None:
+            return BlockedFile(self.path, "not_kept")
+        return planned._replace(state=FileState(data, is_executable(row), self._is_link))
+
+    def _read_bytes(self, row: Row) -> bytes | None:
+        """Return the bytes of the version ``row``, from the journal or from disk; None if they are gone."""
+        if is_text(row):
+            content = self._store.journal.content(row.seq)
+            return None if content is None else content.encode()
+        blob = blob_of(row)
+        kept = self._store.journal.blobs.find(blob.sha256) if blob is not None else None
+        if kept is not None:
+            return kept
+        try:
+            with open(os.path.join(self._tree.folder, self.path), "rb") as file:
+                data = file.read()
+        except OSError:
+            return None
+        if blob is None:
+            return data if len(data) == get_int(row.detail, "size") else None
+        return data if hashlib.sha256(data).hexdigest() == blob.sha256 else None
+
+    def _is_link_on_disk(self, text: str | None) -> bool:
+        try:
+            return os.readlink(os.path.join(self._tree.folder, self.path)) == text
+        except OSError:
+            return False
+
+
+def _known(notes: Sequence[Row], path: str, commits: Collection[str]) -> Iterator[KnownVersions]:
+    """Yield what commits have of ``path``: first those that HEAD has, then those that were rewritten."""
+    for is_in_head in (True, False):
+        for note in notes:
+            numbers = get_ints(get_object(note.detail, _KNOWN), _storable(path))
+            if len(numbers) > 1 and (get_text(note.detail, "commit") in commits) == is_in_head:
+                yield KnownVersions(numbers[0], numbers[1], frozenset(numbers[2:]))
+
+
+def _storable(path: str) -> str:
+    """Return ``path`` as rows have it."""
+    return escape_unstorable(path, MAX_PATH_BYTES)
+
+
+def _line_version(row: Row, content: str | None) -> LineVersion:
+    is_revert = is_revert_row(row)
+    took, gave = (tuple(get_ints(row.detail, name)) if is_revert else () for name in ("took", "gave"))
+    return LineVersion(row.version or 0, _author(row), content, is_executable(row), took, gave)
+
+
+def _author(row: Row) -> str:
+    return UNKNOWN if row.tool == BASELINE else row.actor
+
+
+def _is_agent(author: str) -> bool:
+    return author not in ("", "system", "outside") and ":" not in author
+
+
+def _identity(agent: str) -> str:
+    return f"{agent} <{agent}@{_DOMAIN}>"

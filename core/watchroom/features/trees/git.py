@@ -1,0 +1,554 @@
+"""A working tree of a git repository: its state, its index, its changes, and commits of some files.
+
+Paths in a tree are texts with ``/``. Bytes that are not UTF-8 are escaped as `os.fsdecode` does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from watchroom.errors import GitError
+from watchroom.features.tasks.ignored_files import ignored_among
+from watchroom.features.trees.git_process import reason_of, run_git
+from watchroom.features.trees.git_writes import CommitRequest, FileState, GitWriter
+from watchroom.kernel.rules.file_versions import Blob
+from watchroom.platform.child_process import ChildResult
+from watchroom.validation import is_session_id
+
+__all__ = [
+    "MAX_BLOB_BYTES",
+    "Conversion",
+    "FileState",
+    "GitState",
+    "GitTree",
+    "IndexEntry",
+    "IndexStamp",
+    "find_common",
+    "parse_lfs_pointer",
+]
+
+MAX_BLOB_BYTES: Final = 10 * 1024 * 1024
+"""Bytes of the largest file that `GitTree.read_blobs` returns."""
+ID_FILE: Final = "watchroom-tree"
+"""The file with a tree's id, in the tree's own git folder."""
+_MAX_ID_NAME: Final = 40
+_MAX_SMALL_FILE: Final = 4096
+_MAX_ARGUMENT_PATHS: Final = 200
+"""Paths that are passed as arguments. For more, git lists everything."""
+_MAX_BATCH_BYTES: Final = 32 * 1024 * 1024
+"""Bytes of the blobs of one call of ``git cat-file``."""
+_ABSENT: Final = ("S", "s")
+_LINK_MODE: Final = 0o120000
+_SUBMODULE_MODE: Final = 0o160000
+_ODD_PATH: Final = re.compile(r"[\n\r]|^[ \t]")
+"""Paths that cannot be in a line of the input of ``git cat-file``."""
+_FAILED_FILTER: Final = re.compile(rb"clean filter '([^'\n]+)' failed")
+_REFTABLE_HEAD: Final = b"ref: refs/heads/.invalid"
+_OPERATIONS: Final = (
+    ("rebase-merge", "rebase"),
+    ("rebase-apply/applying", "am"),
+    ("rebase-apply", "rebase"),
+    ("MERGE_HEAD", "merge"),
+    ("CHERRY_PICK_HEAD", "cherry-pick"),
+    ("REVERT_HEAD", "revert"),
+    ("sequencer", "cherry-pick"),
+    ("BISECT_LOG", "bisect"),
+)
+"""Files in the git folder of a tree that tell that an operation is not finished."""
+_LFS_POINTER: Final = re.compile(
+    rb"version https://git-lfs\.github\.com/spec/v1\n(?:ext-[^\n]*\n)*"
+    rb"oid sha256:([0-9a-f]{64})\nsize ([0-9]{1,18})\n"
+)
+
+
+Conversion: TypeAlias = Literal["text", "auto", "none"]
+"""How git converts line ends when it stores a file: always, if it seems to be a text, or never."""
+
+
+class IndexStamp(NamedTuple):
+    """A stamp of the index file. It differs after each change of the index."""
+
+    mtime_ns: int
+    size: int
+    inode: int
+
+
+class GitState(NamedTuple):
+    """The state of a working tree.
+
+    - ``head``: the id of the commit; empty if there is none.
+    - ``branch``: empty if HEAD is detached.
+    - ``index_stamp``: None if there is no index.
+    - ``stash``: the id of the newest stash, which all trees share; empty if there is none.
+    - ``operation``: ``rebase``, ``am``, ``merge``, ``cherry-pick``, ``revert`` or ``bisect`` if it is not
+      finished; otherwise empty.
+    - ``is_index_locked``: a git command is changing the index, or was killed.
+    """
+
+    head: str
+    branch: str
+    index_stamp: IndexStamp | None
+    stash: str
+    operation: str
+    is_index_locked: bool
+
+
+class IndexEntry(NamedTuple):
+    """A path in the index.
+
+    - ``mode``: as git has it, such as ``0o100755``.
+    - ``blob``: the id of its blob; empty while a merge of the path has conflicts.
+    - ``is_absent``: the sparse checkout leaves the file out.
+    """
+
+    mode: int
+    blob: str
+    is_absent: bool = False
+
+    @property
+    def is_submodule(self) -> bool:
+        """Whether the path is another repository."""
+        return self.mode == _SUBMODULE_MODE
+
+    @property
+    def is_link(self) -> bool:
+        """Whether the path is a symbolic link."""
+        return self.mode == _LINK_MODE
+
+    @property
+    def executable(self) -> bool:
+        """Whether the file can be executed."""
+        return self.mode == 0o100755
+
+
+class GitTree:
+    """A working tree.
+
+    - ``folder``: its real path.
+    - ``git``: its own git folder: ``.git``, or ``.git/worktrees/NAME`` of a linked tree.
+    - ``common``: the git folder that all trees of the repository share.
+
+    tree = GitTree.find("/home/me/project/src")
+    if tree is not None:
+        changed = tree.list_changed()
+    """
+
+    def __init__(self, folder: str, git: str, common: str) -> None:
+        self.folder = folder
+        self.git = git
+        self.common = common
+        self._packed: tuple[IndexStamp, bytes] | None = None
+
+    @classmethod
+    def find(cls, folder: str) -> GitTree | None:
+        """Return the working tree that contains ``folder``, None if there is none.
+
+        Raises `GitError` if git refuses the repository, such as for its owner, and `GitMissing`.
+        """
+        asked = ("--show-toplevel", "--absolute-git-dir", "--git-common-dir")
+        found = _locate(folder, asked)
+        if found is None:
+            return None
+        top, git, common = found
+        return cls(*(os.path.realpath(os.path.join(folder, each)) for each in (top, git, common)))
+
+    def tree_id(self) -> str:
+        """Return the id of this tree. Create it if the tree has none.
+
+        The id is in a file in the tree's own git folder, because git reuses the names of removed trees.
+        Raises OSError if the file cannot be written.
+        """
+        path = os.path.join(self.git, ID_FILE)
+        found = _read_small(path).decode("ascii", "replace").strip()
+        if is_session_id(found):
+            return found
+        if found:
+            os.unlink(path)
+        name = re.sub(r"[^A-Za-z0-9_.-]", "-", os.path.basename(self.folder)).strip("-._")
+        fresh = f"{name[:_MAX_ID_NAME] or 'tree'}-{secrets.token_hex(4)}"
+        written = f"{path}.{secrets.token_hex(4)}"
+        with open(written, "xb") as file:
+            file.write(fresh.encode() + b"\n")
+        try:
+            # A link is never partly written, and fails if another process was faster.
+            with contextlib.suppress(FileExistsError):
+                os.link(written, path)
+        finally:
+            os.unlink(written)
+        return _read_small(path).decode("ascii", "replace").strip() or fresh
+
+    def forget_id(self) -> None:
+        """Remove the id of this tree."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(self.git, ID_FILE))
+
+    def read_state(self) -> GitState:
+        """Return the state of this tree. Git is only started for repositories with reftables."""
+        text = _read_small(os.path.join(self.git, "HEAD")).strip()
+        if not text or text == _REFTABLE_HEAD or os.path.islink(os.path.join(self.git, "HEAD")):
+            branch, head, stash = self._ask_refs()
+        else:
+            target = text.removeprefix(b"ref:").strip() if text.startswith(b"ref:") else b""
+            branch = os.fsdecode(target).removeprefix("refs/heads/")
+            head = self._resolve(target) if target else text.decode("ascii", "replace")
+            stash = self._resolve(b"refs/stash")
+        exists = os.path.lexists
+        operation = next((name for file, name in _OPERATIONS if exists(os.path.join(self.git, file))), "")
+        stamp = _stamp(os.path.join(self.git, "index"))
+        return GitState(head, branch, stamp, stash, operation, exists(os.path.join(self.git, "index.lock")))
+
+    def list_index(self) -> dict[str, IndexEntry]:
+        """Return the entries of the index by path. Raises `GitError`."""
+        return _parse_index(self._run("ls-files", "-v", "--stage", "-z").output)
+
+    def list_committed(self, old: str, new: str) -> set[str]:
+        """Return the paths that differ between two commits. ``old``: empty for none. Raises `GitError`."""
+        asked = ("diff-tree", "-r", "--name-only", "--no-renames", "-z")
+        arguments = (*asked, old, new) if old else (*asked, "--root", "--no-commit-id", new)
+        printed = self._run(*arguments).output
+        return {os.fsdecode(each) for each in printed.split(b"\0") if each}
+
+    def list_staged(self) -> list[str]:
+        """Return the paths whose entries in the index differ from HEAD. Raises `GitError`."""
+        printed = self._run("diff", "--cached", "--name-only", "--no-renames", "-z").output
+        return [os.fsdecode(each) for each in printed.split(b"\0") if each]
+
+    def list_changed(self) -> list[str]:
+        """Return the paths of the files that differ from the index, or are not in it and not ignored.
+
+        Deleted files are included. Submodules, nested repositories, and changes that are only staged are not.
+        Git looks at no files that are marked as unchanged (``update-index --assume-unchanged``). Raises
+        `GitError`.
+        """
+        asked = (
+            "status",
+            "--porcelain=v2",
+            "-z",
+            "--untracked-files=all",
+            "--no-renames",
+            "--ignore-submodules=all",
+        )
+        done = self._run(*asked, accepted=None)
+        failed = _FAILED_FILTER.search(done.errors) if done.status else None
+        if failed is not None:
+            # Its program is missing, and git would compare nothing. Without it, files of LFS are texts.
+            name = failed[1].decode("utf-8", "replace")
+            off = (f"filter.{name}.clean=", f"filter.{name}.process=", f"filter.{name}.required=false")
+            done = self._run(*(word for each in off for word in ("-c", each)), *asked, accepted=None)
+        if done.status:
+            raise GitError(reason=reason_of(done))
+        printed = done.output
+        return sorted({each for record in printed.split(b"\0") for each in _changed_path(record)})
+
+    def read_blobs(
+        self,
+        paths: Iterable[str],
+        revision: str = ":",
+        *,
+        entries: Mapping[str, IndexEntry] | None = None,
+    ) -> dict[str, bytes | None]:
+        """Return the bytes that git would write into the files at ``paths``: line ends and filters apply.
+
+        - ``revision``: ``:`` for the index, or a commit with a colon, such as ``HEAD:``.
+        - ``entries``: what `list_index` or `list_tree` returned, to save a call of git.
+
+        None for a path that is not in the revision, is a submodule, or has more than 10 MB. The target of a
+        symbolic link is its content. A file of Git LFS is its pointer, see `parse_lfs_pointer`; so is a file
+        whose filter fails. Raises `GitError`.
+        """
+        wanted = list(dict.fromkeys(paths))
+        known = self._list_entries(wanted, revision) if entries is None else entries
+        found: dict[str, bytes | None] = dict.fromkeys(wanted)
+        asked = {
+            path: entry
+            for path in wanted
+            if (entry := known.get(path)) and entry.blob and not entry.is_submodule
+        }
+        sizes = self._sizes({entry.blob for entry in asked.values()})
+        readable = {path: entry for path, entry in asked.items() if entry.blob in sizes}
+        odd = [path for path, entry in readable.items() if _ODD_PATH.search(path) and not entry.is_link]
+        links = [path for path, entry in readable.items() if entry.is_link]
+        for path in links:
+            found[path] = self._run("cat-file", "blob", readable[path].blob).output
+        for path in odd:
+            found[path] = self._read_filtered(path, readable[path].blob)
+        regular = [path for path in readable if path not in {*odd, *links}]
+        for part in _split_batches(regular, lambda path: sizes[readable[path].blob]):
+            found.update(self._read_batch({path: readable[path].blob for path in part}))
+        return {
+            path: None if data is not None and len(data) > MAX_BLOB_BYTES else data
+            for path, data in found.items()
+        }
+
+    def list_tree(self, commit: str, paths: Collection[str] | None = None) -> dict[str, IndexEntry]:
+        """Return the files of ``commit`` by path, default all of them. Raises `GitError`."""
+        if paths is not None and len(paths) > _MAX_ARGUMENT_PATHS:
+            return {path: entry for path, entry in self.list_tree(commit).items() if path in paths}
+        if paths is not None and not paths:
+            return {}
+        names = ("-r",) if paths is None else ()
+        printed = self._run("ls-tree", "-z", *names, commit, "--", *(paths or ())).output
+        found: dict[str, IndexEntry] = {}
+        for record in printed.split(b"\0"):
+            if record:
+                fields, _, path = record.partition(b"\t")
+                mode, kind, blob = fields.decode("ascii").split()
+                if kind != "tree":
+                    found[os.fsdecode(path)] = IndexEntry(int(mode, 8), blob)
+        return found
+
+    def ignored_among(self, paths: Sequence[str]) -> frozenset[str]:
+        """Return which of ``paths`` git ignores. Raises `IgnoredFilesUnknown`."""
+        return ignored_among(os.path.join(self.folder, ".git"), paths)
+
+    def commit_files(
+        self,
+        files: Mapping[str, FileState | None],
+        message: str,
+        author: str,
+        *,
+        branch: str | None,
+        parent: str,
+    ) -> str:
+        """Commit ``parent`` with ``files`` changed, and return the id of the commit.
+
+        - ``files``: their bytes as they are in the tree. None deletes a file.
+        - ``author``: ``NAME <EMAIL>``. The committer is the person whom git's settings name.
+        - ``branch``: a new branch. None commits onto the checked-out branch, or a detached HEAD.
+        - ``parent``: the id of the commit that HEAD was; empty if there is none.
+
+        The files of the tree are not touched. A commit onto the checked-out branch also goes into the index.
+        Lines of others that are staged stay staged, except for lines that conflict with the commit. Returns
+        ``parent`` if nothing differs from it.
+
+        Raises `GitBusy` during a rebase or a merge, if the index is locked, or if HEAD is not ``parent`` any
+        more, `InvalidRepository` if ``branch`` exists or is not a valid name, and `GitError`.
+        """
+        request = CommitRequest(files, message, author, branch, parent)
+        return GitWriter(self.folder, self.git).commit(request, self.read_state)
+
+    def recover(self) -> None:
+        """Finish or undo a commit whose process was killed. `commit_files` does so if the index is locked."""
+        GitWriter(self.folder, self.git).recover(self.read_state)
+
+    def write_tree(self, files: Mapping[str, FileState | None], *, parent: str) -> str:
+        """Write the tree that `commit_files` would commit, and return its id. Nothing refers to it."""
+        return GitWriter(self.folder, self.git).write_tree(files, parent)
+
+    def list_commits(self, limit: int = 5000) -> list[str]:
+        """Return the ids of the newest commits that HEAD has, at most ``limit``."""
+        done = self._run("rev-list", f"--max-count={limit}", "HEAD", accepted=(0, 128))
+        return done.output.decode("ascii", "replace").split()
+
+    def keeps_modes(self) -> bool:
+        """Return whether git records which files can be executed (``core.fileMode``)."""
+        done = self._run("config", "--type=bool", "--get", "core.fileMode", accepted=(0, 1))
+        return done.output.strip() != b"false"
+
+    def list_conversions(self, paths: Collection[str]) -> dict[str, Conversion]:
+        """Return how git converts the line ends of the files at ``paths`` that are in the index, when it
+        stores them."""
+        if not paths:
+            return {}
+        setting = self._run("config", "--get", "core.autocrlf", accepted=(0, 1)).output.strip().lower()
+        names = paths if len(paths) <= _MAX_ARGUMENT_PATHS else ()
+        printed = os.fsdecode(self._run("ls-files", "--eol", "-z", "--", *names).output)
+        found: dict[str, Conversion] = {}
+        for record in printed.split("\0"):
+            fields, _, path = record.partition("\t")
+            if path in paths:
+                attributes = fields.partition(" attr/")[2].split()
+                has_none = not attributes or attributes[0].startswith("eol")
+                is_set = "text" in attributes or (has_none and bool(attributes))
+                is_auto = "text=auto" in attributes or (not attributes and setting in (b"true", b"input"))
+                found[path] = "text" if is_set else "auto" if is_auto else "none"
+        return found
+
+    def read_raw(self, blobs: Collection[str]) -> dict[str, bytes]:
+        """Return the content of ``blobs``, by their ids, without line ends and filters applied. Larger ones
+        than 10 MB are left out."""
+        return {each: self._run("cat-file", "blob", each).output for each in self._sizes(blobs)}
+
+    def _run(self, *arguments: str, given: bytes = b"", accepted: Sequence[int] | None = (0,)) -> ChildResult:
+        variables = {"GIT_DIR": self.git, "GIT_WORK_TREE": self.folder}
+        return run_git(arguments, folder=self.folder, variables=variables, given=given, accepted=accepted)
+
+    def _ask_refs(self) -> tuple[str, str, str]:
+        """Ask git for the branch, the commit and the stash."""
+        asked = (
+            ("symbolic-ref", "--quiet", "HEAD"),
+            ("rev-parse", "--verify", "--quiet", "HEAD"),
+            ("rev-parse", "--verify", "--quiet", "refs/stash"),
+        )
+        done = (self._run(*each, accepted=(0, 1)) for each in asked)
+        branch, head, stash = (os.fsdecode(each.output.rstrip(b"\n")) for each in done)
+        return branch.removeprefix("refs/heads/"), head, stash
+
+    def _resolve(self, ref: bytes, depth: int = 5) -> str:
+        """Return the commit that ``ref`` names, empty if there is none."""
+        path = os.fsdecode(ref)
+        # Git deletes a loose ref only after it has written the packed one.
+        text = _read_small(os.path.join(self.common, path)).strip()
+        if text.startswith(b"ref:") and depth:
+            return self._resolve(text.removeprefix(b"ref:").strip(), depth - 1)
+        return text.decode("ascii", "replace") or self._find_packed(ref)
+
+    def _find_packed(self, ref: bytes) -> str:
+        path = os.path.join(self.common, "packed-refs")
+        stamp = _stamp(path)
+        if stamp is None:
+            return ""
+        if self._packed is None or self._packed[0] != stamp:
+            with contextlib.suppress(OSError), open(path, "rb") as file:
+                self._packed = (stamp, file.read())
+        content = self._packed[1] if self._packed is not None else b""
+        end = content.find(b" " + ref + b"\n")
+        return "" if end < 0 else content[content.rfind(b"\n", 0, end) + 1 : end].decode("ascii", "replace")
+
+    def _list_entries(self, paths: Sequence[str], revision: str) -> Mapping[str, IndexEntry]:
+        if revision != ":":
+            return self.list_tree(revision.removesuffix(":"), paths)
+        if len(paths) > _MAX_ARGUMENT_PATHS:
+            return self.list_index()
+        if not paths:
+            return {}
+        return _parse_index(self._run("ls-files", "-v", "--stage", "-z", "--", *paths).output)
+
+    def _sizes(self, blobs: Collection[str]) -> dict[str, int]:
+        """Return the sizes of the ``blobs`` that exist and have at most 10 MB."""
+        if not blobs:
+            return {}
+        given = "".join(f"{each}\n" for each in sorted(blobs)).encode()
+        printed = self._run("cat-file", "--batch-check", given=given).output.decode("ascii", "replace")
+        found = {}
+        for line in printed.splitlines():
+            blob, kind, *size = line.split()
+            if kind == "blob" and size and int(size[0]) <= MAX_BLOB_BYTES:
+                found[blob] = int(size[0])
+        return found
+
+    def _read_batch(self, blobs: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
+        """Yield the paths of ``blobs`` with what git would write there. No path is odd."""
+        left = dict(blobs)
+        while left:
+            # The size in git's own header is the size before the filters, so that content has to be
+            # separated by a line that it cannot have.
+            separator = secrets.token_hex(16)
+            given = b"".join(blob.encode() + b" " + os.fsencode(path) + b"\n" for path, blob in left.items())
+            done = self._run("cat-file", f"--batch={separator}", "--filters", given=given, accepted=None)
+            pieces = done.output.split(f"{separator}\n".encode())[1:]
+            # A filter that fails ends git: the header of its path may be printed, the content is not.
+            complete = [piece[:-1] for piece in pieces if piece.endswith(b"\n")]
+            if done.status == 0 and len(complete) != len(left):
+                raise GitError(reason="git cat-file")
+            for path, data in zip(list(left), complete, strict=False):
+                yield path, data
+                del left[path]
+            if left:
+                for path in self._with_same_filter(list(left), done):
+                    yield path, self._run("cat-file", "blob", left.pop(path)).output
+
+    def _with_same_filter(self, paths: Sequence[str], failed: ChildResult) -> list[str]:
+        """Return the first of ``paths``, whose filter has failed, and the others with that filter."""
+        given = b"".join(os.fsencode(each) + b"\0" for each in paths)
+        printed = self._run("check-attr", "-z", "--stdin", "filter", given=given).output.split(b"\0")
+        filters = {os.fsdecode(path): value for path, value in zip(printed[::3], printed[2::3], strict=False)}
+        if filters.get(paths[0]) in (None, b"unspecified", b"unset", b"set"):
+            raise GitError(reason=reason_of(failed))
+        return [each for each in paths if filters.get(each) == filters[paths[0]]]
+
+    def _read_filtered(self, path: str, blob: str) -> bytes:
+        """Return what git would write at ``path``, the content of ``blob`` if a filter fails."""
+        done = self._run("cat-file", "--filters", f"--path={path}", blob, accepted=None)
+        return done.output if done.status == 0 else self._run("cat-file", "blob", blob).output
+
+
+def find_common(folder: str) -> str | None:
+    """Return the common git folder of the repository that contains ``folder``, bare or not; None if there is
+    none. Raises `GitError`."""
+    found = _locate(folder, ("--git-common-dir",))
+    return None if found is None else os.path.realpath(os.path.join(folder, found[0]))
+
+
+def parse_lfs_pointer(data: bytes) -> Blob | None:
+    """Return the checksum and size of the file of which ``data`` is the pointer of Git LFS; None if it is not
+    a pointer."""
+    found = _LFS_POINTER.fullmatch(data)
+    return None if found is None else Blob(found[1].decode("ascii"), int(found[2]))
+
+
+def _locate(folder: str, asked: Sequence[str]) -> list[str] | None:
+    """Return the answers of ``git rev-parse``; None if ``folder`` is in no repository, or in no working
+    tree."""
+    done = run_git(("rev-parse", *asked), folder=folder, accepted=None)
+    if done.status:
+        known = (b"not a git repository", b"must be run in a work tree")
+        if any(each in done.errors for each in known):
+            return None
+        raise GitError(reason=reason_of(done))
+    lines = os.fsdecode(done.output).removesuffix("\n").split("\n")
+    if len(lines) == len(asked):
+        return lines
+    # A path has a line feed.
+    single = (run_git(("rev-parse", each), folder=folder).output for each in asked)
+    return [os.fsdecode(each).removesuffix("\n") for each in single]
+
+
+def _parse_index(printed: bytes) -> dict[str, IndexEntry]:
+    found: dict[str, IndexEntry] = {}
+    for record in os.fsdecode(printed).split("\0"):
+        if not record:
+            continue
+        fields, _, path = record.partition("\t")
+        tag, mode, blob, stage = fields.split(" ")
+        found[path] = IndexEntry(int(mode, 8), blob if stage == "0" else "", tag in _ABSENT)
+    return found
+
+
+def _changed_path(record: bytes) -> Iterator[str]:
+    """Yield the path of a record of ``git status``, if it differs from the index."""
+    kind, _, rest = record.partition(b" ")
+    if kind == b"?" and not rest.endswith(b"/"):
+        yield os.fsdecode(rest)
+    elif kind in (b"1", b"u"):
+        fields = rest.split(b" ", 7 if kind == b"1" else 9)
+        is_submodule = fields[1].startswith(b"S")
+        if not is_submodule and (kind == b"u" or fields[0][1:] != b"."):
+            yield os.fsdecode(fields[-1])
+
+
+def _split_batches(paths: Sequence[str], size_of: Callable[[str], int]) -> Iterator[list[str]]:
+    """Split ``paths`` so that the blobs of a part have at most 32 MiB, or are one."""
+    part: list[str] = []
+    total = 0
+    for path in paths:
+        size = size_of(path)
+        if part and total + size > _MAX_BATCH_BYTES:
+            yield part
+            part, total = [], 0
+        part.append(path)
+        total += size
+    if part:
+        yield part
+
+
+def _read_small(path: str) -> bytes:
+    """Return the start of the file at ``path``, empty if there is none."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return file.read(_MAX_SMALL_FILE)
+    except OSError:
+        return b""
+
+
+def _stamp(path: str) -> IndexStamp | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return IndexStamp(found.st_mtime_ns, found.st_size, found.st_ino)

@@ -1,0 +1,98 @@
+"""Runs git in a working tree, with the person's own settings, and with timeouts.
+
+The person's filters apply, because files are compared as git checks them out. Hooks and other programs that
+the repository's settings name are never run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from watchroom.errors import GitError, GitMissing
+from watchroom.features.tasks.ignored_files import SAFE_SETTINGS
+from watchroom.platform.child_process import ChildResult, run_child
+
+SECONDS: Final = 60.0
+"""The default timeout of a call."""
+MAX_OUTPUT: Final = 256 * 1024 * 1024
+"""Bytes that git can print."""
+_MAX_REASON: Final = 500
+_PERSONAL: Final = (
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_AUTHOR_NAME",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "GIT_COMMITTER_EMAIL",
+)
+"""Variables of git that are a person's settings. Others name another repository, or run programs."""
+
+
+def run_git(
+    arguments: Sequence[str],
+    *,
+    folder: str,
+    variables: Mapping[str, str] | None = None,
+    settings: Sequence[str] = (),
+    given: bytes = b"",
+    timeout: float = SECONDS,
+    accepted: Sequence[int] | None = (0,),
+) -> ChildResult:
+    """Run git and return how it ended.
+
+    - ``arguments``: its command line.
+    - ``folder``: its working directory.
+    - ``variables``: more environment variables, such as ``GIT_DIR``.
+    - ``settings``: more settings, such as ``core.sparseCheckout=false``.
+    - ``given``: its standard input.
+    - ``timeout``: seconds, default 60.
+    - ``accepted``: the expected exit codes, default 0; None accepts all.
+
+    Raises `GitMissing`, and `GitError` if git ends with another exit code, exceeds the timeout, or prints
+    more than 256 MiB.
+    """
+    options = [part for setting in (*SAFE_SETTINGS, *settings) for part in ("-c", setting)]
+    try:
+        done = run_child(
+            ["git", "--no-pager", *options, *arguments],
+            given=given,
+            timeout=timeout,
+            max_output=MAX_OUTPUT,
+            folder=folder,
+            environment=_environment() | dict(variables or {}),
+        )
+    except TimeoutError as error:
+        raise GitError(reason=f"git {arguments[0]}: {timeout:.0f} s") from error
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and error.filename == "git":
+            raise GitMissing from error
+        raise GitError(reason=f"git {arguments[0]}: {error.strerror or '?'}") from error
+    if accepted is not None and done.status not in accepted:
+        raise GitError(reason=reason_of(done))
+    return done
+
+
+def reason_of(done: ChildResult) -> str:
+    """Return what git printed on standard error, in one line."""
+    printed = done.errors.decode("utf-8", "replace")
+    text = " ".join("".join(each if each.isprintable() else " " for each in printed).split())
+    return text[:_MAX_REASON] or f"exit code {done.status}"
+
+
+def _environment() -> dict[str, str]:
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _PERSONAL
+    }
+    return {
+        **inherited,
+        "LC_ALL": "C",
+        # A checkout of large files is not wanted here: the pointer has their size and checksum.
+        "GIT_LFS_SKIP_SMUDGE": "1",
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+    }

@@ -1,0 +1,61 @@
+"""`HeadLog`: how HEAD of a working tree was moved, by git's own log."""
+
+from __future__ import annotations
+
+import os
+from typing import Final, NamedTuple
+
+_MAX_BYTES: Final = 1_000_000
+"""Bytes of the log that are read at once. Older moves are not known."""
+
+
+class HeadMove(NamedTuple):
+    """HEAD was moved from the commit ``old`` (zeros for none) to ``new``.
+
+    ``is_commit``: by a commit of what was in the tree.
+    """
+
+    old: str
+    new: str
+    is_commit: bool
+
+    @property
+    def is_first(self) -> bool:
+        """Whether there was no commit before."""
+        return not self.old.strip("0")
+
+
+class HeadLog:
+    """The log of HEAD in the git folder ``git`` of a tree, read from its end on."""
+
+    def __init__(self, git: str) -> None:
+        self._path = os.path.join(git, "logs", "HEAD")
+        self._size = self._find_size()
+
+    def _find_size(self) -> int:
+        try:
+            return os.stat(self._path).st_size
+        except OSError:
+            return 0
+
+    def read(self) -> list[HeadMove]:
+        """Return the moves since the last call, oldest first. Empty if git keeps no log, or has shortened
+        it."""
+        try:
+            with open(self._path, "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                file.seek(max(self._size, size - _MAX_BYTES))
+                lines = file.read().splitlines() if size > self._size else []
+        except OSError:
+            return []
+        self._size = size
+        return [move for line in lines if (move := _parse(line)) is not None]
+
+
+def _parse(line: bytes) -> HeadMove | None:
+    head, _, action = line.partition(b"\t")
+    ids = head.split(b" ", 2)[:2]
+    if len(ids) < 2 or not all(each.isalnum() for each in ids):
+        return None
+    old, new = (each.decode("ascii", "replace") for each in ids)
+    return HeadMove(old, new, action.startswith(b"commit"))

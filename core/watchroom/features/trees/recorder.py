@@ -1,0 +1,596 @@
+"""`TreeRecorder`: records what changes in one working tree, each change as the next version of its file.
+
+A file has no rows before its first change. Just before it, the text that git had becomes its first version:
+git may forget it, and the change alone would say nothing of what it replaced.
+
+Files that git itself changed, such as for another branch, need no rows if they have none: git has both texts.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from threading import RLock
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from watchroom import validation
+from watchroom.errors import FolderDenied
+from watchroom.features.config.store import Store
+from watchroom.features.trees.head_log import HeadLog, HeadMove
+from watchroom.features.trees.rows import (
+    BASELINE,
+    CANDIDATES,
+    CHANGE,
+    CLIENT_CALL_ID,
+    FORMATTER,
+    GRADE,
+    RECORD_TREE,
+    REPO,
+    TREE,
+    Grade,
+    Tree,
+    repo_path,
+)
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.checkout.file_content import FileContent, describe_file, is_before_revert, is_current
+from watchroom.kernel.rules.file_versions import EXECUTABLE, is_executable, unescape_path
+from watchroom.kernel.rules.row_files import find_row_flaw
+from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, SYSTEM, Appended, Json, Row, Write, Zone
+from watchroom.platform.disk import FileStamp, Folder, Inspected, Parts
+
+if TYPE_CHECKING:
+    from watchroom.features.trees.git import GitState, GitTree, IndexEntry
+
+_MAX_ASKED: Final = 500
+"""Paths in one question to the journal."""
+_BATCH_ROWS: Final = 200
+_BATCH_BYTES: Final = 1024 * 1024
+"""A commit has at most so many rows, and ends after so many bytes."""
+_SETTLED_NANOSECONDS: Final = 1_000_000_000
+"""A file that changed more recently than this is read again: its next change may have the same time."""
+_IGNORE_FILES: Final = (".gitignore",)
+_log = logging.getLogger("watchroom")
+
+
+class Window(NamedTuple):
+    """A command of ``agent`` that runs. ``call``: the id of its call."""
+
+    agent: str
+    call: str
+
+
+class Busy(NamedTuple):
+    """What agents are doing in a tree.
+
+    - ``windows``: the commands that run. One of their agents makes the changes.
+    - ``leased``: names of files that an agent's own tool is writing. They are compared later.
+    """
+
+    windows: Sequence[Window] = ()
+    leased: Collection[str] = ()
+
+
+class _Author(NamedTuple):
+    """The actor of versions that were found on disk, and their detail."""
+
+    actor: str
+    detail: dict[str, Json]
+
+
+class _Known(NamedTuple):
+    """A file that equalled its newest row, and need not be read again while it has this stamp."""
+
+    stamp: FileStamp
+    seq: int
+
+
+class _Change(NamedTuple):
+    """A change to record: the drafts of ``name``, and the stamp of the file that they are about."""
+
+    name: str
+    head: Row | None
+    stamp: FileStamp | None
+    drafts: tuple[Write, ...]
+    blobs: tuple[bytes, ...] = ()
+    content: FileContent | None = None
+
+    @property
+    def size(self) -> int:
+        return sum(len(each.content or "") for each in self.drafts) + sum(map(len, self.blobs))
+
+
+class TreeRecorder:
+    """Records the changes in the working tree of ``git``. May be used from any thread.
+
+    - ``store``: the rows.
+    - ``scratch``: a folder outside of the tree for half-written files.
+
+    Methods raise `GitError`, `JournalError`, `FolderDenied`.
+    """
+
+    def __init__(self, store: Store, git: GitTree, scratch: str) -> None:
+        self.git = git
+        self.id = git.tree_id()
+        self._store = store
+        self._folder = Folder(git.folder, scratch)
+        self._identity = _identify(git.folder)
+        self._lock = RLock()
+        self._index: dict[str, IndexEntry] = {}
+        """Git's index when the tree was last compared with it."""
+        self._state: GitState | None = None
+        self._log = HeadLog(git.git)
+        self._suspects: set[str] = set()
+        self._needs_look = True
+        self._known: dict[str, _Known] = {}
+        self._ignored: dict[str, bool] = {}
+
+    def close(self) -> None:
+        """Close the folder."""
+        with self._lock:
+            self._folder.close()
+
+    def was_replaced(self) -> bool:
+        """Return whether another folder is in the place of the tree's, such as that of a new tree."""
+        try:
+            return _identify(self.git.folder) != self._identity
+        except OSError:
+            return True
+
+    def path(self, name: str) -> str:
+        """Return the path of the rows of the file ``name`` in the tree."""
+        return repo_path(self.id, validation.escape_unstorable(name, validation.MAX_PATH_BYTES))
+
+    def name_of(self, path: str) -> str | None:
+        """Return the name in the tree of the file at the absolute ``path``; None if it is not in the tree, or
+        belongs to git."""
+        name = os.path.relpath(path, self.git.folder)
+        parts = name.split(os.sep)
+        if parts[0] in (os.pardir, os.curdir) or any(each.casefold() == ".git" for each in parts):
+            return None
+        return name
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Keep other processes from comparing the tree with its rows while the context lasts."""
+        return self._store.journal.exclusive(f"repo/{self.id}")
+
+    # -- what may have changed
+
+    def suspect(self, paths: Iterable[str]) -> None:
+        """Have the next `record` compare the files at the absolute ``paths``."""
+        with self._lock:
+            for path in paths:
+                name = self.name_of(path)
+                if name is not None and not self.is_nested(name):
+                    self._suspects.add(name)
+                    if name.rpartition("/")[2] in _IGNORE_FILES:
+                        self._ignored.clear()
+
+    def is_nested(self, name: str) -> bool:
+        """Return whether the file ``name`` is in another repository within the tree."""
+        above = os.path.dirname(name)
+        while above:
+            if os.path.lexists(os.path.join(self.git.folder, above, ".git")):
+                return True
+            above = os.path.dirname(above)
+        return False
+
+    def suspect_all(self) -> None:
+        """Have the next `record` compare the whole tree."""
+        with self._lock:
+            self._needs_look = True
+
+    # -- recording
+
+    def record(self, find_busy: Callable[[], Busy] = lambda: Busy()) -> list[Row]:
+        """Record what has changed among the suspects. Return the rows. ``find_busy``: returns what agents are
+        doing now."""
+        with self._lock:
+            windows, leased = find_busy()
+            state = self.git.read_state()
+            known = self._state
+            index, dirty = self._index, None
+            if self._needs_look or state != known:
+                index, dirty = self.git.list_index(), set(self.git.list_changed())
+                self._suspects |= dirty
+                if self._needs_look:
+                    self._suspects |= self._recorded_names()
+            names = sorted(name for name in self._suspects if name not in leased)
+            rows = []
+            if known is None or (state.head, state.branch) != (known.head, known.branch):
+                rows.append(self._record_tree(state))
+            has_moved = known is not None and state.head != known.head
+            moves = _describe_moves(self.git, self._log.read()) if state != known else _Moves()
+            moves = moves if has_moved else moves._replace(is_by_git=False)
+            finder = _Changes(self, index, dirty, _author(windows), moves)
+            for batch in _batches(finder.find(names)):
+                rows += self._commit(batch)
+            self._suspects.difference_update(names)
+            self._index, self._state, self._needs_look = index, state, False
+            return rows
+
+    def _recorded_names(self) -> set[str]:
+        """Return the names of the files with rows that need a file, or whose file may be there again."""
+        heads = self._store.journal.heads(REPO, f"{self.id}/")
+        return {self._name_in(head.path) for head in heads if find_row_flaw(head) is None}
+
+    def _name_in(self, path: str) -> str:
+        return os.fsdecode(unescape_path(path.partition("/")[2]))
+
+    def _record_tree(self, state: GitState) -> Row:
+        tree = Tree(self.id, self.git.folder, self.git.git, state.branch, state.head)
+        draft = CallContext(SYSTEM, RECORD_TREE).write(
+            TREE, self.id, json.dumps(tree.content, ensure_ascii=False)
+        )
+        return self._store.commits.commit(draft).row
+
+    def _commit(self, batch: Sequence[_Change]) -> list[Row]:
+        """Commit the changes that are still as they were found. The others stay suspects."""
+        blobs = [data for change in batch for data in change.blobs]
+        if blobs:
+            self._store.journal.blobs.keep(blobs)
+        with self.exclusive():
+            current = [each for each in batch if self._is_as_found(each)]
+            drafts = [draft for each in current for draft in each.drafts]
+            rows = [each.row for each in self._store.commits.commit_all(drafts)]
+        last = {row.path: row for row in rows}
+        for change in current:
+            self.remember(change.name, change.content, last[self.path(change.name)])
+        return rows
+
+    def _is_as_found(self, change: _Change) -> bool:
+        head = self._store.journal.head(REPO, self.path(change.name))
+        if (head and head.seq) != (change.head and change.head.seq):
+            return False
+        return self.stamp(change.name) == change.stamp
+
+    def remember(self, name: str, content: FileContent | None, row: Row) -> None:
+        """Note that the file ``name`` has ``content``, which is that of ``row``."""
+        if content is None or row.version is None:
+            self._known.pop(name, None)
+        elif time.time_ns() - content.stamp.changed > _SETTLED_NANOSECONDS:
+            self._known[name] = _Known(content.stamp, row.seq)
+
+    # -- the file system and git
+
+    def stamp(self, name: str) -> FileStamp | None:
+        """Return the stamp of the file ``name``, None if there is none."""
+        with _access_errors(name):
+            return self._folder.stamp(_parts(name))
+
+    def content(self, name: str) -> FileContent | None:
+        """Return what a row says about the file ``name`` as it is on disk, None if there is none."""
+        with _access_errors(name):
+            found = self._folder.inspect(_parts(name), MAX_TEXT_BYTES)
+        return None if found is None else describe_file(found)
+
+    def write(self, name: str, data: bytes | None, *, executable: bool = False) -> None:
+        """Write ``data`` to the file ``name``, None removes it."""
+        with _access_errors(name):
+            if data is None:
+                self._folder.remove(_parts(name))
+            else:
+                self._folder.write(_parts(name), data, executable=executable)
+
+    def is_before_revert(self, head: Row, content: FileContent | None) -> bool:
+        """Return whether a revert made ``head``, and has not written the file with ``content`` yet."""
+        return is_before_revert(self._store.journal, head, content)
+
+    def materialize_revert(self, name: str) -> None:
+        """Write the newest version of the file ``name``, if a revert made it and the file is as it was
+        before. Other contents are an edit, and stay."""
+        with self.exclusive():
+            (head,) = self.heads([name])
+            if head is None or find_row_flaw(head) is not None:
+                return
+            content = self.content(name)
+            if is_current(head, content) or not self.is_before_revert(head, content):
+                return
+            data = None if head.deleted else self._store.read_bytes(head)
+            if head.deleted or data is not None:
+                self.write(name, data, executable=is_executable(head))
+
+    def write_version(self, name: str, draft: Write) -> Appended:
+        """Write the file ``name``, and commit ``draft``, the version that says so. Nothing is written if the
+        file is not as the expected version has it: then ``draft`` becomes a conflict. The file keeps its
+        mode."""
+        with self._lock, self.exclusive():
+            (head,) = self.heads([name])
+            content = self.content(name)
+            if not is_current(head, content):
+                edit = _Changes(self, self._index, None, _author(()), _Moves())
+                for change in edit.find([name]):
+                    self._store.commits.commit_all(change.drafts)
+                (head,) = self.heads([name])
+            if draft.expected == ((head.version or 0) if head else 0):
+                self._store.check_conditions(draft)
+                data = None if draft.content is None else draft.content.encode()
+                self.write(name, data, executable=is_executable(head))
+                if is_executable(head):
+                    draft = draft._replace(detail={**(draft.detail or {}), EXECUTABLE: True})
+            return self._store.write(draft)
+
+    def record_write(
+        self, name: str, call: CallContext, detail: dict[str, Json], expected: str | None, between: str | None
+    ) -> list[Row]:
+        """Record that the tool of an agent has written the file ``name``. Return the rows.
+
+        - ``call``, ``detail``: of the version.
+        - ``expected``: the text that the tool makes, None for a deletion or if it is not known.
+        - ``between``: the text that somebody else made just before, None if nobody did.
+
+        If the file has another text than expected, a second version has it: a formatter changed it.
+        """
+        with self._lock, self.exclusive():
+            (head,) = self.heads([name])
+            content = self.content(name)
+            if between is None and head is not None and is_current(head, content):
+                return []
+            drafts: list[Write] = []
+            version = (head.version or 0) if head is not None else 0
+            if head is None:
+                drafts += self._read_baseline(name)
+                version = len(drafts)
+                if not drafts and content is None:
+                    return []
+            if between is not None:
+                other = CallContext(OUTSIDE, CHANGE)
+                detail_of_other: dict[str, Json] = {GRADE: "external"}
+                drafts.append(other.write(REPO, self.path(name), between, "", version, detail_of_other))
+                version += 1
+            text = content.text if content is not None else None
+            is_read = content is not None and bool(content.checksum) and content.data is None
+            is_formatted = expected is not None and is_read
+            if is_formatted and not _is_same_text(expected or "", text or ""):
+                made = {**detail, EXECUTABLE: True} if content is not None and content.executable else detail
+                drafts.append(call.write(REPO, self.path(name), expected, "", version, made))
+                version += 1
+                call = call.with_tool(FORMATTER)
+            more = content.detail if content is not None else {}
+            drafts.append(call.write(REPO, self.path(name), text, "", version, {**detail, **more}))
+            if content is not None and content.data is not None:
+                self._store.journal.blobs.keep([content.data])
+            rows = [each.row for each in self._store.commits.commit_all(drafts)]
+            self.remember(name, content, rows[-1])
+            return rows
+
+    def keep_blob(self, data: bytes) -> None:
+        """Keep the bytes of a binary file."""
+        self._store.journal.blobs.keep([data])
+
+    def _read_baseline(self, name: str) -> list[Write]:
+        """Return the draft of the first version of the file ``name``, if git has it."""
+        finder = _Changes(self, self._index, None, _author(()), _Moves())
+        return finder.read_baseline(name)
+
+    def is_known(self, name: str, stamp: FileStamp | None, head: Row) -> bool:
+        """Return whether the file ``name`` equals ``head``, as far as that is known without reading it."""
+        known = self._known.get(name)
+        return known is not None and stamp is not None and known == (stamp, head.seq)
+
+    def ignored_among(self, names: Sequence[str]) -> frozenset[str]:
+        """Return which of ``names`` git ignores."""
+        unknown = [name for name in names if name not in self._ignored]
+        if unknown:
+            found = self.git.ignored_among(unknown)
+            self._ignored |= {name: name in found for name in unknown}
+        return frozenset(name for name in names if self._ignored[name])
+
+    def heads(self, names: Sequence[str]) -> list[Row | None]:
+        """Return the newest version of each of the files ``names``, None for a file without rows."""
+        paths: list[tuple[Zone, str]] = [(REPO, self.path(name)) for name in names]
+        found: list[Row | None] = []
+        for start in range(0, len(paths), _MAX_ASKED):
+            found += self._store.journal.heads_of(paths[start : start + _MAX_ASKED])
+        return found
+
+
+class _Moves(NamedTuple):
+    """How HEAD was moved since the last comparison.
+
+    - ``is_by_git``: git went to another commit, and did not only make one of what was there.
+    - ``committed``: the names of files that were committed as they were in the tree.
+    """
+
+    is_by_git: bool = False
+    committed: frozenset[str] = frozenset()
+
+
+class _Baseline(NamedTuple):
+    """The draft of a file's first version, which is what git has, and that version's content."""
+
+    draft: Write
+    content: FileContent
+
+
+class _Changes:
+    """Finds the changes among suspects.
+
+    - ``index``: git's index now. ``recorder._index`` is the one before.
+    - ``dirty``: the names that differ from it; None if the index has not changed.
+    - ``author``: who made changes that git did not make.
+    - ``moves``: how HEAD was moved.
+    """
+
+    def __init__(
+        self,
+        recorder: TreeRecorder,
+        index: dict[str, IndexEntry],
+        dirty: set[str] | None,
+        author: _Author,
+        moves: _Moves,
+    ) -> None:
+        self._recorder = recorder
+        self._index = index
+        self._before = recorder._index or index
+        self._dirty = dirty
+        self._author = author
+        self._moves = moves
+        self._baselines: dict[str, _Baseline] = {}
+
+    def find(self, names: Sequence[str]) -> Iterator[_Change]:
+        recorder = self._recorder
+        heads = recorder.heads(names)
+        new = [name for name, head in zip(names, heads, strict=True) if head is None]
+        ignored = recorder.ignored_among([name for name in new if name not in self._before])
+        self._read_baselines(
+            [name for name in new if name in self._before and not self._is_made_by_git(name)]
+        )
+        for name, head in zip(names, heads, strict=True):
+            if name in ignored:
+                continue
+            try:
+                change = self._find_change(name, head)
+            except FolderDenied as error:
+                _log.warning("%s", error)
+                continue
+            if change is not None:
+                yield change
+
+    def _find_change(self, name: str, head: Row | None) -> _Change | None:
+        entries = (self._before.get(name), self._index.get(name))
+        if any(each is not None and (each.is_absent or each.is_submodule) for each in entries):
+            return None
+        if head is not None and self._recorder.is_known(name, self._recorder.stamp(name), head):
+            return None
+        content = self._recorder.content(name)
+        if head is None:
+            return self._find_first(name, content)
+        if is_current(head, content):
+            self._recorder.remember(name, content, head)
+            return None
+        if self._recorder.is_before_revert(head, content):
+            return None
+        version = head.version or 0
+        draft = self._draft(name, content, version, self._author_of(name))
+        return _change(name, head, content, (draft,))
+
+    def _find_first(self, name: str, content: FileContent | None) -> _Change | None:
+        """Return the first change of a file without rows."""
+        entry = self._before.get(name)
+        if self._is_made_by_git(name) or (entry is None and content is None):
+            # Git has both texts; or a file that was never recorded is gone.
+            return None
+        baseline = self._baselines.pop(name, None)
+        if baseline is None:
+            draft = None if content is None else self._draft(name, content, 0, self._author)
+            return None if draft is None else _change(name, None, content, (draft,))
+        known = baseline.content
+        if content is not None and (known.text, known.executable) == (content.text, content.executable):
+            return None
+        drafts = (baseline.draft, self._draft(name, content, 1, self._author))
+        change = _change(name, None, content, drafts)
+        return change if known.data is None else change._replace(blobs=(known.data, *change.blobs))
+
+    def _read_baselines(self, names: Sequence[str]) -> None:
+        """Read what git has of the files ``names``, by its index before the last change."""
+        entries = {name: entry for name in names if not (entry := self._before[name]).is_link}
+        for name, data in self._recorder.git.read_blobs(list(entries), entries=entries).items():
+            if data is None:
+                continue
+            found = Inspected(FileStamp(0, 0, len(data)), 0, data, entries[name].executable)
+            content = describe_file(found)
+            detail: dict[str, Json] = {GRADE: "git", **content.detail}
+            call = CallContext(SYSTEM, BASELINE)
+            draft = call.write(REPO, self._recorder.path(name), content.text, "", 0, detail)
+            self._baselines[name] = _Baseline(draft, content)
+
+    def read_baseline(self, name: str) -> list[Write]:
+        """Return the draft of the first version of the file ``name``, none if git does not have it."""
+        if name not in self._before:
+            return []
+        self._read_baselines([name])
+        found = self._baselines.pop(name, None)
+        if found is None:
+            return []
+        if found.content.data is not None:
+            self._recorder.keep_blob(found.content.data)
+        return [found.draft]
+
+    def _is_made_by_git(self, name: str) -> bool:
+        """Return whether git made the file ``name`` what it is: it is as git's index has it, and neither an
+        agent nor a person has put it there."""
+        if self._dirty is None or name in self._dirty:
+            return False
+        before, now = self._before.get(name), self._index.get(name)
+        is_by_git = self._moves.is_by_git and name not in self._moves.committed
+        return is_by_git or (before is not None and before == now)
+
+    def _author_of(self, name: str) -> _Author:
+        return _Author(OUTSIDE, {GRADE: "git"}) if self._is_made_by_git(name) else self._author
+
+    def _draft(self, name: str, content: FileContent | None, version: int, author: _Author) -> Write:
+        detail = {**author.detail, **(content.detail if content is not None else {})}
+        text = None if content is None else content.text
+        call = CallContext(author.actor, CHANGE)
+        return call.write(REPO, self._recorder.path(name), text, "", version, detail)
+
+
+def _change(name: str, head: Row | None, content: FileContent | None, drafts: tuple[Write, ...]) -> _Change:
+    blobs = (content.data,) if content is not None and content.data is not None else ()
+    return _Change(name, head, content.stamp if content is not None else None, drafts, blobs, content)
+
+
+def _identify(folder: str) -> tuple[int, int]:
+    found = os.stat(folder)
+    return found.st_dev, found.st_ino
+
+
+def _is_same_text(one: str, other: str) -> bool:
+    """Return whether two texts are the same, apart from line ends and byte order marks. A client that edits a
+    file keeps these, and does not report them."""
+    return one == other or _plain(one) == _plain(other)
+
+
+def _plain(text: str) -> str:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+
+
+def _describe_moves(git: GitTree, moves: Sequence[HeadMove]) -> _Moves:
+    """Return what ``moves`` say about who made the files of a tree."""
+    committed: set[str] = set()
+    for move in moves:
+        if move.is_commit:
+            committed |= git.list_committed("" if move.is_first else move.old, move.new)
+    return _Moves(not moves or not all(each.is_commit for each in moves), frozenset(committed))
+
+
+def _author(windows: Sequence[Window]) -> _Author:
+    """Return the author of changes while the commands of ``windows`` run."""
+    agents = tuple(dict.fromkeys(each.agent for each in windows))
+    calls: list[Json] = [*dict.fromkeys(each.call for each in windows)]
+    grade: Grade = "external" if not agents else "window" if len(agents) == 1 else "shared"
+    if grade == "external":
+        return _Author(OUTSIDE, {GRADE: grade})
+    if grade == "window":
+        return _Author(agents[0], {GRADE: grade, CLIENT_CALL_ID: calls[-1]})
+    return _Author(OUTSIDE, {GRADE: grade, CANDIDATES: [*agents]})
+
+
+def _batches(changes: Iterable[_Change]) -> Iterator[list[_Change]]:
+    batch: list[_Change] = []
+    size = 0
+    for change in changes:
+        batch.append(change)
+        size += change.size
+        if len(batch) >= _BATCH_ROWS or size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+@contextmanager
+def _access_errors(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        shown = validation.escape_unstorable(name, 200)
+        raise FolderDenied(path=shown, reason=error.strerror or "") from error
+
+
+def _parts(name: str) -> Parts:
+    return tuple(name.split("/"))

@@ -1,0 +1,51 @@
+"""Remove what Watchroom keeps in the git folders of a repository."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from watchroom.features.trees.git import GitTree
+from watchroom.features.trees.place import TREE_FILE, git_folders, workspace_root
+from watchroom.features.trees.trials import is_trial, remove_trials, trials_folder
+from watchroom.features.trees.worktrees import list_worktrees
+
+_LEAVING = ".leaving"
+
+
+def remove_traces(common: str) -> list[str]:
+    """Remove the workspace of the repository with the common git folder ``common``, the copies in which work
+    was tried, and the ids of its trees.
+
+    The workspace is renamed first, so that no other process opens half of it. An interrupted removal is
+    continued by the next one. Return the paths that were removed. Raises OSError, `GitError`.
+    """
+    root = workspace_root(common)
+    leaving = root + _LEAVING
+    removed = _remove_trials(common)
+    if os.path.lexists(leaving):
+        shutil.rmtree(leaving)
+    if os.path.isdir(root) and not os.path.islink(root):
+        os.rename(root, leaving)
+        shutil.rmtree(leaving)
+        removed.append(root)
+    for folder in git_folders(common):
+        path = os.path.join(folder, TREE_FILE)
+        if os.path.lexists(path):
+            os.unlink(path)
+            removed.append(path)
+    return removed
+
+
+def _remove_trials(common: str) -> list[str]:
+    removed = []
+    for folder in list_worktrees(common):
+        tree = GitTree.find(folder)
+        # A tree without an id has no copies, and asking for them would make one.
+        if tree is None or is_trial(tree) or not os.path.lexists(os.path.join(tree.git, TREE_FILE)):
+            continue
+        copies = trials_folder(tree)
+        if os.path.isdir(copies):
+            remove_trials(tree)
+            removed.append(copies)
+    return removed

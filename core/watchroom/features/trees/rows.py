@@ -1,0 +1,136 @@
+"""The rows of working trees: their zones and tools, and what their details mean.
+
+| zone | path | versions | notes |
+|---|---|---|---|
+| `TREE` | ``TREE`` | the tree's folder, branch and HEAD, each time one of them changed | commits, tries |
+| `REPO` | ``TREE/PATH`` | each version of a file, as in a task's folder | readings, refused writes |
+
+Only changes are recorded. The first version of a file is what git had (`BASELINE`), recorded just before the
+first change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+
+from watchroom.kernel.rules.details import get_object, get_text
+from watchroom.kernel.zones import ZONES
+from watchroom.model import Json, Row, parse_object
+
+TREE: Final = "tree"
+REPO: Final = "repo"
+READ: Final = ZONES[REPO].read_tool
+"""The tool of the note that an agent read a file. Its ``base`` is the version that it saw."""
+
+RECORD_TREE: Final = "record_tree"
+"""The tool of a tree's versions."""
+COMMIT_AGENT: Final = "commit_agent"
+"""The tool of the note that a person committed work of agents. See `read_commit`."""
+BASELINE: Final = "git_baseline"
+"""The tool of the version of a file that git had before anybody changed it. Its actor is ``system``."""
+CHANGE: Final = "tree_change"
+"""The tool of a version that was found on disk."""
+FORMATTER: Final = "formatter"
+"""The tool of a version that another program made of an agent's version right after its write."""
+
+Grade: TypeAlias = Literal["tool", "window", "shared", "external", "git"]
+"""How sure the author of a version is.
+
+- ``tool``: the agent's own tool wrote it.
+- ``window``: the only command that ran was this agent's. Shown as ``~alice``.
+- ``shared``: several commands ran. The actor is ``outside``, and `CANDIDATES` names the agents.
+- ``external``: nobody's command ran.
+- ``git``: git wrote it, such as for another branch.
+"""
+GRADES: Final[tuple[Grade, ...]] = get_args(Grade)
+GRADE: Final = "grade"
+CANDIDATES: Final = "candidates"
+CLIENT_CALL_ID: Final = "client_call_id"
+"""The fields of a version's detail: its `Grade`, the agents that may have made it, and the id that the client
+gave its call."""
+
+
+class Tree(NamedTuple):
+    """A working tree.
+
+    - ``id``: its id, the first part of the paths of its files.
+    - ``folder``: its absolute path; empty if it is gone.
+    - ``git``: the absolute path of its own git folder.
+    - ``branch``: empty if HEAD is detached.
+    - ``head``: the id of the commit, empty if there is none.
+    """
+
+    id: str
+    folder: str
+    git: str
+    branch: str = ""
+    head: str = ""
+
+    @property
+    def content(self) -> dict[str, Json]:
+        """The content of the tree's row."""
+        return {"folder": self.folder, "git": self.git, "branch": self.branch, "head": self.head}
+
+
+def read_tree(path: str, content: str) -> Tree:
+    """Return the tree of a row with this ``path`` and ``content``. Damaged fields are empty."""
+    fields: Mapping[str, Json] = parse_object(content) or {}
+    return Tree(path, *(get_text(fields, name) for name in ("folder", "git", "branch", "head")))
+
+
+class CommitRecord(NamedTuple):
+    """A commit of agents' work, as the note about it has it.
+
+    - ``tree``, ``branch``: where it was made.
+    - ``commit``, ``parent``: their ids.
+    - ``took``: for each path in the tree, the versions whose lines the commit has and its parent has not.
+    """
+
+    tree: str
+    branch: str
+    commit: str
+    parent: str
+    took: Mapping[str, tuple[int, ...]]
+
+    @property
+    def detail(self) -> dict[str, Json]:
+        """The record as a row's detail has it."""
+        took: dict[str, Json] = {path: [*versions] for path, versions in self.took.items()}
+        return {"branch": self.branch, "commit": self.commit, "parent": self.parent, "took": took}
+
+
+def read_commit(row: Row) -> CommitRecord:
+    """Return the record of ``row``, a note with the tool `COMMIT_AGENT`."""
+    detail = row.detail
+    took = {
+        path: tuple(each for each in versions if isinstance(each, int))
+        for path, versions in get_object(detail, "took").items()
+        if isinstance(versions, list)
+    }
+    return CommitRecord(
+        row.path, get_text(detail, "branch"), get_text(detail, "commit"), get_text(detail, "parent"), took
+    )
+
+
+def repo_path(tree: str, path: str) -> str:
+    """Return the path of the rows of the file at ``path`` in ``tree``."""
+    return f"{tree}/{path}"
+
+
+def split_repo_path(path: str) -> tuple[str, str]:
+    """Return the tree's id and the file's path in the tree."""
+    tree, _, name = path.partition("/")
+    return tree, name
+
+
+def grade_of(row: Row) -> Grade:
+    """Return how sure the author of ``row`` is, ``external`` if the row does not say."""
+    given = row.detail.get(GRADE)
+    return given if given in GRADES else "external"
+
+
+def candidates_of(row: Row) -> tuple[str, ...]:
+    """Return the agents that may have made ``row``, empty if the row names none."""
+    given = row.detail.get(CANDIDATES)
+    return tuple(each for each in given if isinstance(each, str)) if isinstance(given, list) else ()

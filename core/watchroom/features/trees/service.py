@@ -1,0 +1,324 @@
+"""`Trees`: the working trees of the repository that a workspace is in, and what changes in them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from threading import Condition, RLock
+from typing import Final, NamedTuple
+
+from watchroom.errors import TreeGone, WatchroomError
+from watchroom.features.config.store import Store
+from watchroom.features.trees.git import GitTree
+from watchroom.features.trees.recorder import Busy, TreeRecorder, Window
+from watchroom.features.trees.rows import split_repo_path
+from watchroom.features.trees.trials import is_trial
+from watchroom.features.trees.watcher import TreeWatcher
+from watchroom.features.trees.worktrees import list_worktrees
+from watchroom.kernel.checkout.layout import CONTROL
+from watchroom.model import Appended, Row, Write
+from watchroom.platform import Platform
+
+FOLDER: Final = "watchroom"
+"""The name of a workspace's folder in the git folder of its repository."""
+_SCRATCH: Final = "trees"
+MAX_LEASE_SECONDS: Final = 60.0
+FOLLOW_SECONDS: Final = 30.0
+"""Seconds between two looks for new working trees."""
+_log = logging.getLogger("watchroom")
+
+
+class TreeFile(NamedTuple):
+    """A file in a working tree: its tree, and its name there."""
+
+    tree: TreeRecorder
+    name: str
+
+    @property
+    def path(self) -> str:
+        """The path of the file's rows."""
+        return self.tree.path(self.name)
+
+
+class Holder(NamedTuple):
+    """The call of an agent that holds leases. ``call``: the id that the client gave it."""
+
+    agent: str
+    session: str
+    call: str
+
+
+class Trees:
+    """The working trees of a repository. Empty unless the workspace is in one. May be used from any thread.
+
+    - ``store``: the rows.
+    - ``root``: the workspace's folder, ``watchroom`` in the git folder that all trees share.
+    - ``platform``: watches folders.
+    - ``is_kept_elsewhere``: returns whether another process records changes. It knows whose commands run.
+    """
+
+    def __init__(
+        self, store: Store, root: str, platform: Platform, is_kept_elsewhere: Callable[[], bool]
+    ) -> None:
+        self._store = store
+        self._root = root
+        self._platform = platform
+        self._lock = RLock()
+        self._recorders: dict[str, TreeRecorder] = {}
+        """By the real path of the tree's folder."""
+        self._trials: set[str] = set()
+        """Folders of trees that are not recorded."""
+        self._watchers: dict[str, TreeWatcher] = {}
+        self._is_kept_elsewhere = is_kept_elsewhere
+        self._is_kept = False
+        self._windows: dict[Window, list[Row]] = {}
+        """The commands that run, each with the rows made since it began."""
+        self._listeners: list[Callable[[list[Row]], object]] = []
+        self._leases: dict[tuple[str, str], Holder] = {}
+        """By tree and name of the file."""
+        self._leased: dict[Holder, float] = {}
+        """When each holder got its leases, by `time.monotonic`."""
+        self._released = Condition(self._lock)
+
+    @property
+    def common(self) -> str:
+        """The git folder that all trees share, empty if the workspace is in no repository."""
+        above, name = os.path.split(self._root)
+        is_git = name == FOLDER and os.path.isfile(os.path.join(above, "HEAD"))
+        return above if is_git and os.path.isdir(os.path.join(above, "objects")) else ""
+
+    def all(self) -> list[TreeRecorder]:
+        """Return the trees whose folders exist, without those in which work is tried."""
+        found = []
+        for folder in self._list_folders():
+            try:
+                tree = self._open(folder)
+            except (WatchroomError, OSError) as error:
+                # The others are recorded all the same.
+                _log.warning("%s is not recorded: %s", folder, error)
+            else:
+                found += [] if tree is None else [tree]
+        return found
+
+    def _list_folders(self) -> list[str]:
+        common = self.common
+        return [os.path.realpath(each) for each in list_worktrees(common)] if common else []
+
+    def find(self, path: str) -> TreeFile | None:
+        """Return the file at the absolute ``path``, whether it exists or not. None if it is in no tree of
+        this repository, or in another repository within it. Links are followed, except one at the path
+        itself."""
+        if not self.common:
+            return None
+        folder, name = os.path.split(os.path.normpath(path))
+        real = os.path.join(os.path.realpath(folder), name)
+        for tree in sorted(self.all(), key=lambda each: len(each.git.folder), reverse=True):
+            found = tree.name_of(real)
+            if found is not None:
+                return None if tree.is_nested(found) else TreeFile(tree, found)
+        return None
+
+    def tree_at(self, folder: str) -> TreeRecorder | None:
+        """Return the tree that the absolute path ``folder`` is in, None if it is in no tree of this
+        repository."""
+        found = self.find(os.path.join(os.path.realpath(folder), "file"))
+        return found.tree if found is not None else None
+
+    def tree(self, tree: str) -> TreeRecorder | None:
+        """Return the tree with this id, None if it is gone."""
+        return next((each for each in self.all() if each.id == tree), None)
+
+    def _open(self, folder: str) -> TreeRecorder | None:
+        with self._lock:
+            known = self._recorders.get(folder)
+            if known is not None and known.was_replaced():
+                self._forget(folder)
+                known = None
+            if known is None and folder in self._trials:
+                return None
+            if known is None:
+                git = GitTree.find(folder)
+                if git is None:
+                    raise FileNotFoundError(folder)
+                if is_trial(git):
+                    self._trials.add(folder)
+                    return None
+                scratch = os.path.join(self._root, CONTROL, _SCRATCH)
+                known = self._recorders[folder] = TreeRecorder(self._store, git, scratch)
+            if self._is_kept and folder not in self._watchers:
+                known.git.recover()
+                watcher = TreeWatcher(known, self._platform, lambda: self.record(known))
+                self._watchers[folder] = watcher
+                watcher.start()
+            return known
+
+    def _forget(self, folder: str) -> None:
+        """Close the tree in ``folder``, in which another one is now."""
+        self._recorders.pop(folder).close()
+        if (watcher := self._watchers.pop(folder, None)) is not None:
+            watcher.stop()
+
+    def keep(self) -> None:
+        """Record what changes in all trees from now on, as the only process that does."""
+        with self._lock:
+            self._is_kept = True
+        self.look_after()
+
+    def look_after(self) -> None:
+        """Begin to record new trees, and forget those whose folders are gone."""
+        there = {tree.git.folder for tree in self.all()} | {*self._list_folders()}
+        with self._lock:
+            gone = [folder for folder in self._recorders if folder not in there]
+            closing = [self._watchers.pop(each) for each in gone if each in self._watchers]
+            recorders = [self._recorders.pop(each) for each in gone]
+        for watcher in closing:
+            watcher.close()
+        for recorder in recorders:
+            recorder.close()
+
+    def close(self) -> None:
+        """Stop recording, and close all folders."""
+        with self._lock:
+            self._is_kept = False
+            watchers, recorders = [*self._watchers.values()], [*self._recorders.values()]
+            self._watchers.clear()
+            self._recorders.clear()
+        for watcher in watchers:
+            watcher.close()
+        for recorder in recorders:
+            recorder.close()
+
+    # -- recording
+
+    def refresh(self, tree: TreeRecorder, holder: Holder | None = None) -> list[Row]:
+        """Record every change in ``tree`` that was made before this call. Return the rows.
+
+        ``holder``: files that it has leased are compared too, because it has not written them yet.
+        """
+        with self._lock:
+            watcher = self._watchers.get(tree.git.folder)
+        if watcher is None:
+            tree.suspect_all()
+        else:
+            watcher.sync()
+        return self.record(tree, holder)
+
+    def record(self, tree: TreeRecorder, holder: Holder | None = None) -> list[Row]:
+        """Record the changes in ``tree`` that were noticed, see `refresh`. Return the rows; none if another
+        process records changes."""
+        if not self._is_kept and self._is_kept_elsewhere():
+            return []
+        windows: list[Window] = []
+
+        def find_busy() -> Busy:
+            with self._lock:
+                windows[:] = self._windows
+                held = [(key, each) for key, each in self._leases.items() if each != holder]
+                return Busy([*windows], {name for (own, name), _ in held if own == tree.id})
+
+        rows = tree.record(find_busy)
+        if rows:
+            with self._lock:
+                for window in windows:
+                    self._windows.get(window, []).extend(rows)
+            self.publish(rows)
+        return rows
+
+    def publish(self, rows: list[Row]) -> None:
+        """Call the listeners with the ``rows`` of changes."""
+        with self._lock:
+            listeners = [*self._listeners]
+        for listener in listeners:
+            listener(rows)
+
+    def subscribe(self, listener: Callable[[list[Row]], object]) -> None:
+        """Have ``listener`` called with the rows of changes that this process records."""
+        with self._lock:
+            self._listeners.append(listener)
+
+    def refresh_all(self) -> list[Row]:
+        """As `refresh`, in all trees."""
+        return [row for tree in self.all() for row in self.refresh(tree)]
+
+    # -- commands
+
+    def open_window(self, window: Window) -> None:
+        """Note that a command runs. What changes from now on may be its work."""
+        self.refresh_all()
+        with self._lock:
+            self._windows.setdefault(window, [])
+
+    def close_window(self, window: Window) -> list[Row]:
+        """Record what changed while the command of ``window`` ran, and note that it has ended. Return the
+        rows of all changes since it began; none if it was not open."""
+        with self._lock:
+            if window not in self._windows:
+                return []
+        try:
+            self.refresh_all()
+        finally:
+            with self._lock:
+                rows = self._windows.pop(window, [])
+        return rows
+
+    def windows_of(self, agent: str) -> list[Window]:
+        """Return the commands of ``agent`` that run."""
+        with self._lock:
+            return [each for each in self._windows if each.agent == agent]
+
+    # -- leases
+
+    def lease(self, file: TreeFile, holder: Holder, seconds: float) -> Holder | None:
+        """Have ``holder`` be the only one who writes ``file``. Wait at most ``seconds`` for another holder.
+        Return that holder if it still has the lease, else None. A lease ends after a minute: clients do not
+        report every call that they do not make."""
+        key = (file.tree.id, file.name)
+        with self._released:
+            if not self._released.wait_for(lambda: self._is_free(key, holder), seconds):
+                return self._leases[key]
+            self._leases[key] = holder
+            self._leased.setdefault(holder, time.monotonic())
+            return None
+
+    def _is_free(self, key: tuple[str, str], holder: Holder) -> bool:
+        known = self._leases.get(key, holder)
+        # Clients do not report every end of a call, but make their calls of one file in turn.
+        is_own = (known.agent, known.session) == (holder.agent, holder.session)
+        return is_own or time.monotonic() - self._leased.get(known, 0.0) > MAX_LEASE_SECONDS
+
+    def release(self, should_end: Callable[[Holder], bool]) -> None:
+        """End the leases of the holders for which ``should_end`` returns True. What others changed in these
+        files is recorded soon."""
+        with self._released:
+            trees = set()
+            for key, holder in [*self._leases.items()]:
+                if should_end(holder):
+                    del self._leases[key]
+                    self._leased.pop(holder, None)
+                    trees.add(key[0])
+            for folder, watcher in self._watchers.items():
+                if self._recorders[folder].id in trees:
+                    watcher.request()
+            self._released.notify_all()
+
+    # -- writing
+
+    def write(self, draft: Write) -> Appended:
+        """Write a file into its tree, and commit ``draft``, the version that says so. An external edit that
+        has no row yet is recorded first, so that ``draft`` conflicts with it. Return the outcome. Raises
+        `FolderDenied`, `TreeGone`."""
+        tree, name = split_repo_path(draft.path)
+        found = self.tree(tree)
+        if found is None:
+            raise TreeGone(tree=tree)
+        self.refresh(found)
+        return found.write_version(name, draft)
+
+    def materialize_revert(self, tree: str, name: str) -> None:
+        """Write the newest version of the file ``name`` into its tree, if a revert made it and the file is as
+        it was before. Nothing happens if the tree is gone. Raises `FolderDenied`."""
+        found = self.tree(tree)
+        if found is not None:
+            found.materialize_revert(name)

@@ -1,0 +1,126 @@
+"""The tools by which people commit and try the work of single agents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import Field
+
+from watchroom.errors import TreeGone
+from watchroom.features.trees.rows import COMMIT_AGENT, TREE, read_commit
+from watchroom.kernel.tools.context import ToolContext
+from watchroom.kernel.tools.models import FrozenModel, Message, Name, ParamsModel, ResultModel
+from watchroom.kernel.tools.tool import Toolset
+
+if TYPE_CHECKING:
+    from watchroom.features.trees.commits import CommitPlan
+    from watchroom.features.trees.recorder import TreeRecorder
+
+TOOLS: Final = Toolset(TREE, audience="people")
+tool = TOOLS.tool
+
+TRY_AGENT: Final = "try_agent"
+LINKED: Final = ("node_modules", ".venv", "venv")
+"""The ignored folders that are linked into the copy in which a command is tried."""
+_MAX_AGENTS: Final = 100
+_MAX_LISTED: Final = 1000
+
+
+class LeftOutFile(FrozenModel):
+    """A file that is not committed. ``others``: whose work would have to be committed with it."""
+
+    path: str
+    reason: str
+    others: list[str]
+
+
+class CommitAgentParams(ParamsModel):
+    """The work to commit.
+
+    - ``tree``: the id of the working tree.
+    - ``agents``: whose work.
+    - ``branch``: a new branch; default the checked-out one.
+    """
+
+    tree: Name
+    agents: Annotated[list[Name], Field(min_length=1, max_length=_MAX_AGENTS)]
+    message: Message
+    branch: Name | None = None
+
+
+class CommitAgentResult(ResultModel):
+    """The commit, with at most 1,000 paths per list."""
+
+    commit: str
+    branch: str
+    files: list[str]
+    left_out: list[LeftOutFile]
+
+
+@tool(COMMIT_AGENT, path=("tree",))
+def commit_agent(context: ToolContext, params: CommitAgentParams) -> CommitAgentResult:
+    """Commit the work of agents apart from that of others, for the person of ``context``. Raises `TreeGone`,
+    `NothingToCommit`, `GitBusy`, `InvalidBranch`, `GitError`."""
+    commits, found = context.zones.agent_commits, _find(context, params.tree)
+    plan = commits.plan(found.git, params.agents)
+    row = commits.commit(context.call, found.git, params.agents, params.message, branch=params.branch)
+    # So that everybody sees the new HEAD at once.
+    context.zones.trees.refresh(found)
+    record = read_commit(row)
+    return CommitAgentResult(
+        commit=record.commit,
+        branch=record.branch,
+        files=[*record.took][:_MAX_LISTED],
+        left_out=_left_out(plan),
+    )
+
+
+class TryAgentParams(ParamsModel):
+    """The work and the command, a program with its arguments. ``tree``, ``agents``: as in
+    `CommitAgentParams`."""
+
+    tree: Name
+    agents: Annotated[list[Name], Field(min_length=1, max_length=_MAX_AGENTS)]
+    command: Annotated[list[str], Field(min_length=1, max_length=1000)]
+
+
+class TryAgentResult(ResultModel):
+    """How the command ended.
+
+    - ``status``: its exit code; None after the timeout.
+    - ``output``: the end of its output.
+    - ``folder``: the copy of the tree in which it ran.
+    """
+
+    status: int | None
+    output: str
+    folder: str
+    seconds: float
+
+
+@tool(TRY_AGENT, path=("tree",))
+def try_agent(context: ToolContext, params: TryAgentParams) -> TryAgentResult:
+    """Run a command in a copy of the tree that has the work of some agents only. Raises `TreeGone`,
+    `GitError`."""
+    found = _find(context, params.tree)
+    done = context.zones.agent_commits.try_agent(found.git, params.agents, params.command, linked=LINKED)
+    return TryAgentResult(
+        status=done.status, output=done.output, folder=done.folder, seconds=round(done.seconds, 3)
+    )
+
+
+def _find(context: ToolContext, tree: str) -> TreeRecorder:
+    """Return the tree with this id, after recording what has changed in it. Raises `TreeGone`."""
+    trees = context.zones.trees
+    found = trees.tree(tree)
+    if found is None:
+        raise TreeGone(tree=tree)
+    trees.refresh(found)
+    return found
+
+
+def _left_out(plan: CommitPlan) -> list[LeftOutFile]:
+    return [
+        LeftOutFile(path=each.path, reason=each.reason, others=[*each.others])
+        for each in plan.blocked[:_MAX_LISTED]
+    ]

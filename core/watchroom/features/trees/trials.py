@@ -1,0 +1,175 @@
+"""Runs a command in a copy of a tree with a given content: a linked working tree, kept for the next try."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Final, NamedTuple
+
+from watchroom.errors import GitError
+from watchroom.features.trees.git import GitTree
+from watchroom.features.trees.git_process import run_git
+from watchroom.platform.child_process import run_child
+
+TRIAL_FILE: Final = "watchroom-trial"
+"""The file in the git folder of a copy by which it is known as one."""
+_OUTPUT_FILE: Final = "watchroom-output"
+_MAX_SLOTS: Final = 8
+"""Tries of a tree at the same time."""
+_GIT_SECONDS: Final = 600.0
+_TAIL_BYTES: Final = 64 * 1024
+_WRITE_OUTPUT: Final = 'exec "$@" > "$0" 2>&1 < /dev/null'
+
+
+class TrialOutcome(NamedTuple):
+    """How a command ended.
+
+    - ``status``: its exit code, the negative number of the signal that ended it, or None after the timeout.
+    - ``output``: the last 64 KiB of its output.
+    - ``folder``: the copy of the tree.
+    - ``seconds``: how long it ran.
+    """
+
+    status: int | None
+    output: str
+    folder: str
+    seconds: float
+
+
+def is_trial(tree: GitTree) -> bool:
+    """Return whether ``tree`` is a copy for tries, in which nobody works."""
+    return os.path.exists(os.path.join(tree.git, TRIAL_FILE))
+
+
+def trials_folder(tree: GitTree, cache: str = "") -> str:
+    """Return the folder of the copies of ``tree``. ``cache``: default the user's cache folder."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    repository = hashlib.sha256(os.fsencode(tree.common)).hexdigest()[:16]
+    return os.path.join(cache or os.path.join(home, "watchroom"), "trials", repository, tree.tree_id())
+
+
+def run_trial(
+    tree: GitTree,
+    content: str,
+    command: Sequence[str],
+    *,
+    claim: Callable[[int], AbstractContextManager[bool]],
+    linked: Iterable[str] = (),
+    timeout: float,
+    cache: str = "",
+) -> TrialOutcome:
+    """Run ``command`` in a copy of ``tree`` with ``content``, the id of a git tree. See
+    `watchroom.features.trees.commits.AgentCommits.try_agent`.
+
+    ``claim``: claims the copy with this number, so that no other try changes it.
+
+    Raises `GitError` if no copy is free.
+    """
+    folder = trials_folder(tree, cache)
+    for slot in range(_MAX_SLOTS):
+        with claim(slot) as is_mine:
+            if is_mine:
+                place = os.path.join(folder, str(slot))
+                copy = _prepare(tree, place, content)
+                _link(tree, place, linked)
+                return _run(copy, place, command, timeout)
+    raise GitError(reason=f"{_MAX_SLOTS} tries of this tree are running")
+
+
+def remove_trials(tree: GitTree, cache: str = "") -> None:
+    """Remove all copies of ``tree``. Raises `GitError`."""
+    folder = trials_folder(tree, cache)
+    if os.path.isdir(folder):
+        shutil.rmtree(folder)
+        _git(tree, "worktree", "prune")
+
+
+def _prepare(tree: GitTree, place: str, content: str) -> GitTree:
+    """Return the copy at ``place``, with ``content``. Files that git ignores stay from the last try."""
+    copy = GitTree.find(place) if os.path.isdir(place) else None
+    if copy is None or copy.folder != os.path.realpath(place) or copy.common != tree.common:
+        if os.path.lexists(place):
+            shutil.rmtree(place)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        _git(tree, "worktree", "prune")
+        head = _commit_for(tree, content)
+        _git(tree, "worktree", "add", "--quiet", "--force", "--detach", "--no-checkout", place, head)
+        copy = GitTree.find(place)
+        if copy is None:
+            raise GitError(reason=f"git worktree add {place}")
+        with open(os.path.join(copy.git, TRIAL_FILE), "wb"):
+            pass
+    with contextlib.suppress(FileNotFoundError):
+        # Left by a try that was killed: nobody else uses this copy.
+        os.unlink(os.path.join(copy.git, "index.lock"))
+    # HEAD is a commit with the content, because commands such as `git describe` look at it.
+    _git(copy, "update-ref", "--no-deref", "HEAD", _commit_for(tree, content))
+    _git(copy, "read-tree", "--reset", "-u", content)
+    _git(copy, "clean", "-ffdq")
+    return copy
+
+
+def _commit_for(tree: GitTree, content: str) -> str:
+    """Return a commit with ``content`` on top of HEAD that no branch has."""
+    head = tree.read_state().head
+    identity = {
+        f"GIT_{role}_{name}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for name, value in (("NAME", "Watchroom"), ("EMAIL", "watchroom@watchroom.invalid"))
+    }
+    parents = ("-p", head) if head else ()
+    done = run_git(
+        ("commit-tree", content, *parents, "-m", "try"),
+        folder=tree.folder,
+        variables={"GIT_DIR": tree.git, "GIT_WORK_TREE": tree.folder, **identity},
+    )
+    return done.output.decode("ascii", "replace").strip()
+
+
+def _link(tree: GitTree, place: str, linked: Iterable[str]) -> None:
+    """Link the folders ``linked`` of ``tree`` that git ignores into the copy at ``place``."""
+    names = [each.strip("/") for each in linked]
+    there = [each for each in names if each and os.path.lexists(os.path.join(tree.folder, each))]
+    ignored = tree.ignored_among([f"{each}/x" for each in there]) if there else frozenset()
+    for name in there:
+        target = os.path.join(place, name)
+        is_inside = os.path.realpath(os.path.dirname(target)).startswith(os.path.realpath(place))
+        if f"{name}/x" in ignored and is_inside and not os.path.lexists(target):
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.symlink(os.path.join(tree.folder, name), target)
+
+
+def _run(copy: GitTree, place: str, command: Sequence[str], timeout: float) -> TrialOutcome:
+    output = os.path.join(copy.git, _OUTPUT_FILE)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    began = time.monotonic()
+    status: int | None
+    try:
+        status = run_child(
+            ["/bin/sh", "-c", _WRITE_OUTPUT, output, *command],
+            timeout=timeout,
+            folder=place,
+            environment=environment,
+        ).status
+    except TimeoutError:
+        status = None
+    seconds = time.monotonic() - began
+    with open(output, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _TAIL_BYTES))
+        tail = file.read().decode("utf-8", "replace")
+    return TrialOutcome(status, tail, place, seconds)
+
+
+def _git(tree: GitTree, *arguments: str) -> None:
+    run_git(
+        arguments,
+        folder=tree.folder,
+        variables={"GIT_DIR": tree.git, "GIT_WORK_TREE": tree.folder},
+        timeout=_GIT_SECONDS,
+    )

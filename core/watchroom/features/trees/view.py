@@ -1,0 +1,110 @@
+"""The working trees of a repository and the authors of their files, as the dashboard shows them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import ClassVar, Final, NamedTuple, cast
+
+from watchroom.features.trees.rows import (
+    BASELINE,
+    Grade,
+    Tree,
+    candidates_of,
+    grade_of,
+    read_tree,
+    repo_path,
+)
+from watchroom.model import OUTSIDE, SYSTEM, Row
+
+NO_AGENTS: Final = ("", OUTSIDE, SYSTEM)
+"""Actors of versions that are neither agents nor people."""
+_GIT: Final = "git"
+_EXTERNAL: Final = "external"
+
+
+class Author(NamedTuple):
+    """Who made a change, no surer than it is known.
+
+    - ``actor``: as in rows; empty for git.
+    - ``candidates``: the agents that may have made it, if ``grade`` is ``shared``.
+    """
+
+    actor: str
+    grade: Grade
+    candidates: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The author as it is shown: ``alice``, ``~alice``, ``alice|bob?``, ``external`` or ``git``."""
+        if self.grade == "shared":
+            return "|".join(self.candidates) + "?"
+        if self.grade in (_GIT, _EXTERNAL):
+            return self.grade
+        return f"~{self.actor}" if self.grade == "window" else self.actor
+
+
+GIT_AUTHOR: Final = Author("", "git")
+
+
+def author_of(row: Row) -> Author:
+    """Return the author of the version ``row``."""
+    grade = grade_of(row)
+    if row.tool == BASELINE or grade == _GIT:
+        return GIT_AUTHOR
+    if row.actor not in NO_AGENTS:
+        return Author(row.actor, "window" if grade == "window" else "tool")
+    candidates = candidates_of(row)
+    return Author(row.actor, "shared", candidates) if candidates else Author(row.actor, _EXTERNAL)
+
+
+def join_authors(authors: Iterable[Author]) -> Author:
+    """Return the author of changes that have one actor and these ``authors``: no surer than the least sure of
+    them."""
+    given = [*authors]
+    by_grade = {each.grade: each for each in given}
+    if "shared" in by_grade:
+        names = dict.fromkeys(name for each in given for name in each.candidates)
+        more = (_EXTERNAL,) if _EXTERNAL in by_grade else ()
+        return by_grade["shared"]._replace(candidates=(*names, *more))
+    for grade in ("window", _EXTERNAL, "tool"):
+        if grade in by_grade:
+            return by_grade[cast("Grade", grade)]
+    return GIT_AUTHOR
+
+
+class TreeProjection:
+    """The working trees. Takes their rows in order."""
+
+    DERIVED: ClassVar[Mapping[str, object]] = {"_changed": True, "_current": ()}
+    """Attributes that a snapshot leaves out, each with its value after loading."""
+
+    def __init__(self) -> None:
+        self._trees: dict[str, Tree] = {}
+        self._changed = False
+        self._current: tuple[Tree, ...] = ()
+
+    def apply(self, row: Row, content: str | None) -> None:
+        """Apply ``row`` with its ``content``. Only new versions matter."""
+        if row.version is not None:
+            self._trees[row.path] = read_tree(row.path, content or "")
+            self._changed = True
+
+    def current(self) -> tuple[Tree, ...]:
+        """Return the trees whose folders are not gone, by id. Return the same object if none changed."""
+        if self._changed:
+            self._changed = False
+            self._current = tuple(tree for _, tree in sorted(self._trees.items()) if tree.folder)
+        return self._current
+
+
+def find_row_path(trees: Iterable[Tree], path: str, folder: str = "") -> str | None:
+    """Return the path of the rows of the file at ``path``, None if it is in none of ``trees``.
+
+    ``folder``: what a relative ``path`` is relative to.
+    """
+    place = os.path.normpath(os.path.join(folder, path))
+    for tree in sorted(trees, key=lambda each: len(each.folder), reverse=True):
+        if place.startswith(f"{tree.folder}/"):
+            return repo_path(tree.id, place[len(tree.folder) + 1 :])
+    return None

@@ -1,0 +1,174 @@
+"""`TreeWatcher`: notices changes in a working tree, and knows when every change so far has been noticed."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Collection, Sequence
+from threading import Condition, Thread
+from typing import Final
+
+from watchroom.errors import WatchroomError
+from watchroom.features.tasks.ignored_files import list_ignored
+from watchroom.features.trees.recorder import TreeRecorder
+from watchroom.platform import Platform, TreeWatch
+
+_QUIET_SECONDS: Final = 0.05
+"""Seconds without another change after which changes are recorded."""
+_BARRIER_SECONDS: Final = 1.0
+_WAIT_SECONDS: Final = 300.0
+"""Seconds between two comparisons of the whole tree: some changes are not reported, such as a mount."""
+_RETRY_SECONDS: Final = 5.0
+_GIT: Final = ".git"
+_IGNORE_FILE: Final = ".gitignore"
+_log = logging.getLogger("watchroom")
+
+
+class TreeWatcher:
+    """Has ``recorder`` compare what changes, on one thread, from `start` until `close`.
+
+    - ``platform``: watches folders. If it cannot, each `sync` has the whole tree compared.
+    - ``record``: records what has changed.
+    """
+
+    def __init__(self, recorder: TreeRecorder, platform: Platform, record: Callable[[], object]) -> None:
+        self._recorder = recorder
+        self._platform = platform
+        self._record = record
+        self._watch: TreeWatch | None = None
+        self._turn = Condition()
+        self._asked = 0
+        """The number of calls of `sync`, and which of them the thread has served."""
+        self._served = 0
+        self._is_open = True
+        self._is_requested = False
+        self._thread: Thread | None = None
+        self._ignored: set[str] = set()
+        self._is_settled = False
+        """Whether the folders that were there at first are watched."""
+
+    def start(self) -> None:
+        """Begin to watch. Changes since the last comparison are found by a look at the whole tree."""
+        self._recorder.suspect_all()
+        try:
+            self._watch = self._open()
+        except (OSError, WatchroomError) as error:
+            _log.warning("%s is not watched: %s", self._recorder.git.folder, error)
+        self._thread = Thread(target=self._run, name="watchroom-tree", daemon=True)
+        self._thread.start()
+
+    def request(self) -> None:
+        """Have what was noticed recorded soon, although nothing more changes."""
+        with self._turn:
+            self._is_requested = True
+        if self._watch is not None:
+            self._watch.wake()
+
+    def stop(self) -> None:
+        """Have the thread end, without waiting for it."""
+        with self._turn:
+            self._is_open = False
+            self._turn.notify_all()
+        if self._watch is not None:
+            self._watch.wake()
+
+    def close(self) -> None:
+        """Stop watching."""
+        self.stop()
+        if self._thread is not None:
+            self._thread.join()
+        if self._watch is not None:
+            self._watch.close()
+
+    def sync(self) -> None:
+        """Return when every change made before this call is a suspect of the recorder."""
+        watch = self._watch
+        if watch is None or not watch.barrier(self._recorder.git.git, _BARRIER_SECONDS):
+            self._recorder.suspect_all()
+            return
+        with self._turn:
+            self._asked += 1
+            mine = self._asked
+            watch.wake()
+            self._turn.wait_for(lambda: self._served >= mine or not self._is_open, _BARRIER_SECONDS)
+            if self._served < mine:
+                self._recorder.suspect_all()
+
+    def _open(self) -> TreeWatch | None:
+        git = self._recorder.git
+        folder = git.folder
+        ignored = list_ignored(folder)
+        self._ignored = {os.path.join(folder, *parts) for parts in ignored.folders}
+        self._is_settled = False
+        files = [os.path.join(git.git, name) for name in ("HEAD", "index")]
+        watch = self._platform.watch_tree([folder], files, left_out=self._find_left_out)
+        self._is_settled = True
+        return watch
+
+    def _find_left_out(self, folders: Sequence[str]) -> Collection[str]:
+        """Return which of ``folders`` are not watched: git's own, other repositories, and ignored ones."""
+        left_out = {
+            each
+            for each in folders
+            if os.path.basename(each) == _GIT
+            or each in self._ignored
+            or os.path.lexists(os.path.join(each, _GIT))
+        }
+        if self._is_settled:
+            # What was there at first is known; git is asked about new folders.
+            new = [each for each in folders if each not in left_out]
+            root = self._recorder.git.folder
+            names = {os.path.relpath(each, root): each for each in new}
+            try:
+                left_out |= {names[name] for name in self._recorder.git.ignored_among(list(names))}
+            except WatchroomError as error:
+                _log.warning("%s", error)
+        return left_out
+
+    def _run(self) -> None:
+        while self._is_open:
+            try:
+                self._record()
+                self._follow()
+            except Exception as error:  # noqa: BLE001  # whatever fails, changes are recorded once it works again
+                reason = error.message() if isinstance(error, WatchroomError) else repr(error)
+                _log.warning("changes in %s could not be recorded: %s", self._recorder.git.folder, reason)
+                self._recorder.suspect_all()
+                with self._turn:
+                    self._turn.wait_for(lambda: not self._is_open, _RETRY_SECONDS)
+        if self._watch is not None:
+            self._watch.close()
+
+    def _follow(self) -> None:
+        """Take what changes, and have it recorded once nothing more does. Returns after a long time."""
+        watch = self._watch
+        if watch is None:
+            with self._turn:
+                self._turn.wait_for(lambda: not self._is_open, _WAIT_SECONDS)
+            self._recorder.suspect_all()
+            return
+        has_changes = False
+        while self._is_open:
+            with self._turn:
+                asked = self._asked
+                is_asked = asked > self._served
+            changes = watch.wait(0 if is_asked else _QUIET_SECONDS if has_changes else _WAIT_SECONDS)
+            self._recorder.suspect(changes.paths)
+            if not changes.is_complete:
+                self._recorder.suspect_all()
+            with self._turn:
+                self._served = asked
+                self._turn.notify_all()
+            if any(os.path.basename(each) == _IGNORE_FILE for each in changes.paths):
+                # Other folders are ignored now.
+                watch.close()
+                self._watch = watch = self._open()
+                self._recorder.suspect_all()
+                if watch is None:
+                    return
+            if changes.paths or not changes.is_complete:
+                has_changes = True
+            elif (has_changes or self._is_requested) and not is_asked:
+                self._is_requested = False
+                self._record()
+                has_changes = False

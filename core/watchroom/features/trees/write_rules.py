@@ -1,0 +1,527 @@
+"""What becomes of a write to a file that others may have changed meanwhile. Pure.
+
+An agent's client asks before it writes. `decide` compares three versions of the file: the newest one
+(``head``), the one that the agent saw, and the one that it is about to write.
+
+| write | proceeds if |
+|---|---|
+| `PassageEdit` | the passage is in the newest text |
+| `Update` | its hunks apply to the newest text; or it merges |
+| `WholeText`, `Deletion` | the agent saw the newest version, or nothing of others is there; or it merges |
+
+After the call, `find_lost_lines` finds what a shell command removed unseen. `Refusal` and `ChangeNotice` are
+what the agent reads.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from watchroom.algorithms.merge import (
+    BOM,
+    build_regions,
+    find_open_regions,
+    join_regions,
+    merge_styles,
+    split_lines,
+    unified_diff,
+)
+from watchroom.features.trees.patches import (
+    FilePatch,
+    apply_update,
+    build_add,
+    build_update,
+    diff_line_lists,
+)
+from watchroom.texts import Catalogue
+
+MAX_MERGED_CHARACTERS: Final = 10_000_000
+"""Characters of the longest text that is merged or compared."""
+MAX_DIFF_LINES: Final = 60
+"""Lines of a difference that an agent reads."""
+MAX_DIFF_LINE: Final = 300
+"""Characters of such a line."""
+MAX_NOTICES: Final = 10
+"""Files that an agent reads about after a call."""
+
+RefusalCode: TypeAlias = Literal["stale_write", "never_seen", "passage_gone", "merge_conflict", "deleted"]
+"""Why a write is refused.
+
+- ``stale_write``: others changed the file, and the write cannot be merged with that.
+- ``never_seen``: the file is the work of others, and the agent has not read it.
+- ``passage_gone``: others changed what the edit or the hunks replace.
+- ``merge_conflict``: others changed the same lines.
+- ``deleted``: others deleted the file.
+"""
+DecisionKind: TypeAlias = Literal["proceed", "merged", "refused"]
+
+
+class FileView(NamedTuple):
+    """A version of a file.
+
+    - ``version``: 0 if the file has no version.
+    - ``text``: None if the file does not exist, or is not text.
+    - ``author``: who made the version.
+    - ``is_text``: False for a file that exists and is not text.
+    - ``is_baseline``: the version is what git has, so it can be restored.
+    - ``lines``: of a version that an agent saw, the ranges of lines that it read (from 0, ends excluded);
+      None if it read all.
+    """
+
+    version: int = 0
+    text: str | None = None
+    author: str = ""
+    is_text: bool = True
+    is_baseline: bool = False
+    lines: tuple[tuple[int, int], ...] | None = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a file."""
+        return self.text is not None or not self.is_text
+
+
+class PassageEdit(NamedTuple):
+    """Replaces the passage ``old``, which must be there once, or with ``replaces_all`` everywhere."""
+
+    old: str
+    new: str
+    replaces_all: bool = False
+
+
+class WholeText(NamedTuple):
+    """Writes the whole text. ``is_patch``: Codex writes it, which always writes a line feed at the end."""
+
+    text: str
+    is_patch: bool = False
+
+
+class Deletion(NamedTuple):
+    """Deletes the file."""
+
+
+class Update(NamedTuple):
+    """Applies the hunks of a patch. If it moves the file, it also writes a `WholeText` to the new path."""
+
+    patch: FilePatch
+
+
+Intent: TypeAlias = PassageEdit | WholeText | Deletion | Update
+
+
+class Decision(NamedTuple):
+    """What becomes of a write.
+
+    - ``kind``: ``merged`` if the client has to write ``text`` instead.
+    - ``code``: why it is refused; None if it is not.
+    - ``text``: the text of the file after the write; of a refused write, the text that the agent wanted. None
+      if the file is deleted, or if the text is not known.
+    - ``base``: the version from which the agent made its change, 0 for none.
+    - ``is_stale``: the agent saw an older version, and has to know what changed since.
+    """
+
+    kind: DecisionKind
+    code: RefusalCode | None = None
+    text: str | None = None
+    base: int = 0
+    is_stale: bool = False
+
+
+def decide(
+    intent: Intent,
+    head: FileView,
+    seen: FileView | None,
+    agent: str = "",
+    older: Sequence[FileView] = (),
+) -> Decision:
+    """Return what becomes of a write by ``agent``.
+
+    - ``head``: the newest version.
+    - ``seen``: what the agent saw last; None if it never saw the file.
+    - ``older``: other versions from which a patch could be made, newest first. Its context shows that the
+      agent knows one of them. Codex reads by commands, so what it saw is not always known.
+
+    If the write is refused because the file was deleted, count the deletion as seen: it cannot be read.
+    """
+    decision = _decide(intent, head, seen, agent, older)
+    base = decision.base or (seen.version if seen else 0)
+    return decision._replace(base=base, is_stale=seen is not None and not _is_current(head, seen))
+
+
+def _decide(
+    intent: Intent, head: FileView, seen: FileView | None, agent: str, older: Sequence[FileView]
+) -> Decision:
+    match intent:
+        case PassageEdit("", new):
+            # An edit without a passage writes a new file.
+            return _decide_text(WholeText(new), head, seen, agent)
+        case PassageEdit():
+            return _decide_passage(intent, head, seen)
+        case Update(patch):
+            return _decide_update(patch, head, seen, older)
+        case WholeText():
+            return _decide_text(intent, head, seen, agent)
+        case Deletion():
+            return _decide_deletion(head, seen, agent)
+
+
+def _is_current(head: FileView, seen: FileView | None) -> bool:
+    """Return whether the agent has seen the newest version, or one with the same content."""
+    if seen is None:
+        return not head.exists and not head.version
+    if seen.version == head.version:
+        return True
+    return head.is_text and seen.is_text and seen.text == head.text
+
+
+def _is_free(head: FileView, agent: str) -> bool:
+    """Return whether ``head`` holds nothing of others that could be lost."""
+    return not head.exists or head.is_baseline or _is_own(head, agent)
+
+
+def _is_own(head: FileView, agent: str) -> bool:
+    return bool(agent) and head.author == agent
+
+
+def _decide_passage(intent: PassageEdit, head: FileView, seen: FileView | None) -> Decision:
+    if _is_current(head, seen) or not head.is_text:
+        # The client itself checks the passage, and finds it in more ways than we do.
+        return Decision("proceed", text=_replace_passage(head.text, intent))
+    if head.text is None:
+        return Decision("refused", "deleted", _replace_passage(seen and seen.text, intent))
+    after = _replace_passage(head.text, intent)
+    wanted = _replace_passage(seen and seen.text, intent)
+    if after is None and wanted is not None:
+        return Decision("refused", "passage_gone", wanted)
+    return Decision("proceed", text=after)
+
+
+def _replace_passage(text: str | None, intent: PassageEdit) -> str | None:
+    """Return ``text`` after the edit; None if the passage is not there.
+
+    Clients send line feeds for any line ends.
+    """
+    if text is None:
+        return None
+    for old, new in _list_line_ends(text, intent):
+        count = text.count(old)
+        if count == 1 or (count and intent.replaces_all):
+            return text.replace(old, new)
+    return None
+
+
+def _list_line_ends(text: str, intent: PassageEdit) -> Iterator[tuple[str, str]]:
+    yield intent.old, intent.new
+    if "\r\n" in text and "\r" not in intent.old:
+        yield intent.old.replace("\n", "\r\n"), intent.new.replace("\r\n", "\n").replace("\n", "\r\n")
+
+
+def _decide_update(
+    patch: FilePatch, head: FileView, seen: FileView | None, older: Sequence[FileView]
+) -> Decision:
+    after = None if head.text is None else apply_update(patch, head.text)
+    if _is_current(head, seen) or not head.is_text:
+        # The client itself refuses hunks that do not apply.
+        return Decision("proceed", text=after)
+    if seen is None and after is not None:
+        return Decision("proceed", text=after)
+    base, wanted = _find_base(patch, (*([seen] if seen else ()), *older))
+    if base is not None and base.text is not None and wanted is not None and head.text is not None:
+        merged = _merge_update(patch, base.text, head.text, wanted)
+        # If they differ, the hunks would change another place that looks alike.
+        if merged is not None and merged != after:
+            return Decision("merged", text=merged, base=base.version)
+    if after is not None:
+        return Decision("proceed", text=after)
+    if base is None and seen is None:
+        return Decision("proceed")
+    code: RefusalCode = (
+        "deleted" if head.text is None else "passage_gone" if base is None else "merge_conflict"
+    )
+    return Decision("refused", code, wanted, base.version if base else 0)
+
+
+def _find_base(patch: FilePatch, views: Iterable[FileView]) -> tuple[FileView | None, str | None]:
+    """Return the first version to which the hunks apply, and its text after them."""
+    for view in views:
+        text = None if view.text is None else apply_update(patch, view.text)
+        if text is not None:
+            return view, text
+    return None, None
+
+
+def _merge_update(patch: FilePatch, base: str, head: str, wanted: str) -> str | None:
+    """Return the merge that Codex can write instead; None if there is none."""
+    merged = merge_texts(base, head, wanted)
+    if merged is None:
+        return None
+    merged = _end_last_line(head, merged)
+    return merged if build_update(patch.path, head, merged, patch.move_to) is not None else None
+
+
+def _end_last_line(before: str, text: str) -> str:
+    """Return ``text`` with a line end, which Codex adds to each file that it updates."""
+    if not text or text.endswith(("\n", "\r")):
+        return text
+    lines = split_lines(before)
+    return text + ("\r\n" if lines and lines[0].endswith("\r\n") else "\n")
+
+
+def _decide_text(intent: WholeText, head: FileView, seen: FileView | None, agent: str) -> Decision:
+    text = intent.text
+    if head.is_text and head.text == text:
+        return Decision("proceed", text=text)
+    if seen is None or (seen.lines is not None and _is_current(head, seen)):
+        is_free = _is_free(head, agent) if seen is None else not head.exists or head.is_baseline
+        if is_free or (seen is not None and not find_lost_lines(head.text, text, seen)):
+            return Decision("proceed", text=text)
+        return Decision("refused", "never_seen", text)
+    if _is_current(head, seen) or _is_own(head, agent):
+        return Decision("proceed", text=text)
+    if not head.exists:
+        return Decision("refused", "deleted", text)
+    has_read_all = seen.lines is None or not find_lost_lines(seen.text, text, seen)
+    if head.text is None or seen.text is None or not has_read_all:
+        return Decision("refused", "stale_write", text)
+    merged = merge_texts(seen.text, head.text, text)
+    if merged is None:
+        return Decision("refused", "merge_conflict", text)
+    if intent.is_patch:
+        merged = _end_last_line("", merged)
+        if build_add("f", merged) is None:
+            return Decision("refused", "stale_write", text)
+    return Decision("proceed" if merged == text else "merged", text=merged)
+
+
+def _decide_deletion(head: FileView, seen: FileView | None, agent: str) -> Decision:
+    if not head.exists or _is_current(head, seen) or _is_own(head, agent):
+        return Decision("proceed")
+    if seen is None:
+        return Decision("proceed") if _is_free(head, agent) else Decision("refused", "never_seen")
+    return Decision("refused", "stale_write")
+
+
+def merge_texts(base: str, current: str, incoming: str) -> str | None:
+    """Return the merge of two texts that were made from ``base``; None if they conflict or are too long."""
+    if max(len(base), len(current), len(incoming)) > MAX_MERGED_CHARACTERS:
+        return None
+    styles = merge_styles(base, current, incoming)
+    old, ours, theirs = (split_lines(styles.normalize(text)) for text in (base, current, incoming))
+    regions = build_regions((old, ours, theirs), diff_line_lists(old, ours), diff_line_lists(old, theirs))
+    return None if find_open_regions(regions) else styles.apply(join_regions(regions))
+
+
+class LostLines(NamedTuple):
+    """Lines that a write removed, though its author had not seen them.
+
+    - ``start``: the number of the first line before the write, from 0.
+    - ``lines``: the lines, with their ends.
+    """
+
+    start: int
+    lines: tuple[str, ...]
+
+
+def find_lost_lines(before: str | None, after: str | None, seen: FileView | None) -> tuple[LostLines, ...]:
+    """Return the lines of ``before`` that a write removed, though its author had not seen them.
+
+    Lines that moved, lines that only changed their white space, and blank lines do not count.
+
+    - ``before``, ``after``: the texts before and after the write; None if there was no file.
+    - ``seen``: what the author of the write saw last; None for nothing.
+    """
+    if before is None or before == after or max(len(before), len(after or "")) > MAX_MERGED_CHARACTERS:
+        return ()
+    old, new = split_lines(before), split_lines(after or "")
+    known = _find_known_lines(old, seen)
+    changes = diff_line_lists(old, new)
+    added = Counter(_squeeze(line) for change in changes for line in new[change.new_start : change.new_end])
+    lost: list[int] = []
+    # Unseen lines come first, because what was added may be one of them.
+    removed = [index for change in changes for index in range(change.old_start, change.old_end)]
+    for index in sorted(removed, key=lambda index: index in known):
+        line = _squeeze(old[index])
+        if added[line]:
+            added[line] -= 1
+        elif line and index not in known:
+            lost.append(index)
+    return tuple(_group_lines(old, lost))
+
+
+def _group_lines(lines: Sequence[str], indexes: list[int]) -> Iterator[LostLines]:
+    """Yield the lines at ``indexes``, which ascend, in groups of neighbours."""
+    start = 0
+    for place, index in enumerate(indexes):
+        if indexes[place + 1 : place + 2] != [index + 1]:
+            yield LostLines(indexes[start], tuple(lines[indexes[start] : index + 1]))
+            start = place + 1
+
+
+def _squeeze(line: str) -> str:
+    return "".join(line.removeprefix(BOM).split())
+
+
+def _find_known_lines(lines: Sequence[str], seen: FileView | None) -> set[int]:
+    """Return the indexes of the lines that are also in the text that was seen."""
+    if seen is None or seen.text is None:
+        return set()
+    read = split_lines(seen.text)
+    ranges = [(0, len(read))] if seen.lines is None else seen.lines
+    visible = {index for start, end in ranges for index in range(max(0, start), min(len(read), end))}
+    known: set[int] = set()
+    at_read = at = 0
+    for change in (*diff_line_lists(read, lines), None):
+        end = len(read) if change is None else change.old_start
+        known.update(at + index - at_read for index in range(at_read, end) if index in visible)
+        if change is not None:
+            at_read, at = change.old_end, change.new_end
+    return known
+
+
+def find_known_ranges(text: str, seen: FileView, before: str) -> tuple[tuple[int, int], ...]:
+    """Return the ranges of lines of ``text`` (from 0, ends excluded) that the agent knows that made it from
+    ``before``: those that it had seen, and those that it wrote."""
+    lines = split_lines(text)
+    known = _find_known_lines(lines, seen)
+    for change in diff_line_lists(split_lines(before), lines):
+        known.update(range(change.new_start, change.new_end))
+    ranges: list[tuple[int, int]] = []
+    for index in sorted(known):
+        if ranges and ranges[-1][1] == index:
+            ranges[-1] = (ranges[-1][0], index + 1)
+        else:
+            ranges.append((index, index + 1))
+    return tuple(ranges)
+
+
+def count_changed_lines(before: str | None, after: str | None) -> int:
+    """Return how many lines differ: of each change, those of the longer side. None stands for no file."""
+    old, new = split_lines(before or ""), split_lines(after or "")
+    changes = diff_line_lists(old, new)
+    return sum(
+        max(change.old_end - change.old_start, change.new_end - change.new_start) for change in changes
+    )
+
+
+class Refusal(NamedTuple):
+    """What an agent reads about a refused write.
+
+    - ``authors``: who changed the file since the agent saw it.
+    - ``diff``: what changed since, as a unified difference of at most `MAX_DIFF_LINES`; may be empty.
+    - ``omitted``: how many more lines the difference has.
+    - ``has_text``: the agent wrote a text, which is kept.
+    """
+
+    code: RefusalCode
+    path: str
+    authors: tuple[str, ...]
+    diff: str = ""
+    omitted: int = 0
+    has_text: bool = True
+
+    def say(self, texts: Catalogue) -> str:
+        """Return the text for the agent, in the language of ``texts``, the core's catalogue."""
+        authors = texts("tree.separator").join(self.authors) or texts("tree.somebody")
+        parts = [texts(f"tree.{self.code}", path=self.path, authors=authors)]
+        if self.diff:
+            parts.append(texts("tree.diff", diff=self.diff))
+        if self.omitted:
+            parts.append(texts("tree.diff_cut", count=self.omitted))
+        if self.has_text:
+            parts.append(texts("tree.kept"))
+        parts.append(texts(_NEXT.get(self.code, "tree.read_again"), path=self.path))
+        return "\n".join(parts)
+
+
+_NEXT: Final[Mapping[RefusalCode, str]] = {"never_seen": "tree.read_first", "deleted": "tree.create_again"}
+"""What the agent does next, by the code of the refusal."""
+
+
+def build_refusal(
+    code: RefusalCode,
+    path: str,
+    head: FileView,
+    seen: FileView | None,
+    authors: Iterable[str] = (),
+    *,
+    has_text: bool = True,
+) -> Refusal:
+    """Return what the agent reads about a refused write.
+
+    - ``authors``: who changed the file since the agent saw it, default the author of ``head``.
+    - ``has_text``: False for a `Deletion`.
+    """
+    names = tuple(dict.fromkeys(authors)) or ((head.author,) if head.author else ())
+    refusal = Refusal(code, path, names, has_text=has_text)
+    if seen is None or seen.text is None or head.text is None:
+        return refusal
+    diff, omitted = cut_diff(seen.text, head.text, path)
+    return refusal._replace(diff=diff, omitted=omitted)
+
+
+def cut_diff(before: str, after: str, path: str) -> tuple[str, int]:
+    """Return a unified difference for an agent, and how many of its lines are left out."""
+    if max(len(before), len(after)) > MAX_MERGED_CHARACTERS:
+        return "", count_changed_lines(before, after)
+    # Lone surrogates cannot be compared.
+    old, new = (text.encode("utf-8", "replace").decode() for text in (before, after))
+    lines = unified_diff(old, new, path, path).rstrip("\n").split("\n")
+    shown = [
+        line if len(line) <= MAX_DIFF_LINE else f"{line[:MAX_DIFF_LINE]}…" for line in lines[:MAX_DIFF_LINES]
+    ]
+    return "\n".join(shown), max(0, len(lines) - MAX_DIFF_LINES)
+
+
+class ChangeNotice(NamedTuple):
+    """A file that the agent has read, and that others changed since.
+
+    - ``line_count``: how many lines changed.
+    - ``is_deleted``: the file is gone.
+    - ``moved_to``: the path of a new file with the content of the deleted one; empty for none.
+    """
+
+    path: str
+    authors: tuple[str, ...]
+    line_count: int = 0
+    is_deleted: bool = False
+    moved_to: str = ""
+
+    def say(self, texts: Catalogue) -> str:
+        """Return the text for the agent, in the language of ``texts``, the core's catalogue."""
+        authors = texts("tree.separator").join(self.authors) or texts("tree.somebody")
+        if not self.is_deleted:
+            key = "tree.changed" if self.line_count != 1 else "tree.changed_one"
+            return texts(key, path=self.path, authors=authors, count=self.line_count)
+        key = "tree.moved" if self.moved_to else "tree.gone"
+        return texts(key, path=self.path, authors=authors, new=self.moved_to)
+
+
+def build_notice(
+    path: str, head: FileView, seen: FileView, authors: Iterable[str] = (), moved_to: str = ""
+) -> ChangeNotice:
+    """Return the notice that ``head`` is newer than the version that the agent saw.
+
+    - ``authors``: who changed the file since, default the author of ``head``.
+    - ``moved_to``: the path of a new file with the same content, if ``head`` is a deletion.
+    """
+    names = tuple(dict.fromkeys(authors)) or ((head.author,) if head.author else ())
+    if not head.exists:
+        return ChangeNotice(path, names, is_deleted=True, moved_to=moved_to)
+    return ChangeNotice(path, names, count_changed_lines(seen.text, head.text))
+
+
+def say_notices(notices: Sequence[ChangeNotice], texts: Catalogue) -> str:
+    """Return the text for the agent after a call: one line for each of the first `MAX_NOTICES` files."""
+    lines = [notice.say(texts) for notice in notices[:MAX_NOTICES]]
+    if len(notices) > MAX_NOTICES:
+        lines.append(texts("tree.more_changed", count=len(notices) - MAX_NOTICES))
+    return "\n".join(lines)
+
+
+def say_lost_lines(path: str, author: str, lost: Sequence[LostLines], texts: Catalogue) -> str:
+    """Return the text for the agent whose command removed lines of ``author``."""
+    count = sum(len(each.lines) for each in lost)
+    key = "tree.lost_lines" if count != 1 else "tree.lost_line"
+    return texts(key, path=path, author=author or texts("tree.somebody"), count=count)

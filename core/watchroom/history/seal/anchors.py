@@ -1,0 +1,244 @@
+"""What is kept outside the journal, so that a journal that was written anew is detected.
+
+Anchors are copies of seals: in this user's state folder, in a folder that the user publishes to, and in
+signed decisions. The state folder also has the pinned keys of machines, and the row that closed a workspace.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import re
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from watchroom.errors import InvalidSeal
+from watchroom.features.people.decisions import CHECKPOINT, SIGNED
+from watchroom.kernel.checkout.rendering import verified_content
+from watchroom.kernel.journal import Journal, RowFilter
+from watchroom.kernel.rules.row_leaf import hash_row
+from watchroom.kernel.rules.seal_note import MAX_CHARACTERS, SignedSeal, parse_seal, parse_signed
+from watchroom.model import ANSWER, Row
+from watchroom.platform.files import replace_durably
+
+AnchorKind: TypeAlias = Literal["state", "place", "published", "git", "given", "decision"]
+"""Where an anchor is kept.
+
+- ``state``: in the state folder, by the workspace's id.
+- ``place``: in the state folder, by the place of the workspace.
+- ``published``: in the folder that the user publishes to.
+- ``git``: on a branch.
+- ``given``: in a file that the person who verifies names.
+- ``decision``: in a decision that a person signed.
+"""
+FINGERPRINT: Final = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
+_FOLDER: Final = "checkpoints"
+_MAX_ANSWERS: Final = 100
+"""Signed answers to read, newest first. Each covers all rows before it."""
+_PINNED_ROW: Final = re.compile(r"([1-9][0-9]{0,17}) ([0-9a-f]{64})\n")
+_MAX_PIN_BYTES: Final = 200
+_MAX_KEYS_BYTES: Final = 64 * 1024
+_log = logging.getLogger("watchroom")
+
+
+class Anchor(NamedTuple):
+    """A copy of a seal outside the rows: its kind, its file (or where else it is), and the seal."""
+
+    kind: AnchorKind
+    path: str
+    signed: SignedSeal
+
+
+class Anchors:
+    """The anchors of one workspace in files.
+
+    - ``state``: the state folder.
+    - ``place``: the folder of the workspace, or the address of its database.
+    - ``published``: the folder to publish to, as ``ID.txt``; empty for none.
+    """
+
+    def __init__(self, state: str, place: str, published: str = "") -> None:
+        self._folder = os.path.join(state, _FOLDER)
+        self._place = _place_file(state, place)
+        self._published = published
+
+    def read(self, workspace: str) -> list[Anchor]:
+        """Return the anchors of ``workspace`` (its id). Files that cannot be read are logged and skipped."""
+        files: list[tuple[AnchorKind, str]] = [("place", self._place)]
+        if workspace:
+            files.append(("state", self._file(workspace)))
+        if workspace and self._published:
+            files.append(("published", self._published_file(workspace)))
+        found = [(kind, path, _read(path)) for kind, path in files]
+        return [Anchor(kind, path, signed) for kind, path, signed in found if signed is not None]
+
+    def newest_of(self, workspace: str) -> SignedSeal | None:
+        """Return the kept seal of ``workspace`` that covers most rows."""
+        found = [each.signed for each in self.read(workspace)]
+        mine = [each for each in found if each.seal.workspace == workspace]
+        return max(mine, key=lambda each: each.seal.size, default=None)
+
+    def keep(self, signed: SignedSeal) -> None:
+        """Keep ``signed``, which must continue the seals kept before. Raise OSError.
+
+        An anchor that another workspace left at this place stays.
+        """
+        workspace = signed.seal.workspace
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        replace_durably(self._file(workspace), signed.text.encode("ascii"))
+        known = _read(self._place)
+        if known is None or known.seal.workspace == workspace:
+            replace_durably(self._place, signed.text.encode("ascii"))
+        if self._published:
+            replace_durably(self._published_file(workspace), signed.text.encode("ascii"))
+
+    def find_replaced(self, workspace: str) -> SignedSeal | None:
+        """Return the seal at this place if it is of another workspace than ``workspace``, else None."""
+        known = _read(self._place)
+        return None if known is None or known.seal.workspace == workspace else known
+
+    def forget_replaced(self, workspace: str) -> None:
+        """Give this place to ``workspace`` if another workspace has it. Raise OSError.
+
+        The anchor of the other workspace by its id stays.
+        """
+        if self.find_replaced(workspace) is None:
+            return
+        mine = _read(self._file(workspace)) if workspace else None
+        if mine is None:
+            os.unlink(self._place)
+        else:
+            replace_durably(self._place, mine.text.encode("ascii"))
+
+    def forget_place(self) -> None:
+        """Forget which workspace has this place, because it is removed. Raise OSError."""
+        with suppress(FileNotFoundError):
+            os.unlink(self._place)
+
+    def _published_file(self, workspace: str) -> str:
+        return os.path.join(self._published, f"{workspace}.txt")
+
+    def _file(self, workspace: str) -> str:
+        return os.path.join(self._folder, workspace)
+
+
+class KeyPins:
+    """The pinned keys (fingerprints) of the machines that seal, by workspace, in the folder ``state``.
+
+    The first key of a machine is trusted and pinned. Later ones are reported.
+    """
+
+    def __init__(self, state: str) -> None:
+        self._folder = os.path.join(state, _FOLDER)
+
+    def read(self, workspace: str) -> frozenset[str] | None:
+        """Return the keys pinned for ``workspace``, None if none were ever pinned. Raise OSError."""
+        try:
+            with open(self._file(workspace), "rb") as file:
+                lines = file.read(_MAX_KEYS_BYTES).decode("ascii", "replace").splitlines()
+        except FileNotFoundError:
+            return None
+        return frozenset(each for each in lines if FINGERPRINT.fullmatch(each))
+
+    def add(self, workspace: str, fingerprints: AbstractSet[str]) -> None:
+        """Pin ``fingerprints`` for ``workspace``, beside those pinned before. Raise OSError."""
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        known = self.read(workspace) or frozenset()
+        lines = "".join(f"{each}\n" for each in sorted(known | fingerprints))
+        replace_durably(self._file(workspace), lines.encode("ascii"))
+
+    def _file(self, workspace: str) -> str:
+        return os.path.join(self._folder, f"{workspace}.keys")
+
+
+class EnrolmentPin:
+    """The row by which people closed the workspace at ``place``, as the folder ``state`` has it.
+
+    Anyone who can write to the journal can delete all enrolments. The workspace would then be open again, and
+    anybody's decisions would count. Therefore that row is pinned outside the journal, by place.
+    """
+
+    def __init__(self, state: str, place: str) -> None:
+        self._path = f"{_place_file(state, place)}.people"
+
+    def is_broken(self, journal: Journal) -> bool:
+        """Whether the pinned row is missing from ``journal``, or changed. Raise `JournalError`, OSError."""
+        pinned = self._read()
+        if pinned is None:
+            return False
+        row = journal.row(pinned[0])
+        if row is None or hash_row(row).hex() != pinned[1]:
+            return True
+        return verified_content(journal, row) is None
+
+    def keep(self, founding: Row) -> None:
+        """Pin ``founding`` if no row is pinned yet. Raise OSError."""
+        if self._read() is None:
+            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+            replace_durably(self._path, f"{founding.seq} {hash_row(founding).hex()}\n".encode())
+
+    def forget(self) -> None:
+        """Forget the pinned row. Raise OSError."""
+        with suppress(FileNotFoundError):
+            os.unlink(self._path)
+
+    def _read(self) -> tuple[int, str] | None:
+        try:
+            with open(self._path, "rb") as file:
+                found = _PINNED_ROW.fullmatch(file.read(_MAX_PIN_BYTES).decode("ascii", "replace"))
+        except FileNotFoundError:
+            return None
+        return (int(found[1]), found[2]) if found else None
+
+
+def state_folder() -> str:
+    """Return the folder in which this user keeps state about workspaces."""
+    from platformdirs import user_state_path
+
+    return str(user_state_path("watchroom", appauthor=False))
+
+
+def read_seal_file(path: str) -> SignedSeal:
+    """Return the seal in the file at ``path``. Raise OSError, `InvalidSeal`."""
+    with open(path, "rb") as file:
+        data = file.read(MAX_CHARACTERS + 1)
+    return parse_signed(data.decode("ascii", "replace"))
+
+
+def read_decision_anchors(journal: Journal, find_flaw: Callable[[Row], str]) -> Iterator[Anchor]:
+    """Yield the seals that people signed with their newest answers. Raise `JournalError`.
+
+    Anyone who writes the journal anew and seals it with this machine's key cannot make these signatures.
+    Answers with a flaw by ``find_flaw`` are skipped.
+    """
+    newest = journal.rows_before(
+        journal.last_seq() + 1, limit=_MAX_ANSWERS, only=RowFilter(tool=ANSWER, outcome="ok")
+    )
+    for row in newest:
+        statement = row.detail.get(SIGNED)
+        if isinstance(statement, str) and not find_flaw(row):
+            body = json.loads(statement).get(CHECKPOINT)
+            if isinstance(body, str) and body:
+                try:
+                    signed = SignedSeal(parse_seal(body), body)
+                except InvalidSeal:
+                    continue
+                yield Anchor("decision", f"{row.actor} #{row.seq}", signed)
+
+
+def _place_file(state: str, place: str) -> str:
+    return os.path.join(state, _FOLDER, f"at-{hashlib.sha256(place.encode()).hexdigest()[:32]}")
+
+
+def _read(path: str) -> SignedSeal | None:
+    try:
+        return read_seal_file(path)
+    except FileNotFoundError:
+        return None
+    except (OSError, InvalidSeal) as error:
+        _log.warning("%s is skipped: %s", path, error)
+        return None

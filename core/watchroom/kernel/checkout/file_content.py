@@ -1,0 +1,94 @@
+"""What a row says about a file on disk, and whether the file still equals its newest row."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from watchroom import validation
+from watchroom.errors import NotText, TooLarge
+from watchroom.kernel.journal import Journal
+from watchroom.kernel.rules.file_versions import (
+    EXECUTABLE,
+    EXECUTABLE_BEFORE,
+    Blob,
+    file_checksum,
+    is_executable,
+)
+from watchroom.model import REVERT_WORK, Json, Row, timestamp
+from watchroom.platform.disk import FileStamp, Inspected
+
+_POINTER: Final = "no text: its bytes are kept for a while\nsha256 {sha256}\nsize {size}\n"
+"""The content of the row of a binary file. Its detail has both values, too. The bytes are kept as a blob."""
+_UNREAD: Final = "not read: larger than 10 MB, or with holes\nsize {size}\nmodified {modified}\n"
+"""The content of the row of a file that is known by its size and times only. Its detail has these, too."""
+
+
+class FileContent(NamedTuple):
+    """What a row says about a file.
+
+    - ``text``: its text, or a pointer to its bytes.
+    - ``checksum``: empty if the file was not read.
+    - ``data``: the bytes of a binary file, None for others.
+    """
+
+    stamp: FileStamp
+    text: str
+    checksum: str
+    detail: dict[str, Json]
+    data: bytes | None = None
+
+    @property
+    def size(self) -> int:
+        """The minimum number of bytes that are kept."""
+        return len(self.text) + len(self.data or b"")
+
+    @property
+    def executable(self) -> bool:
+        return EXECUTABLE in self.detail
+
+
+def describe_file(found: Inspected) -> FileContent:
+    """Return what a row says about the file ``found``."""
+    stamp = found.stamp
+    rights: dict[str, Json] = {EXECUTABLE: True} if found.executable else {}
+    if found.data is None:
+        text = _UNREAD.format(size=stamp.size, modified=timestamp(found.modified))
+        times: dict[str, Json] = {"modified": found.modified, "changed": stamp.changed}
+        return FileContent(stamp, text, "", {"size": stamp.size, **times, **rights})
+    checksum = validation.sha256(found.data)
+    try:
+        return FileContent(stamp, validation.decode_text(found.data), checksum, rights)
+    except (NotText, TooLarge):
+        blob = Blob(checksum, len(found.data))
+        pointer = _POINTER.format(**blob.detail)
+        return FileContent(stamp, pointer, checksum, {**blob.detail, **rights}, found.data)
+
+
+def is_current(head: Row | None, content: FileContent | None) -> bool:
+    """Return whether the file equals its newest row. Both are None if there never was a file."""
+    if head is None or head.deleted:
+        return content is None
+    if content is None or is_executable(head) != content.executable:
+        return False
+    if not content.checksum:
+        return is_of_stamp(head, content.stamp)
+    return "changed" not in head.detail and file_checksum(head) == content.checksum
+
+
+def is_of_stamp(head: Row, stamp: FileStamp) -> bool:
+    """Return whether the row is of a file that was not read, with the same size and time."""
+    if '"changed"' not in head.detail_json:
+        return False
+    detail = head.detail
+    return (detail.get("changed"), detail.get("size")) == (stamp.changed, stamp.size)
+
+
+def is_before_revert(journal: Journal, head: Row, content: FileContent | None) -> bool:
+    """Return whether the file with ``content`` is as it was before a revert, which made ``head`` and has not
+    written the file yet."""
+    before = (head.detail.get("before"), head.detail.get(EXECUTABLE_BEFORE, False))
+    found = (content.checksum, content.executable) if content is not None else (None, False)
+    if head.tool != REVERT_WORK or found != before:
+        return False
+    revert = journal.head("revert", str(head.detail.get("revert")))
+    return revert is not None and revert.version == 1

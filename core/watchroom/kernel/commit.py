@@ -1,0 +1,318 @@
+"""Group commit: threads that commit at the same moment share one atomic, durable append.
+
+One of the threads leads and commits for all that wait. The journal lets one process append at a time.
+
+The rows of a thread are in the order in which it made them: a note comes before everything that the thread
+commits later. Notes may come later if the journal's server is away.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Final, NamedTuple, Protocol
+
+from watchroom.errors import (
+    JournalBusy,
+    JournalError,
+    JournalReplaced,
+    JournalUnreachable,
+    OutcomeUnknown,
+    WorkspaceLocked,
+)
+from watchroom.kernel.background import Background
+from watchroom.kernel.journal import Journal
+from watchroom.model import HUMAN_PREFIX, Appended, Draft, Note
+
+_MAX_BATCH: Final = 512
+"""Drafts in one append."""
+_MAX_NOTES: Final = 10_000
+"""Notes that are kept while the journal's server is away."""
+_BATCH_ERRORS: Final = (JournalBusy, JournalReplaced, JournalUnreachable, OutcomeUnknown, WorkspaceLocked)
+"""Errors that affect the whole batch."""
+_log = logging.getLogger("watchroom")
+
+
+class AppendStatistics(NamedTuple):
+    """The number of appends of this process, of their rows, and of the rows of the largest one."""
+
+    appends: int
+    rows: int
+    max_rows: int
+
+
+class RowConsumer(Protocol):
+    """Writes the files of rows. Commits wait for it once their rows are durable."""
+
+    def check(self, drafts: Sequence[Draft]) -> None:
+        """Raise `WorkspaceLocked` if `materialize` would wait for ``drafts`` in vain. Must be quick."""
+        ...
+
+    def add(self, drafts: Sequence[Draft], appended: Sequence[Appended]) -> None:
+        """Remember that ``drafts`` became ``appended``, in their order. Must be quick."""
+        ...
+
+    def materialize(self, appended: Sequence[Appended]) -> None:
+        """Write the files of the rows in ``appended`` before their commits return. Raises nothing."""
+        ...
+
+
+class _Ticket:
+    """A draft and its outcome. A thread that does not lead sleeps on ``wake`` until its draft is committed,
+    or until it has to lead."""
+
+    __slots__ = ("appended", "draft", "error", "wake")
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.appended: Appended | None = None
+        self.error: BaseException | None = None
+        self.wake: Lock | None = None
+
+    @property
+    def is_done(self) -> bool:
+        return self.appended is not None or self.error is not None
+
+    def rouse(self) -> None:
+        if self.wake is not None and self.wake.locked():
+            self.wake.release()
+
+    def result(self) -> Appended:
+        if self.error is not None:
+            raise self.error
+        if self.appended is None:
+            raise RuntimeError("a ticket has no result yet")
+        return self.appended
+
+
+class GroupCommit:
+    """Commits drafts to ``journal``. May be used from any thread. ``background`` commits notes."""
+
+    def __init__(self, journal: Journal, background: Background) -> None:
+        self._journal = journal
+        self._background = background
+        self._consumer: RowConsumer | None = None
+        self._queue = Lock()
+        self._waiting: deque[_Ticket] = deque()
+        self._notes: deque[_Ticket] = deque()
+        self._flushing = Lock()
+        """Held while notes become rows, so that later commits come after them."""
+        self._has_leader = False
+        self._sign: Callable[[Draft], Draft] | None = None
+        self._statistics = AppendStatistics(0, 0, 0)
+
+    @property
+    def statistics(self) -> AppendStatistics:
+        """The appends of this process since it opened the workspace."""
+        return self._statistics
+
+    def follow(self, consumer: RowConsumer) -> None:
+        """Have all later commits wait for ``consumer``."""
+        self._consumer = consumer
+
+    def sign_with(self, sign: Callable[[Draft], Draft]) -> None:
+        """Have ``sign`` return what is committed in place of each draft of a person. `commit` and
+        `commit_all` raise what it raises."""
+        self._sign = sign
+
+    def sign(self, draft: Draft) -> Draft:
+        """Return ``draft`` as it is committed: signed, if a person made it and signing is set up. For a
+        caller of `append`, which does not sign. Raise what signing raises."""
+        return self._sign(draft) if self._sign and draft.actor.startswith(HUMAN_PREFIX) else draft
+
+    def commit(self, draft: Draft) -> Appended:
+        """Make ``draft`` a row. Return its outcome once the row is durable and its file is written.
+
+        Raises `JournalError`, `WorkspaceLocked`: then there is no row.
+        """
+        if self._consumer is not None:
+            self._consumer.check([draft])
+        ticket = _Ticket(self._prepared(draft))
+        wake: Lock | None = None
+        with self._queue:
+            if self._has_leader:
+                ticket.wake = wake = Lock()
+                wake.acquire()
+                self._waiting.append(ticket)
+            self._has_leader = True
+        if wake is None:
+            self._lead(ticket)
+        else:
+            self._wait(ticket, wake)
+        return ticket.result()
+
+    def commit_all(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
+        """Make rows of ``drafts`` in one transaction. Return their outcomes, in their order.
+
+        Raises `JournalError`, `WorkspaceLocked`: then there is no row. With ``all_or_nothing`` also raises
+        `HeadsMoved` if one of them would be refused.
+        """
+        if not drafts:
+            return []
+        if self._consumer is not None:
+            self._consumer.check(drafts)
+        given = [self._prepared(draft) for draft in drafts]
+        appended = self._append(given, all_or_nothing=all_or_nothing)
+        self._materialize(appended)
+        self._background.report_append()
+        return appended
+
+    def append(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
+        """Make rows of ``drafts`` without waiting for their files. For code that writes files and holds their
+        lock; everybody else calls `commit`. Raises as `commit_all` does."""
+        appended = self._append(drafts, all_or_nothing=all_or_nothing)
+        self._background.report_append()
+        return appended
+
+    def _append(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
+        with self._flushing:
+            self._append_notes()
+        appended = self._journal.append(drafts, all_or_nothing=all_or_nothing)
+        self._record(drafts, appended)
+        return appended
+
+    def _record(self, drafts: Sequence[Draft], appended: Sequence[Appended]) -> None:
+        """Remember ``appended``. Raises nothing: the rows exist, and after an error the caller would make
+        them again."""
+        appends, rows, most = self._statistics
+        self._statistics = AppendStatistics(appends + 1, rows + len(drafts), max(most, len(drafts)))
+        if self._consumer is not None:
+            try:
+                self._consumer.add(drafts, appended)
+            except Exception:  # noqa: BLE001  # it follows the journal, and finds these rows there
+                _log.exception("rows were not passed on to the files")
+
+    def note(self, draft: Note) -> None:
+        """Make ``draft`` a row soon: with the next commit, or after 20 ms. If the journal's server is away,
+        that is once it is back."""
+        self._notes.append(_Ticket(_storable(draft)))
+        self._background.schedule("notes", self.flush)
+
+    def flush(self) -> None:
+        """Commit the waiting notes, also those that another thread is committing. Raises `JournalError`,
+        `WorkspaceLocked`."""
+        with self._flushing:
+            has_notes = bool(self._notes)
+            error = self._append_notes()
+        if error is not None:
+            raise error
+        if has_notes:
+            self._background.report_append()
+
+    def _append_notes(self, max_left: int = 0) -> BaseException | None:
+        """Make rows of the waiting notes, until at most ``max_left`` are left. Return the error that ended
+        it, if any."""
+        while len(self._notes) > max_left:
+            notes = self._taken(self._notes)
+            self._append_tickets(notes)
+            errors = [note.error for note in notes if isinstance(note.error, _BATCH_ERRORS)]
+            self._keep(notes)
+            if errors:
+                return errors[0]
+        return None
+
+    def _prepared(self, draft: Draft) -> Draft:
+        return self.sign(_storable(draft))
+
+    def _materialize(self, appended: Sequence[Appended]) -> None:
+        if self._consumer is not None and appended:
+            self._consumer.materialize(appended)
+
+    def _wait(self, ticket: _Ticket, wake: Lock) -> None:
+        """Sleep until others have committed the ticket, or lead."""
+        try:
+            wake.acquire()
+            if not ticket.is_done:
+                self._lead(ticket)
+        except BaseException:
+            self._abandon(ticket)
+            raise
+
+    def _lead(self, mine: _Ticket) -> None:
+        """Commit for all waiting threads, let the next one lead, then write the files."""
+        batch = self._taken(self._waiting)
+        if mine not in batch:
+            batch.insert(0, mine)
+        try:
+            self._append_batch(batch)
+        finally:
+            self._hand_over()
+            try:
+                self._materialize([ticket.appended for ticket in batch if ticket.appended])
+            finally:
+                for ticket in batch:
+                    if not ticket.is_done:
+                        ticket.error = JournalError(reason="the thread that led was interrupted")
+                    if ticket is not mine:
+                        ticket.rouse()
+                self._background.report_append()
+
+    def _append_batch(self, batch: list[_Ticket]) -> None:
+        """Make rows of ``batch`` and of the waiting notes. Raises nothing."""
+        with self._flushing:
+            self._append_notes(_MAX_BATCH)
+            notes = self._taken(self._notes)
+            self._append_tickets([*notes, *batch])
+            self._keep(notes)
+
+    def _append_tickets(self, batch: list[_Ticket]) -> None:
+        if not batch:
+            return
+        drafts = [ticket.draft for ticket in batch]
+        try:
+            appended = self._journal.append(drafts)
+        except _BATCH_ERRORS as error:
+            # Trying the drafts one by one would wait as long for each, and could make rows twice.
+            for ticket in batch:
+                ticket.error = error
+        except Exception as error:  # noqa: BLE001  # it is raised where the ticket is read
+            if len(batch) == 1:
+                batch[0].error = error
+                return
+            # One bad draft must not take the others with it.
+            for ticket in batch:
+                self._append_tickets([ticket])
+        else:
+            for ticket, result in zip(batch, appended, strict=True):
+                ticket.appended = result
+            self._record(drafts, appended)
+
+    def _keep(self, notes: Sequence[_Ticket]) -> None:
+        """Keep those of ``notes`` that made no row because the server is away."""
+        kept = [note for note in notes if isinstance(note.error, JournalUnreachable)]
+        with self._queue:
+            for note in reversed(kept[: max(0, _MAX_NOTES - len(self._notes))]):
+                note.error = None
+                self._notes.appendleft(note)
+        if kept:
+            self._background.schedule("notes", self.flush)
+
+    def _hand_over(self) -> None:
+        with self._queue:
+            if self._waiting:
+                self._waiting[0].rouse()
+            else:
+                self._has_leader = False
+
+    def _abandon(self, ticket: _Ticket) -> None:
+        """Take back the ticket of a thread that was interrupted: it cannot lead."""
+        with self._queue:
+            if ticket not in self._waiting:
+                return
+            was_next = self._waiting[0] is ticket
+            self._waiting.remove(ticket)
+        if was_next:
+            self._hand_over()
+
+    def _taken(self, queue: deque[_Ticket]) -> list[_Ticket]:
+        with self._queue:
+            return [queue.popleft() for _ in range(min(_MAX_BATCH, len(queue)))]
+
+
+def _storable(draft: Draft) -> Draft:
+    """Return ``draft`` without NUL in its message and key: not every journal can store it."""
+    if "\0" in draft.message or "\0" in draft.key:
+        return draft._replace(message=draft.message.replace("\0", "␀"), key=draft.key.replace("\0", "␀"))
+    return draft

@@ -1,0 +1,322 @@
+"""The embedded journal: one SQLite file in WAL mode.
+
+Compare-and-swap is the unique index on (zone, path, version): two processes cannot commit the same version.
+One commit is one transaction and one sync. Contents over 64 KB are stored once, by SHA-256.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import wraps
+from queue import Empty, SimpleQueue
+from threading import Lock
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from weakref import WeakSet
+
+from watchroom.errors import JournalBusy, JournalDamaged, JournalError
+from watchroom.kernel.journal.protocol import Changes, Damage, LocalChanges
+from watchroom.kernel.journal.sql import Effort, SqlReads
+from watchroom.kernel.journal.sqlite.exclusion import KeyedProcessLock
+from watchroom.kernel.journal.sqlite.queries import LAST_UNTIL, SQLITE, decode_damaged, find_head, find_heads
+from watchroom.kernel.journal.sqlite.schema import migrate
+from watchroom.kernel.journal.sqlite.side_stores import BlobDatabase, PresenceFolder, SnapshotDatabase
+from watchroom.kernel.journal.sqlite.writer import MAX_HEADS, Writer, last_announced_time
+from watchroom.model import Appended, Draft, Row, Zone
+from watchroom.platform import FileWatch, Platform, detect_platform
+
+_BUSY_SECONDS: Final = 10
+_CHECKPOINT_PAGES: Final = 1000
+_NOT_DECODED: Final = "Could not decode to UTF-8"
+"""The beginning of Python's error for a text that is no UTF-8, which has no error code of SQLite."""
+_log = logging.getLogger("watchroom")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def despite_damage(
+    method: Callable[Concatenate[SqliteJournal, _P], _T],
+) -> Callable[Concatenate[SqliteJournal, _P], _T]:
+    """Call the method again with damage tolerated if it raises `JournalDamaged`: one broken row must not hide
+    all others.
+
+    Tolerant decoding costs half as much again, so it begins only when it is needed.
+    """
+
+    @wraps(method)
+    def run(self: SqliteJournal, /, *args: _P.args, **options: _P.kwargs) -> _T:
+        # Read before the call, because another thread may find the damage at the same moment.
+        is_tolerant = self.tolerates_damage
+        try:
+            return method(self, *args, **options)
+        except JournalDamaged:
+            if is_tolerant:
+                raise
+            self.tolerate_damage()
+            return method(self, *args, **options)
+
+    return run
+
+
+class SqliteJournal(SqlReads):
+    """`Journal` on the SQLite file at ``path``, which is created if it does not exist. For any thread.
+
+    ``platform``: default that of this machine. Raise `JournalTooNew` if a newer Watchroom wrote the file, and
+    `JournalError` if it is no journal.
+    """
+
+    dialect = SQLITE
+    _is_writable = True
+
+    def __init__(self, path: str | os.PathLike[str], platform: Platform | None = None) -> None:
+        self._platform = platform or detect_platform()
+        self._path = os.fspath(path)
+        self._lock_path = os.path.splitext(self._path)[0] + ".lock"
+        folder = os.path.dirname(self._path)
+        self._exclusion = KeyedProcessLock(os.path.join(folder, "exclusive"), self._platform)
+        self._claims = KeyedProcessLock(os.path.join(folder, "claims"), self._platform)
+        self.presence = PresenceFolder(os.path.join(folder, "presence"), self._platform)
+        self.snapshots = SnapshotDatabase(folder, is_writable=self._is_writable)
+        self.blobs = BlobDatabase(folder, is_writable=self._is_writable)
+        self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
+        self._era = 0
+        """Counts how often the journal was opened. Readers of an earlier era are not used again."""
+        self._watches: WeakSet[FileWatch] = WeakSet()
+        self._waiting: WeakSet[FileWatch] = WeakSet()
+        """The watches to wake after an append of this process."""
+        self._waiting_lock = Lock()
+        self._text_factory: Callable[[bytes], str] = str
+        with _TRANSLATED:
+            self._writer = Writer(
+                self._prepared,
+                self._path,
+                self._lock_path,
+                self._platform,
+                self._go_on_reopened,
+                is_guarded=self._is_writable,
+            )
+
+    def _prepared(self) -> sqlite3.Connection:
+        """Return a connection to write with, after the schema was migrated."""
+        connection = self._connect()
+        try:
+            _use_wal(connection)
+            connection.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
+            migrate(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(
+            self._path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
+        )
+
+    @property
+    def is_shared(self) -> bool:
+        return False
+
+    @despite_damage
+    def append(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
+        with _TRANSLATED:
+            appended = self._writer.append(drafts, self._text_factory, all_or_nothing)
+        with self._waiting_lock:
+            for changes in self._waiting:
+                changes.wake()
+        return appended
+
+    def changes(self, after: int | None = None) -> Changes:
+        watch = _watch_appends(self._lock_path, self._platform)
+        if watch is not None:
+            with self._waiting_lock:
+                self._watches.add(watch)
+                if watch.polls:
+                    # A polling watch notices appends of this process too late.
+                    self._waiting.add(watch)
+        changes = watch or LocalChanges()
+        if after is not None and self.last_seq() > after:
+            changes.wake()
+        return changes
+
+    def exclusive(self, key: str) -> AbstractContextManager[None]:
+        return self._exclusion.hold(key)
+
+    def claim(self, key: str) -> AbstractContextManager[bool]:
+        return self._claims.claim(key)
+
+    def is_claimed(self, key: str) -> bool:
+        return self._claims.is_held(key)
+
+    def now(self) -> int:
+        return max(time.time_ns(), last_announced_time(self._lock_path))
+
+    def last_seq(self) -> int:
+        return int(self._ask("SELECT ifnull(max(seq),0) FROM rows", effort="lookup")[0][0])
+
+    @despite_damage
+    def seq_at(self, time_ns: int) -> int:
+        low, high = 0, self.last_seq()
+        with self._reader() as reader:
+            while low < high:
+                middle = (low + high + 1) // 2
+                # If there is no row with this number, the row before it is taken.
+                seq, found = reader.execute(LAST_UNTIL, (middle,)).fetchone() or (0, 0)
+                low, high = (middle, high) if found <= time_ns else (low, seq - 1)
+            return int((reader.execute(LAST_UNTIL, (low,)).fetchone() or (0,))[0])
+
+    @despite_damage
+    def head(self, zone: Zone, path: str, *, as_of: int | None = None) -> Row | None:
+        with self._reader(is_brief=True) as reader:
+            return find_head(reader, zone, path, as_of)
+
+    def heads(self, zone: Zone, prefix: str = "", *, as_of: int | None = None) -> Iterator[Row]:
+        after: bytes | None = None
+        limit = 1
+        while True:
+            found, after = self._heads_after(zone, prefix, after, as_of, limit)
+            yield from found
+            if after is None:
+                return
+            limit = min(limit * 4, MAX_HEADS)
+
+    @despite_damage
+    def _heads_after(
+        self, zone: Zone, prefix: str, after: bytes | None, as_of: int | None, limit: int
+    ) -> tuple[list[Row], bytes | None]:
+        """See `find_heads`."""
+        with self._reader() as reader:
+            return find_heads(reader, zone, prefix, after, as_of, limit)
+
+    @despite_damage
+    def problems(self) -> list[Damage]:
+        from watchroom.kernel.journal.sqlite.integrity import MANY_ROWS, find_damage_apart, problems
+
+        if self.last_seq() > MANY_ROWS and (found := find_damage_apart(self._path)) is not None:
+            return found
+        with self._reader() as reader:
+            return problems(reader, self._connect)
+
+    @property
+    def tolerates_damage(self) -> bool:
+        """Whether damaged texts are read with U+FFFD for their damaged bytes. `problems` names the rows."""
+        return self._text_factory is not str
+
+    def tolerate_damage(self) -> None:
+        """Tolerate damage from now on."""
+        if not self.tolerates_damage:
+            _log.error("%s holds damaged texts: verify names their rows", self._path)
+        self._text_factory = decode_damaged
+
+    def close(self) -> None:
+        with ExitStack() as stack:
+            stack.callback(self._close_readers)
+            stack.callback(self._writer.close)
+            stack.callback(self.presence.close)
+
+    def _close_readers(self) -> None:
+        with ExitStack() as stack:
+            while True:
+                try:
+                    stack.callback(self._readers.get_nowait().close)
+                except Empty:
+                    return
+
+    @despite_damage
+    def _ask(self, sql: str, *values: Any, effort: Effort = "page") -> list[tuple[Any, ...]]:
+        with self._reader(is_brief=effort == "lookup") as reader:
+            return reader.execute(sql, values).fetchall()
+
+    @contextmanager
+    def _reader(self, *, is_brief: bool = False) -> Iterator[sqlite3.Cursor]:
+        """Open a cursor to read with. If the question ``is_brief``, it may use the writer's connection and
+        delay a commit."""
+        with _TRANSLATED:
+            self._writer.check_files()
+        borrowed = self._writer.borrow() if is_brief else None
+        era = self._era
+        connection = borrowed or self._idle_reader()
+        connection.text_factory = self._text_factory
+        cursor = connection.cursor()
+        try:
+            with _TRANSLATED:
+                yield cursor
+        finally:
+            # A cursor that was not read to its end would keep the connection in its old transaction.
+            cursor.close()
+            if borrowed is not None:
+                self._writer.give_back()
+            elif era == self._era:
+                self._readers.put(connection)
+            else:
+                connection.close()
+
+    def _go_on_reopened(self) -> None:
+        """Adapt to the journal that was opened again because its files had been displaced."""
+        self._era += 1
+        # Connections in use are closed after use.
+        self._close_readers()
+        with self._waiting_lock:
+            # The watches may watch a lock file that was removed.
+            self._waiting.update(self._watches)
+        self.presence.restore()
+
+    def _idle_reader(self) -> sqlite3.Connection:
+        try:
+            return self._readers.get_nowait()
+        except Empty:
+            with _TRANSLATED:
+                reader = self._connect()
+                reader.execute("PRAGMA query_only=1")
+            return reader
+
+
+def _watch_appends(path: str, platform: Platform) -> FileWatch | None:
+    """Watch the lock file at ``path``, to which each append of any process writes.
+
+    Return None if the file cannot be created. Its medium is read-only or full then, so nobody can append.
+    Raise OSError.
+    """
+    if not os.path.exists(path):
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+        except OSError:
+            return None
+    return platform.watch_file(path)
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Switch to WAL mode, and retry if another process is creating the file: SQLite does not wait for it."""
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            is_busy = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+            if not is_busy or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+class _Translation:
+    """A context in which errors of SQLite are raised as `JournalError`."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if not isinstance(error, sqlite3.Error):
+            return
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+            raise JournalBusy(seconds=_BUSY_SECONDS) from error
+        if str(error).startswith(_NOT_DECODED):
+            raise JournalDamaged from error
+        raise JournalError(reason=str(error)) from error
+
+
+_TRANSLATED: Final = _Translation()

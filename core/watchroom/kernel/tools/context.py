@@ -1,0 +1,67 @@
+"""`ToolContext`: what a tool receives beside its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from watchroom.kernel.call_context import CallContext
+from watchroom.model import Zone
+from watchroom.texts import Catalogue, Language, catalogue
+
+if TYPE_CHECKING:
+    from watchroom.features.documents.replica_view import ReplicaView
+    from watchroom.features.services import Services
+
+
+class SeenVersions:
+    """The versions of files and boards that the actor of a toolbox read or wrote in this process. May be used
+    from any thread."""
+
+    def __init__(self) -> None:
+        self._versions: dict[tuple[Zone, str], int] = {}
+        self._lock = Lock()
+
+    def record(self, zone: Zone, path: str, version: int) -> None:
+        """Record that the actor saw the whole of ``version`` of ``path`` in ``zone``."""
+        with self._lock:
+            self._versions[zone, path] = max(version, self._versions.get((zone, path), 0))
+
+    def find(self, zone: Zone, path: str) -> int | None:
+        """Return the newest version of ``path`` in ``zone`` that the actor saw; None if it saw none."""
+        with self._lock:
+            return self._versions.get((zone, path))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a tool receives beside its parameters.
+
+    - ``call``: who calls. A toolbox replaces it for each call; all else is the same for all its calls.
+    - ``zones``: the services that the tool acts in.
+    - ``language``: the language of the response.
+    - ``tool_names``: returns the names of all tools.
+    - ``view``: what the actor has seen of realtime documents.
+    - ``seen``: which versions the actor has seen of files and boards.
+    - ``reads_only``: whether the toolbox has only tools that change nothing.
+    """
+
+    call: CallContext
+    zones: Services
+    language: Language
+    tool_names: Callable[[], Collection[str]]
+    view: ReplicaView
+    seen: SeenVersions = field(default_factory=SeenVersions)
+    reads_only: bool = False
+
+    @property
+    def actor(self) -> str:
+        """The id of the caller."""
+        return self.call.actor
+
+    @property
+    def texts(self) -> Catalogue:
+        """The core's texts in the caller's language."""
+        return catalogue(self.language)

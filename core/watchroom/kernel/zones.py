@@ -1,0 +1,189 @@
+"""`ZONES`: what holds for all paths of each zone. Sets of zones are derived from these records.
+
+A new zone is a name in `watchroom.model.Zone`, a record here, and the folder of its feature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple, get_args
+
+from watchroom.model import WRITE_FILE, Zone
+from watchroom.validation import GLOBAL_BOARD
+
+
+class ZoneSpec(NamedTuple):
+    """What holds for all paths of a zone.
+
+    - ``folder``: the parts of the folder of its files in the workspace; empty if it has no files there.
+    - ``versions``: the parts of the folder with a file for each version, if there is one.
+    - ``max_version_files``: how many of the newest versions have files there; 0: all of them.
+    - ``has_history``: a file beside the versions lists them.
+    - ``has_metadata``: a file beside each file has its metadata.
+    - ``on_edit``: what an external edit of a file becomes: the next version, a conflict, or nothing.
+    - ``suffix``: what the names of its files have after the path. Such paths are names of boards.
+    - ``root_path``: the path whose file is in the workspace's folder itself, None if there is none.
+    - ``checkpoints``: the parts of the folder with a checkpoint of each path, if its versions are changes of
+      a document instead of whole texts.
+    - ``is_shared``: several agents write, so a stale write is refused and waits as a conflict.
+    - ``is_delivered``: its paths are ``SENDER_to_RECEIVER/FILE``. The receiver is notified of each version.
+    - ``has_sections``: a version can replace one section of the text, which its detail names.
+    - ``is_on_disk_first``: its files are on disk before their rows, so nothing can be in their way.
+    - ``keeps_mode``: the rows of its versions say whether the file can be executed.
+    - ``is_searched``: the search index has the texts of its versions.
+    - ``is_compared``: a comparison of two moments lists its paths.
+    - ``reverts``: how its versions are reverted: as texts, or as items that a part of the revert handles.
+    - ``is_work``: its versions and refusals count for the circuit breaker.
+    - ``is_read``: its notes are readings, unless their tool acts.
+    - ``is_buffered``: an agent can open its files in a buffer.
+    - ``owner``: what the first part of its paths is. An agent knows its own files without it.
+    - ``read_tool``: the tool that reads the current version of a path.
+    - ``read_old_tool``: the tool of the row that records the reading of an earlier version.
+    - ``write_tool``: the tool that writes a path, by which the policy judges the flush of a buffer.
+    """
+
+    folder: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    max_version_files: int = 0
+    has_history: bool = False
+    has_metadata: bool = False
+    on_edit: Literal["version", "conflict", "nothing"] = "nothing"
+    suffix: str = ""
+    root_path: str | None = None
+    checkpoints: tuple[str, ...] = ()
+    is_shared: bool = False
+    is_delivered: bool = False
+    has_sections: bool = False
+    is_on_disk_first: bool = False
+    keeps_mode: bool = False
+    is_searched: bool = False
+    is_compared: bool = False
+    reverts: Literal["text", "item", "nothing"] = "nothing"
+    is_work: bool = False
+    is_read: bool = False
+    is_buffered: bool = False
+    owner: Literal["agent", "task", "tree", ""] = ""
+    read_tool: str = ""
+    read_old_tool: str = ""
+    write_tool: str = ""
+
+
+ZONES: Final[Mapping[Zone, ZoneSpec]] = dict.fromkeys(get_args(Zone), ZoneSpec()) | {
+    "private": ZoneSpec(
+        folder=("agents",),
+        on_edit="version",
+        keeps_mode=True,
+        is_searched=True,
+        is_compared=True,
+        reverts="text",
+        is_work=True,
+        is_read=True,
+        is_buffered=True,
+        owner="agent",
+        read_tool="read_from_workspace",
+        write_tool="save_to_my_workspace",
+    ),
+    "handoff": ZoneSpec(
+        folder=("handoff",),
+        has_metadata=True,
+        on_edit="conflict",
+        is_delivered=True,
+        keeps_mode=True,
+        is_searched=True,
+        is_compared=True,
+        reverts="item",
+        is_work=True,
+        is_read=True,
+        read_tool="read_handoff",
+    ),
+    "collab": ZoneSpec(
+        folder=("collaborative", "current"),
+        versions=("collaborative", ".versions"),
+        has_history=True,
+        on_edit="conflict",
+        is_shared=True,
+        keeps_mode=True,
+        is_searched=True,
+        is_compared=True,
+        reverts="text",
+        is_work=True,
+        is_read=True,
+        is_buffered=True,
+        read_tool="collab_read",
+        read_old_tool="collab_read_version",
+        write_tool="collab_write",
+    ),
+    "board": ZoneSpec(
+        folder=("whiteboards",),
+        versions=("whiteboard-history",),
+        max_version_files=10,
+        on_edit="conflict",
+        suffix=".md",
+        root_path=GLOBAL_BOARD,
+        is_shared=True,
+        has_sections=True,
+        is_searched=True,
+        is_compared=True,
+        reverts="text",
+        is_work=True,
+        is_read=True,
+        is_buffered=True,
+        read_tool="whiteboard_read",
+        read_old_tool="whiteboard_read_version",
+        write_tool="whiteboard_write",
+    ),
+    "lease": ZoneSpec(folder=("whiteboards", ".locks"), suffix=".lock"),
+    "realtime": ZoneSpec(
+        checkpoints=("realtime", ".crdt_state"),
+        is_compared=True,
+        reverts="item",
+        is_work=True,
+        is_read=True,
+    ),
+    # By TASK/PATH; its files are in the task's own folder.
+    "file": ZoneSpec(
+        is_on_disk_first=True,
+        keeps_mode=True,
+        is_searched=True,
+        is_compared=True,
+        reverts="text",
+        is_work=True,
+        is_read=True,
+        is_buffered=True,
+        owner="task",
+        read_tool="read_file",
+        write_tool=WRITE_FILE,
+    ),
+    # By TREE/PATH; its files are in a working tree of a git repository.
+    "repo": ZoneSpec(
+        is_shared=True,
+        is_on_disk_first=True,
+        keeps_mode=True,
+        is_searched=True,
+        is_compared=True,
+        reverts="text",
+        is_read=True,
+        owner="tree",
+        read_tool="read_tree_file",
+        write_tool=WRITE_FILE,
+    ),
+    "config": ZoneSpec(folder=(".watchroom",), on_edit="version", is_searched=True, is_compared=True),
+    "buffer": ZoneSpec(is_read=True),
+    "request": ZoneSpec(reverts="item"),
+    "command": ZoneSpec(reverts="item"),
+    "agent": ZoneSpec(reverts="item"),
+}
+"""The record of each zone. A zone without files and without special rules has the default record."""
+SHARED: Final[tuple[Zone, ...]] = tuple(zone for zone, spec in ZONES.items() if spec.is_shared)
+"""Zones in which several agents write."""
+DELIVERED: Final[tuple[Zone, ...]] = tuple(zone for zone, spec in ZONES.items() if spec.is_delivered)
+"""Zones whose versions are delivered to a receiver."""
+DOCUMENTS: Final[tuple[Zone, ...]] = tuple(zone for zone, spec in ZONES.items() if spec.checkpoints)
+"""Zones whose versions are changes of documents."""
+SECTIONED: Final[tuple[Zone, ...]] = tuple(zone for zone, spec in ZONES.items() if spec.has_sections)
+"""Zones whose versions can replace one section of a text."""
+
+
+def strip_owner(zone: Zone, path: str) -> str:
+    """Return ``path`` of ``zone`` as its agent knows it: without the owner."""
+    return path.partition("/")[2] if ZONES[zone].owner else path

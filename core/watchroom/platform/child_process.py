@@ -1,0 +1,206 @@
+"""Runs a child process for one job: bounded output, a timeout, and an end together with this process."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from threading import Event, Thread
+from typing import IO, Final, NamedTuple, cast
+
+MAX_OUTPUT: Final = 64 * 1024 * 1024
+"""Bytes that a child can print by default."""
+_MAX_ERRORS: Final = 64 * 1024
+"""Bytes of standard error that are kept: the last ones."""
+_MAX_LINE: Final = 500
+"""Characters of `ChildResult.last_error`."""
+_STOP_SECONDS: Final = 5.0
+"""Time for a child to end after its standard input has ended. Then it is killed."""
+_STOP_POLL_SECONDS: Final = 0.1
+"""Seconds between two checks of ``stopping``."""
+_PIECE_BYTES: Final = 1 << 16
+
+
+class ChildResult(NamedTuple):
+    """How a child ended.
+
+    - ``status``: its exit code; the negative number of the signal if a signal ended it.
+    - ``output``: its standard output.
+    - ``errors``: the last 64 KiB of its standard error.
+    """
+
+    status: int
+    output: bytes
+    errors: bytes
+
+    @property
+    def last_error(self) -> str:
+        """The last line of the standard error, at most 500 characters."""
+        return self.errors.decode(errors="replace").strip().rpartition("\n")[2][-_MAX_LINE:]
+
+
+def module_command(module: str, *arguments: str) -> tuple[str, ...]:
+    """Return the command that runs ``module`` with ``arguments`` in this Python.
+
+    ``-P`` keeps the working directory out of the module path: agents can write modules there.
+    """
+    return sys.executable, "-P", "-m", module, *arguments
+
+
+def run_module(
+    module: str,
+    *arguments: str,
+    job: bytes = b"",
+    timeout: float | None = None,
+    stopping: Event | None = None,
+) -> ChildResult:
+    """Run a module of this package in a child process.
+
+    The child's standard input stays open until the child ends. The child calls `watch_parent`, so that it
+    also ends if this process is killed.
+
+    - ``arguments``: its command line.
+    - ``job``: the first line of its standard input.
+    - ``timeout``: seconds, default none.
+    - ``stopping``: when it is set, the child's standard input is closed. The child is killed if it does not
+      end within 5 seconds.
+
+    Raises as `run_child` does.
+    """
+    return run_child(
+        module_command(module, *arguments),
+        given=job + b"\n",
+        timeout=timeout,
+        stopping=stopping,
+        keeps_input_open=True,
+    )
+
+
+def run_child(
+    command: Sequence[str],
+    *,
+    given: bytes = b"",
+    timeout: float | None = None,
+    max_output: int = MAX_OUTPUT,
+    folder: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    keeps_input_open: bool = False,
+    stopping: Event | None = None,
+) -> ChildResult:
+    """Run a program until it ends, in a session of its own, which gets no signals from the terminal.
+
+    - ``given``: its standard input.
+    - ``timeout``: seconds, default none.
+    - ``max_output``: bytes that it can print, default 64 MiB.
+    - ``folder``: its working directory, default that of this process.
+    - ``environment``: all of its environment variables, default those of this process.
+    - ``keeps_input_open``, ``stopping``: for `run_module`.
+
+    Raises TimeoutError, OSError with EFBIG if the child prints too much, and other OSErrors if it cannot be
+    started. If this raises, the child and its process group are killed.
+    """
+    deadline = None if timeout is None else time.monotonic() + timeout
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=folder,
+        env=environment,
+        bufsize=0,
+        start_new_session=True,
+    ) as process:
+        try:
+            return _communicate(process, given, deadline, max_output, keeps_input_open, stopping)
+        except BaseException:
+            # Nobody has waited for the child yet, so that its id still names its group.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+
+
+def _communicate(
+    process: subprocess.Popen[bytes],
+    given: bytes,
+    deadline: float | None,
+    max_output: int,
+    keeps_input_open: bool,
+    stopping: Event | None,
+) -> ChildResult:
+    pipe = cast("IO[bytes]", process.stdin)
+    os.set_blocking(pipe.fileno(), False)
+    unsent = memoryview(given)
+    output, errors = bytearray(), bytearray()
+    open_streams = 2
+    with selectors.DefaultSelector() as selector:
+        if unsent:
+            selector.register(pipe, selectors.EVENT_WRITE)
+        selector.register(cast("IO[bytes]", process.stdout), selectors.EVENT_READ, output)
+        selector.register(cast("IO[bytes]", process.stderr), selectors.EVENT_READ, errors)
+        while open_streams:
+            if stopping is not None and stopping.is_set():
+                deadline = time.monotonic() + _STOP_SECONDS
+                keeps_input_open, stopping = False, None
+            if not unsent and not keeps_input_open and not pipe.closed:
+                pipe.close()
+            for key, _ in selector.select(_wait_seconds(deadline, stopping)):
+                if key.fileobj is pipe:
+                    unsent = _send(key.fd, unsent)
+                    if not unsent:
+                        selector.unregister(pipe)
+                elif piece := os.read(key.fd, _PIECE_BYTES):
+                    key.data.extend(piece)
+                    del errors[:-_MAX_ERRORS]
+                else:
+                    selector.unregister(key.fileobj)
+                    open_streams -= 1
+            if len(output) > max_output:
+                raise OSError(errno.EFBIG, f"the output has more than {max_output:,} bytes")
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+    try:
+        status = process.wait(_wait_seconds(deadline, None))
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT)) from error
+    return ChildResult(status, bytes(output), bytes(errors))
+
+
+def _wait_seconds(deadline: float | None, stopping: Event | None) -> float | None:
+    """Return how long to wait at most, None for no limit."""
+    limits = [] if deadline is None else [max(0.0, deadline - time.monotonic())]
+    limits += [] if stopping is None else [_STOP_POLL_SECONDS]
+    return min(limits, default=None)
+
+
+def _send(fd: int, data: memoryview) -> memoryview:
+    """Write what the pipe takes. Returns the rest, none if the child has closed its standard input."""
+    try:
+        return data[os.write(fd, data) :]
+    except BrokenPipeError:
+        # A child that has ended early says why on its standard error.
+        return data[:0]
+
+
+def watch_parent(on_end: Callable[[], object]) -> bytes:
+    """In a child of `run_module`: return the job, and call ``on_end`` once standard input has ended."""
+
+    def watch() -> None:
+        wait_for_input_end()
+        on_end()
+
+    job = sys.stdin.buffer.readline()
+    Thread(target=watch, name="watchroom-parent", daemon=True).start()
+    return job.rstrip(b"\n")
+
+
+def wait_for_input_end() -> None:
+    """Return when standard input ends."""
+    # Not through `sys.stdin`: Python cannot exit while a thread holds the lock of its buffer.
+    while os.read(0, _PIECE_BYTES):
+        pass

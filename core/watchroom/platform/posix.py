@@ -1,0 +1,343 @@
+"""POSIX alone: what macOS and the BSDs get, and what Linux falls back on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from calendar import timegm
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from functools import cached_property
+from threading import Event, Lock
+from typing import Final, NamedTuple, Protocol
+
+with suppress(ImportError):
+    # `check_platform`, which imports this module, refuses a system without it.
+    import fcntl
+
+_PS_SECONDS: Final = 5.0
+"""Timeout of ps(1)."""
+_POLL_SECONDS: Final = 0.01
+"""Seconds between two reads of a watched file."""
+_ENDED_SECONDS: Final = 0.05
+"""Seconds between two checks whether a process has ended."""
+_MAX_WATCHED: Final = 200
+"""Bytes of a watched file that are compared."""
+
+
+class ProcessInfo(NamedTuple):
+    """A process.
+
+    - ``pid``, ``parent``: process ids.
+    - ``arguments``: its command line.
+    - ``folder``: its working directory, empty if unknown.
+    - ``group``, ``session``: ids, 0 if unknown.
+    - ``started``: as `Platform.process_start` returns it, 0 if unknown or if the process is a zombie.
+    - ``owner``: its user id, -1 if unknown.
+    """
+
+    pid: int
+    parent: int
+    arguments: tuple[str, ...]
+    folder: str
+    group: int = 0
+    session: int = 0
+    started: float = 0.0
+    owner: int = -1
+
+
+class ProcessScope(NamedTuple):
+    """The process namespace and the control group of a process, empty if unknown."""
+
+    namespace: str = ""
+    control_group: str = ""
+
+
+class FileWatch(Protocol):
+    """Waits for writes to one file, by any process."""
+
+    @property
+    def polls(self) -> bool:
+        """Whether writes are noticed some milliseconds late."""
+        ...
+
+    def wait(self, seconds: float) -> None:
+        """Return at a write, at a call of `wake`, or after ``seconds``, whichever comes first."""
+        ...
+
+    def wake(self) -> None:
+        """End the present wait, or the next one. Can be called from any thread."""
+        ...
+
+    def close(self) -> None:
+        """End the present wait and close all descriptors. Can be called again."""
+        ...
+
+
+class TreeChanges(NamedTuple):
+    """What `TreeWatch.wait` returns.
+
+    - ``paths``: absolute paths of the files and folders that changed. Some may not have changed.
+    - ``is_complete``: False if any other path may have changed as well.
+    """
+
+    paths: set[str]
+    is_complete: bool = True
+
+
+class TreeWatch(Protocol):
+    """Waits for changes of files and folders, by any process. Can be used from any thread.
+
+    A change is anything but reading: a name that appears or disappears, a write, other permissions.
+    """
+
+    def wait(self, seconds: float) -> TreeChanges:
+        """Return what changed since the last call. Wait at most ``seconds`` for a change, a call of `wake` or
+        of `close`, without using the processor.
+
+        The changes are incomplete if the kernel's queue of events overflowed, or if a watched folder was
+        removed or replaced. Each change is returned to one caller. Raises OSError if a new folder cannot be
+        watched; then nothing is reported any more.
+        """
+        ...
+
+    def barrier(self, folder: str, seconds: float) -> bool:
+        """Wait until every change made before this call has been read: a call of `wait` has returned it, or
+        the next one does.
+
+        It makes a file in ``folder``, a watched folder or the folder of a watched file, and removes it. This
+        file is never reported.
+
+        Returns False if that is not certain: after ``seconds``, after an overflow of the kernel's queue, if
+        ``folder`` is not watched, or if it cannot be written.
+        """
+        ...
+
+    def wake(self) -> None:
+        """End the present wait, or the next one."""
+        ...
+
+    def close(self) -> None:
+        """End all waits and close all descriptors. Can be called again."""
+        ...
+
+
+class Platform:
+    """An operating system, as far as systems differ: here POSIX with flock(2) and ps(1).
+
+    What POSIX guarantees everywhere (folders opened by descriptor, O_NOFOLLOW, rename) is not here. Methods
+    can be called from any thread. ``file`` and ``*_fd`` are open descriptors.
+    """
+
+    def exchange(self, source_fd: int, source: str, target_fd: int, target: str) -> bool:
+        """Exchange two files atomically: ``source`` in the folder ``source_fd`` and ``target`` in
+        ``target_fd``.
+
+        Returns False, and changes nothing, if the system cannot do this or if either file is missing.
+        """
+        return False
+
+    def take_write_lease(self, file: int) -> bool:
+        """Delay other processes that open ``file`` until it is closed.
+
+        Returns False if the system has no leases or if ``file`` is open elsewhere.
+        """
+        return False
+
+    def folds_case(self, folder_fd: int, name: str) -> bool:
+        """Return whether the file ``name`` in the folder ``folder_fd`` is also found in upper case. Raises
+        OSError."""
+        try:
+            os.stat(name.upper(), dir_fd=folder_fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return name != name.upper()
+
+    def try_lock(self, file: int) -> bool:
+        """Lock ``file`` unless another opening of it has the lock. Returns whether it was locked.
+
+        The kernel releases the lock when the last descriptor of this opening is closed. Raises OSError if
+        the file system has no locks.
+        """
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def lock(self, file: int) -> None:
+        """Lock ``file`` as `try_lock` does, without a timeout. Linux serves those who wait in order. Raises
+        OSError."""
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+    def lock_shared(self, file: int) -> None:
+        """Take a shared lock of ``file``, which excludes the other locks. No timeout. Raises OSError."""
+        fcntl.flock(file, fcntl.LOCK_SH)
+
+    def unlock(self, file: int) -> None:
+        """Release the lock of ``file``. Raises OSError."""
+        fcntl.flock(file, fcntl.LOCK_UN)
+
+    def lock_holder(self, file: int) -> str:
+        """Return the name and id of the process that holds the lock of ``file``, ``-`` if unknown."""
+        return "-"
+
+    def boot_id(self) -> str:
+        """Return an id that changes when the machine starts again, empty if unknown."""
+        return self._boot_id
+
+    @cached_property
+    def _boot_id(self) -> str:
+        # Process 1 starts with the machine.
+        began = self.process_start(1)
+        return f"{began:.0f}" if began else ""
+
+    def watch_file(self, path: str) -> FileWatch:
+        """Watch the existing file at ``path`` for writes. Raises OSError."""
+        return _PolledWatch(path)
+
+    def watch_tree(
+        self,
+        folders: Sequence[str],
+        files: Sequence[str] = (),
+        *,
+        left_out: Callable[[Sequence[str]], Collection[str]] = lambda paths: (),
+    ) -> TreeWatch | None:
+        """Watch folders with everything in them, and single files. Returns None if the system cannot.
+
+        - ``folders``: absolute paths. A folder that is missing is watched once it exists. Symbolic links are
+          not followed. Folders that cannot be read are left out.
+        - ``files``: absolute paths. A write is reported when the file is closed.
+        - ``left_out``: returns which of the given folders, found in one folder, are not watched with what is
+          in them.
+
+        Raises OSError if the system has no watches left.
+        """
+        return None
+
+    def process_start(self, pid: int) -> float:
+        """Return when the process ``pid`` started, 0 if there is no such process or if it is a zombie.
+
+        The unit and the zero of this clock depend on the system: compare the result only with other results.
+        """
+        if pid <= 0:
+            return 0.0
+        state, _, began = _run_ps("-o", "stat=,lstart=", "-p", str(pid)).strip().partition(" ")
+        try:
+            return 0.0 if state.startswith("Z") else float(timegm(time.strptime(began.strip())))
+        except ValueError:
+            return 0.0
+
+    def send_signal(self, pid: int, started: float, number: signal.Signals) -> bool:
+        """Send the signal ``number`` to the process ``pid`` if its start time is still ``started``.
+
+        Returns whether that process was running. Raises PermissionError.
+        """
+        if not self._is_running(pid, started):
+            return False
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def wait_ended(self, pid: int, started: float, seconds: float) -> bool:
+        """Wait until the process ``pid`` with the start time ``started`` has ended, at most ``seconds``.
+
+        Returns whether it has ended.
+        """
+        until = time.monotonic() + seconds
+        while self._is_running(pid, started) and time.monotonic() < until:
+            time.sleep(_ENDED_SECONDS)
+        return not self._is_running(pid, started)
+
+    def _is_running(self, pid: int, started: float) -> bool:
+        return started > 0 and self.process_start(pid) == started
+
+    def processes(self) -> Iterator[ProcessInfo]:
+        """Yield all processes that this one can see, none if the system does not list them."""
+        for line in _run_ps("-axww", "-o", "pid=,ppid=,command=").splitlines():
+            pid, parent, *arguments = line.split()
+            yield ProcessInfo(int(pid), int(parent), tuple(arguments), "")
+
+    def process(self, pid: int) -> ProcessInfo | None:
+        """Return the process ``pid``, None if there is none that this one can see."""
+        return next((each for each in self.processes() if each.pid == pid), None)
+
+    def parent(self, pid: int) -> int:
+        """Return the id of the parent of the process ``pid``, 0 if unknown."""
+        known = self.process(pid)
+        return known.parent if known is not None else 0
+
+    def children(self, pid: int) -> list[int]:
+        """Return the ids of the children of the process ``pid``, none if unknown."""
+        return []
+
+    def process_scope(self, pid: int) -> ProcessScope:
+        """Return the namespace and the control group of the process ``pid``, as far as known."""
+        return ProcessScope()
+
+    def environment(self, pid: int) -> dict[str, str] | None:
+        """Return the environment with which the process ``pid`` started, None if it cannot be read."""
+        return None
+
+    def memory_of(self, pid: int) -> int:
+        """Return the bytes of memory that the process ``pid`` uses (resident set), 0 if unknown."""
+        return 0
+
+    def process_clock(self) -> float:
+        """Return the present time by the clock of `process_start`, 0 if unknown."""
+        return 0.0
+
+
+def _run_ps(*arguments: str) -> str:
+    """Return the output of ps(1) with times in UTC, empty if it fails."""
+    # Slow to load, and seldom needed.
+    from watchroom.platform.child_process import run_child
+
+    try:
+        done = run_child(("ps", *arguments), timeout=_PS_SECONDS, environment={"LC_ALL": "C", "TZ": "UTC0"})
+    except OSError:
+        return ""
+    return done.output.decode(errors="surrogateescape") if done.status == 0 else ""
+
+
+class _PolledWatch:
+    """Reads the start of the file now and then. Each write has to change it.
+
+    macOS reports a write to a file only when the file is closed, and a journal stays open.
+    """
+
+    polls = True
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._lock = Lock()
+        self._is_open = True
+        self._woken = Event()
+        self._seen = self._read()
+
+    def _read(self) -> bytes:
+        with self._lock:
+            return os.pread(self._file, _MAX_WATCHED, 0) if self._is_open else b""
+
+    def wait(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while not self._woken.is_set() and self._read() == self._seen:
+            remaining = until - time.monotonic()
+            if remaining <= 0:
+                break
+            self._woken.wait(min(_POLL_SECONDS, remaining))
+        self._woken.clear()
+        self._seen = self._read()
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    def close(self) -> None:
+        with self._lock:
+            if self._is_open:
+                self._is_open = False
+                os.close(self._file)
+        self._woken.set()

@@ -1,0 +1,1 @@
+"""The folders of tasks, and the sandboxes in which their commands run (TASKS)."""

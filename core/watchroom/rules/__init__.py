@@ -1,1 +1,0 @@
-"""What rows mean and what may be written: pure functions over rows, for zones and projections alike."""

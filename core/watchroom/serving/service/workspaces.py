@@ -1,0 +1,222 @@
+"""The workspaces that the service has open, and the attendants of their clients."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
+
+from watchroom.agents.clients.attendant import Attendant
+from watchroom.agents.clients.processes import ancestors_of, client_above
+from watchroom.features.sessions.runtime.threads import run_in_thread
+from watchroom.kernel.checkout.layout import CONTROL
+from watchroom.kernel.journal import is_server_address
+from watchroom.workspace import Workspace
+
+_MAX_WORKSPACES: Final = 200
+_MAX_ATTENDANTS: Final = 1000
+"""Attendants of a workspace. One client can have several, by the agents that its hooks name."""
+_MAX_ENDED: Final = 1000
+"""Sessions of ended clients that are remembered for each workspace."""
+_log = logging.getLogger("watchroom.service")
+
+
+class ServedWorkspace:
+    """An open workspace, and the attendants of its clients. For use on one event loop."""
+
+    def __init__(self, workspace: Workspace, end_work: Callable[[], None]) -> None:
+        self.workspace = workspace
+        self._end_work = end_work
+        self._identity = _identify(workspace)
+        self.uses = 0
+        """Connections that need the workspace."""
+        self._used = time.monotonic()
+        self.attendants: list[Attendant] = []
+        self._attending = asyncio.Lock()
+        self._ended: dict[str, None] = {}
+        self._watchers: set[asyncio.Task[None]] = set()
+
+    def was_replaced(self) -> bool:
+        """Return whether another workspace is in the folder now, such as that of a new clone."""
+        found = _identify(self.workspace)
+        return found is not None and found != self._identity
+
+    @property
+    def is_used(self) -> bool:
+        """Whether a connection or a client needs the workspace."""
+        return self.uses > 0 or bool(self.attendants)
+
+    def is_unused_for(self, seconds: float) -> bool:
+        """Return whether nobody has needed the workspace for ``seconds``."""
+        if self.is_used:
+            self.note_use()
+        return time.monotonic() - self._used >= seconds
+
+    def note_use(self) -> None:
+        """Keep the workspace open for a client that is about to use it."""
+        self._used = time.monotonic()
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep the workspace open within the context."""
+        self.uses += 1
+        try:
+            yield
+        finally:
+            self.uses -= 1
+
+    async def attend(
+        self, pid: int, client: str, agents: Sequence[str], *, is_strict: bool
+    ) -> Attendant | None:
+        """Return the attendant of the ``client`` that started the process ``pid``, a new one if it has none.
+
+        - ``agents``: the client works as one of these; empty: as an agent of its own, also if another client
+          has started it
+        - ``is_strict``: as for `Attendant`
+
+        None if the client is not known, has ended, or is one too many. Raises `UnknownAgent`.
+        """
+        platform = self.workspace.platform
+        async with self._attending:
+            above = await run_in_thread(ancestors_of, platform, pid)
+            own = [each for each in self.attendants if each.client == client and each.process.pid in above]
+            for each in sorted(own, key=lambda each: above.index(each.process.pid)):
+                if each.process.is_alive and agents and each.serves(agents):
+                    return each
+            process = await run_in_thread(client_above, platform, pid)
+            if not agents:
+                for each in own:
+                    if each.process[:2] == process[:2]:
+                        return each
+            if not process.is_alive or len(self.attendants) >= _MAX_ATTENDANTS:
+                return None
+            attendant = Attendant(self.workspace, agents, client, process, is_strict=is_strict)
+            self.attendants.append(attendant)
+        attendant.begin()
+        watcher = asyncio.ensure_future(self._forget_when_gone(attendant))
+        self._watchers.add(watcher)
+        watcher.add_done_callback(self._watchers.discard)
+        return attendant
+
+    async def _forget_when_gone(self, attendant: Attendant) -> None:
+        await attendant.wait_gone()
+        self.attendants.remove(attendant)
+        self._ended |= dict.fromkeys(attendant.session_ids)
+        while len(self._ended) > _MAX_ENDED:
+            del self._ended[next(iter(self._ended))]
+
+    def has_ended(self, session_id: str) -> bool:
+        """Return whether the client of the session has ended here. Its end is recorded."""
+        return session_id in self._ended
+
+    async def close(self) -> None:
+        """Close the attendants and the workspace. Errors are logged."""
+        for watcher in self._watchers:
+            watcher.cancel()
+        for attendant in self.attendants:
+            await attendant.close()
+        try:
+            await run_in_thread(self._end_work)
+            await run_in_thread(self.workspace.close)
+        except Exception:  # noqa: BLE001  # the service goes on, or ends
+            _log.exception("%s could not be closed", self.workspace.root)
+
+
+def _identify(workspace: Workspace) -> tuple[int, int] | None:
+    """Return device and inode of the control folder of ``workspace``, None if it is gone."""
+    try:
+        found = os.stat(os.path.join(workspace.root, CONTROL))
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+class ServedWorkspaces:
+    """The workspaces of a service, by their folders. For use on one event loop.
+
+    ``on_open`` is called with each workspace that was opened, in a thread. It begins what else is to be done
+    there, and returns what ends it.
+    """
+
+    def __init__(self, on_open: Callable[[Workspace], Callable[[], None]]) -> None:
+        self._on_open = on_open
+        self._open: dict[str, ServedWorkspace] = {}
+        self._turns: dict[str, tuple[asyncio.Lock, int]] = {}
+        """For each place that is opened or closed, its lock and the number of those who want it."""
+
+    @property
+    def all(self) -> list[ServedWorkspace]:
+        """The open workspaces."""
+        return [*self._open.values()]
+
+    async def get(self, root: str) -> ServedWorkspace:
+        """Return the workspace at ``root``, opened if necessary. Raises `WatchroomError`, OSError."""
+        place = root if is_server_address(root) else await run_in_thread(os.path.realpath, root)
+        async with self._turn(place):
+            known = self._open.get(place)
+            if known is not None and await run_in_thread(known.was_replaced):
+                del self._open[place]
+                await known.close()
+                known = None
+            if known is None:
+                if len(self._open) >= _MAX_WORKSPACES:
+                    raise OSError(f"more than {_MAX_WORKSPACES} workspaces")
+                known = await run_in_thread(self._open_workspace, place)
+                self._open[place] = known
+            known.note_use()
+            return known
+
+    @asynccontextmanager
+    async def _turn(self, place: str) -> AsyncIterator[None]:
+        """Open or close ``place`` within the context, as the only one."""
+        lock, count = self._turns.get(place, (asyncio.Lock(), 0))
+        self._turns[place] = lock, count + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, count = self._turns.pop(place)
+            if count > 1:
+                self._turns[place] = lock, count - 1
+
+    def _open_workspace(self, root: str) -> ServedWorkspace:
+        workspace = Workspace.open(root, create=False, scan=False)
+        try:
+            workspace.keep()
+            return ServedWorkspace(workspace, self._on_open(workspace))
+        except BaseException:
+            workspace.close()
+            raise
+
+    async def leave(self, root: str) -> bool:
+        """Close the workspace at ``root``. Return False if a client or a connection needs it."""
+        place = await run_in_thread(os.path.realpath, root)
+        async with self._turn(place):
+            served = self._open.get(place)
+            if served is None:
+                return True
+            if served.is_used:
+                return False
+            del self._open[place]
+            await served.close()
+        return True
+
+    async def close_unused(self, seconds: float) -> None:
+        """Close the workspaces that nobody has needed for ``seconds``, and those that were removed."""
+        for place, served in [*self._open.items()]:
+            is_there = await run_in_thread(os.path.isdir, os.path.join(served.workspace.root, CONTROL))
+            async with self._turn(place):
+                # A client that comes meanwhile waits for its turn, and opens the workspace again.
+                if served.is_unused_for(seconds) or not is_there:
+                    del self._open[place]
+                    await served.close()
+
+    async def close(self) -> None:
+        """Close all workspaces."""
+        served = self.all
+        self._open.clear()
+        await asyncio.gather(*(each.close() for each in served))

@@ -1,0 +1,394 @@
+"""The resident service: one for each user, for all workspaces, and replaced without a loss."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+from cli.running import as_typed, spawned
+from clients.attached import HELLO, PATIENCE, SESSION, AttachedClient, attendant, told, wait_for
+from clients.test_attached import CALL, PATH, answer, decision
+from service_process import allow_service, end_service, running_service, service_pid, service_status
+from watchroom import Workspace
+from watchroom.agents.clients import client_program
+from watchroom.errors import WatchroomError
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.checkout.layout import CONTROL
+from watchroom.model import ASK, MESSAGE
+from watchroom.serving.service import link
+
+pytestmark = pytest.mark.slow(4)
+
+INITIALIZED: Final = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+@pytest.fixture
+def workspace(root: Path) -> Iterator[Workspace]:
+    with Workspace.open(root, agents=["alice", "bob"]) as opened:
+        yield opened
+
+
+@pytest.fixture
+def service() -> Iterator[subprocess.Popen[bytes]]:
+    with running_service() as process:
+        yield process
+
+
+def until(holds: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def asked(raw: bytes) -> bytes:
+    """What the service answers to ``raw``."""
+    with client_program.open_connection() as connection:
+        connection.settimeout(PATIENCE)
+        connection.sendall(raw)
+        connection.shutdown(socket.SHUT_WR)
+        said = b""
+        while piece := connection.recv(1 << 16):
+            said += piece
+    return said
+
+
+def hook_request(root: Path | str, event: object, **fields: str) -> bytes:
+    given = [("root", str(root)), ("agent", "alice"), ("client", "claude"), *fields.items()]
+    return client_program.request("POST", "/hook", given, json.dumps(event).encode())
+
+
+class Relayed:
+    """A client of the protocol, whose server is the relay."""
+
+    def __init__(self, root: Path, *more: str) -> None:
+        command = as_typed("mcp", str(root), "--agent", "alice", *more)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.send(HELLO)
+        self.hello = self.receive()
+        self.send(INITIALIZED)
+
+    def send(self, message: object) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def receive(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        found: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return found
+
+    def call(self, number: int, tool: str, **arguments: object) -> dict[str, Any]:
+        self.send_call(number, tool, **arguments)
+        return self.receive()
+
+    def send_call(self, number: int, tool: str, **arguments: object) -> None:
+        params = {"name": tool, "arguments": arguments}
+        self.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        assert self.process.wait(PATIENCE) == 0
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def relayed(root: Path, workspace: Workspace, service: object) -> Iterator[Relayed]:
+    with closing(Relayed(root)) as client:
+        yield client
+
+
+def test_a_second_service_of_a_user_ends_at_once(service: subprocess.Popen[bytes]) -> None:
+    ended = spawned("service", "run")
+    assert (ended.returncode, ended.stdout) == (0, "Another service of this user runs.\n")
+    assert service_pid() == service.pid
+
+
+def test_many_clients_that_find_no_service_start_one(root: Path, workspace: Workspace) -> None:
+    allow_service()
+    client = AttachedClient(root)
+    hooks = [client.begin("UserPromptSubmit", prompt=f"{number}") for number in range(6)]
+    assert [client.answer(hook) for hook in hooks] == [None] * 6
+    assert service_status()["process"] == service_pid()
+    begun = [row.version for row in workspace.journal.rows(limit=1000) if row.path == PATH and row.version]
+    assert sorted(begun) == [*range(1, len(begun) + 1)]
+
+
+def test_the_service_says_what_it_serves_and_is_stopped(
+    root: Path, workspace: Workspace, service: Any
+) -> None:
+    AttachedClient(root).hook("UserPromptSubmit", prompt="Go")
+    said = spawned("service", "status").stdout
+    assert f"{os.path.realpath(root)}\talice (claude {os.getpid()})" in said
+    (shown,) = json.loads(spawned("service", "status", "--json").stdout)["workspaces"]
+    assert shown["clients"] == [{"client": "claude", "agents": ["alice"], "process": os.getpid()}]
+    assert spawned("service", "stop").returncode == 0
+    service.wait(PATIENCE)
+    ended = spawned("service", "status")
+    assert (ended.returncode, "The service does not do this" in ended.stderr) == (1, True)
+    assert not os.path.exists(client_program.socket_path())
+
+
+def test_a_service_that_was_killed_is_replaced_by_the_next_hook(
+    root: Path, workspace: Workspace, service: subprocess.Popen[bytes]
+) -> None:
+    client = AttachedClient(root)
+    client.hook("UserPromptSubmit", prompt="Go")
+    service.kill()
+    service.wait()
+    assert client.hook("PreToolUse", **CALL) is None
+    assert service_status()["process"] != service.pid
+    assert workspace.sessions.state("alice", SESSION).status == "running"
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
+def test_a_question_outlives_its_service(
+    root: Path, workspace: Workspace, service: subprocess.Popen[bytes], ending: signal.Signals
+) -> None:
+    """The hook asks the next service, and the call waits for a person all the same."""
+    client = AttachedClient(root)
+    client.hook("PreToolUse", **CALL)
+    waiting = client.begin("PermissionRequest", **{key: CALL[key] for key in ("tool_name", "tool_input")})
+    wait_for(workspace, lambda row: row.tool == ASK)
+    service.send_signal(ending)
+    service.wait(PATIENCE)
+    until(lambda: service_status().get("workspaces"))
+    assert waiting.poll() is None
+
+    def is_approved() -> bool:
+        for asked in [row for row in workspace.journal.rows(limit=1000) if row.tool == ASK]:
+            with suppress(WatchroomError):
+                answer(workspace, asked, True)
+        return waiting.poll() is not None
+
+    until(is_approved)
+    assert decision(client.answer(waiting)) == {"behavior": "allow"}
+
+
+def test_a_client_of_a_newer_version_has_the_service_end(
+    root: Path, workspace: Workspace, service: subprocess.Popen[bytes]
+) -> None:
+    older = client_program.request("GET", "/status", []).replace(b"version=", b"version=0.0.1&old=")
+    assert b" 200 " in asked(older)
+    newer = client_program.request("GET", "/status", []).replace(b"version=", b"version=99.0&own=")
+    assert b" 503 " in asked(newer)
+    assert service.wait(PATIENCE) == 0
+
+
+def test_a_damaged_workspace_does_not_affect_another(
+    root: Path, workspace: Workspace, service: object, tmp_path: Path
+) -> None:
+    damaged = tmp_path / "damaged"
+    with Workspace.open(damaged, agents=["alice"]):
+        pass
+    for file in (damaged / CONTROL).glob("journal.db*"):
+        file.write_bytes(b"no database" * 1000)
+    for _ in range(2):
+        assert b" 409 " in asked(hook_request(damaged, told("SessionStart")))
+        assert AttachedClient(root).hook("PreToolUse", **CALL) is None
+    assert [each["root"] for each in service_status()["workspaces"]] == [os.path.realpath(root)]
+
+
+def test_a_workspace_that_was_replaced_is_opened_again(service: object, tmp_path: Path) -> None:
+    root = tmp_path / "team"
+    for _ in range(2):
+        with Workspace.open(root, agents=["alice"]):
+            pass
+        assert AttachedClient(root).hook("UserPromptSubmit", prompt="Go") is None
+        with Workspace.open(root) as workspace:
+            assert [*workspace.session_zone.heads("alice")], "the prompt is in this journal"
+        shutil.rmtree(root)
+
+
+@pytest.mark.parametrize(
+    ("raw", "status"),
+    [
+        (b"nonsense\r\n\r\n", b"400"),
+        (b"GET /nowhere HTTP/1.1\r\nHost: w\r\n\r\n", b"404"),
+        (b"GET /hook?root=relative HTTP/1.1\r\nHost: w\r\n\r\n", b"404"),
+        (b"POST /hook?root=relative HTTP/1.1\r\nHost: w\r\nContent-Length: 0\r\n\r\n", b"409"),
+        (b"POST /hook?root=/nowhere HTTP/1.1\r\nHost: w\r\nContent-Length: 0\r\n\r\n", b"409"),
+        (b"GET /" + b"a" * 140_000 + b" HTTP/1.1\r\nHost: w\r\n\r\n", b"431"),
+        (b"GET /?" + b"a=b&" * 1000 + b" HTTP/1.1\r\nHost: w\r\n\r\n", b"400"),
+        (b"POST /hook HTTP/1.1\r\nHost: w\r\nContent-Length: -1\r\n\r\n", b"400"),
+        (b"GET /use?root=ROOT HTTP/1.1\r\nHost: w\r\n\r\n", b"426"),
+    ],
+)
+def test_a_request_that_is_none_is_refused(
+    root: Path, workspace: Workspace, service: object, raw: bytes, status: bytes
+) -> None:
+    assert asked(raw.replace(b"ROOT", os.fsencode(root))).split(b" ")[1] == status
+    assert service_status()
+
+
+def test_an_event_that_is_too_long_is_refused(service: object) -> None:
+    fields = client_program.request("POST", "/hook", [("root", "/nowhere")], b"x").replace(
+        b"Content-Length: 1", b"Content-Length: 99999999"
+    )
+    with client_program.open_connection() as connection:
+        connection.settimeout(PATIENCE)
+        said = b""
+        try:
+            connection.sendall(fields)
+            for _ in range(40):
+                connection.sendall(b"x" * 1_000_000)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        try:
+            said = connection.recv(1 << 16)
+        except ConnectionResetError:
+            return
+    assert b" 413 " in said
+
+
+def test_another_user_cannot_connect(service: object) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can act as another user")
+    code = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+    ended = subprocess.run(
+        ["/usr/bin/python3", "-c", code, client_program.socket_path()],
+        user=65534,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "PermissionError" in ended.stderr
+
+
+def test_a_folder_that_others_may_enter_gets_no_service(root: Path, workspace: Workspace) -> None:
+    allow_service()
+    folder = Path(client_program.runtime_folder())
+    folder.mkdir(mode=0o755)
+    folder.chmod(0o755)
+    assert AttachedClient(root).hook("PreToolUse", **CALL) is None, "it does without"
+    assert [*folder.iterdir()] == []
+
+
+def test_a_relay_serves_the_protocol_in_little_memory(relayed: Relayed) -> None:
+    assert "alice" in relayed.hello["result"]["instructions"]
+    assert relayed.call(2, "collab_list")["result"]["structuredContent"]["success"] is True
+    status = Path(f"/proc/{relayed.process.pid}/status").read_text()
+    assert int(status.partition("VmRSS:")[2].split()[0]) <= 12 * 1024
+
+
+def test_a_relay_goes_on_with_the_next_service(relayed: Relayed, service: subprocess.Popen[bytes]) -> None:
+    given = {"filepath": "a.md", "content": "a", "message": "m"}
+    relayed.call(2, "collab_write", **given)
+    service.kill()
+    service.wait()
+    found = relayed.call(3, "collab_read", filepath="a.md")
+    if "error" in found:
+        # The call came before the end of the service was noticed.
+        found = relayed.call(4, "collab_read", filepath="a.md")
+    assert found["result"]["structuredContent"]["content"] == "a"
+    assert service_status()["process"] != service.pid
+
+
+def test_a_call_that_its_service_did_not_answer_is_not_repeated(
+    root: Path, workspace: Workspace, service: subprocess.Popen[bytes]
+) -> None:
+    with closing(Relayed(root, "--ask", "collab_write")) as relayed:
+        relayed.send_call(2, "collab_write", filepath="a.md", content="a", message="m")
+        wait_for(workspace, lambda row: row.tool == ASK)
+        service.kill()
+        service.wait()
+        refused = relayed.receive()
+        assert (refused["id"], refused["error"]["code"]) == (2, -32000)
+        assert "may have been made" in refused["error"]["message"]
+        assert relayed.call(3, "collab_list")["result"]["structuredContent"]["count"] == 0
+
+
+def test_a_server_for_an_agent_that_does_not_exist_says_so(
+    root: Path, workspace: Workspace, service: Any
+) -> None:
+    ended = spawned("mcp", str(root), "--agent", "nobody")
+    assert ended.returncode == 1
+    assert "nobody" in ended.stderr
+
+
+def test_external_edits_are_recorded_while_only_a_client_is_attached(
+    root: Path, workspace: Workspace
+) -> None:
+    file = root / "collaborative/current/plan.md"
+    with attendant(root):
+        file.write_text("by hand\n")
+        row = wait_for(workspace, lambda row: row.zone == "collab" and row.path == "plan.md")
+    assert (row.actor, row.outcome) == ("outside", "conflict")
+
+
+def test_a_process_leaves_the_work_to_the_service(root: Path, workspace: Workspace) -> None:
+    with attendant(root):
+        workspace.keep()
+        assert not workspace.keep()
+    until(workspace.keep)
+
+
+def test_a_link_has_a_service_run_again(root: Path, workspace: Workspace) -> None:
+    allow_service()
+    program = (sys.executable, "-P", "-m", "watchroom_tui.cli")
+    with closing(link.ServiceLink(program, "/use", [("root", str(root))])) as held:
+        held.start()
+        until(lambda: service_status().get("workspaces"))
+        first = service_pid()
+        os.kill(first, signal.SIGKILL)
+        until(lambda: service_status().get("process", first) != first)
+        until(lambda: service_status().get("workspaces"))
+    until(lambda: service_status()["workspaces"][0]["connections"] == 0)
+    end_service(Path(client_program.runtime_folder()))
+
+
+def test_messages_reach_an_idle_client_through_the_service(root: Path, workspace: Workspace) -> None:
+    with attendant(root):
+        client = AttachedClient(root)
+        client.hook("UserPromptSubmit", prompt="Go")
+        workspace.session_zone.control(CallContext("human:ann", MESSAGE), "alice", None, "Now the docs.")
+        said = client.hook("PostToolUse", **CALL, tool_response="ok")
+    assert said is not None
+    assert "Now the docs." in said["hookSpecificOutput"]["additionalContext"]
+
+
+def test_a_port_is_served_as_long_as_its_command_runs(root: Path, workspace: Workspace) -> None:
+    """The service has the workspace open, and a service that ends is replaced."""
+    allow_service()
+    token = workspace.access.create("human:ann", "alice")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/mcp"
+
+    def call() -> int:
+        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
+        with suppress(httpx.TransportError):
+            return httpx.post(url, json=request, headers=headers).status_code
+        return 0
+
+    command = as_typed("mcp", str(root), "--http", str(port))
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert url in process.stderr.readline()
+        assert call() == 200
+        os.kill(service_pid(), signal.SIGKILL)
+        until(lambda: call() == 200)
+        process.terminate()
+    until(lambda: call() == 0)
+
+
+def test_a_port_of_no_workspace_is_refused_with_the_reason(tmp_path: Path) -> None:
+    allow_service()
+    ended = spawned("mcp", str(tmp_path), "--http", "9")
+    assert ended.returncode != 0
+    assert "http://" not in ended.stderr

@@ -1,0 +1,65 @@
+"""Commands that change files and have git move to another commit: the changes keep their authors."""
+
+from __future__ import annotations
+
+import pytest
+from trees.git_repository import Repository
+from trees.tree_client import ScriptedClient
+from watchroom import Workspace
+from watchroom.features.trees.rows import REPO, grade_of
+
+
+def authors(workspace: Workspace, name: str) -> list[tuple[str, str]]:
+    workspace.trees.refresh_all()
+    tree = workspace.trees.all()[0]
+    return [(row.actor, grade_of(row)) for row in workspace.journal.history(REPO, tree.path(name))]
+
+
+BASELINE = ("system", "git")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git commit -qam m",
+        "git commit -qam m; git checkout -qb other",
+        "git commit -qam m; git checkout -q --detach",
+        "git commit -qam m; git reset -q --hard HEAD",
+        "git add a.txt; git commit -qm m; git commit -q --amend --no-edit",
+        "git add a.txt",
+        "git checkout -qb other",
+        "git stash -q; git stash pop -q",
+        "git checkout -qb other; git commit -qam m",
+    ],
+)
+def test_what_a_command_changed_and_committed_is_its_agents(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, command: str
+) -> None:
+    alice.bash(f"sed -i s/two/TWO/ a.txt; {command}")
+    assert authors(kept, "a.txt") == [BASELINE, ("alice", "window")]
+
+
+def test_a_commit_and_a_switch_back_leave_no_version(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    alice.bash("git checkout -qb other; sed -i s/two/TWO/ a.txt; git commit -qam m; git checkout -q main")
+    assert authors(kept, "a.txt") == []
+
+
+def test_what_was_uncommitted_goes_to_another_branch_with_its_author(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    repository.git("branch", "other")
+    alice.edit("a.txt", "two", "TWO")
+    repository.git("checkout", "-q", "other")
+    assert authors(kept, "a.txt") == [BASELINE, ("alice", "tool")]
+
+
+def test_a_branch_that_git_checks_out_is_git_s_work(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    alice.edit("a.txt", "two", "TWO")
+    repository.git("commit", "-qam", "m")
+    kept.trees.refresh_all()
+    repository.git("checkout", "-q", "-b", "old", "HEAD~1")
+    assert authors(kept, "a.txt") == [BASELINE, ("alice", "tool"), ("outside", "git")]

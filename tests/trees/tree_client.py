@@ -1,0 +1,153 @@
+"""A client that changes files as Claude Code or Codex does, between the hooks that ask and those that report."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from watchroom import Workspace
+from watchroom.agents.clients.attachment import Attachment
+from watchroom.features.trees.patches import apply_update, parse_patch
+
+
+class Refused(Exception):  # an answer
+    """The hook refused the call. ``reason``: what the model reads."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class ScriptedClient:
+    """The client of ``agent``, which works in ``folder``.
+
+    ``told`` collects what the model gets to read.
+    """
+
+    def __init__(
+        self, workspace: Workspace, agent: str, folder: Path, *, client: str = "claude", session: str = ""
+    ) -> None:
+        self.agent = agent
+        self.folder = folder
+        self.told: list[str] = []
+        self._attachment = Attachment(workspace, agent, client, is_owner=True)
+        self._session = session or f"session-of-{agent}"
+        self._numbers = itertools.count(1)
+        self.hook("UserPromptSubmit", prompt="Go")
+
+    def hook(self, event: str, **more: Any) -> Mapping[str, Any]:
+        """Send ``event``. Return what the hook prints."""
+        given = {"hook_event_name": event, "session_id": self._session, "cwd": str(self.folder), **more}
+        answer = asyncio.run(self._attachment.handle(given))
+        said: Mapping[str, Any] = answer.said or {}
+        specific = said.get("hookSpecificOutput", {})
+        if specific.get("additionalContext"):
+            self.told.append(specific["additionalContext"])
+        found: Mapping[str, Any] = specific
+        return found
+
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+        """Ask whether a call can be made. Return its id, and the arguments with which it is made. Raises
+        `Refused`."""
+        call = f"{self.agent}-{next(self._numbers)}"
+        said = self.hook("PreToolUse", tool_name=tool, tool_use_id=call, tool_input=arguments)
+        if said.get("permissionDecision") == "deny":
+            raise Refused(said["permissionDecisionReason"])
+        return call, said.get("updatedInput", arguments)
+
+    def report(self, tool: str, call: str, arguments: Mapping[str, Any], response: Any) -> None:
+        """Report that the call has ended."""
+        self.hook(
+            "PostToolUse",
+            tool_name=tool,
+            tool_use_id=call,
+            tool_input=arguments,
+            tool_response=response,
+        )
+
+    def read(self, name: str) -> str:
+        path = self.folder / name
+        call, given = self.ask("Read", {"file_path": str(path)})
+        text = path.read_bytes().decode().replace("\r\n", "\n")
+        count = len(text.splitlines())
+        file = {"content": text, "startLine": 1, "numLines": count, "totalLines": count}
+        self.report("Read", call, given, {"file": file})
+        return text
+
+    def begin_edit(self, name: str, old: str, new: str) -> tuple[str, Mapping[str, Any]]:
+        given = {"file_path": str(self.folder / name), "old_string": old, "new_string": new}
+        return self.ask("Edit", given)
+
+    def end_edit(self, call: str, given: Mapping[str, Any]) -> None:
+        path = Path(given["file_path"])
+        raw = path.read_bytes().decode()
+        original = raw.replace("\r\n", "\n")
+        if original.count(given["old_string"]) != 1:
+            self.hook(
+                "PostToolUseFailure",
+                tool_name="Edit",
+                tool_use_id=call,
+                tool_input=given,
+                error="String to replace not found in file.",
+            )
+            return
+        text = original.replace(given["old_string"], given["new_string"])
+        path.write_bytes((text.replace("\n", "\r\n") if "\r\n" in raw else text).encode())
+        self.report("Edit", call, given, {"originalFile": original, "newString": given["new_string"]})
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        self.end_edit(*self.begin_edit(name, old, new))
+
+    def begin_write(self, name: str, text: str) -> tuple[str, Mapping[str, Any]]:
+        return self.ask("Write", {"file_path": str(self.folder / name), "content": text})
+
+    def end_write(self, call: str, given: Mapping[str, Any]) -> None:
+        path = Path(given["file_path"])
+        original = path.read_bytes().decode() if path.exists() else None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(given["content"].encode())
+        kind = "create" if original is None else "update"
+        self.report(
+            "Write", call, given, {"type": kind, "content": given["content"], "originalFile": original}
+        )
+
+    def write(self, name: str, text: str) -> None:
+        self.end_write(*self.begin_write(name, text))
+
+    def begin_bash(self, command: str) -> tuple[str, Mapping[str, Any]]:
+        return self.ask("Bash", {"command": command})
+
+    def end_bash(self, call: str, given: Mapping[str, Any]) -> None:
+        self.report("Bash", call, given, {"stdout": "", "stderr": ""})
+
+    def bash(self, command: str) -> None:
+        call, given = self.begin_bash(command)
+        subprocess.run(
+            ["bash", "-c", given["command"]], cwd=self.folder, check=False, timeout=60, capture_output=True
+        )
+        self.end_bash(call, given)
+
+    def patch(self, text: str) -> None:
+        """Apply a patch as Codex does."""
+        call, given = self.ask("apply_patch", {"command": text})
+        for file in parse_patch(given["command"]):
+            path = self.folder / file.path
+            if file.kind == "delete":
+                path.unlink()
+            elif file.kind == "add":
+                path.write_text(file.text)
+            else:
+                after = apply_update(file, path.read_bytes().decode())
+                if after is None:
+                    # Codex fires no hook after a patch that failed.
+                    return
+                path.write_bytes(after.encode())
+        self.report("apply_patch", call, given, "Success.")
+
+    def stop(self) -> None:
+        """End the turn."""
+        self.hook("Stop")

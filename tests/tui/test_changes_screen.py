@@ -1,0 +1,232 @@
+"""The files screen in a repository: changes since HEAD, authors of lines, and what people do with them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from trees.git_repo import ENVIRONMENT
+from trees.git_repository import Repository
+from trees.tree_client import Refused, ScriptedClient
+from tui.conflict_steps import is_asked_for_a_message
+from tui.driver import WIDE, User, dashboard
+from tui.team import has_opened_merge
+from watchroom import Workspace
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    made = Repository(tmp_path / "project")
+    made.commit(a__txt="one\ntwo\nthree\n", b__txt="b\n")
+    return made
+
+
+@pytest.fixture
+def kept(repository: Repository) -> Iterator[Workspace]:
+    with Workspace.open(repository.root, agents=["alice", "bob"]) as workspace:
+        assert workspace.keep()
+        yield workspace
+
+
+@pytest.fixture
+def alice(kept: Workspace, repository: Repository) -> ScriptedClient:
+    return ScriptedClient(kept, "alice", repository.folder)
+
+
+@pytest.fixture
+def bob(kept: Workspace, repository: Repository) -> ScriptedClient:
+    return ScriptedClient(kept, "bob", repository.folder)
+
+
+def work(alice: ScriptedClient, bob: ScriptedClient) -> None:
+    """Alice changes one file and adds another, bob appends a line to the first by a command."""
+    alice.read("a.txt")
+    alice.edit("a.txt", "two", "TWO")
+    alice.write("new.txt", "1\n2\n")
+    bob.bash("echo four >> a.txt")
+
+
+def collide(alice: ScriptedClient, bob: ScriptedClient) -> None:
+    """Bob's whole text is refused, because alice has changed the same line."""
+    bob.read("a.txt")
+    alice.read("a.txt")
+    alice.edit("a.txt", "one", "ONE")
+    with pytest.raises(Refused):
+        bob.write("a.txt", "uno\ntwo\nthree\n")
+    alice.stop()
+    bob.stop()
+
+
+async def opens_changes(user: User, count: int) -> None:
+    await user.goes_to("4", "files")
+    await user.until(lambda: len(user.list("changes").items) == count, f"{count} changes")
+    assert user.pane == "changes"
+
+
+async def test_changes_since_head_are_shown_with_their_authors(
+    kept: Workspace, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    await asyncio.to_thread(work, alice, bob)
+    async with dashboard(kept) as user:
+        await opens_changes(user, 2)
+        await user.sees("M a.txt", "alice +1 −1 · ~bob +1", "A new.txt", "+ │alice TWO", "+ │~bob")
+        await user.press("L")
+        await user.sees_no("│alice TWO")
+        await user.press("L", "d")
+        await user.sees("a.txt  HEAD → now", "− two", "+ TWO", "+ four")
+        await user.press("d", "down")
+        await user.sees("new.txt  with authors")
+        assert "shared" not in user.shown_panes()
+
+
+async def test_changes_follow_what_agents_do_and_what_is_committed(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    async with dashboard(kept) as user:
+        await opens_changes(user, 0)
+        await user.sees("Nothing differs from HEAD.")
+        await asyncio.to_thread(alice.write, "new.txt", "1\n")
+        await user.sees("A new.txt")
+        repository.git("add", ".")
+        repository.git("commit", "-qm", "m")
+        kept.trees.refresh_all()
+        await user.sees("Nothing differs from HEAD.")
+
+
+async def test_space_groups_by_author_and_by_tree(
+    kept: Workspace, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    await asyncio.to_thread(work, alice, bob)
+    async with dashboard(kept) as user:
+        await opens_changes(user, 2)
+        await user.press("space")
+        await user.sees("by author", "▾   alice", "▾   ~bob")
+        await user.press("space")
+        await user.sees("by tree", "⎇ main")
+        await user.press("space")
+        await user.sees_no("⎇ main")
+
+
+async def test_versions_of_a_changed_file_are_compared(
+    kept: Workspace, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    await asyncio.to_thread(work, alice, bob)
+    async with dashboard(kept) as user:
+        await opens_changes(user, 2)
+        await user.until(lambda: len(user.list("versions").items) == 3, "the versions")
+        await user.press("tab")
+        assert user.pane == "versions"
+        await user.sees("v2 → v3", "+ four")
+        await user.press("down")
+        await user.sees("v1 → v2", "+ TWO")
+
+
+async def test_the_work_of_one_agent_is_committed(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    await asyncio.to_thread(work, alice, bob)
+    async with dashboard(kept) as user:
+        await opens_changes(user, 2)
+        await user.press("K")
+        await user.is_asked("Commit the work of alice onto main? Files: 2.")
+        assert "+TWO" in user.words_in("#changes")
+        assert "four" not in user.words_in("#changes")
+        await user.press("]")
+        await user.is_asked("Commit the work of bob onto main? Files: 1.")
+        await user.press("[")
+        await user.is_asked("Commit the work of alice onto main? Files: 2.")
+        await user.press("enter")
+        await is_asked_for_a_message(user)
+        await user.type("Two")
+        await user.press("enter")
+        await user.is_told("onto main, files: 2.")
+        await user.until(lambda: len(user.list("changes").items) == 1, "what bob changed")
+        assert repository.git("show", "HEAD:a.txt") == "one\nTWO\nthree"
+        assert repository.git("log", "-1", "--format=%an %s") == "alice Two"
+        assert repository.read("a.txt") == "one\nTWO\nthree\nfour\n"
+
+
+async def test_a_commit_can_go_to_a_new_branch(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    await asyncio.to_thread(work, alice, bob)
+    async with dashboard(kept) as user:
+        await opens_changes(user, 2)
+        await user.press("K")
+        await user.is_asked("onto main?")
+        await user.press("z")
+        await user.is_asked("onto watchroom/alice?")
+        await user.press("enter")
+        await is_asked_for_a_message(user)
+        await user.type("Two")
+        await user.press("enter")
+        await user.is_told("onto watchroom/alice, files: 2.")
+        assert repository.git("show", "watchroom/alice:a.txt") == "one\nTWO\nthree"
+        assert repository.git("log", "--format=%s", "HEAD") == "m\nstart"
+
+
+async def test_a_conflict_in_a_tree_is_settled_on_the_merge_screen_and_on_disk(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    await asyncio.to_thread(collide, alice, bob)
+    async with dashboard(kept) as user:
+        await opens_changes(user, 1)
+        await user.sees("⚔")
+        await user.press("exclamation_mark")
+        await has_opened_merge(user)
+        await user.sees("incoming · bob")
+        assert not any(kept.trees.all()[0].id in line for line in user.lines())
+        await user.press("i", "w")
+        await is_asked_for_a_message(user)
+        await user.press("enter")
+        await user.until(lambda: user.place == "files", "the files")
+        await user.until(lambda: repository.read("a.txt") == "uno\ntwo\nthree\n", "the text of bob")
+        await user.until(lambda: not user.model.conflicts, "no conflict")
+        await user.sees("human:dana")
+
+
+async def test_the_work_of_an_agent_is_taken_back_on_disk(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    await asyncio.to_thread(work, alice, bob)
+    async with dashboard(kept) as user:
+        await opens_changes(user, 2)
+        await user.press("V")
+        await user.until(lambda: "Changes: 2." in user.words_in("#question"), "what it changes")
+        shown = user.words_in("#changes")
+        assert "a.txt" in shown
+        assert "clients' own tools" not in shown
+        assert kept.trees.all()[0].id not in shown
+        await user.press("enter")
+        await user.until(lambda: repository.read("a.txt") == "one\ntwo\nthree\nfour\n", "the text of git")
+        await user.until(lambda: not (repository.folder / "new.txt").exists(), "no new file")
+        await user.until(lambda: user.place == "files", "the screen beneath")
+        await user.until(lambda: len(user.list("changes").items) == 1, "what bob changed")
+
+
+async def test_files_of_trees_are_shown_as_they_were(
+    kept: Workspace, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    await asyncio.to_thread(work, alice, bob)
+    async with dashboard(kept, size=WIDE) as user:
+        await opens_changes(user, 2)
+        await user.press("T", "comma")
+        await user.until(lambda: len(user.list("shared").items) == 2, "the files of the tree")
+        assert "changes" not in user.shown_panes()
+        await user.sees("new.txt", "alice")
+
+
+async def test_rows_of_trees_are_shown_without_ids_and_with_how_sure_they_are(
+    kept: Workspace, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    await asyncio.to_thread(work, alice, bob)
+    async with dashboard(kept, size=WIDE) as user:
+        await user.goes_to("8", "activity")
+        await user.sees("~bob", "a.txt", "git had")
+        rows = [line for line in user.lines() if "a.txt" in line and "~bob" in line]
+        assert rows
+        assert kept.trees.all()[0].id not in rows[0]

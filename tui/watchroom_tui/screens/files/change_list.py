@@ -1,0 +1,156 @@
+"""The list of what differs from HEAD in the working trees, by file, agent or tree."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
+
+from watchroom.features.trees.rows import Tree
+from watchroom.features.trees.view import join_authors
+
+from watchroom_tui.actions import Scope, bindings
+from watchroom_tui.formatters.columns import Column
+from watchroom_tui.formatters.styled_text import Line, Span
+from watchroom_tui.formatters.tree_changes import KIND_SIGNS, author_style, authors_line, count_text
+from watchroom_tui.localization import texts_of
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.widgets.column_list import ColumnList
+
+if TYPE_CHECKING:
+    from watchroom.features.trees.reads import AuthorChanges, ChangedFile
+
+Grouping: TypeAlias = Literal["file", "agent", "tree"]
+GROUPINGS: Final[tuple[Grouping, ...]] = get_args(Grouping)
+
+
+class ChangeItem(NamedTuple):
+    """A line of the list: a changed file, or the head of a group of files.
+
+    - ``group``: the name of the group that the line is in, empty without groups.
+    - ``file``: None in the head of a group.
+    - ``authors``: whose changes the line is about.
+    - ``files``: the number of files of a group.
+    """
+
+    group: str
+    file: ChangedFile | None
+    authors: tuple[AuthorChanges, ...]
+    files: int = 0
+
+    @property
+    def actors(self) -> list[str]:
+        """The agents and people whose changes the line is about."""
+        named = (each.author for each in self.authors)
+        return [each.actor for each in named if each.grade in ("tool", "window")]
+
+
+class ChangeList(ColumnList[ChangeItem]):
+    """The files that differ from HEAD; a mark says on which of them a conflict is open."""
+
+    BINDINGS = [*bindings("list"), *bindings("changes")]  # noqa: RUF012  # as textual has it
+    SCOPES: ClassVar[tuple[Scope, ...]] = ("list", "changes")
+    COLUMNS: ClassVar = (
+        Column(least=2),
+        Column(least=12, cut="middle", grows=True),
+        Column(least=8),
+        Column(least=1),
+        Column(least=4, align="right", from_width=48),
+    )
+
+    def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(title=title, empty=empty, id=id, classes=classes)
+        self._grouping: Grouping = "file"
+        self._files: Sequence[ChangedFile] = ()
+        self._trees: Mapping[str, Tree] = {}
+
+    @property
+    def files(self) -> Sequence[ChangedFile]:
+        """All files that differ from HEAD."""
+        return self._files
+
+    def show_changes(self, trees: Iterable[Tree], files: Sequence[ChangedFile]) -> None:
+        """Show ``files``, of ``trees``."""
+        self._trees = {each.id: each for each in trees}
+        self._files = files
+        self._arrange_groups()
+
+    def action_group(self) -> None:
+        """Group by file, agent, tree, and so on."""
+        self._grouping = GROUPINGS[(GROUPINGS.index(self._grouping) + 1) % len(GROUPINGS)]
+        self._arrange_groups()
+        self._retitle()
+
+    def _arrange_groups(self) -> None:
+        if self._grouping == "agent":
+            self.show([*self._by_author()])
+        elif self._grouping == "tree" or len({each.tree for each in self._files}) > 1:
+            self.show([*self._by_tree()])
+        else:
+            self.show([ChangeItem("", each, each.authors) for each in self._files])
+
+    def _by_author(self) -> Iterator[ChangeItem]:
+        found: dict[tuple[str, tuple[str, ...]], list[tuple[ChangedFile, AuthorChanges]]] = {}
+        for file in self._files:
+            for each in file.authors:
+                found.setdefault((each.author.actor, each.author.candidates), []).append((file, each))
+        for changes in found.values():
+            added, removed = sum(each.added for _, each in changes), sum(each.removed for _, each in changes)
+            author = join_authors(each.author for _, each in changes)
+            total = changes[0][1]._replace(author=author, added=added, removed=removed)
+            yield ChangeItem(author.name, None, (total,), len(changes))
+            for file, each in changes:
+                yield ChangeItem(author.name, file, (each,))
+
+    def _by_tree(self) -> Iterator[ChangeItem]:
+        for tree in self._trees.values():
+            mine = [each for each in self._files if each.tree == tree.id]
+            yield ChangeItem(tree.id, None, (), len(mine))
+            yield from (ChangeItem(tree.id, each, each.authors) for each in mine)
+
+    def item_key(self, item: ChangeItem) -> Hashable:
+        return (item.group, item.file.tree, item.file.name) if item.file else (item.group,)
+
+    def move_to_file(self, path: str) -> bool:
+        """Put the cursor on the file whose rows have ``path``; False if it does not differ from HEAD."""
+        found = next((each for each in self.items if each.file and each.file.head.path == path), None)
+        return found is not None and self.move_to(self.item_key(found))
+
+    def title_text(self, title: str) -> str:
+        return (
+            title
+            if self._grouping == "file"
+            else f"{title} · {texts_of(self)(f'changes.by_{self._grouping}')}"
+        )
+
+    def cells(self, item: ChangeItem) -> Sequence[Line]:
+        if item.file is None:
+            return self._head_cells(item)
+        file = item.file
+        authors = authors_line(item.authors)
+        if self._grouping == "agent":
+            # The name stands above, and each file says how sure that is.
+            sign = "~ " if item.authors[0].author.grade == "window" else ""
+            authors = [Span(sign + count_text(item.authors[0].added, item.authors[0].removed))]
+        indent = "  " if item.group else " "
+        return (
+            [Span(indent), KIND_SIGNS[file.kind]],
+            [Span(sanitize(file.name))],
+            authors,
+            [Span("⚔" if file.has_conflict else "", "error")],
+            [Span(self.age_of(file.head), "dim")],
+        )
+
+    def _head_cells(self, item: ChangeItem) -> Sequence[Line]:
+        texts = texts_of(self)
+        files = Span(texts("changes.files", count=item.files), "dim")
+        if item.authors:
+            (total,) = item.authors
+            name = Span(sanitize(item.group), f"{author_style(total.author)} strong")
+            return ([Span("▾", "dim")], [name], [Span(count_text(total.added, total.removed))], (), [files])
+        tree = self._trees[item.group]
+        branch = sanitize(tree.branch or tree.head[:12])
+        place = [Span(f"⎇ {branch}", "strong"), Span(f"  {sanitize(tree.folder)}", "dim")]
+        return ([Span("▾", "dim")], place, (), (), [files])
+
+    def copy_text(self, item: ChangeItem) -> str:
+        return item.file.name if item.file is not None else item.group

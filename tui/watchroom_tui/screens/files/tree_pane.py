@@ -1,0 +1,137 @@
+"""What the files screen shows in a repository: the changes since HEAD, and the chosen file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from watchroom.errors import WatchroomError
+from watchroom.features.overview.model import Model
+from watchroom.features.trees.rows import REPO
+
+from watchroom_tui.context import Dashboard
+from watchroom_tui.formatters.diff_drawing import DiffDrawing, DiffInput
+from watchroom_tui.formatters.local_time import local_clock
+from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.formatters.tree_text import TreeText
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.screens.files.change_list import ChangeList
+from watchroom_tui.widgets.line_view import LineView
+
+if TYPE_CHECKING:
+    from watchroom.features.trees.reads import ChangedFile, FileLine, FileText, TreeReader
+    from watchroom.kernel.journal import Journal
+
+Shown: TypeAlias = Literal["authors", "text", "difference"]
+_PAUSE: Final = 0.2
+"""Seconds between two looks at the changes, while rows come one after the other."""
+_PAUSE_AFTER_ERROR: Final = 2.0
+
+
+class TreePane:
+    """Loads the changes into ``changes``, and files into ``view``."""
+
+    def __init__(self, app: Dashboard, changes: ChangeList, view: LineView) -> None:
+        self._app = app
+        self._changes = changes
+        self._view = view
+        self._reader: TreeReader | None = None
+        self._seen: object = None
+        self._is_loading = False
+        self.shown: Shown = "authors"
+
+    def is_outdated(self, model: Model) -> bool:
+        """Return whether the changes have to be loaded again for ``model``, and note that they will be."""
+        seen = (model.trees, model.tree_files)
+        if self._seen is not None and self._seen == seen:
+            return False
+        self._seen = seen
+        return not self._is_loading
+
+    async def load_changes(self, on_loaded: Callable[[], object]) -> None:
+        """Load the changes, and again while the model changes meanwhile. Call ``on_loaded`` each time."""
+        self._is_loading = True
+        try:
+            loaded: object = None
+            while loaded != self._seen:
+                loaded = self._seen
+                model = self._app.model
+                conflicts = {each.path for each in model.conflicts if each.zone == REPO}
+                try:
+                    files = await asyncio.to_thread(self._read_changes, model, conflicts)
+                except (WatchroomError, OSError):
+                    # Git is busy, or the journal's server does not answer, which the header says.
+                    loaded = None
+                    await asyncio.sleep(_PAUSE_AFTER_ERROR)
+                    continue
+                self._changes.show_changes(model.trees, files)
+                on_loaded()
+                await asyncio.sleep(_PAUSE)
+        finally:
+            self._is_loading = False
+
+    def _read_changes(self, model: Model, conflicts: set[str]) -> list[ChangedFile]:
+        reader = self._open(self._app.journal)
+        return [file for tree in model.trees for file in reader.list_changes(tree.id, conflicts)]
+
+    def _open(self, journal: Journal) -> TreeReader:
+        if self._reader is None:
+            # It knows git, which takes a while to load.
+            from watchroom.features.trees.reads import TreeReader
+
+            self._reader = TreeReader(journal)
+        return self._reader
+
+    async def show_file(self, file: ChangedFile, *, side_by_side: bool) -> None:
+        """Show ``file`` as `shown` says."""
+        try:
+            read = await asyncio.to_thread(self._read_file, file)
+        except (WatchroomError, OSError) as error:
+            said = error.message(self._app.language) if isinstance(error, WatchroomError) else str(error)
+            self._say(file, said)
+            return
+        has_text = read.text is not None or (read.head is not None and file.head.deleted)
+        if not has_text:
+            self._say(file, self._app.texts("changes.no_text"))
+        elif self.shown == "difference" or read.text is None:
+            await self._show_difference(file, read, side_by_side=side_by_side)
+        else:
+            drawing = TreeText(read.lines, self._foot, has_authors=self.shown == "authors")
+            title = self._title(file, self._app.texts(f"changes.shown.{self.shown}"))
+            self._view.show_drawing((file.tree, file.name, "text"), drawing, title=title, with_cursor=True)
+
+    def _read_file(self, file: ChangedFile) -> FileText:
+        return self._open(self._app.journal).read_file(file.tree, file.name)
+
+    async def _show_difference(self, file: ChangedFile, read: FileText, *, side_by_side: bool) -> None:
+        old, new = read.head or "", read.text or ""
+        changed = await self._app.worker_process.changes(old, new)
+
+        def draw() -> DiffDrawing:
+            # Slow to load, and only needed for a difference.
+            from watchroom.algorithms.merge import split_lines
+
+            return DiffDrawing(
+                DiffInput(split_lines(old), split_lines(new), changed), side_by_side=side_by_side
+            )
+
+        drawing = await asyncio.to_thread(draw)
+        title = self._title(file, self._app.texts("changes.shown.difference"))
+        self._view.show_drawing((file.tree, file.name, "difference"), drawing, title=title)
+
+    def _foot(self, line: FileLine) -> str:
+        texts, row = self._app.texts, line.row
+        if row is None:
+            return texts("changes.line.git")
+        state = texts("changes.line.committed" if line.is_committed else "changes.line.uncommitted")
+        grade = texts(f"changes.grade.{line.author.grade}")
+        who = sanitize(line.author.name)
+        return f"{who} · {grade} · v{row.version} · {local_clock(row.time)} · {state}"
+
+    def _say(self, file: ChangedFile, text: str) -> None:
+        lines = [[], [Span(" "), Span(sanitize(text), "dim")]]
+        self._view.show_notice((file.tree, file.name, "notice"), lines, title=self._title(file, ""))
+
+    def _title(self, file: ChangedFile, what: str) -> str:
+        return f"{sanitize(file.name)}  {what}".rstrip()
