@@ -28,9 +28,10 @@ def repository(tmp_path: Path) -> Repository:
 
 @pytest.fixture
 def kept(repository: Repository) -> Iterator[Workspace]:
-    """The workspace in the repository, which this process keeps."""
+    """The workspace in the repository, which this process keeps. What is there is known."""
     with Workspace.open(repository.root, agents=["alice", "bob", "carol"]) as workspace:
         assert workspace.keep()
+        workspace.trees.refresh_all()
         yield workspace
 
 
