@@ -10,7 +10,7 @@ from measure import kilobyte
 from timed_terminal import NotSeen, Terminal
 from watchroom import Toolbox, Workspace
 
-_WATCHROOM = [sys.executable, "-c", "import sys; from watchroom_tui.cli import main; sys.exit(main())"]
+_WATCHROOM = [sys.executable, "-c", "import sys; from watchroom_cli.main import main; sys.exit(main())"]
 _MARKER = re.compile(rb"m\d{7}z")
 
 

@@ -14,7 +14,7 @@ from watchroom.agents.clients import client_program, run_client_program
 from watchroom.agents.clients.configuration import AttachedAs, HookProgram, build_configuration
 from watchroom.platform import detect_platform
 
-PROGRAM: Final = (sys.executable, "-P", "-m", "watchroom_tui.cli")
+PROGRAM: Final = (sys.executable, "-P", "-m", "watchroom_cli.main")
 """How ``watchroom`` is called."""
 _PATIENCE: Final = 20.0
 

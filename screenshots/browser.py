@@ -26,7 +26,7 @@ def main() -> int:
     with TemporaryDirectory(prefix="calculator-") as folder:
         root = os.path.join(folder, "calculator")
         with Workspace.open(root, team) as workspace, Simulation(workspace, team, seed=7, speed=1.5):
-            command = [sys.executable, "-m", "watchroom_tui.cli", "web", root, "--port", PORT, "--view"]
+            command = [sys.executable, "-m", "watchroom_cli.main", "web", root, "--port", PORT, "--view"]
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
                 try:
                     line = served.stdout.readline() if served.stdout else ""

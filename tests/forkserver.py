@@ -27,7 +27,7 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple, Never
 
 MODULES: Final = (
-    "watchroom_tui.cli",
+    "watchroom_cli.main",
     "watchroom_tui.worker.main",
     "watchroom.agents.simulation.process_main",
     "crash.document_writer",
@@ -46,11 +46,11 @@ LOADED: Final = (
     "inotify_simple",
     "pygit2",
     "watchroom_tui.app",
-    "watchroom_tui.commands.dashboard",
-    "watchroom_tui.commands.mcp",
-    "watchroom_tui.commands.service",
-    "watchroom_tui.commands.task",
-    "watchroom_tui.commands.watch",
+    "watchroom_cli.start.dashboard",
+    "watchroom_cli.agents.mcp",
+    "watchroom_cli.machines.service",
+    "watchroom_cli.start.task",
+    "watchroom_cli.watch.watch",
     "watchroom_tui.formatters.board_summary",
     "watchroom.agents.clients.attendant",
     "watchroom.platform.linux",

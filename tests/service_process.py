@@ -95,7 +95,7 @@ def is_attended(root: Path, pid: int, agent: str) -> bool:
 def running_service() -> Iterator[subprocess.Popen[bytes]]:
     """Run a service within the context."""
     allow_service()
-    command = [sys.executable, "-m", "watchroom_tui.cli", "service", "run"]
+    command = [sys.executable, "-m", "watchroom_cli.main", "service", "run"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
         until = time.monotonic() + PATIENCE
         while not service_status():

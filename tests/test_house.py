@@ -78,7 +78,7 @@ def test_imports_run_downward_only() -> None:
 
 def test_the_command_line_starts_calls_without_the_dashboard() -> None:
     program = (
-        "import sys; from watchroom_tui.cli import main; main(['call', '.', 'nobody', 'collab_list']);"
+        "import sys; from watchroom_cli.main import main; main(['call', '.', 'nobody', 'collab_list']);"
         "print([name for name in ('textual', 'pygit2', 'watchfiles') if name in sys.modules])"
     )
     done = subprocess.run(
@@ -89,7 +89,7 @@ def test_the_command_line_starts_calls_without_the_dashboard() -> None:
 
 def test_the_first_paint_waits_for_no_zone_no_editor_and_no_validation_library() -> None:
     program = (
-        "import sys; import watchroom_tui.commands.dashboard, watchroom_tui.app;"
+        "import sys; import watchroom_cli.start.dashboard, watchroom_tui.app;"
         "import watchroom_tui.screens.overview.screen;"
         "slow = ('pydantic', 'pygit2', 'httpx', 'tomlkit', 'watchroom.features.zones', 'watchroom.algorithms.editing', 'watchroom.algorithms.merge');"
         "print([name for name in slow if name in sys.modules])"

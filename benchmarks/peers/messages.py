@@ -93,7 +93,7 @@ def _workspace(folder: str) -> list[list[str]]:
     """How the clients of two agents start their servers."""
     agents = ["alice", "bob"]
     with Workspace.open(folder, agents=agents):
-        command = [sys.executable, "-m", "watchroom_tui.cli", "mcp", folder, "--agent"]
+        command = [sys.executable, "-m", "watchroom_cli.main", "mcp", folder, "--agent"]
         return [[*command, agent] for agent in agents]
 
 

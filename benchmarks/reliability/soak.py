@@ -30,7 +30,7 @@ from watchroom import Toolbox, Workspace
 from watchroom.kernel.checkout.layout import CONTROL
 from watchroom.kernel.checkout.location import is_workspace
 
-_CLI: Final = (sys.executable, "-m", "watchroom_tui.cli")
+_CLI: Final = (sys.executable, "-m", "watchroom_cli.main")
 _DASHBOARD: Final = "dashboard"
 _TEAM: Final = "agents"
 _OBSERVER: Final = "observer"

@@ -397,7 +397,7 @@ def _forking(
 
 @contextmanager
 def _dashboard(root: str, folder: Path) -> Iterator[Terminal]:
-    command = [sys.executable, "-m", "watchroom_tui.cli", "open", root]
+    command = [sys.executable, "-m", "watchroom_cli.main", "open", root]
     # What another dashboard remembered must not decide on which screen this opens.
     with Terminal(command, env={"XDG_CONFIG_HOME": str(folder / "config")}) as terminal:
         terminal.wait_for_text("Activity", timeout=_PATIENCE)

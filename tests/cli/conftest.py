@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from calls import ok, refused
 from watchroom import Toolbox, Workspace
-from watchroom_tui.cli import LANGUAGE_VARIABLE
+from watchroom_cli.main import LANGUAGE_VARIABLE
 
 
 @pytest.fixture(autouse=True)

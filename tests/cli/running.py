@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 import pytest
-from watchroom_tui.cli import OK, REFUSED, USAGE, main
+from watchroom_cli.main import OK, REFUSED, USAGE, main
 
 Captured = pytest.CaptureFixture[str]
 
@@ -51,7 +51,7 @@ def misuse(capsys: Captured, *arguments: str) -> str:
 
 
 def as_typed(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "watchroom_tui.cli", *arguments]
+    return [sys.executable, "-m", "watchroom_cli.main", *arguments]
 
 
 def spawned(

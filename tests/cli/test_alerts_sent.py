@@ -26,12 +26,12 @@ from watchroom.features.sessions.runtime.models import RetryPolicy
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import SEND_ALERT, Row, timestamp
 from watchroom.serving.service.link import ServiceLink
-from watchroom_tui.cli import OK, USAGE
+from watchroom_cli.main import OK, USAGE
+from watchroom_cli.plain.alert_delivery import open_delivery
+from watchroom_cli.plain.alert_payloads import alert_item
+from watchroom_cli.plain.alert_sender import AlertOutbox
 from watchroom_tui.formatters.local_time import use_utc, zoned_time
 from watchroom_tui.localization import load_texts
-from watchroom_tui.plain.alert_delivery import open_delivery
-from watchroom_tui.plain.alert_payloads import alert_item
-from watchroom_tui.plain.alert_sender import AlertOutbox
 
 pytestmark = pytest.mark.slow(6)
 

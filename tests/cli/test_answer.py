@@ -13,7 +13,7 @@ from runtime.weather import call, calling
 from tui.sessions import Running, asks, running, says
 from watchroom import Workspace
 from watchroom.features.sessions.runtime import ToolMessage
-from watchroom_tui.cli import REFUSED
+from watchroom_cli.main import REFUSED
 
 SAVE = call("save_to_my_workspace", filename="plan.md", content="one\n2\n")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli.running import Captured, as_typed, printed_json, refusal, run, spawned
-from watchroom_tui.cli import OK, REFUSED
+from watchroom_cli.main import OK, REFUSED
 
 
 def test_call_prints_the_result_and_ends_with_0(capsys: Captured, team: str) -> None:

@@ -9,8 +9,8 @@ from cli.running import Captured, printed, printed_json
 from projections.test_client_calls import begin, call, edit
 from watchroom import Workspace
 from watchroom.texts import Language
+from watchroom_cli.plain.sentences import row_sentence
 from watchroom_tui.localization import load_texts
-from watchroom_tui.plain.sentences import row_sentence
 
 HOSTILE = "src/[a](http:x)|`b`*c*\x1b[2J.py"
 

@@ -17,8 +17,8 @@ from pty_driver import Terminal
 from watchroom import Workspace
 from watchroom.errors import WatchroomError
 from watchroom.features.overview.snapshots import read_model
-from watchroom_tui.cli import OK
-from watchroom_tui.commands.time_argument import open_journal
+from watchroom_cli.arguments.time_argument import open_journal
+from watchroom_cli.main import OK
 
 PATIENCE = 60
 

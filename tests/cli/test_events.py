@@ -26,7 +26,7 @@ from watchroom.features.requests.rows import Answer, CallDecision, PendingCall, 
 from watchroom.history.events import KINDS, MAX_TEXT
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import BUDGET_REACHED, SYSTEM, Note, Write
-from watchroom_tui.cli import INTERRUPTED, OK
+from watchroom_cli.main import INTERRUPTED, OK
 
 BOTH = pytest.mark.parametrize(
     "journal_name", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True

@@ -9,7 +9,7 @@ from calls import ok
 from cli.running import Captured, misuse, printed, row_of, run
 from watchroom import Workspace
 from watchroom.model import timestamp
-from watchroom_tui.cli import REFUSED, USAGE
+from watchroom_cli.main import REFUSED, USAGE
 
 
 def exported(folder: Path) -> dict[str, str]:

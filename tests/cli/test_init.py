@@ -10,7 +10,7 @@ import pytest
 from cli.running import Captured, misuse, printed, printed_json, refusal, run
 from watchroom import Workspace
 from watchroom.texts import catalogue
-from watchroom_tui.cli import REFUSED
+from watchroom_cli.main import REFUSED
 
 
 def test_init_makes_a_workspace_with_its_agents(capsys: Captured, tmp_path: Path) -> None:

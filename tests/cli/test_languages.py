@@ -9,7 +9,7 @@ from calls import ok
 from cli.running import Captured, misuse, printed, refusal, spawned
 from watchroom import Workspace
 from watchroom.texts import catalogue
-from watchroom_tui.cli import LANGUAGE_VARIABLE, OK
+from watchroom_cli.main import LANGUAGE_VARIABLE, OK
 from watchroom_tui.keymap import keys_page
 from watchroom_tui.localization import load_texts
 

@@ -24,7 +24,7 @@ OF_JOURNAL_ON_A_SERVER = frozenset({"psycopg", "asyncio"})
 
 EVENT = {"hook_event_name": "UserPromptSubmit", "session_id": "1" * 8, "cwd": "/project", "prompt": "Go on."}
 
-PRINT_LOADED = "import sys; from watchroom_tui.cli import main; main(sys.argv[1:]); print(*sys.modules)"
+PRINT_LOADED = "import sys; from watchroom_cli.main import main; main(sys.argv[1:]); print(*sys.modules)"
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,6 @@ def test_a_command_loads_only_what_it_uses(
     given = json.dumps(EVENT) if arguments.startswith("hook") else ""
     done = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.splitlines()[-1].split())
-    assert "watchroom_tui.commands" in loaded
+    assert "watchroom_cli.commands" in loaded
     used = OF_JOURNAL_ON_A_SERVER if journal_name == "postgres" else frozenset()
     assert not loaded & (unused - used)

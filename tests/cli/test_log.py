@@ -13,7 +13,7 @@ import pytest
 from calls import ok, refused
 from cli.running import Captured, as_typed, misuse, printed, printed_rows, refusal
 from watchroom import Workspace
-from watchroom_tui.cli import OK
+from watchroom_cli.main import OK
 from watchroom_tui.localization import load_texts
 
 

@@ -13,10 +13,10 @@ import pytest
 from cli.running import Captured, misuse, printed, refusal, run
 from watchroom import Workspace
 from watchroom.texts import catalogue
-from watchroom_tui.cli import OK, REFUSED, USAGE
-from watchroom_tui.commands import COMMANDS, Command
-from watchroom_tui.commands.parser import CommandParser
-from watchroom_tui.commands.workspace_argument import WorkspaceArgument
+from watchroom_cli.arguments.parser import CommandParser
+from watchroom_cli.arguments.workspace_argument import WorkspaceArgument
+from watchroom_cli.commands import COMMANDS, Command
+from watchroom_cli.main import OK, REFUSED, USAGE
 
 TEXTS = catalogue("en", "watchroom_tui.texts")
 OPTIONS: Final = {

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cli.running import Captured, as_typed, printed_json, printed_rows
 from watchroom import Workspace
-from watchroom_tui.cli import OK, REFUSED
+from watchroom_cli.main import OK, REFUSED
 
 WRITE = '{"filepath": "new.md", "content": "x", "message": "m", "expected_version": 0}'
 READ_NOTHING = '{"filepath": "none.md"}'

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from watchroom import Workspace
 from watchroom.features.tasks.files import ChangeAuthor
 from watchroom.kernel.call_context import CallContext
-from watchroom_tui.cli import OK, main
+from watchroom_cli.main import OK, main
 
 pytestmark = [needs_git, pytest.mark.slow(4)]
 

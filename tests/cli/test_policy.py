@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from cli.running import Captured, misuse, printed, printed_json, refusal, run
-from watchroom_tui.cli import OK
+from watchroom_cli.main import OK
 
 RULES = """
 [policy]

@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 from watchroom import Workspace
 from watchroom.history.git import SealBranch
-from watchroom_tui.commands.publication import publish_later
+from watchroom_cli.publication import publish_later
 from watchroom_tui.localization import load_texts
 from watchroom_tui.settings import settings_path
 

@@ -14,7 +14,7 @@ from elsewhere import session_elsewhere
 from runtime.models.server import answering, said, serving
 from watchroom import Workspace
 from watchroom.model import LOST, PRESENCE, SYSTEM, Note, Write
-from watchroom_tui.cli import OK, REFUSED, USAGE
+from watchroom_cli.main import OK, REFUSED, USAGE
 
 pytestmark = pytest.mark.slow(5)
 

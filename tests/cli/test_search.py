@@ -56,11 +56,11 @@ def test_a_search_that_finds_nothing_says_so(capsys: Captured, team: str) -> Non
 def test_a_search_says_what_it_could_not_index(
     capsys: Captured, team: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("watchroom_tui.commands.search._INDEX_SECONDS", 0.0)
+    monkeypatch.setattr("watchroom_cli.history.search._INDEX_SECONDS", 0.0)
     status, _, told = run(capsys, "search", team, "the")
     assert status == 0
     assert "Searched up to row 0 of" in told
-    monkeypatch.setattr("watchroom_tui.commands.search._INDEX_SECONDS", 10.0)
+    monkeypatch.setattr("watchroom_cli.history.search._INDEX_SECONDS", 10.0)
     monkeypatch.setattr("watchroom.history.search.database._BUSY_SECONDS", 0)
     with closing(sqlite3.connect(Path(team) / CONTROL / INDEX_NAME, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")

@@ -9,7 +9,7 @@ import pytest
 from cli.running import Captured, misuse, printed, printed_json, printed_rows, row_of, run
 from clock import JumpingClock
 from watchroom.features.overview.model import HANDOFF_OVERDUE_SECONDS
-from watchroom_tui.cli import OK, USAGE
+from watchroom_cli.main import OK, USAGE
 
 
 def test_show_agents(capsys: Captured, team: str) -> None:

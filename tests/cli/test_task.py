@@ -16,7 +16,7 @@ from cli.running import Captured, as_typed, misuse, printed_json, refusal, run, 
 from runtime.models.server import Exchange, serving
 from tasking import machine_sandbox, on_disk
 from watchroom import Workspace, validation
-from watchroom_tui.cli import OK, REFUSED, USAGE
+from watchroom_cli.main import OK, REFUSED, USAGE
 
 pytestmark = pytest.mark.slow(6)
 REQUIREMENT = "Build a calculator for the command line."

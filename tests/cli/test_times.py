@@ -10,8 +10,8 @@ import pytest
 from cli.running import Captured, printed, printed_rows, run
 from watchroom.model import timestamp
 from watchroom.texts import catalogue
-from watchroom_tui.cli import OK
-from watchroom_tui.commands.time_argument import nanoseconds
+from watchroom_cli.arguments.time_argument import nanoseconds
+from watchroom_cli.main import OK
 from watchroom_tui.formatters.local_time import local_clock, local_time, utc_offset, zoned_time
 
 WINTER = int(datetime(2026, 1, 31, 9, 30, tzinfo=UTC).timestamp()) * 10**9 + 250_000_000

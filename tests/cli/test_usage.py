@@ -9,8 +9,8 @@ import pytest
 from cli.running import Captured, as_typed, misuse, printed, refusal
 from pty_driver import Terminal
 from watchroom import Workspace
-from watchroom_tui.cli import USAGE
-from watchroom_tui.commands import COMMANDS
+from watchroom_cli.commands import COMMANDS
+from watchroom_cli.main import USAGE
 from watchroom_tui.keymap import keys_page
 from watchroom_tui.localization import load_texts
 

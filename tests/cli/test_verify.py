@@ -17,7 +17,7 @@ from watchroom import Workspace
 from watchroom.history.git import SealBranch
 from watchroom.history.seal.anchors import state_folder
 from watchroom.platform.signing import KeySigner
-from watchroom_tui.cli import OK, REFUSED, USAGE
+from watchroom_cli.main import OK, REFUSED, USAGE
 from watchroom_tui.settings import settings_path
 
 

@@ -25,8 +25,8 @@ from watchroom.features.overview.goals import find_state
 from watchroom.features.requests.rows import Answer, Request
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal import BACKSTOP_SECONDS, SqliteJournal
-from watchroom_tui.cli import INTERRUPTED, OK
-from watchroom_tui.commands.wait import TIMED_OUT
+from watchroom_cli.main import INTERRUPTED, OK
+from watchroom_cli.watch.wait import TIMED_OUT
 
 BOTH = pytest.mark.parametrize(
     "journal_name", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
@@ -200,7 +200,7 @@ def test_a_row_between_the_first_look_and_the_wait_is_not_missed(
             session.record(TurnEnded())
         return state
 
-    monkeypatch.setattr("watchroom_tui.commands.wait.find_state", look)
+    monkeypatch.setattr("watchroom_cli.watch.wait.find_state", look)
     began = time.monotonic()
     assert printed(capsys, "wait", workspace.root, "alice", "--until", "idle") == "alice: idle\n"
     assert time.monotonic() - began < BACKSTOP_SECONDS - 1
@@ -251,7 +251,7 @@ def test_ctrl_c_ends_it_at_once(
             interrupt.start()
         return find_state(*arguments)
 
-    monkeypatch.setattr("watchroom_tui.commands.wait.find_state", look)
+    monkeypatch.setattr("watchroom_cli.watch.wait.find_state", look)
     began = time.monotonic()
     assert run(capsys, "wait", workspace.root, "alice", "--until", "ended") == (INTERRUPTED, "", "")
     assert time.monotonic() - began < BACKSTOP_SECONDS - 1

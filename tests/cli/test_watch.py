@@ -20,7 +20,7 @@ from watchroom.agents.clients.configuration import AGENT_VARIABLE
 from watchroom.features.requests.rows import Option, PendingCall, Request, parse_answer
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import ANSWER, Row
-from watchroom_tui.cli import INTERRUPTED, OK
+from watchroom_cli.main import INTERRUPTED, OK
 
 pytestmark = pytest.mark.slow(6)
 

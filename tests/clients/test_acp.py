@@ -504,7 +504,7 @@ def test_what_it_started_ends_with_the_runner_that_is_killed(workspace: Workspac
     told = {"update": {"sessionUpdate": "tool_call", **CALL}}
     run = Run(workspace, tmp_path, [{"spawn": child}, says("Started"), told, {"loop": "never"}])
     workspace.close()
-    command = [sys.executable, "-m", "watchroom_tui.cli", "run", "claude", workspace.root]
+    command = [sys.executable, "-m", "watchroom_cli.main", "run", "claude", workspace.root]
     start = " ".join(run.support.command)
     runner = subprocess.Popen(
         [*command, "--agent", "alice", "--command", start, "Do it"],

@@ -20,7 +20,7 @@ from watchroom.agents.clients.registry import (
     hooks_of,
 )
 from watchroom.texts import LANGUAGES
-from watchroom_tui.commands.client_commands import CLIENT_COMMANDS
+from watchroom_cli.start.client_commands import CLIENT_COMMANDS
 from watchroom_tui.localization import load_texts
 
 CORE, TUI = (Path(str(package.__file__)).parent for package in (watchroom, watchroom_tui))

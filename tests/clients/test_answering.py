@@ -17,7 +17,7 @@ from watchroom.agents.clients.configuration import AGENT_VARIABLE
 from watchroom.features.requests.rows import PendingCall, Request
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import ANSWER, Row
-from watchroom_tui.cli import OK, REFUSED
+from watchroom_cli.main import OK, REFUSED
 
 pytestmark = pytest.mark.usefixtures("service_allowed")
 

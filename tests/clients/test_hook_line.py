@@ -45,7 +45,7 @@ def workspace(root: Path) -> Iterator[Workspace]:
 
 def hook_line(root: Path, event: str) -> str:
     """The line for ``event`` as `attach` writes it, for this interpreter."""
-    program = [sys.executable, "-P", "-m", "watchroom_tui.cli"]
+    program = [sys.executable, "-P", "-m", "watchroom_cli.main"]
     before = [sys.executable, "-I", "-S", run_client_program.__file__]
     within = (TIMEOUT, "5") if TIMEOUT else ()
     hook = HookProgram(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cli.running import Captured
 from watchroom.features.calls.tool_registry import DEFAULT_SERVER_TOOLSETS, all_toolsets
-from watchroom_tui.cli import OK, main
+from watchroom_cli.main import OK, main
 
 PAGE = (Path(__file__).parents[2] / "docs/attach.md").read_text(encoding="utf-8")
 COMMANDS = [shlex.split(line) for line in re.findall(r"^    watchroom (.*)$", PAGE, flags=re.MULTILINE)]

@@ -10,7 +10,7 @@ from watchroom.features.overview.agents import Status
 from watchroom.features.overview.goals import GOALS, Ending
 from watchroom.history.events import KINDS, MAX_TEXT, PROTOCOL
 from watchroom.kernel.journal import BACKSTOP_SECONDS
-from watchroom_tui.commands.wait import TIMED_OUT
+from watchroom_cli.watch.wait import TIMED_OUT
 
 PAGE = (Path(__file__).parents[2] / "docs" / "events.md").read_text(encoding="utf-8")
 

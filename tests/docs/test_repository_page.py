@@ -7,7 +7,7 @@ from pathlib import Path
 
 from watchroom.agents.clients.registry import LAUNCHED_CLIENTS, hooks_of
 from watchroom.features.trees.rows import GRADES
-from watchroom_tui.commands import COMMANDS
+from watchroom_cli.commands import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/repository.md").read_text(encoding="utf-8")

@@ -33,11 +33,11 @@ from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.checkout.location import find_journal, keep_journal_address
 from watchroom.kernel.journal import open_journal
 from watchroom.model import Row, Zone
-from watchroom_tui.commands.views import VIEWS, view_of
-from watchroom_tui.commands.watch import watch_plainly
+from watchroom_cli.plain.sentences import need_sentence
+from watchroom_cli.watch.views import VIEWS, view_of
+from watchroom_cli.watch.watch import watch_plainly
 from watchroom_tui.formatters import labels
 from watchroom_tui.localization import load_texts
-from watchroom_tui.plain.sentences import need_sentence
 
 pytestmark = pytest.mark.slow(30)
 

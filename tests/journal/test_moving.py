@@ -70,7 +70,7 @@ def test_a_workspace_moves_to_a_server_and_back(filled: Path, url: str) -> None:
         )
         assert written["success"]
         after = everything(workspace.journal)
-    command = [sys.executable, "-m", "watchroom_tui.cli", "move", str(filled), "file", "--json"]
+    command = [sys.executable, "-m", "watchroom_cli.main", "move", str(filled), "file", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["rows"] > there.rows
     with Workspace.open(filled, create=False) as workspace:

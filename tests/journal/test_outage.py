@@ -19,7 +19,7 @@ from watchroom import Workspace
 from watchroom.kernel.journal import open_journal
 from watchroom.kernel.journal.postgres.local_server import LocalServer
 from watchroom.model import LOST
-from watchroom_tui.cli import REFUSED
+from watchroom_cli.main import REFUSED
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow(25)]
 

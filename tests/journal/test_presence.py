@@ -31,7 +31,7 @@ sys.stdin.read()
 
 
 def show(root: Path, view: str) -> list[dict[str, object]]:
-    command = [sys.executable, "-m", "watchroom_tui.cli", "show", str(root), view, "--json"]
+    command = [sys.executable, "-m", "watchroom_cli.main", "show", str(root), view, "--json"]
     shown = subprocess.run(command, check=True, capture_output=True, text=True)
     lines: list[dict[str, object]] = json.loads(shown.stdout)
     return lines
@@ -41,7 +41,7 @@ def show(root: Path, view: str) -> list[dict[str, object]]:
 def killed_demo(tmp_path: Path) -> Path:
     """A workspace whose demo was killed while the agents' sessions ran."""
     root = tmp_path / "team"
-    command = [sys.executable, "-m", "watchroom_tui.cli", "demo", str(root), "--agents", "4", "--headless"]
+    command = [sys.executable, "-m", "watchroom_cli.main", "demo", str(root), "--agents", "4", "--headless"]
     demo = subprocess.Popen([*command, "--for", "600"], stdout=subprocess.DEVNULL)
     try:
         until = monotonic() + PATIENCE
@@ -113,7 +113,7 @@ def test_what_a_killed_demo_ran_is_not_seen_alive(killed_demo: Path) -> None:
 
 def test_nothing_runs_and_nothing_is_missed_after_a_demo_has_ended(tmp_path: Path) -> None:
     root = tmp_path / "team"
-    command = [sys.executable, "-m", "watchroom_tui.cli", "demo", str(root), "--agents", "4", "--headless"]
+    command = [sys.executable, "-m", "watchroom_cli.main", "demo", str(root), "--agents", "4", "--headless"]
     subprocess.run([*command, "--for", "3"], check=True, stdout=subprocess.DEVNULL)
     found = {str(line["status"]) for view in ("agents", "sessions", "tasks") for line in show(root, view)}
     assert found <= {"idle", "done", "stopped", "open", "waiting", "error", "paused"}

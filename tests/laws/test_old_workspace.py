@@ -14,7 +14,7 @@ from calls import ok
 from watchroom import Workspace
 from watchroom.features.trees.rows import REPO, TREE
 from watchroom.model import Zone
-from watchroom_tui.cli import main
+from watchroom_cli.main import main
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 ZONES = {

@@ -19,7 +19,7 @@ from watchroom.features.overview.fold import Fold
 from watchroom.features.overview.model import Model, Need, urgent_needs
 from watchroom.model import Row, timestamp
 from watchroom.texts import catalogue
-from watchroom_tui.commands.views import view_of
+from watchroom_cli.watch.views import view_of
 
 SECOND: Final = 1_000_000_000
 NOON: Final = 1_767_268_800 * SECOND

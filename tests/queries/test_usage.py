@@ -12,7 +12,7 @@ from watchroom.features.budgets.reads import UsageKey, summarize_usage
 from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.budgets.view import MAX_MODELS, UsageProjection, sum_usage
 from watchroom.features.overview.fold import Fold
-from watchroom_tui.cli import main
+from watchroom_cli.main import main
 
 ONE = UsageTotal(100, 10, 1000, cost=0.25, priced_by="client")
 OTHER = UsageTotal(7, 3, unpriced=10)

@@ -11,8 +11,8 @@ from receiver import Receiver, receiving
 from watchroom import Workspace
 from watchroom.history.seal import Anchor
 from watchroom.kernel.rules.seal_note import parse_signed
+from watchroom_cli.plain.seal_webhook import open_webhook
 from watchroom_tui.localization import load_texts
-from watchroom_tui.plain.seal_webhook import open_webhook
 from watchroom_tui.usage import WrongUsage
 
 from seal.sealed import notes

@@ -15,7 +15,7 @@ from watchroom.history.seal import Anchors, read_seals, verify_seals
 from watchroom.kernel.journal import Journal, SqliteJournal
 from watchroom.kernel.rules.row_leaf import has_leaf
 from watchroom.model import Draft, Write
-from watchroom_tui.cli import main
+from watchroom_cli.main import main
 
 from seal.sealed import notes, seal, tamper
 

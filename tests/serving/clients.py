@@ -46,7 +46,7 @@ def within(
 def over_stdio(root: Path, agent: str, *more: str, client: Mapping[str, Any] | None = None) -> Client:
     """A client of a server that it starts, as most do."""
     allow_service()
-    command = ["-m", "watchroom_tui.cli", "mcp", str(root), "--agent", agent, *more]
+    command = ["-m", "watchroom_cli.main", "mcp", str(root), "--agent", agent, *more]
     server = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
     return Client(server, **(client or {}))
 

@@ -339,7 +339,7 @@ def test_a_process_leaves_the_work_to_the_service(root: Path, workspace: Workspa
 
 def test_a_link_has_a_service_run_again(root: Path, workspace: Workspace) -> None:
     allow_service()
-    program = (sys.executable, "-P", "-m", "watchroom_tui.cli")
+    program = (sys.executable, "-P", "-m", "watchroom_cli.main")
     with closing(link.ServiceLink(program, "/use", [("root", str(root))])) as held:
         held.start()
         until(lambda: service_status().get("workspaces"))

@@ -14,7 +14,7 @@ from watchroom.agents.simulation.toml_lines import line_numbers
 from watchroom.errors import InvalidScenario
 from watchroom.features.config.rows import LAYERS
 from watchroom.model import ASK
-from watchroom_tui.cli import REFUSED, main
+from watchroom_cli.main import REFUSED, main
 
 GOOD = """name = "one"
 

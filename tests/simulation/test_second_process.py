@@ -41,7 +41,7 @@ def test_what_it_does_is_counted_and_what_else_it_prints_does_no_harm(
 
 def test_one_that_dies_is_told_of_and_the_others_go_on(root: Path) -> None:
     # The process that forks the commands of the tests is there once there was one.
-    subprocess.run([sys.executable, "-m", "watchroom_tui.cli", "--version"], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "watchroom_cli.main", "--version"], check=True, capture_output=True)
     others = psutil.Process().children()
     with team(root, 3) as (workspace, agents):
         simulation = Simulation(workspace, agents, seed=5, speed=0, apart=["tester"])
@@ -60,7 +60,7 @@ def test_one_that_dies_is_told_of_and_the_others_go_on(root: Path) -> None:
 def test_it_is_gone_when_the_demo_is_killed(root: Path) -> None:
     until = monotonic() + PATIENCE
     with Workspace.open(root, agents=roster(3)) as workspace:
-        command = [sys.executable, "-m", "watchroom_tui.cli", "demo", str(root), "--agents", "3"]
+        command = [sys.executable, "-m", "watchroom_cli.main", "demo", str(root), "--agents", "3"]
         running = subprocess.Popen([*command, "--headless", "--for", "600"], stdout=subprocess.DEVNULL)
         try:
             while not any(row.actor == "tester" for row in all_rows(workspace)):
@@ -76,7 +76,7 @@ def test_it_is_gone_when_the_demo_is_killed(root: Path) -> None:
 
 @pytest.mark.parametrize("speed", ["0", "3"])
 def test_the_demo_ends_without_a_warning(tmp_path: Path, speed: str) -> None:
-    command = [sys.executable, "-X", "dev", "-W", "error", "-m", "watchroom_tui.cli", "demo"]
+    command = [sys.executable, "-X", "dev", "-W", "error", "-m", "watchroom_cli.main", "demo"]
     done = subprocess.run(
         [*command, str(tmp_path / "demo"), "--headless", "--for", "1", "--speed", speed],
         capture_output=True,

@@ -24,9 +24,9 @@ from watchroom import Workspace
 from watchroom.agents.clients import client_program
 from watchroom.features.trees.place import TREE_FILE, display_name, find_repository, repository_of
 from watchroom.kernel.checkout.location import is_workspace
-from watchroom_tui.cli import USAGE
-from watchroom_tui.commands import repository as repository_command
-from watchroom_tui.commands.workspace_argument import find_workspace
+from watchroom_cli.arguments.workspace_argument import find_workspace
+from watchroom_cli.main import USAGE
+from watchroom_cli.start import repository as repository_command
 from watchroom_tui.localization import load_texts
 
 WHO: Final = ("-c", "user.name=n", "-c", "user.email=n@example.org", "-c", "protocol.file.allow=always")
@@ -506,7 +506,7 @@ def test_leaving_asks_at_a_terminal(
 ) -> None:
     root = root_of(repository)
     Workspace.open(root).close()
-    monkeypatch.setattr("watchroom_tui.commands.leave.has_terminal", lambda: True)
+    monkeypatch.setattr("watchroom_cli.start.leave.has_terminal", lambda: True)
     monkeypatch.setattr("builtins.input", lambda question: "n")
     status, _, err = run(capsys, "leave")
     assert status == 1

@@ -35,7 +35,7 @@ Terminals = dict[str, Terminal]
 
 
 def opened(root: Path, *options: str, env: dict[str, str] | None = None) -> Terminal:
-    command = [sys.executable, "-m", "watchroom_tui.cli", "open", str(root), *options]
+    command = [sys.executable, "-m", "watchroom_cli.main", "open", str(root), *options]
     return Terminal(command, 120, 40, env={**UNKNOWN_TERMINAL, **(env or {})})
 
 

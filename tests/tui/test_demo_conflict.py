@@ -72,7 +72,7 @@ async def test_the_demos_conflict_is_resolved_from_its_overview_in_five_keys(
 
 
 def test_so_it_is_in_a_real_terminal(demo: Workspace, root: Path) -> None:
-    command = [sys.executable, "-m", "watchroom_tui.cli", "open", str(root), "--as", "dana"]
+    command = [sys.executable, "-m", "watchroom_cli.main", "open", str(root), "--as", "dana"]
     with Terminal(command, 120, 40) as terminal:
         terminal.wait_for_text("⚑ 1 needs you", timeout=PATIENCE)
         terminal.send("!")

@@ -257,7 +257,7 @@ def look_around(terminal: Terminal) -> None:
 @pytest.fixture(scope="module")
 def terminals(hostile: Path) -> Iterator[dict[str, Terminal]]:
     """Where someone has looked around everywhere, by size. At the same time: most of it is waiting."""
-    command = [sys.executable, "-m", "watchroom_tui.cli", "open", str(hostile)]
+    command = [sys.executable, "-m", "watchroom_cli.main", "open", str(hostile)]
     with ExitStack() as stack, ThreadPoolExecutor() as pool:
         found = {
             f"{columns}x{rows}": stack.enter_context(Terminal(command, columns, rows))
@@ -290,7 +290,7 @@ def clicks(column: int, row: int) -> str:
 
 
 def test_clicking_on_markup_runs_nothing(hostile: Path) -> None:
-    command = [sys.executable, "-m", "watchroom_tui.cli", "open", str(hostile)]
+    command = [sys.executable, "-m", "watchroom_cli.main", "open", str(hostile)]
     with Terminal(command, 80, 24) as terminal:
         terminal.wait_for_text("alice", timeout=30)
         terminal.settle()

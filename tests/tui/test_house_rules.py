@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pytest
 import watchroom
+import watchroom_cli
 import watchroom_tui
 import watchroom_whiteboards
 from watchroom.kernel.journal import Journal
@@ -23,13 +24,14 @@ from watchroom_tui.keymap import keys_page
 from watchroom_tui.localization import load_texts
 
 TUI: Final = Path(watchroom_tui.__file__ or "").parent
+CLI: Final = Path(watchroom_cli.__file__ or "").parent
 CORE: Final = Path(watchroom.__file__ or "").parent
 BOARDS: Final = Path(watchroom_whiteboards.__file__ or "").parent
 HOUSE: Final = Path(__file__).parents[2]
 PACKAGES: Final = {
-    "watchroom.texts": CORE,
-    "watchroom_whiteboards.texts": BOARDS,
-    "watchroom_tui.texts": TUI,
+    "watchroom.texts": (CORE,),
+    "watchroom_whiteboards.texts": (BOARDS,),
+    "watchroom_tui.texts": (TUI, CLI),
 }
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -112,7 +114,7 @@ def bare_texts(tree: ast.Module) -> Iterator[ast.AST]:
 
 
 def test_no_bare_text_reaches_a_widget_a_message_or_a_title() -> None:
-    found = [place(path, node) for path, tree in sources(TUI) for node in bare_texts(tree)]
+    found = [place(path, node) for path, tree in sources(TUI, CLI) for node in bare_texts(tree)]
     assert found == [], "wrap these with content(…), or pass markup=False with sanitize(…)"
 
 
@@ -150,7 +152,7 @@ def test_the_key_of_a_drawn_line_is_derived_from_what_is_drawn() -> None:
     """A key that a list composes by itself can leave out what its line shows."""
     found = {
         path.name
-        for path, tree in sources(TUI)
+        for path, tree in sources(TUI, CLI)
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef) and node.name == "render_key"
     }
@@ -165,7 +167,7 @@ def test_only_widgets_that_draw_their_own_safe_lines_are_used() -> None:
     allowed = {"Static", "Input", "TextArea", "Checkbox"}
     used = {
         (place(path, node), alias.name)
-        for path, tree in sources(TUI)
+        for path, tree in sources(TUI, CLI)
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.module == "textual.widgets"
         for alias in node.names
@@ -180,7 +182,7 @@ def from_markup(tree: ast.Module) -> Iterator[ast.AST]:
 
 
 def test_nothing_is_ever_parsed_as_markup() -> None:
-    assert [place(path, node) for path, tree in sources(TUI) for node in from_markup(tree)] == []
+    assert [place(path, node) for path, tree in sources(TUI, CLI) for node in from_markup(tree)] == []
     assert list(from_markup(ast.parse("Content.from_markup(text)")))
 
 
@@ -246,7 +248,9 @@ def keys_used(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
 def test_every_key_that_is_written_in_the_code_exists(package: str) -> None:
     texts = catalogue("en", package)
     used = [
-        (place(path, node), key) for path, tree in sources(PACKAGES[package]) for node, key in keys_used(tree)
+        (place(path, node), key)
+        for path, tree in sources(*PACKAGES[package])
+        for node, key in keys_used(tree)
     ]
     used = [each for each in used if each[1] not in PACKAGES]
     assert used, "the search found nothing at all"
@@ -268,7 +272,7 @@ def literals(tree: ast.Module) -> Iterator[str | re.Pattern[str]]:
 
 @cache
 def written() -> frozenset[str | re.Pattern[str]]:
-    return frozenset(each for _, tree in sources(CORE, BOARDS, TUI) for each in literals(tree))
+    return frozenset(each for _, tree in sources(CORE, BOARDS, TUI, CLI) for each in literals(tree))
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -315,7 +319,7 @@ def test_no_key_does_two_things_in_one_place() -> None:
 def test_every_action_can_be_run_where_it_is_offered() -> None:
     """Each action of a scope is a method of the class that binds that scope."""
     defined: dict[str, set[str]] = {}
-    for _, tree in sources(TUI):
+    for _, tree in sources(TUI, CLI):
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 for scope in scopes_bound(node):

@@ -39,7 +39,7 @@ def test_a_person_approves_in_a_terminal_and_the_agent_goes_on(tmp_path: Path, i
         running = stack.enter_context(agent(root, "begin"))
         while not (root / ".watchroom/journal.db").exists():
             assert running.poll() is None
-        command = [sys.executable, "-m", "watchroom_tui.cli", "open", str(root)]
+        command = [sys.executable, "-m", "watchroom_cli.main", "open", str(root)]
         terminal = stack.enter_context(Terminal(command, 120, 40))
         terminal.wait_for_text("1 needs you", timeout=PATIENCE)
         if is_restarted:

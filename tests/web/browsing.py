@@ -33,7 +33,7 @@ def server(root: Path, *more: str) -> Iterator[tuple[str, subprocess.Popen[str]]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    command = [sys.executable, "-m", "watchroom_tui.cli", "web", str(root), "--port", port, *more]
+    command = [sys.executable, "-m", "watchroom_cli.main", "web", str(root), "--port", port, *more]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

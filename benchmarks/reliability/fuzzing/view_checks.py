@@ -9,11 +9,11 @@ from contextlib import redirect_stdout
 from typing import Final
 
 from watchroom import Workspace
+from watchroom_cli.main import main
+from watchroom_cli.output.stream import OutputStream
+from watchroom_cli.watch.views import VIEWS
 from watchroom_tui.actions import SCREENS
 from watchroom_tui.app import WatchroomApp
-from watchroom_tui.cli import main
-from watchroom_tui.commands.views import VIEWS
-from watchroom_tui.output_stream import OutputStream
 
 from reliability.fuzzing.oracle import check_line
 

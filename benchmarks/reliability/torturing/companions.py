@@ -19,7 +19,7 @@ from reliability.torturing.workers import Told
 ATTACHED: Final = "ivy"
 _LONG: Final = 3600
 """Seconds after which it would end by itself."""
-_CLI: Final = (sys.executable, "-m", "watchroom_tui.cli")
+_CLI: Final = (sys.executable, "-m", "watchroom_cli.main")
 _HELLO: Final[dict[str, Json]] = {
     "protocolVersion": "2025-06-18",
     "capabilities": {},

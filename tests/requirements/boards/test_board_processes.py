@@ -75,7 +75,15 @@ def test_entries_of_eight_processes_all_land_whole_and_in_the_order_of_the_journ
 def test_a_bottom_agent_cannot_read_anothers_board(root: Path) -> None:
     """BOARDS-4.1."""
     with Workspace.open(root, agents=[Agent("agent-1"), Agent("agent-2")]):
-        command = [sys.executable, "-m", "watchroom_tui.cli", "call", str(root), "agent-1", "whiteboard_read"]
+        command = [
+            sys.executable,
+            "-m",
+            "watchroom_cli.main",
+            "call",
+            str(root),
+            "agent-1",
+            "whiteboard_read",
+        ]
         done = subprocess.run(
             [*command, '{"board": "bottom-layer-agent-2"}'], capture_output=True, text=True, check=False
         )

@@ -14,7 +14,7 @@ from watchroom import Json, Toolbox, Workspace
 from watchroom.model import Note
 from watchroom.platform.debug_log import CATEGORIES, category_logger
 from watchroom.texts import LANGUAGES, Language
-from watchroom_tui.cli import DEBUG_FILE_VARIABLE, DEBUG_VARIABLE, OK, USAGE, main
+from watchroom_cli.main import DEBUG_FILE_VARIABLE, DEBUG_VARIABLE, OK, USAGE, main
 
 Records = Callable[[], list[logging.LogRecord]]
 

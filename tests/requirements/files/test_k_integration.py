@@ -145,7 +145,7 @@ def _at_once(root: Path, *calls: tuple[str, str, Mapping[str, object]]) -> list[
     """The results of calls that are made at the same time, each in a process of its own."""
     processes = [
         subprocess.Popen(
-            [sys.executable, "-m", "watchroom_tui.cli", "call", str(root), agent, tool, json.dumps(given)],
+            [sys.executable, "-m", "watchroom_cli.main", "call", str(root), agent, tool, json.dumps(given)],
             stdout=subprocess.PIPE,
             text=True,
         )

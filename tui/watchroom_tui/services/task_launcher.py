@@ -93,7 +93,7 @@ def launch_task(
     some seconds at most: not for an event loop. Raises `TaskNotLaunched` as `check_order` does, and with what
     the process said where it ended instead; OSError where it cannot be started."""
     checked = check_order(order, root, texts, language)
-    command = [sys.executable, "-P", "-m", "watchroom_tui.cli", "task", "--background"]
+    command = [sys.executable, "-P", "-m", "watchroom_cli.main", "task", "--background"]
     command += [f"--workspace={checked.folder}", f"--team={os.path.abspath(root)}", f"--as={person}"]
     command += [f"--language={language}", f"--speed={speed}"]
     command += ["--simulate"] if checked.is_simulated else [f"--model={checked.model}"]

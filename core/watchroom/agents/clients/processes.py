@@ -18,7 +18,7 @@ _MAX_ANCESTORS: Final = 32
 _SERVE: Final = "mcp"
 _AGENT: Final = "--agent"
 _CLIENT: Final = "--client"
-_PROGRAMS: Final = ("watchroom", "watchroom_tui.cli")
+_PROGRAMS: Final = ("watchroom", "watchroom_cli.main")
 
 
 class ClientProcess(NamedTuple):

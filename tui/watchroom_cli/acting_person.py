@@ -1,0 +1,78 @@
+"""The person at this machine: their name, and what they do in a workspace."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from watchroom.features.policy.shown_commands import quote_word
+from watchroom.model import Json
+from watchroom_tui.shown_place import place_word
+
+if TYPE_CHECKING:
+    from watchroom.features.people.rows import People
+    from watchroom.texts import Catalogue, Language
+    from watchroom.workspace import Workspace
+    from watchroom_tui.services.person_calls import PersonCall
+
+
+def name_of_this_person() -> str:
+    """The name under which a person acts who gave none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "supervisor"
+
+
+def suggest_closing(workspace: Workspace, root: str, texts: Catalogue) -> None:
+    """Say how the ``workspace`` at ``root`` is closed, where it is open and the person at this machine has a
+    key: who has none is left in peace."""
+    from watchroom_tui.signing_keys import key_path
+
+    name = name_of_this_person()
+    if os.path.exists(key_path(name)) and not workspace.people.current().is_closed:
+        own, place = quote_word(name, "NAME"), place_word(root)
+        print(texts("cli.person.suggestion", root=place, name=own), file=sys.stderr)
+
+
+def unlock_key(workspace: Workspace, people: People, name: str, texts: Catalogue, key: str = "") -> None:
+    """Have what is decided in ``workspace`` from now on signed by the person called ``name`` of ``people``,
+    with the key file ``key`` (default: theirs), whose passphrase they are asked for. Raises what unlocking a
+    key does."""
+    from watchroom_tui.signing_keys import open_signer
+
+    from watchroom_cli.passphrase import ask_passphrase
+
+    workspace.signing.signer = open_signer(
+        people, name, lambda path: ask_passphrase(texts("cli.person.passphrase", path=path)), key
+    )
+
+
+def act_as_person(
+    workspace: Workspace,
+    person: str,
+    call: PersonCall,
+    *,
+    language: Language | None = None,
+    key: str = "",
+) -> Mapping[str, Json]:
+    """Make ``call`` in ``workspace`` as the person of that name; returns the tool's result, in ``language``
+    (default: the workspace's). Refused beneath an agent's client; people shall see that it was tried. Where
+    it has to be signed it is, with the key file ``key`` (default: that person's). Raises `InvalidAgentId`,
+    and what unlocking a key does."""
+    from watchroom.agents.clients.processes import find_parent_agent
+    from watchroom.errors import AgentCannotAnswer, SignatureRequired
+    from watchroom.texts import catalogue
+
+    tools = workspace.tools_for_human(person, language=language)
+    if agent := find_parent_agent(workspace.root, os.environ):
+        return tools.refuse(call.tool, call.arguments, AgentCannotAnswer(agent=agent))
+    result = tools.dispatch_tool_call(call.tool, call.arguments)
+    if result.get("error") != SignatureRequired.code:
+        return result
+    texts = catalogue(language or workspace.config.language, "watchroom_tui.texts")
+    unlock_key(workspace, workspace.people.current(), person, texts, key)
+    return result if workspace.signing.signer is None else tools.dispatch_tool_call(call.tool, call.arguments)

@@ -1,0 +1,30 @@
+"""Names that people type, checked against what the journal knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from watchroom.errors import UnknownAgent
+from watchroom.features.config.registry import Registry
+from watchroom.history.comparison import read_changed_paths
+from watchroom.kernel.journal import Journal, RowFilter
+from watchroom.texts import Catalogue
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.usage import WrongUsage
+
+
+def check_actor(journal: Journal, actor: str) -> None:
+    """Raise `UnknownAgent` for an agent or person who is not registered and never did anything."""
+    registry = Registry(journal)
+    if actor in registry.ever_known():
+        return
+    if not journal.rows_before(journal.last_seq() + 1, limit=1, only=RowFilter(actor=actor, steps=True)):
+        known = ", ".join(registry.current().agents)
+        raise UnknownAgent(agent=sanitize(actor), known=known or "-")
+
+
+def check_paths(journal: Journal, paths: Iterable[str], texts: Catalogue) -> None:
+    """Raise `WrongUsage` for a path that no file, board or document ever had."""
+    for path in paths:
+        if not read_changed_paths(journal, 0, journal.last_seq(), [path]):
+            raise WrongUsage(texts("cli.unknown_path", path=sanitize(path)))

@@ -1,0 +1,176 @@
+"""The parser of one command: arguments in any order that is clear, and errors in one sentence."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import ONE_OR_MORE, OPTIONAL, ZERO_OR_MORE, Action
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NoReturn
+
+from watchroom.texts import Catalogue
+from watchroom_tui.sanitize import sanitize
+
+from watchroom_cli.arguments.workspace_argument import (
+    WorkspaceArgument,
+    is_workspace_place,
+    workspace_of,
+)
+
+_MANY: Final = 1_000_000
+_BOUNDS: Final[Mapping[str | int | None, tuple[int, int]]] = {
+    None: (1, 1),
+    OPTIONAL: (0, 1),
+    ZERO_OR_MORE: (0, _MANY),
+    ONE_OR_MORE: (1, _MANY),
+}
+"""The fewest and most values of an argument, by its ``nargs``."""
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Parses the arguments of a command.
+
+    Options may stand anywhere. Of the other arguments, a workspace and a word of a fixed list are recognised
+    wherever they stand; the rest is taken in the order in which it is declared. Without a workspace the
+    nearest one is used, from the working directory upwards. ``texts`` has to be set before parsing.
+    """
+
+    texts: Catalogue
+    _form = ""
+    """How the command is typed."""
+
+    def add_argument(self, *names: Any, **options: Any) -> Action:
+        action = super().add_argument(*names, **options)
+        if not action.option_strings and action.choices is None:
+            action.metavar = action.metavar or action.dest.upper()
+        return action
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        given = list(args)
+        end = given.index("--") if "--" in given else len(given)
+        # What is shown of the arguments, before argparse sees nothing but options.
+        self._form = self._synopsis()
+        self.usage = self.format_usage().partition(" ")[2].strip().replace("%", "%%")
+        everything = self._actions
+        self._actions = self._get_optional_actions()
+        try:
+            namespace, values = super().parse_known_args(given[:end], namespace)
+        finally:
+            self._actions = everything
+        unknown = next((each for each in values if each.startswith("-") and each != "-"), None)
+        if unknown is not None:
+            self.error(unknown_word(unknown, list(self._option_string_actions), "option", self.texts))
+        for action, found in self._assign([*values, *given[end + 1 :]]):
+            setattr(namespace, action.dest, self._value(action, found))
+        return namespace, []
+
+    def error(self, message: str) -> NoReturn:
+        """End the command with ``message`` and what to do next."""
+        end = "" if message.endswith(("?", ".", "。", "？")) else "."
+        help_text = self.texts("cli.typed.help", synopsis=self._form)
+        self.exit(2, f"{self.prog}: {message}{end} {help_text}\n")
+
+    def _assign(self, values: Sequence[str]) -> list[tuple[Action, list[str]]]:
+        """Return which of the ``values`` each positional argument gets, in the order of declaration. Among
+        the arguments without a fixed meaning only the last may take other than one value."""
+        actions, left = self._get_positional_actions(), list(values)
+        found: dict[str, list[str]] = {}
+        for action in actions:
+            fitting = next((each for each in left if _is_recognised(action, each)), None)
+            if fitting is not None:
+                found[action.dest] = [fitting]
+                left.remove(fitting)
+        place = next((each for each in actions if isinstance(each, WorkspaceArgument)), None)
+        free = [each for each in actions if each.dest not in found and each is not place]
+        fewest, most = (sum(_BOUNDS[each.nargs][bound] for each in free) for bound in (0, 1))
+        if place is not None and place.dest not in found:
+            nearest = place.finds_nearest()
+            if len(left) > most or (nearest is None and len(left) > fewest):
+                # The command refuses it, by its name.
+                found[place.dest] = [left.pop(0)]
+            elif nearest is not None:
+                found[place.dest] = [nearest]
+            else:
+                self._refuse_places(free, left)
+        if len(left) < fewest:
+            self._refuse_missing(free[len(left)])
+        if len(left) > most:
+            self.error(self._text("unexpected", given=sanitize(left[int(most)])))
+        for action in free:
+            count = _BOUNDS[action.nargs][1]
+            found[action.dest], left = left[:count], left[count:]
+        return [(each, found[each.dest]) for each in actions]
+
+    def _value(self, action: Action, found: list[str]) -> object:
+        """Return the value of ``action`` for the strings ``found``."""
+        if isinstance(action, WorkspaceArgument):
+            found = list(map(workspace_of, found))
+        for each in found:
+            if action.choices is not None and each not in action.choices:
+                known = list(map(str, action.choices))
+                self.error(unknown_word(each, known, action.dest, self.texts))
+        kind = action.type if callable(action.type) else str
+        try:
+            converted = [kind(each) for each in found]
+        except ValueError:
+            self.error(self._text("no_number", what=_name(action), given=sanitize(found[0])))
+        if action.nargs in (ZERO_OR_MORE, ONE_OR_MORE):
+            return converted
+        return converted[0] if converted else action.default
+
+    def _refuse_places(self, free: Sequence[Action], left: Sequence[str]) -> NoReturn:
+        """There is no workspace, neither among the values nor around."""
+        for action, given in zip(free, left, strict=False):
+            if action.choices is not None and given not in action.choices:
+                known = ", ".join(map(str, action.choices))
+                self.error(self._text("neither", given=sanitize(given), known=known))
+        self.error(self._text("no_workspace"))
+
+    def _refuse_missing(self, action: Action) -> NoReturn:
+        if action.choices is None:
+            self.error(self._text("missing", what=_name(action)))
+        known = ", ".join(map(str, action.choices))
+        self.error(self._text("missing_choice", what=_name(action), known=known))
+
+    def _text(self, key: str, **values: object) -> str:
+        return self.texts(f"cli.typed.{key}", **values)
+
+    def _synopsis(self) -> str:
+        """How the command is typed, without options that may be left out."""
+        words = [self.prog, *map(_shape, self._get_positional_actions())]
+        required = [each for each in self._get_optional_actions() if each.required]
+        words += [f"{each.option_strings[-1]} {each.metavar or each.dest.upper()}" for each in required]
+        return " ".join(words)
+
+
+def unknown_word(given: str, known: Sequence[str], kind: str, texts: Catalogue) -> str:
+    """Return the sentence about a word that is none of the ``known`` ones, with the nearest of them if there
+    is one. ``kind`` says in the catalogue what they are."""
+    # Loaded only for errors.
+    from difflib import get_close_matches
+
+    values = {"what": texts(f"cli.typed.kind.{kind}"), "given": sanitize(given)}
+    bare = {each.lstrip("-"): each for each in known}
+    near = get_close_matches(given.lstrip("-"), bare, 1)
+    if near:
+        return texts("cli.typed.did_you_mean", near=bare[near[0]], **values)
+    if kind in ("option", "command"):
+        return texts("cli.typed.unknown", **values)
+    return texts("cli.typed.choose", known=", ".join(known), **values)
+
+
+def _is_recognised(action: Action, value: str) -> bool:
+    if isinstance(action, WorkspaceArgument):
+        return is_workspace_place(value)
+    return action.choices is not None and value in action.choices
+
+
+def _name(action: Action) -> str:
+    return str(action.metavar or action.dest.upper())
+
+
+def _shape(action: Action) -> str:
+    """How the argument is written in a synopsis."""
+    name = _name(action)
+    if action.nargs == OPTIONAL:
+        return f"[{name}]"
+    return {ZERO_OR_MORE: f"[{name} …]", ONE_OR_MORE: f"{name} …"}.get(str(action.nargs), name)

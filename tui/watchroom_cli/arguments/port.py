@@ -1,0 +1,22 @@
+"""Open the port that a command serves on."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+from watchroom.texts import Catalogue
+from watchroom_tui.usage import WrongUsage
+
+
+def listen(host: str, port: int, texts: Catalogue) -> socket.socket:
+    """A socket bound to ``port`` of ``host``, before anybody is told the address. Raises `WrongUsage` for a
+    number that is no port, and for a port that is in use or may not be used."""
+    if not 0 < port < 65_536:
+        raise WrongUsage(texts("cli.port.range"))
+    try:
+        return socket.create_server((host, port))
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise WrongUsage(texts("cli.port.in_use", port=port)) from error
+        raise WrongUsage(texts("cli.port.refused", port=port, reason=error.strerror)) from error

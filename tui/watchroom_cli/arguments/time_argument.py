@@ -1,0 +1,65 @@
+"""Open a journal to read, and find the row that a time or number names."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from watchroom.errors import WorkspaceNotFound
+from watchroom.kernel.checkout.location import find_journal
+from watchroom.kernel.journal import Journal, is_server_address, open_to_read
+from watchroom.kernel.journal import open_journal as open_at
+from watchroom.texts import Catalogue
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.usage import WrongUsage
+
+_AGO: Final = re.compile(r"(\d{1,6})([smhd])")
+_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+LAST_MOMENT: Final = 2**63 - 1
+"""The journal counts nanoseconds since the epoch in 64 bits, which is until the year 2262."""
+
+
+def open_journal(root: str) -> Journal:
+    """The journal of the workspace in the folder ``root``, or at that address (``postgresql://…``), to read.
+    Raises `WorkspaceNotFound`, `JournalError`."""
+    address = root if is_server_address(root) else find_journal(root)
+    if address is None:
+        raise WorkspaceNotFound(root=root)
+    return open_at(address) if is_server_address(address) else open_to_read(address)
+
+
+def moment(journal: Journal, text: str | None, texts: Catalogue) -> int:
+    """The row that ``text`` names: a row's number, an ISO 8601 time, or how long ago it was, as ``10m``; the
+    newest if it is None."""
+    if text is None:
+        return journal.last_seq()
+    last = journal.last_seq()
+    if ago := _AGO.fullmatch(text):
+        return journal.seq_at(max(0, journal.now() - int(ago[1]) * _UNITS[ago[2]] * 10**9))
+    if not text.isdecimal():
+        return journal.seq_at(nanoseconds(text, texts))
+    if int(text) > last:
+        raise WrongUsage(texts("cli.moment.beyond", given=text, last=last))
+    return int(text)
+
+
+def nanoseconds(text: str, texts: Catalogue) -> int:
+    """An ISO 8601 time (local where it names no zone) as nanoseconds since the epoch."""
+    try:
+        since = datetime.fromisoformat(text).astimezone(UTC) - _EPOCH
+    except (ValueError, OverflowError) as error:
+        raise WrongUsage(texts("cli.moment.wrong", given=sanitize(text))) from error
+    return max(0, min(since // _MICROSECOND * 1000, LAST_MOMENT))
+
+
+def moment_range(journal: Journal, since: str | None, until: str | None, texts: Catalogue) -> tuple[int, int]:
+    """The rows of ``journal`` that ``since`` and ``until`` name, as `moment` does; without ``since`` the
+    beginning."""
+    after = 0 if since is None else moment(journal, since, texts)
+    last = moment(journal, until, texts)
+    if last < after:
+        raise WrongUsage(texts("cli.moment.backwards", after=after, until=last))
+    return after, last

@@ -1,0 +1,94 @@
+"""A command of the command line."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias, cast
+
+from watchroom.texts import Catalogue
+
+from watchroom_cli.output.stream import escape_invisible
+
+Group: TypeAlias = Literal["start", "watch", "agents", "history", "people", "machines"]
+
+
+class Command(NamedTuple):
+    """A command. Its module has the functions ``declare_{name}`` and ``run_{name}``.
+
+    - ``group``: its package, and its heading in the help.
+    - ``module``: default: the name.
+    - ``function``: the name in the two functions, default: that of the command.
+    - ``passes_arguments``: another program parses the arguments. The command gets them as ``arguments``, and
+      its name as ``command``.
+    """
+
+    name: str
+    group: Group
+    module: str = ""
+    function: str = ""
+    passes_arguments: bool = False
+
+    def declare(self, parser: ArgumentParser, texts: Catalogue) -> None:
+        """Add the arguments."""
+        self._function("declare")(parser, texts)
+
+    def run(self, args: Namespace, texts: Catalogue) -> int:
+        """Returns the exit status. May raise `WatchroomError`, and `WrongUsage`."""
+        return cast(int, self._function("run")(args, texts))
+
+    def _function(self, kind: str):  # type: ignore[no-untyped-def]  # the two kinds differ in their types
+        with collector_paused():
+            module = import_module(f"watchroom_cli.{self.group}.{self.module or self.name}")
+        return getattr(module, f"{kind}_{self.function or self.name}")
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Keep the garbage collector from looking, while slow modules are loaded, through what they make: none of
+    it is garbage, and a fifth of the time would go there."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def add_utc_argument(parser: ArgumentParser, texts: Catalogue) -> None:
+    """Add ``--utc``, which the command line heeds for every command that has it."""
+    parser.add_argument("--utc", action="store_true", help=texts("cli.argument.utc"))
+
+
+def print_json(value: Mapping[str, object] | Sequence[object], *, indent: int | None = None) -> None:
+    """Print ``value`` as JSON, in escapes where the output cannot hold its characters."""
+    plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    print(json.dumps(value, ensure_ascii=plain, indent=indent), flush=True)
+
+
+def print_json_line(value: Mapping[str, object]) -> None:
+    """Print ``value`` as one line of JSON without control characters, also in a pipe. The line is written at
+    once, so that a signal does not separate it from its end."""
+    plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    print(escape_invisible(json.dumps(value, ensure_ascii=plain)) + "\n", end="", flush=True)
+
+
+def own_program() -> tuple[str, ...]:
+    """The words that call this program, independent of the environment."""
+    own = Path(sys.executable).with_name("watchroom")
+    return (str(own),) if os.access(own, os.X_OK) else (sys.executable, "-P", "-m", "watchroom_cli.main")
+
+
+def isolated_program() -> tuple[str, ...]:
+    """The words before `own_program` by which clients call hooks and servers, without site packages."""
+    from watchroom.agents.clients import run_client_program
+
+    return sys.executable, "-I", "-S", run_client_program.__file__

@@ -1,0 +1,62 @@
+"""The commands, by group. A command's module is loaded when it is called."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from watchroom_tui.usage import WrongUsage
+
+from watchroom_cli.command import Command
+from watchroom_cli.start.client_commands import CLIENT_COMMANDS
+
+COMMANDS: Final = (
+    *(Command(name, "start", "launch", "client", passes_arguments=True) for name in CLIENT_COMMANDS),
+    Command("leave", "start"),
+    Command("open", "start", "dashboard"),
+    Command("attach", "start"),
+    Command("detach", "start", "attach"),
+    Command("init", "start"),
+    Command("task", "start"),
+    Command("run", "start"),
+    Command("resume", "start"),
+    Command("demo", "start"),
+    Command("show", "watch"),
+    Command("watch", "watch"),
+    Command("web", "watch"),
+    Command("answer", "watch"),
+    Command("stop", "watch"),
+    Command("usage", "watch"),
+    Command("wait", "watch"),
+    Command("events", "watch"),
+    Command("keys", "watch"),
+    Command("call", "agents", "tools"),
+    Command("tools", "agents"),
+    Command("prompt", "agents", "tools"),
+    Command("mcp", "agents"),
+    Command("token", "agents", "mcp"),
+    Command("hook", "agents"),
+    Command("policy", "agents"),
+    Command("changes", "history"),
+    Command("blame", "history"),
+    Command("commit", "history"),
+    Command("try", "history", "commit"),
+    Command("revert", "history"),
+    Command("log", "history"),
+    Command("diff", "history"),
+    Command("search", "history"),
+    Command("report", "history"),
+    Command("export", "history"),
+    Command("fork", "history"),
+    Command("git", "history"),
+    Command("verify", "history"),
+    Command("traces", "history"),
+    Command("person", "people"),
+    Command("member", "people"),
+    Command("settings", "people"),
+    Command("service", "machines"),
+    Command("host", "machines"),
+    Command("move", "machines", "host"),
+    Command("server", "machines"),
+)
+
+__all__ = ["COMMANDS", "Command", "WrongUsage"]

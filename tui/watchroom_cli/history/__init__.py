@@ -1,0 +1,1 @@
+"""Commands over the journal: what was done, by whom, and taking it back."""

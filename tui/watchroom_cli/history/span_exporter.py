@@ -1,0 +1,132 @@
+"""Sends spans to a receiver of OpenTelemetry, by its official exporter: OTLP over HTTP (extra ``otel``)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar, Final
+from urllib.parse import urlsplit
+
+from watchroom import __version__
+from watchroom.errors import ExtraMissing, WatchroomError
+from watchroom.history.spans import SpanRecord
+from watchroom_tui.sanitize import sanitize
+
+_SERVICE: Final = "watchroom"
+TRACES_PATH: Final = "/v1/traces"
+_LOGGER: Final = "opentelemetry.exporter"
+_LONGEST_REASON: Final = 500
+
+
+class SpansNotSent(WatchroomError):
+    """A receiver did not take spans, although it was asked again. Values: endpoint, reason, since (the row
+    after which to begin again)."""
+
+    code = "spans_not_sent"
+    package: ClassVar[str] = "watchroom_tui.texts"
+
+
+class SpanExporter:
+    """Sends spans to the receiver at ``endpoint``: the address of the receiver, or with a path, of what it
+    takes spans by. Headers, certificates, compression and the time that a request may take come from the
+    variables ``OTEL_EXPORTER_OTLP_…`` of the environment. Raises `ExtraMissing`."""
+
+    def __init__(self, endpoint: str) -> None:
+        try:
+            import requests
+            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+            from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+            from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+        except ImportError as error:
+            package = "opentelemetry-exporter-otlp-proto-http"
+            raise ExtraMissing(extra="otel", package=package) from error
+        answers: list[str] = []
+
+        class Session(requests.Session):
+            def send(self, request: requests.PreparedRequest, **given: Any) -> requests.Response:
+                try:
+                    response = super().send(request, **given)
+                except requests.RequestException as error:
+                    answers.append(str(error))
+                    raise
+                answers.append(f"{response.status_code} {response.reason}")
+                if 300 <= response.status_code < 400:
+                    # The exporter follows none, but takes it for success.
+                    raise requests.TooManyRedirects(answers[-1])
+                return response
+
+        self._answers = answers
+        self.endpoint: Final = _address(endpoint)
+        self._exporter = OTLPSpanExporter(self.endpoint, session=Session())
+        own = Resource({"service.name": _SERVICE, "service.version": __version__})
+        self._resource = own.merge(OTELResourceDetector().detect())
+        self._scope = InstrumentationScope(_SERVICE, __version__)
+
+    def send(self, spans: Sequence[SpanRecord]) -> None:
+        """Send ``spans``, again where that may help. Raises `SpansNotSent`."""
+        from opentelemetry.sdk.trace.export import SpanExportResult
+
+        self._answers.clear()
+        with _said_by_exporter() as said:
+            result = self._exporter.export([self._readable(span) for span in spans])
+        if result is not SpanExportResult.SUCCESS:
+            # What the exporter says last is often only that it has tried long enough.
+            reasons = [*said, *self._answers]
+            reason = sanitize(reasons[-1][:_LONGEST_REASON]) if reasons else "-"
+            raise SpansNotSent(endpoint=self.endpoint, reason=reason, since=spans[0].row - 1)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._exporter.shutdown()  # type: ignore[no-untyped-call]
+
+    def _readable(self, span: SpanRecord):  # type: ignore[no-untyped-def]  # its types come with the extra
+        from opentelemetry.sdk.trace import ReadableSpan
+        from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+
+        def context(span_id: str, *, is_remote: bool = False) -> SpanContext:
+            sampled = TraceFlags(TraceFlags.SAMPLED)
+            return SpanContext(int(span.trace_id, 16), int(span_id, 16), is_remote, sampled)
+
+        return ReadableSpan(
+            span.name,
+            context(span.span_id),
+            context(span.parent_id, is_remote=span.is_parent_remote) if span.parent_id else None,
+            self._resource,
+            span.attributes,
+            links=[Link(context=context(each)) for each in span.links],
+            kind=SpanKind[span.kind.upper()],
+            status=Status(StatusCode.ERROR if span.error else StatusCode.UNSET),
+            start_time=span.start,
+            end_time=span.end,
+            instrumentation_scope=self._scope,
+        )
+
+
+def _address(endpoint: str) -> str:
+    """Where spans are posted to: what is no more than a receiver's address gets the usual path."""
+    is_bare = urlsplit(endpoint).path in ("", "/")
+    return endpoint.rstrip("/") + TRACES_PATH if is_bare else endpoint
+
+
+class _Records(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self, said: list[str]) -> None:
+        super().__init__(logging.WARNING)
+        self._said = said
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._said.append(record.getMessage())
+
+
+@contextmanager
+def _said_by_exporter() -> Iterator[list[str]]:
+    """What the exporter logs within: it raises nothing, and says there why."""
+    said: list[str] = []
+    handler, logger = _Records(said), logging.getLogger(_LOGGER)
+    logger.addHandler(handler)
+    try:
+        yield said
+    finally:
+        logger.removeHandler(handler)

@@ -1,0 +1,124 @@
+"""The command service: run, describe and stop the resident service of this user."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping
+from functools import partial
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import Any, Final
+
+from watchroom import __version__
+from watchroom.agents.clients import client_program
+from watchroom.errors import NoService
+from watchroom.texts import Catalogue
+from watchroom_tui.formatters.columns import size
+from watchroom_tui.sanitize import sanitize
+
+from watchroom_cli.command import collector_paused, print_json
+
+_ACTIONS: Final = ("status", "stop", "run")
+_LOG_BYTES: Final = 1_000_000
+_SECONDS: Final = 10.0
+"""Timeout for an answer of the service."""
+
+
+def declare_service(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("action", choices=_ACTIONS, help=texts("cli.argument.service_action"))
+    parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
+
+
+def run_service(args: Namespace, texts: Catalogue) -> int:
+    if args.action == "run":
+        return _run(texts)
+    if args.action == "stop":
+        _ask("POST", "/stop", texts)
+        print(texts("cli.service.stopped"))
+        return 0
+    status = json.loads(_ask("GET", "/status", texts))
+    if args.json:
+        print_json(status)
+    else:
+        _print_status(status, texts)
+    return 0
+
+
+def _run(texts: Catalogue) -> int:
+    """Serve in this process until it is stopped or idle."""
+    with collector_paused():
+        from watchroom.platform import detect_platform
+        from watchroom.serving.service.service import Service
+        from watchroom.workspace import Workspace
+
+        from watchroom_cli.plain.alert_keeper import AlertKeeper
+        from watchroom_cli.publication import publish_later
+
+    log = Path(client_program.make_runtime_folder(), "service.log")
+    handler = RotatingFileHandler(log, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+
+    def keep(workspace: Workspace) -> Callable[[], None]:
+        publish_later(workspace, texts)
+        return AlertKeeper(workspace, texts, os.environ).close
+
+    async def serve() -> bool:
+        service = Service(detect_platform(), __version__, keep, partial(_leave_output, texts))
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, service.stop)
+        return await service.run()
+
+    if not asyncio.run(serve()):
+        print(texts("cli.service.runs_already"))
+    return 0
+
+
+def _leave_output(texts: Catalogue) -> None:
+    """Close standard output, by whose end the client that started the service sees that it serves. Print a
+    line at a terminal."""
+    if sys.stdout.isatty():
+        print(texts("cli.service.serving", socket=sanitize(client_program.socket_path())), flush=True)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, sys.stdout.fileno())
+    os.close(nothing)
+
+
+def _ask(method: str, path: str, texts: Catalogue) -> bytes:
+    """Return the answer of the service. Raises `NoService`."""
+    try:
+        return client_program.ask(method, path, seconds=_SECONDS)
+    except (FileNotFoundError, ConnectionRefusedError) as error:
+        raise NoService(reason=texts("cli.service.none")) from error
+    except OSError as error:
+        raise NoService(reason=error.strerror or str(error)) from error
+    except ValueError as error:
+        raise NoService(reason=str(error)) from error
+
+
+def _print_status(status: Mapping[str, Any], texts: Catalogue) -> None:
+    memory, minutes = size(status["memory_bytes"]), round(status["seconds"] / 60)
+    print(
+        texts(
+            "cli.service.status",
+            version=sanitize(status["version"]),
+            process=status["process"],
+            minutes=minutes,
+            memory=memory,
+        )
+    )
+    for each in status["workspaces"]:
+        clients = ", ".join(
+            f"{sanitize('/'.join(client['agents'])) or '-'}"
+            f" ({sanitize(client['client'])} {client['process']})"
+            for client in each["clients"]
+        )
+        print(f"{sanitize(each['root'])}\t{clients or '-'}")
+    if not status["workspaces"]:
+        print(texts("cli.service.no_workspace"))

@@ -1,0 +1,250 @@
+"""The command line: the composition root. Slow imports are left to the commands that need them."""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import io
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from itertools import groupby
+from typing import Final
+
+from watchroom import __version__
+from watchroom.errors import DiskFailed, PlatformUnsupported, WatchroomError
+from watchroom.platform import check_platform
+from watchroom.texts import LANGUAGES, Catalogue, Language
+from watchroom_tui.charset import REPLACEMENT_ERRORS, output_encoding, replace_unencodable
+from watchroom_tui.formatters.local_time import use_utc
+from watchroom_tui.localization import load_texts, readable_language
+
+from watchroom_cli.commands import COMMANDS, Command, WrongUsage
+from watchroom_cli.output.stream import command_output
+from watchroom_cli.termination import Terminated, die_of, ending_on_signals
+
+OK: Final = 0
+REFUSED: Final = 1
+USAGE: Final = 2
+INTERRUPTED: Final = 130
+
+_OVERVIEW: Final = ("-h", "--help", "--version")
+LANGUAGE_VARIABLE: Final = "WATCHROOM_LANGUAGE"
+DEBUG_VARIABLE: Final = "WATCHROOM_DEBUG_CATEGORIES"
+"""Which debug records are written, by category."""
+DEBUG_FILE_VARIABLE: Final = "WATCHROOM_DEBUG_FILE"
+"""The file that they are added to; without one, they go to standard error."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command. Returns 0 for success, 1 for a refusal, 2 for wrong usage."""
+    if arguments is None and sys.getfilesystemencoding() != "utf-8":
+        # Names of files are UTF-8 in every workspace, whoever opens it: begin again in a mode that has it so.
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606  # itself
+    _replace_closed_streams()
+    _never_refuse_to_print()
+    with command_output() as output:
+        try:
+            check_platform()
+        except PlatformUnsupported as error:
+            return _refuse(error, _language())
+        status = _run(list(sys.argv[1:] if arguments is None else arguments))
+        output.flush()
+        if output.failure is None or isinstance(output.failure, BrokenPipeError):
+            # A reader that closes a pipe has read enough.
+            return status
+        key = "cli.output_lost" if status == OK else "cli.output_lost_refused"
+        text = load_texts(_language())(key, reason=output.failure.strerror or str(output.failure))
+        print(f"watchroom: {text}", file=sys.stderr)
+        return status or REFUSED
+
+
+def _run(typed: list[str]) -> int:
+    language = _language()
+    texts = load_texts(language)
+    if not typed:
+        root = _choose_workspace(texts, language)
+        if isinstance(root, int):
+            return root
+        typed = ["open", root]
+    try:
+        if typed[0] in _OVERVIEW or typed == ["help"]:
+            typed = ["--help"] if typed == ["help"] else typed
+            _overview(texts).parse_args(typed)
+        command, rest = _find_command(typed, texts)
+        # Help on the command is Watchroom's own.
+        is_passed = command.passes_arguments and rest not in (["--help"], ["-h"])
+        args = _parse_passed(command, rest) if is_passed else _parse(command, rest, texts)
+    except WrongUsage as error:
+        print(f"watchroom: {error}", file=sys.stderr)
+        return USAGE
+    except SystemExit as usage:
+        return int(usage.code or OK)
+    # Who named no language has the one that is remembered, where something is.
+    args.is_language_chosen = args.language is not None or LANGUAGE_VARIABLE in os.environ
+    args.language = readable_language(args.language or language)
+    try:
+        with ending_on_signals():
+            return _run_command(command, args, texts, language)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Terminated as ended:
+        die_of(ended.number)
+        raise
+
+
+def _choose_workspace(texts: Catalogue, language: Language) -> str | int:
+    """Return the nearest workspace; in a repository without one, that of the repository if the person wants
+    it. Else return the exit status."""
+    from watchroom_cli.arguments.workspace_argument import find_workspace
+
+    root = find_workspace()
+    if root is not None:
+        return root
+    from watchroom_cli.start.repository import offer_workspace
+
+    try:
+        root = offer_workspace(texts, readable_language(language))
+    except WatchroomError as error:
+        return _refuse(error, language)
+    except OSError as error:
+        return _refuse(_describe_failure(error), language)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return USAGE if root is None else root
+
+
+def _describe_failure(error: OSError) -> DiskFailed:
+    reason = error.strerror or str(error)
+    if error.filename is not None:
+        reason += f": {error.filename or repr('')}"
+    return DiskFailed(reason=reason)
+
+
+def _run_command(command: Command, args: argparse.Namespace, texts: Catalogue, language: Language) -> int:
+    try:
+        with _debug_records(texts), use_utc() if getattr(args, "utc", False) else nullcontext():
+            return command.run(args, texts)
+    except WatchroomError as error:
+        return _refuse(error, language)
+    except OSError as error:
+        return _refuse(_describe_failure(error), language)
+    except WrongUsage as error:
+        print(f"watchroom {command.name}: {error}", file=sys.stderr)
+        return USAGE
+
+
+def _overview(texts: Catalogue) -> argparse.ArgumentParser:
+    """The parser that prints the commands by group, and the version. No command is loaded for it."""
+    parser = argparse.ArgumentParser(
+        prog="watchroom",
+        usage=texts("cli.overview.usage"),
+        description=texts("cli.description"),
+        epilog=texts("cli.overview.epilog"),
+        add_help=False,
+    )
+    # Newer Pythons would colour the help, in escapes.
+    parser.color = False  # type: ignore[attr-defined]
+    for group, commands in groupby(COMMANDS, lambda command: command.group):
+        shown = parser.add_argument_group(texts(f"cli.group.{group}"))
+        for command in commands:
+            shown.add_argument(command.name, nargs="?", help=texts(f"cli.{command.name}.help"))
+    options = parser.add_argument_group(texts("cli.group.options"))
+    options.add_argument("-h", "--help", action="help", help=texts("cli.argument.help"))
+    version = f"watchroom {__version__}"
+    options.add_argument("--version", action="version", version=version, help=texts("cli.argument.version"))
+    return parser
+
+
+def _find_command(typed: list[str], texts: Catalogue) -> tuple[Command, list[str]]:
+    """Return the command that was typed, and its arguments. Raises `WrongUsage`."""
+    known = {each.name: each for each in COMMANDS}
+    first, *rest = typed
+    if first == "help":
+        return _find_command([*rest, "--help"], texts)
+    if first in known:
+        return known[first], rest
+    if first.startswith("-"):
+        raise WrongUsage(texts("cli.typed.options_first"))
+    if os.path.isdir(first) or "://" in first:
+        # A workspace alone is opened; one before a command belongs to it.
+        if rest and rest[0] in known and known[rest[0]].passes_arguments:
+            raise WrongUsage(texts("cli.launch.here", folder=first, command=rest[0]))
+        return (known[rest[0]], [first, *rest[1:]]) if rest and rest[0] in known else (known["open"], typed)
+    from watchroom_cli.arguments.parser import unknown_word
+
+    raise WrongUsage(f"{unknown_word(first, list(known), 'command', texts)} {texts('cli.typed.commands')}")
+
+
+def _parse(command: Command, given: list[str], texts: Catalogue) -> argparse.Namespace:
+    """Return the arguments of ``command``. Raises SystemExit for wrong ones."""
+    # What recognises workspaces is loaded only here.
+    from watchroom_cli.arguments.parser import CommandParser
+
+    parser = CommandParser(prog=f"watchroom {command.name}", description=texts(f"cli.{command.name}.help"))
+    parser.color = False  # type: ignore[attr-defined]
+    parser.texts = texts
+    parser.set_defaults(language=None)
+    command.declare(parser, texts)
+    return parser.parse_args(given)
+
+
+def _parse_passed(command: Command, given: list[str]) -> argparse.Namespace:
+    """Return the arguments of ``command``, which passes them on."""
+    return argparse.Namespace(command=command.name, arguments=given, language=None)
+
+
+def _refuse(error: WatchroomError, language: Language) -> int:
+    message = error.message(language)
+    # What to do next does not stand in the last line of a list.
+    separator = "\n" if "\n" in message else " "
+    print(f"watchroom: {message}{separator}{error.suggestion(language)}", file=sys.stderr)
+    return REFUSED
+
+
+def _replace_closed_streams() -> None:
+    """A stream that whoever began this process has closed is one without a reader, or an empty one. Python
+    has None in its place, and a file that is opened later would get its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, open(descriptor, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
+def _never_refuse_to_print() -> None:
+    """What the encoding of the output does not have is replaced: no text of an agent's ends a command."""
+    codecs.register_error(REPLACEMENT_ERRORS, replace_unencodable)
+    encoding = output_encoding()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding=encoding, errors=REPLACEMENT_ERRORS)
+
+
+@contextmanager
+def _debug_records(texts: Catalogue) -> Iterator[None]:
+    """Write the debug records that the environment asks for. Raises `WrongUsage`, OSError."""
+    wanted = os.environ.get(DEBUG_VARIABLE, "")
+    if not wanted:
+        yield
+        return
+    from watchroom.platform.debug_log import CATEGORIES, debug_records
+
+    path = os.environ.get(DEBUG_FILE_VARIABLE, "")
+    with ExitStack() as stack:
+        file = stack.enter_context(open(path, "a", encoding="ascii")) if path else sys.stderr
+        try:
+            stack.enter_context(debug_records(wanted, file))
+        except ValueError as unknown:
+            text = texts("cli.debug.unknown", given=str(unknown), known=", ".join(("all", *CATEGORIES)))
+            raise WrongUsage(text) from unknown
+        yield
+
+
+def _language() -> Language:
+    args = os.environ.get(LANGUAGE_VARIABLE, "en")
+    return readable_language(args if args in LANGUAGES else "en")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Commands about the people and the settings of a workspace."""

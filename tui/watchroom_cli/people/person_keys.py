@@ -1,0 +1,125 @@
+"""What a person does about their own keys: exchange them, and have one for the case that they are lost."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import secrets
+from typing import TYPE_CHECKING, Final
+
+from watchroom.algorithms.sshsig import PublicKey, parse_key
+from watchroom.errors import PersonRefused
+from watchroom.features.people.rows import Person
+from watchroom.model import HUMAN_PREFIX
+from watchroom.texts import Catalogue
+from watchroom.workspace import Workspace
+from watchroom_tui.signing_keys import key_path
+from watchroom_tui.usage import WrongUsage
+
+from watchroom_cli.acting_person import unlock_key
+from watchroom_cli.passphrase import ask_passphrase, choose_passphrase
+
+if TYPE_CHECKING:
+    from watchroom.platform.signing import KeySigner
+
+_PRIVATE_BYTES: Final = 32
+_GROUP: Final = 4
+"""So many characters of a recovery code stand together."""
+
+
+def make_key_file(path: str, texts: Catalogue) -> PublicKey:
+    """A new key in the file ``path``, sealed with a passphrase that is asked for. Raises `KeyFileUnusable`,
+    `WrongUsage`."""
+    from watchroom.platform.signing import create_key_file
+
+    chosen = choose_passphrase(
+        texts("cli.person.choose", path=path), texts("cli.person.again"), texts("cli.person.differ")
+    )
+    return create_key_file(path, chosen)
+
+
+def rotate_key(workspace: Workspace, name: str, *, is_lost: bool, texts: Catalogue) -> PublicKey:
+    """Give the person called ``name`` a new key file in place of the old one, whose key signs that; where it
+    ``is_lost`` the recovery key does, which is asked for, and beside that one only devices stay enrolled. The
+    old file stays beside the new one. Returns the new key. Raises `PersonRefused`, `WrongUsage`, and what
+    unlocking a key does."""
+    from watchroom.platform.signing import read_public_key
+
+    person, path = _enrolled(workspace, name), key_path(name)
+    made = f"{path}.new"
+    if _is_enrolled(person, made):
+        # It was enrolled, and then broken off.
+        _replace(path, made)
+        return read_public_key(path)
+    if os.path.exists(made):
+        os.unlink(made)
+    people, old = workspace.people.current(), f"{path}.old"
+    if not is_lost and not _is_enrolled(person, path) and _is_enrolled(person, old):
+        # It was exchanged in another workspace, which this person decides in, too.
+        key = read_public_key(path)
+        unlock_key(workspace, people, name, texts, old)
+        kept = [line for line in person.keys if line != read_public_key(old).line]
+        workspace.people.add(HUMAN_PREFIX + name, person._replace(keys=(key.line, *kept)))
+        return key
+    if is_lost:
+        workspace.signing.signer = _ask_recovery(texts)
+    else:
+        unlock_key(workspace, people, name, texts)
+    key = make_key_file(made, texts)
+    signer = workspace.signing.signer
+    signs = "" if signer is None else signer.key.line
+    if is_lost:
+        kept = [line for line in person.keys if line == signs or parse_key(line).is_touched]
+    else:
+        kept = [line for line in person.keys if line != signs]
+    workspace.people.add(HUMAN_PREFIX + name, person._replace(keys=(key.line, *kept)))
+    _replace(path, made)
+    return key
+
+
+def make_recovery_key(workspace: Workspace, name: str, texts: Catalogue) -> str:
+    """Enrol one more key for the person called ``name``, which is nowhere but in what is returned: the code
+    to write down. Raises as `rotate_key` does."""
+    from watchroom.platform.signing import KeySigner
+
+    person = _enrolled(workspace, name)
+    unlock_key(workspace, workspace.people.current(), name, texts)
+    private = secrets.token_bytes(_PRIVATE_BYTES)
+    line = KeySigner(private).key.line
+    workspace.people.add(HUMAN_PREFIX + name, person._replace(keys=(*person.keys, line)))
+    code = base64.b32encode(private).decode().rstrip("=")
+    return "-".join(code[start : start + _GROUP] for start in range(0, len(code), _GROUP))
+
+
+def _is_enrolled(person: Person, path: str) -> bool:
+    """Whether the key in the file at ``path`` is one of the ``person``'s."""
+    from watchroom.platform.signing import read_public_key
+
+    return os.path.exists(path) and read_public_key(path).line in person.keys
+
+
+def _replace(path: str, made: str) -> None:
+    if os.path.exists(path):
+        os.replace(path, f"{path}.old")
+    os.replace(made, path)
+
+
+def _ask_recovery(texts: Catalogue) -> KeySigner:
+    from watchroom.platform.signing import KeySigner
+
+    code = ask_passphrase(texts("cli.person.recovery_code")).replace("-", "").replace(" ", "").upper()
+    try:
+        private = base64.b32decode(code + "=" * (-len(code) % 8))
+    except binascii.Error as error:
+        raise WrongUsage(texts("cli.person.no_recovery_code")) from error
+    if len(private) != _PRIVATE_BYTES:
+        raise WrongUsage(texts("cli.person.no_recovery_code"))
+    return KeySigner(private)
+
+
+def _enrolled(workspace: Workspace, name: str) -> Person:
+    person = workspace.people.current().find(HUMAN_PREFIX + name)
+    if person is None:
+        raise PersonRefused(person=name, rule="person_unknown")
+    return person

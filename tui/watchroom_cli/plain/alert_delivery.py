@@ -1,0 +1,92 @@
+"""Delivers alerts: one request for each message."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from watchroom.features.alerts.rows import AlertMessage
+from watchroom.features.alerts.rules import AlertTarget, is_web_address
+from watchroom.texts import Catalogue
+from watchroom_tui.usage import WrongUsage
+
+from watchroom_cli.plain.alert_payloads import alert_payload, alert_text, split_topic, without_mentions
+from watchroom_cli.plain.json_post import DeliveryFailed, post_json, resolve_variable
+
+if TYPE_CHECKING:
+    from apprise import Apprise
+
+
+class AlertDelivery(Protocol):
+    """Delivers messages to one target."""
+
+    def send(self, message: AlertMessage) -> None:
+        """Deliver ``message``. Raises `DeliveryFailed`."""
+        ...
+
+
+def open_delivery(
+    target: AlertTarget, environ: Mapping[str, str], place: str, link: str, texts: Catalogue
+) -> AlertDelivery:
+    """What delivers to ``target``, whose variables are those of ``environ``, messages about the workspace
+    ``place`` whose dashboard is at ``link`` (empty: nowhere). Raises `WrongUsage` where a variable is missing
+    or no address, or an extra is not installed."""
+    entry = f"alerts.targets.{target.name}"
+    url = resolve_variable(f"{entry}.url", target.url, environ, texts)
+    token = resolve_variable(f"{entry}.token", target.token, environ, texts)
+    if target.type == "apprise":
+        return AppriseDelivery(entry, url, place, link, texts)
+    if not is_web_address(url) or (target.type == "ntfy" and not split_topic(url)[1]):
+        raise WrongUsage(texts("watch.alert.no_address", entry=f"{entry}.url"))
+    if not token.isascii() or not token.isprintable():
+        raise WrongUsage(texts("watch.alert.no_token", entry=f"{entry}.token"))
+    return HttpDelivery(target, url, token, place, link, texts)
+
+
+class HttpDelivery:
+    """Delivers by POST to ``url``, with ``token`` as a bearer's where there is one."""
+
+    def __init__(
+        self, target: AlertTarget, url: str, token: str, place: str, link: str, texts: Catalogue
+    ) -> None:
+        self._type = target.type
+        self._url, self._topic = split_topic(url) if target.type == "ntfy" else (url, "")
+        self._token = token
+        self._place = place
+        self._link = link
+        self._texts = texts
+
+    def send(self, message: AlertMessage) -> None:
+        """Deliver ``message``. Raises `DeliveryFailed`."""
+        text = alert_text(message, self._place, self._link, self._texts)
+        payload = alert_payload(self._type, message, text, self._place, self._link, self._topic)
+        post_json(self._url, payload, self._texts, key=message.id, token=self._token)
+
+
+class AppriseDelivery:
+    """Delivers to the service that ``url``, as Apprise writes it, names; ``entry`` is what the config calls
+    it. Raises `WrongUsage` where the library is missing or knows no such service."""
+
+    def __init__(self, entry: str, url: str, place: str, link: str, texts: Catalogue) -> None:
+        try:
+            from apprise import Apprise, AppriseAsset
+        except ModuleNotFoundError as error:
+            raise WrongUsage(texts("watch.alert.no_apprise", entry=entry)) from error
+        # What it logs names addresses, and would be printed if nobody took it.
+        logger = logging.getLogger("apprise")
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False
+        self._service: Apprise = Apprise(asset=AppriseAsset(http_redirects=False))
+        if not self._service.add(url):
+            raise WrongUsage(texts("watch.alert.no_address", entry=f"{entry}.url"))
+        self._place = place
+        self._link = link
+        self._texts = texts
+
+    def send(self, message: AlertMessage) -> None:
+        """Deliver ``message``. Raises `DeliveryFailed`."""
+        text = alert_text(message, self._place, self._link, self._texts)
+        title, body = without_mentions(text.title), without_mentions(text.body)
+        if not self._service.notify(title=title, body=body, body_format="text"):
+            raise DeliveryFailed(self._texts("watch.alert.not_taken"))

@@ -1,0 +1,230 @@
+"""Sends alerts to the targets that the config names: each need once, and that it is settled."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import Condition, Thread
+from typing import TYPE_CHECKING, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from watchroom.errors import WatchroomError
+from watchroom.features.alerts.rows import AlertItem, AlertMessage, Identity
+from watchroom.features.alerts.rules import AlertSettings, plan_alerts
+from watchroom.features.overview.model import Need
+from watchroom.features.sessions.runtime.models.retry_policy import RetryPolicy
+from watchroom.texts import Catalogue
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.usage import WrongUsage
+
+from watchroom_cli.plain.alert_delivery import AlertDelivery, open_delivery
+from watchroom_cli.plain.alert_payloads import alert_item, alert_summary
+from watchroom_cli.plain.json_post import DeliveryFailed
+from watchroom_cli.plain.sentences import end_sentence
+
+if TYPE_CHECKING:
+    from watchroom.workspace import Workspace
+
+RETRY: Final = RetryPolicy(retries=10, base=1.0, longest=300.0)
+"""A quarter of an hour, as long as a server may be away that is restarted."""
+_END_SECONDS: Final = 12.0
+"""So long a request under way may take at the end: what it delivers should be a row."""
+
+
+class AlertOutbox:
+    """Sends to one target, called ``target``, by ``delivery``. What was sent it knows from the rows of
+    ``workspace``, and makes a row of what it sends; ``say`` is given a line about each message and each
+    failure. ``settings`` are those of all targets; ``retry`` says when a message is tried again."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        target: str,
+        delivery: AlertDelivery,
+        settings: AlertSettings,
+        texts: Catalogue,
+        say: Callable[[str], None],
+        retry: RetryPolicy = RETRY,
+    ) -> None:
+        self._record = workspace.alerts
+        self._target = target
+        self._delivery = delivery
+        self._settings = settings
+        self._zone = _time_zone(settings, texts)
+        self._texts = texts
+        self._say = say
+        self._retry = retry
+        self._state = self._record.state(target)
+        self._given_up: set[Identity] = set()
+        self._failures = 0
+        self._failing: set[Identity] = set()
+        """What was in the first of the messages that failed in a row."""
+        self._retry_at = 0
+
+    def advance(self, items: Sequence[AlertItem], now: int) -> int | None:
+        """Send what is due at ``now`` (nanoseconds since the epoch), where ``items`` wait. Returns when to
+        call it again without anything new; None where there is no need to. Raises `JournalError`."""
+        if now < self._retry_at:
+            return self._retry_at
+        self._given_up &= {item.identity for item in items}
+        quiet = self._settings.quiet
+        plan = plan_alerts(
+            self._state,
+            [item for item in items if item.identity not in self._given_up],
+            now,
+            digest_seconds=self._settings.digest_seconds,
+            reports_ends=self._settings.ended,
+            quiet_until=quiet.end_of(now, self._zone) if quiet and self._zone else None,
+        )
+        self._state = plan.state
+        for message in plan.messages:
+            try:
+                self._delivery.send(message)
+            except DeliveryFailed as failure:
+                return self._fail(message, failure, now)
+            self._failures, self._failing = 0, set()
+            self._state = self._state.after(message)
+            summary = alert_summary(message, self._texts)
+            self._record.record_sent(self._target, message, summary)
+            self._tell("sent", what=summary)
+        return plan.next_at
+
+    def _fail(self, message: AlertMessage, failure: DeliveryFailed, now: int) -> int:
+        """Tell that ``message`` did not arrive. Returns when something is tried again."""
+        self._failures += 1
+        if self._failures == 1:
+            self._failing = {item.identity for item in message.items}
+        reason = str(failure)
+        tried = message._replace(
+            items=tuple(each for each in message.items if each.identity in self._failing)
+        )
+        if failure.is_final or (self._failures > self._retry.retries and tried.items):
+            given_up = message if failure.is_final else tried
+            if message.event == "new":
+                self._given_up |= {item.identity for item in given_up.items}
+            else:
+                self._state = self._state.after(given_up)
+            self._record.record_failure(self._target, given_up, reason, is_final=True)
+            self._tell("given_up", what=alert_summary(given_up, self._texts), reason=reason)
+            self._failures, self._failing = 0, set()
+            self._retry_at = now
+            return now
+        if self._failures == 1:
+            self._record.record_failure(self._target, message, reason, is_final=False)
+            self._tell("delayed", what=alert_summary(message, self._texts), reason=reason)
+        elif self._failures > self._retry.retries:
+            # What failed first is settled; the rest has its own tries.
+            self._failures, self._failing = 1, {item.identity for item in message.items}
+        wait = self._retry.wait(self._failures, failure.retry_after)
+        self._retry_at = now + int(wait * 1e9)
+        return self._retry_at
+
+    def _tell(self, event: str, **fields: str) -> None:
+        line = self._texts(f"watch.alert.{event}_line", target=self._target, **fields)
+        self._say(end_sentence(line, self._texts))
+
+
+class AlertSender:
+    """Hands the needs that wait to an outbox for each target of ``settings``, each on a thread of its own: a
+    target that does not answer holds up nobody. ``outboxes`` makes them, given what says a line. Close it."""
+
+    def __init__(
+        self,
+        settings: AlertSettings,
+        texts: Catalogue,
+        outboxes: Callable[[Callable[[str], None]], Iterable[AlertOutbox]],
+    ) -> None:
+        self.lines: deque[str] = deque()
+        """What is to be said of what was sent, oldest first."""
+        self._settings = settings
+        self._texts = texts
+        self._wake: Callable[[], None] | None = None
+        self._changed = Condition()
+        self._items: tuple[AlertItem, ...] | None = None
+        self._is_closed = False
+        self._error: WatchroomError | OSError | None = None
+        self._threads = [
+            Thread(target=self._run, args=(each,), name="watchroom-alerts", daemon=True)
+            for each in outboxes(self._say)
+        ]
+
+    def start(self, wake: Callable[[], None]) -> None:
+        """Begin to send, and call ``wake`` whenever there is a line."""
+        self._wake = wake
+        for each in self._threads:
+            each.start()
+
+    def hand_on(self, needs: Iterable[Need]) -> None:
+        """Hand on the ``needs`` that wait now. Raises what ended a thread: `JournalError`."""
+        if self._error is not None:
+            raise self._error
+        wanted = self._settings.kinds
+        items = tuple(alert_item(need, self._texts) for need in needs if need.kind in wanted)
+        with self._changed:
+            if items != self._items:
+                self._items = items
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        """End all threads, after the requests that are under way."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        end = time.monotonic() + _END_SECONDS
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(max(0.0, end - time.monotonic()))
+
+    def _say(self, line: str) -> None:
+        self.lines.append(line)
+        self._wake_reader()
+
+    def _wake_reader(self) -> None:
+        if self._wake is not None:
+            self._wake()
+
+    def _run(self, outbox: AlertOutbox) -> None:
+        try:
+            seen: tuple[AlertItem, ...] | None = None
+            next_at: int | None = None
+            while True:
+                with self._changed:
+                    wait = None if next_at is None else max(0.0, (next_at - time.time_ns()) / 1e9)
+                    self._changed.wait_for(lambda: self._is_closed or self._items is not seen, wait)  # noqa: B023
+                    if self._is_closed:
+                        return
+                    seen = self._items
+                if seen is not None:
+                    next_at = outbox.advance(seen, time.time_ns())
+        except (WatchroomError, OSError) as error:
+            self._error = error
+            self._wake_reader()
+
+
+def open_sender(
+    workspace: Workspace, place: str, link: str, texts: Catalogue, environ: Mapping[str, str]
+) -> AlertSender:
+    """What sends alerts of ``workspace``, called ``place``, as its config says; ``link`` leads to its
+    dashboard, if not as the config says. Addresses may be variables of ``environ``. Raises `WrongUsage` where
+    the config names no target, or one that cannot be used."""
+    settings = workspace.config.alerts
+    if not settings.targets:
+        raise WrongUsage(texts("watch.alert.no_target"))
+
+    def make_outboxes(say: Callable[[str], None]) -> Iterable[AlertOutbox]:
+        for target in settings.targets.values():
+            delivery = open_delivery(target, environ, place, link or settings.link, texts)
+            yield AlertOutbox(workspace, target.name, delivery, settings, texts, say)
+
+    return AlertSender(settings, texts, make_outboxes)
+
+
+def _time_zone(settings: AlertSettings, texts: Catalogue) -> ZoneInfo | None:
+    if settings.quiet is None:
+        return None
+    try:
+        return ZoneInfo(settings.quiet.zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        zone = sanitize(settings.quiet.zone)
+        raise WrongUsage(texts("watch.alert.no_zone", zone=zone)) from error

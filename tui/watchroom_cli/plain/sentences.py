@@ -1,0 +1,159 @@
+"""Needs, agents and rows as plain sentences: no signs, one matter a line. All are safe to print."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from watchroom.features.overview.model import Model, Need, urgent_needs
+from watchroom.features.sessions.rows import client_call
+from watchroom.features.sessions.view import RequestView
+from watchroom.kernel.rules.conflicts import NOT_A_FILE
+from watchroom.kernel.rules.details import BufferDetail
+from watchroom.model import REVERT_WORK, USER, Row
+from watchroom.texts import Catalogue
+from watchroom_tui.formatters import labels
+from watchroom_tui.sanitize import sanitize
+
+LONGEST: Final = 400
+"""So many characters of what an agent wrote stand in a sentence."""
+_ENDS: Final = (".", "!", "?", "…", "。", "！", "？")
+
+
+def end_sentence(text: str, texts: Catalogue) -> str:
+    """``text`` with a full stop, where it has no end of its own."""
+    return text if text.endswith(_ENDS) else text + texts("watch.stop")
+
+
+def shorten(text: str, most: int = LONGEST) -> str:
+    """The beginning of ``text``, safe, at most ``most`` characters of it."""
+    return sanitize(text if len(text) <= most else text[: most - 1] + "…")
+
+
+def need_sentence(need: Need, texts: Catalogue) -> str:
+    """What ``need`` is about and who waits, without a full stop."""
+    key = f"watch.need.{_need_name(need)}"
+    sentence = texts(
+        key if key in texts else "watch.need.other",
+        kind=labels.need_kind(need, texts),
+        subject=shorten(_need_subject(need, texts)),
+        what=labels.need_text(need, texts),
+        who=sanitize(need.row.actor),
+        against=sanitize(need.against),
+        count=need.paths - 1 if need.paths > 1 else need.times,
+        resume=shorten(need.hint),
+        message=shorten(need.row.message),
+    )
+    return labels.with_machine(sentence + labels.omitted_text(need, texts), need, texts)
+
+
+def _need_name(need: Need) -> str:
+    """The name of its sentence."""
+    row = need.row
+    if row.error == "config_invalid":
+        return "config"
+    if row.error == "settings_unsigned":
+        return "unsigned"
+    if need.kind == "request":
+        return RequestView(row).kind
+    if need.kind == "lost" and need.hint:
+        return "resumable"
+    if need.paths > 1:
+        return "outside_many"
+    if need.kind == "outside" and row.error == NOT_A_FILE:
+        return "not_a_file"
+    if need.kind == "outside" and row.sha256 is None:
+        return "deleted"
+    if need.kind == "conflict" and row.tool == REVERT_WORK:
+        return "conflict_of_revert"
+    if need.kind == "conflict" and need.against in ("", row.actor):
+        return "conflict_with_own" if need.against else "conflict_with_nothing"
+    return need.kind
+
+
+def _need_subject(need: Need, texts: Catalogue) -> str:
+    if need.kind == "failed":
+        return need.row.message
+    if need.row.zone in ("board", "lease"):
+        return texts("watch.board", name=need.row.path)
+    return labels.need_subject(need, texts)
+
+
+def time_left(expires: int, now: int, texts: Catalogue) -> str:
+    """That something runs out at ``expires``, seen at ``now`` (both nanoseconds since the epoch)."""
+    seconds = max(0, (expires - now) // 1_000_000_000)
+    if seconds >= 7200:
+        return texts("watch.left.hours", count=seconds // 3600)
+    if seconds >= 120:
+        return texts("watch.left.minutes", count=seconds // 60)
+    return texts("watch.left.second" if seconds == 1 else "watch.left.seconds", count=seconds)
+
+
+def state_lines(model: Model, now: int, texts: Catalogue) -> list[str]:
+    """Agents by state, and how many needs there are, as of ``now`` (nanoseconds since the epoch)."""
+    states = Counter(view.status(now) for view in model.agents)
+    named = [texts(f"watch.status.{status}", count=count) for status, count in states.items()]
+    separator = texts("watch.separator")
+    return [
+        texts(
+            f"watch.agents.{_number(len(model.agents))}",
+            count=len(model.agents),
+            states=separator.join(named),
+        ),
+        needs_line(len(urgent_needs(model, now)), texts),
+    ]
+
+
+def needs_line(count: int, texts: Catalogue) -> str:
+    """That ``count`` things wait for a person."""
+    return texts(f"watch.needs.{_number(count)}", count=count)
+
+
+def _number(count: int) -> str:
+    return {0: "none", 1: "one"}.get(count, "some")
+
+
+def row_sentence(row: Row, texts: Catalogue) -> str:
+    """What was done, to what, and what came of it, without a full stop."""
+    subject = shorten(_row_subject(row, texts))
+    parts = [f"{labels.tool_label(row, texts)} {subject}".rstrip(), _row_outcome(row, texts)]
+    what = texts("watch.separator").join(each for each in parts if each)
+    message = shorten(labels.row_message(row))
+    said = texts("watch.row", who=sanitize(row.actor), what=what)
+    return f"{said}{texts('watch.colon')}{message}" if message else said
+
+
+def _row_subject(row: Row, texts: Catalogue) -> str:
+    if row.zone in ("board", "lease"):
+        return texts("watch.board", name=row.path)
+    if row.zone == "buffer":
+        return BufferDetail.of(row).name
+    if row.zone == "agent" and row.path == USER:
+        return texts("tasks.you")
+    if row.zone in ("agent", "handoff", "workspace"):
+        return row.path
+    is_named = client_call(row) is not None or row.zone not in ("command", "session")
+    return labels.path_of(row) if is_named else ""
+
+
+def _row_outcome(row: Row, texts: Catalogue) -> str:
+    call = client_call(row)
+    if call is not None:
+        is_denied = call.outcome == "denied"
+        failed = texts("outcome.failed") if call.outcome == "failed" else ""
+        return texts("watch.outcome.denied", error=sanitize(call.error)) if is_denied else failed
+    if row.outcome == "conflict":
+        return texts("watch.outcome.conflict")
+    if row.outcome != "ok":
+        return texts(f"watch.outcome.{row.outcome}", error=sanitize(row.error))
+    if row.zone == "command" and "exit_code" in row.detail:
+        return texts("row.exit", code=row.detail["exit_code"])
+    has_version = row.version is not None and row.zone in (
+        "collab",
+        "private",
+        "board",
+        "handoff",
+        "file",
+        "repo",
+    )
+    return texts("watch.outcome.version", version=row.version) if has_version else ""

@@ -1,0 +1,1 @@
+"""Commands that begin: a workspace, a client, a task, a demo."""

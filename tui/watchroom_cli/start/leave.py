@@ -1,0 +1,115 @@
+"""The command leave: stop supervising a repository, and remove what Watchroom keeps of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Final
+
+from watchroom.agents.clients import client_program
+from watchroom.agents.clients.agent_claims import find_working
+from watchroom.agents.clients.launch import remove_files
+from watchroom.agents.clients.processes import find_parent_agent
+from watchroom.agents.clients.registry import ATTACHED_CLIENTS
+from watchroom.errors import AgentCannotAnswer, NoService
+from watchroom.features.trees.place import RepositoryPlace, repository_of
+from watchroom.features.trees.removal import remove_traces
+from watchroom.history.seal.anchors import Anchors, EnrolmentPin, state_folder
+from watchroom.platform import detect_platform
+from watchroom.texts import Catalogue
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.terminal import has_terminal
+from watchroom_tui.usage import WrongUsage
+from watchroom_tui.workspace_memory import memory_path
+
+from watchroom_cli.arguments.workspace_argument import add_workspace_argument
+from watchroom_cli.start.attach import detach_workspace
+from watchroom_cli.start.repository import ask
+
+_SECONDS: Final = 30.0
+"""Timeout for the service to close the workspace."""
+_RELEASE_SECONDS: Final = 5.0
+"""Seconds in which the service notices that clients have ended."""
+_RETRY_SECONDS: Final = 0.1
+
+
+def declare_leave(parser: ArgumentParser, texts: Catalogue) -> None:
+    add_workspace_argument(parser, texts)
+    parser.add_argument("--keep", action="store_true", help=texts("cli.argument.leave_keep"))
+    parser.add_argument("--yes", action="store_true", help=texts("cli.argument.leave_yes"))
+
+
+def run_leave(args: Namespace, texts: Catalogue) -> int:
+    place = repository_of(args.dir)
+    if place is None:
+        raise WrongUsage(texts("cli.leave.no_repository", root=sanitize(args.dir)))
+    root = os.path.realpath(args.dir)
+    if agent := find_parent_agent(root, os.environ):
+        raise AgentCannotAnswer(agent=agent)
+    _refuse_working(root, texts)
+    folder = sanitize(place.main)
+    key = "cli.leave.question_keep" if args.keep else "cli.leave.question"
+    if not args.yes and has_terminal() and not ask(texts(key, folder=folder)):
+        print(texts("cli.leave.stayed", folder=folder), file=sys.stderr)
+        return 1
+    _close(root, texts)
+    for client in ATTACHED_CLIENTS:
+        for path in detach_workspace(client, place, root, texts):
+            print(texts("cli.detach.written", path=sanitize(str(path))))
+    remove_files(client_program.runtime_folder(), root)
+    if args.keep:
+        print(texts("cli.leave.kept", folder=folder, root=sanitize(root)))
+        return 0
+    _remove(root, place, texts)
+    print(texts("cli.leave.done", folder=folder))
+    return 0
+
+
+def _refuse_working(root: str, texts: Catalogue) -> None:
+    """Raise `WrongUsage` if a supervised client works in the workspace at ``root``."""
+    platform = detect_platform()
+    working = {each.pid: each.agent for each in find_working(root, platform)}
+    try:
+        status = json.loads(client_program.ask("GET", "/status", _SECONDS))
+    except (OSError, ValueError):
+        # Without a service, claims alone show who works.
+        status = {"workspaces": []}
+    for served in status["workspaces"]:
+        for each in served["clients"] if served["root"] == root else []:
+            if platform.process_start(each["process"]) > 0:
+                working.setdefault(each["process"], "/".join(each["agents"]) or each["client"])
+    if working:
+        clients = ", ".join(f"{sanitize(agent)} ({pid})" for pid, agent in sorted(working.items()))
+        raise WrongUsage(texts("cli.leave.working", clients=clients))
+
+
+def _close(root: str, texts: Catalogue) -> None:
+    """Have the service close the workspace at ``root``. Raises `WrongUsage`, `NoService`."""
+    deadline = time.monotonic() + _RELEASE_SECONDS
+    while True:
+        try:
+            client_program.ask("POST", "/leave", _SECONDS, [("root", root)])
+            return
+        except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError, PermissionError):
+            # No service of this user runs.
+            return
+        except OSError as error:
+            raise NoService(reason=error.strerror or str(error)) from error
+        except ValueError as error:
+            if time.monotonic() > deadline:
+                raise WrongUsage(texts("cli.leave.in_use")) from error
+        time.sleep(_RETRY_SECONDS)
+
+
+def _remove(root: str, place: RepositoryPlace, texts: Catalogue) -> None:
+    """Remove the workspace, and what this user keeps about its place. Raises OSError."""
+    for path in remove_traces(os.path.dirname(root)):
+        print(texts("cli.leave.removed", path=sanitize(path)))
+    state = state_folder()
+    Anchors(state, root).forget_place()
+    EnrolmentPin(state, root).forget()
+    Path(memory_path(root)).unlink(missing_ok=True)

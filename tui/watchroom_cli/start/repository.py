@@ -1,0 +1,76 @@
+"""Begin to supervise a repository: ask the person, and make its workspace."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NamedTuple
+
+from watchroom.features.trees.place import RepositoryPlace, find_repository, repository_at, workspace_root
+from watchroom.kernel.checkout.location import is_workspace
+from watchroom.texts import Catalogue, Language
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.terminal import has_terminal
+
+
+class StartPlace(NamedTuple):
+    """Where a client that is started works: in the workspace at ``root``, which is that of the repository
+    ``place`` if it is not None."""
+
+    root: str
+    place: RepositoryPlace | None
+
+
+def find_start(folder: str) -> StartPlace | None:
+    """Return where a client that is started in ``folder`` works: in the nearest workspace or repository
+    upwards, in a workspace if both have the same folder. None if there is neither."""
+    while True:
+        if is_workspace(folder):
+            return StartPlace(folder, None)
+        place = repository_at(folder)
+        if place is not None:
+            return StartPlace(os.path.realpath(workspace_root(place.common)), place)
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+
+
+def make_workspace(root: str, language: Language) -> None:
+    """Make the workspace of a repository at ``root``. Raises `WatchroomError`, OSError."""
+    # Slow to load, and needed only once for a repository.
+    from watchroom.workspace import Workspace
+
+    Workspace.open(root, language=language).close()
+
+
+def offer_workspace(texts: Catalogue, language: Language) -> str | None:
+    """Ask whether to supervise the repository of the working directory. Return its workspace, None if there
+    is no repository, no terminal, or the person declines. Raises `WatchroomError`, OSError."""
+    try:
+        place = find_repository(os.getcwd())
+    except OSError:
+        # The folder was removed.
+        place = None
+    if place is None:
+        print(texts("cli.begin"), file=sys.stderr)
+        return None
+    root = os.path.realpath(workspace_root(place.common))
+    folder = sanitize(place.main)
+    if not has_terminal():
+        print(texts("cli.repository.begin", folder=folder), file=sys.stderr)
+        return None
+    print(texts("cli.repository.about", folder=folder, root=sanitize(root)))
+    if not ask(texts("cli.repository.question")):
+        print(texts("cli.repository.declined"), file=sys.stderr)
+        return None
+    make_workspace(root, language)
+    return root
+
+
+def ask(question: str) -> bool:
+    """Return whether the person at the terminal says yes to ``question``."""
+    try:
+        return input(f"{question} ").strip().lower() in ("y", "yes", "是")
+    except EOFError:
+        return False

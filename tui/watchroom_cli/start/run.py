@@ -1,0 +1,101 @@
+"""The command run: a client such as Claude Code works as an agent of a workspace."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import shutil
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import TextIO
+
+from watchroom.agents.clients.registry import ACP_CLIENTS
+from watchroom.texts import Catalogue
+from watchroom.workspace import Workspace
+from watchroom_tui.sanitize import sanitize_lines
+from watchroom_tui.usage import WrongUsage
+
+from watchroom_cli.acting_person import suggest_closing
+from watchroom_cli.arguments.workspace_argument import add_workspace_argument
+from watchroom_cli.publication import publish_later
+
+
+def declare_run(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument(
+        "client", choices=ACP_CLIENTS, help=texts("cli.argument.run_client", clients=", ".join(ACP_CLIENTS))
+    )
+    add_workspace_argument(parser, texts)
+    parser.add_argument("prompt", nargs="?", default="", help=texts("cli.argument.run_prompt"))
+    parser.add_argument("--agent", required=True, metavar="ID", help=texts("cli.argument.run_agent"))
+    parser.add_argument("--command", dest="start", help=texts("cli.argument.run_command"))
+    parser.add_argument("--mode", help=texts("cli.argument.run_mode"))
+    parser.add_argument(
+        "--tools", choices=("both", "ours"), default="both", help=texts("cli.argument.run_tools")
+    )
+    parser.add_argument("--resume", default="", metavar="SESSION", help=texts("cli.argument.run_resume"))
+    parser.add_argument("--once", action="store_true", help=texts("cli.argument.run_once"))
+
+
+def run_run(args: Namespace, texts: Catalogue) -> int:
+    from watchroom.agents.clients.acp_runner import AcpOptions, run_acp
+    from watchroom.agents.clients.events import (
+        CallStarted,
+        ClientEvent,
+        MessageCompleted,
+        SessionEnded,
+        TurnFailed,
+    )
+    from watchroom.errors import ClientNotStarted
+
+    support = ACP_CLIENTS[args.client]
+    if args.tools == "ours" and support.no_tools is None:
+        raise WrongUsage(texts("cli.run.no_tools", client=args.client))
+    if args.start:
+        support = support._replace(command=tuple(shlex.split(args.start)))
+    if args.mode is not None:
+        support = support._replace(mode=args.mode)
+    failed: list[str] = []
+
+    def show(event: ClientEvent) -> None:
+        if isinstance(event, MessageCompleted):
+            _print(event.text)
+        elif isinstance(event, CallStarted):
+            _print(f"→ {event.tool} {event.arguments[:200]}")
+        elif isinstance(event, TurnFailed):
+            _print(event.reason, sys.stderr)
+        elif isinstance(event, SessionEnded) and event.outcome == "error":
+            failed.append(event.reason)
+
+    program = shutil.which("watchroom")
+    own = (program,) if program else (sys.executable, "-P", "-m", "watchroom_cli.main")
+    root = os.path.abspath(args.dir)
+    server = (*own, "mcp", root, "--agent", args.agent)
+    options = AcpOptions(
+        os.getcwd(),
+        server,
+        own_tools=args.tools == "both",
+        once=args.once,
+        resume=args.resume,
+        continues=("watchroom", "run", args.client, root, "--agent", args.agent, "--resume"),
+    )
+    with Workspace.open(root, create=False, scan=False) as workspace:
+        workspace.registry.agent(args.agent)
+        if shutil.which(support.command[0]) is None:
+            reason = texts("cli.run.no_program", program=support.command[0])
+            raise ClientNotStarted(command=support.command[0], reason=reason)
+        publish_later(workspace, texts)
+        workspace.file_watcher.subscribe()
+        suggest_closing(workspace, args.dir, texts)
+        running = run_acp(
+            workspace, args.agent, args.client, support, options, prompt=args.prompt, on_event=show
+        )
+        asyncio.run(running)
+    for reason in failed:
+        _print(reason, sys.stderr)
+    return 1 if failed else 0
+
+
+def _print(text: str, file: TextIO | None = None) -> None:
+    for line in sanitize_lines(text.strip("\n")):
+        print(line, file=file, flush=True)

@@ -1,0 +1,272 @@
+"""The command task: run a team of agents on a task."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from threading import Event
+from typing import TYPE_CHECKING, Final, cast
+
+from watchroom import validation
+from watchroom.features.policy.shown_commands import quote_command
+from watchroom.model import END_TASK, ENDED, HUMAN_PREFIX, MESSAGE, SPAWN, TERMINATE, USER, Row
+from watchroom.texts import LANGUAGES, Catalogue, Language
+from watchroom_tui.alerts.policy import MODES
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.services.task_launcher import is_empty_folder
+from watchroom_tui.shown_place import place_word
+from watchroom_tui.terminal import require_terminal
+from watchroom_tui.usage import WrongUsage
+
+from watchroom_cli.acting_person import name_of_this_person
+from watchroom_cli.command import add_utc_argument, collector_paused, print_json
+from watchroom_cli.publication import publish_later
+from watchroom_cli.start.dashboard import is_foreign, run_dashboard
+
+if TYPE_CHECKING:
+    from watchroom.agents.society import Society, SocietyThread
+    from watchroom.agents.society.background_thread import Models
+    from watchroom.features.tasks.rows import Task
+    from watchroom.workspace import Workspace
+
+TEAM_SUFFIX: Final = "-watchroom"
+"""What the team's folder is called after the task's, beside which it lies: agents' commands must not reach
+the journal."""
+BASE_URL: Final = "https://api.openai.com/v1"
+KEYS: Final = ("WATCHROOM_API_KEY", "OPENAI_API_KEY")
+_LIMITS: Final = ("depth", "agents", "steps")
+_TOLD: Final = frozenset({MESSAGE, SPAWN, TERMINATE, END_TASK, "end_command"})
+
+
+def declare_task(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("text", nargs="?", metavar="TEXT | -", help=texts("cli.task.text"))
+    parser.add_argument("--workspace", metavar="DIR", help=texts("cli.task.workspace"))
+    parser.add_argument("--team", metavar="DIR", help=texts("cli.task.team"))
+    who = parser.add_mutually_exclusive_group()
+    who.add_argument("--model", metavar="NAME", help=texts("cli.task.model"))
+    who.add_argument("--simulate", action="store_true", help=texts("cli.task.simulate"))
+    parser.add_argument("--base-url", metavar="URL", default=BASE_URL, help=texts("cli.task.base_url"))
+    parser.add_argument("--speed", type=float, default=1.0, metavar="X", help=texts("cli.task.speed"))
+    for limit in _LIMITS:
+        parser.add_argument(f"--{limit}", type=int, metavar="N", help=texts(f"cli.task.{limit}"))
+    without = parser.add_mutually_exclusive_group()
+    without.add_argument("--headless", action="store_true", help=texts("cli.task.headless"))
+    without.add_argument("--background", action="store_true", help=texts("cli.task.background"))
+    parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
+    parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
+    parser.add_argument("--alerts", choices=MODES, default="bell", help=texts("cli.argument.alerts"))
+    add_utc_argument(parser, texts)
+
+
+def run_task(args: Namespace, texts: Catalogue) -> int:
+    """Begins the task, or without a text goes on with those that are open, until they have ended."""
+    root = _team_folder(args, texts)
+    text = sys.stdin.read() if args.text == "-" else args.text
+    limits = _checked(args, root, text, texts)
+    has_dashboard = not (args.headless or args.background)
+    if has_dashboard:
+        require_terminal(texts, "watchroom task --headless")
+    # Slow to load: what is refused is refused at once.
+    with collector_paused():
+        from watchroom.agents.society import Society, SocietyThread
+        from watchroom.workspace import Workspace
+
+    with Workspace.open(root, language=args.language, create=text is not None) as workspace:
+        publish_later(workspace, texts)
+        workspace.file_watcher.subscribe()
+        language = workspace.config.language
+        options = [] if args.model is None else ["--model", args.model]
+        if options and args.base_url != BASE_URL:
+            options += ["--base-url", args.base_url]
+        if not workspace.journal.is_shared:
+            # On another machine the folder is another one: what resumes it there says the need.
+            workspace.journal.presence.hold(
+                resume=quote_command(["watchroom", "task", "--team", root, *options])
+            )
+
+        def society(models: Models) -> Society:
+            return Society(workspace, models, language=language, asks=not args.headless)
+
+        if text is None:
+            tasks = _unfinished(workspace, args, texts)
+        else:
+            tasks = [_submit(workspace, args, text, limits)]
+        print(texts("cli.task.where", root=root), file=sys.stderr)
+        models = open_models(args, language, 0.0 if args.headless else args.speed, texts)
+        background = SocietyThread(society, models, [each.id for each in tasks], stay=not args.headless)
+        if has_dashboard:
+            with background:
+                status = run_dashboard(
+                    workspace.journal, root, args, lambda: workspace, initial_screen="tasks"
+                )
+            background.result()
+            if any(workspace.tasks.is_open(each.id) for each in tasks):
+                print(texts("cli.task.later", root=place_word(root)))
+            return status
+        if args.background:
+            print(*(each.id for each in tasks), flush=True)
+        ended = follow_tasks(workspace, background, root, texts)
+        return _summarize(workspace, ended, root, texts) if args.headless else 0
+
+
+def _submit(workspace: Workspace, args: Namespace, text: str, limits: Mapping[str, int]) -> Task:
+    """The task that was asked for, begun. Raises `InvalidAgentId`, `InvalidWorkspace`, `NotText`."""
+    from watchroom.features.tasks.rows import TaskLimits
+
+    person = validation.check_human_name(name_of_this_person() if args.person is None else args.person)
+    folder = os.path.abspath(args.workspace)
+    task = workspace.tasks.submit(HUMAN_PREFIX + person, text, folder, TaskLimits(**limits), args.model or "")
+    workspace.members.start(task)
+    return task
+
+
+def _checked(args: Namespace, root: str, text: str | None, texts: Catalogue) -> dict[str, int]:
+    """The limits that were given, if everything that was given makes sense. Nothing is made yet. Raises
+    `WrongUsage`, `InvalidWorkspace`."""
+    from watchroom.features.tasks.folder import check_task_folder
+
+    if text is not None and not text.strip():
+        raise WrongUsage(texts("cli.task.no_text"))
+    limits = {limit: getattr(args, limit) for limit in _LIMITS if getattr(args, limit) is not None}
+    if any(most < 1 for most in limits.values()) or args.speed < 0:
+        raise WrongUsage(texts("cli.task.not_positive"))
+    if text is None and limits:
+        raise WrongUsage(texts("cli.task.limits"))
+    if args.model is None and args.base_url != BASE_URL:
+        raise WrongUsage(texts("cli.task.no_model"))
+    if text is not None:
+        folder = check_task_folder(os.path.abspath(args.workspace), root)
+        if args.model is None and not args.simulate:
+            raise WrongUsage(texts("cli.task.which_developers"))
+        if args.simulate and not is_empty_folder(folder):
+            raise WrongUsage(texts("cli.task.simulate_not_empty", folder=sanitize(folder)))
+    return limits
+
+
+def _team_folder(args: Namespace, texts: Catalogue) -> str:
+    if args.team:
+        root: str = os.path.abspath(args.team)
+    elif args.workspace:
+        root = os.path.realpath(args.workspace) + TEAM_SUFFIX
+    else:
+        raise WrongUsage(texts("cli.task.which"))
+    if args.text is not None and not args.workspace:
+        raise WrongUsage(texts("cli.task.no_workspace"))
+    if is_foreign(root):
+        raise WrongUsage(texts("cli.task.not_empty", root=root))
+    return root
+
+
+def _unfinished(workspace: Workspace, args: Namespace, texts: Catalogue) -> list[Task]:
+    """The tasks that are open, and those whose agents do not know yet that it has ended."""
+    found = [each for each in workspace.tasks.list() if each.status == "open" or _is_at_work(workspace, each)]
+    if not found:
+        raise WrongUsage(texts("cli.task.none_open"))
+    models = {each.model for each in found} - {""}
+    if models and args.model is None:
+        raise WrongUsage(texts("cli.task.which_model", models=", ".join(sorted(models))))
+    return found
+
+
+def _is_at_work(workspace: Workspace, task: Task) -> bool:
+    """Whether a session of the task has not ended."""
+    sessions = workspace.sessions
+    members = workspace.members.of_task(task.id)
+    return any(head.status not in ENDED for each in members for head in sessions.list(each.id))
+
+
+def open_models(
+    args: Namespace, language: Language, speed: float, texts: Catalogue
+) -> Callable[[], AbstractAsyncContextManager[Models]]:
+    """What opens the models: one for all, or the simulated ones."""
+    if args.model is None:
+        print(texts("cli.task.simulated"), file=sys.stderr)
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Models]:
+        if args.model is None:
+            from watchroom.agents.simulation import developer
+
+            yield lambda member: developer(member, language, speed=speed)
+            return
+        from watchroom.features.sessions.runtime.models import OpenAICompatible
+
+        key = next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
+        async with OpenAICompatible(args.base_url, args.model, api_key=key) as model:
+            yield lambda member: model
+
+    return opened
+
+
+def follow_tasks(
+    workspace: Workspace, background: SocietyThread, root: str, texts: Catalogue
+) -> tuple[Task, ...]:
+    """Tells on standard error how it goes; returns the tasks as they were at the end."""
+    news = Event()
+    forget = workspace.subscribe(news.set)
+    seq = workspace.journal.last_seq()
+    try:
+        with background:
+            is_done = False
+            while not is_done:
+                is_done = background.wait(0)
+                if not is_done:
+                    news.wait(1.0)
+                    news.clear()
+                while rows := workspace.journal.rows(seq):
+                    seq = rows[-1].seq
+                    _tell(rows, texts)
+    except KeyboardInterrupt:
+        print(texts("cli.task.later", root=place_word(root)), file=sys.stderr)
+        raise
+    finally:
+        forget()
+    return background.result()
+
+
+def _summarize(workspace: Workspace, ended: Sequence[Task], root: str, texts: Catalogue) -> int:
+    """Prints a summary of each task; returns 0 if all were done."""
+    workspace.flush()
+    problems = workspace.verify()
+    for task in ended:
+        print_json(_summary(workspace, task, len(problems)))
+        if task.status == "open":
+            print(texts("cli.task.waits", root=place_word(root)), file=sys.stderr)
+    return 0 if not problems and all(each.status == "done" for each in ended) else 1
+
+
+def _tell(rows: list[Row], texts: Catalogue) -> None:
+    for row in rows:
+        if row.tool not in _TOLD or row.outcome != "ok":
+            continue
+        who = sanitize(row.actor)
+        if row.tool == "end_command":
+            what = f"$ {sanitize(row.message)}  → {row.detail.get('exit_code')}"
+        else:
+            to = texts("cli.task.you") if row.path == USER else sanitize(row.path)
+            what = texts(f"cli.task.row.{row.tool}", to=to, text=sanitize(row.message)).rstrip()
+        print(f"{who}: {what}", file=sys.stderr, flush=True)
+
+
+def _summary(workspace: Workspace, task: Task, problems: int) -> dict[str, object]:
+    journal = workspace.journal
+    end = workspace.tasks.end_row(task.id)
+    files = [head.path.partition("/")[2] for head in journal.heads("file", f"{task.id}/") if not head.deleted]
+    members = [each.id for each in workspace.members.of_task(task.id)]
+    details = [head.row.detail for each in members for head in workspace.sessions.list(each)]
+    used = [detail["tokens"] for detail in details]
+    return {
+        "task": task.id,
+        "status": task.status,
+        "report": end.message if end else "",
+        "workspace": task.folder,
+        "agents": members,
+        "tokens": [sum(counts) for counts in zip(*used, strict=True)],
+        "tokens_estimated": sum(cast("int", detail.get("estimated", 0)) for detail in details),
+        "commands": sum(1 for _ in journal.heads("command", f"{task.id}/")),
+        "files": files,
+        "verify": problems or "clean",
+    }

@@ -1,0 +1,122 @@
+"""The command answer: answer a request of an agent."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from watchroom.errors import RequestNotFound
+from watchroom.features.calls.reads import (
+    RequestDetails,
+    begin_reviews,
+    find_request,
+    read_request,
+)
+from watchroom.features.requests.reviews import decide_calls, reject_calls
+from watchroom.features.requests.rows import Request
+from watchroom.texts import Catalogue, catalogue
+from watchroom.workspace import Workspace
+from watchroom_tui.readers.request import RequestPage
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.services import person_calls
+from watchroom_tui.services.person_calls import PersonCall
+from watchroom_tui.usage import WrongUsage
+from watchroom_tui.worker.main import DiffLine, diff
+
+from watchroom_cli.acting_person import act_as_person, name_of_this_person
+from watchroom_cli.arguments.workspace_argument import add_workspace_argument
+from watchroom_cli.command import add_utc_argument, print_json
+from watchroom_cli.watch.review_arguments import (
+    add_review_arguments,
+    has_review,
+    review_calls,
+    reviewed_calls,
+    split_call,
+)
+
+
+def declare_answer(parser: ArgumentParser, texts: Catalogue) -> None:
+    add_workspace_argument(parser, texts)
+    parser.add_argument("request", type=int, help=texts("cli.argument.request"))
+    answers = parser.add_mutually_exclusive_group()
+    answers.add_argument("--approve", action="store_true", help=texts("cli.argument.approve"))
+    answers.add_argument("--reject", nargs="?", const="", metavar="REASON", help=texts("cli.argument.reject"))
+    answers.add_argument("--text", help=texts("cli.argument.text"))
+    answers.add_argument("--choose", action="append", metavar="VALUE", help=texts("cli.argument.choose"))
+    parser.add_argument(
+        "--arguments", action="append", default=[], metavar="[CALL=]JSON", help=texts("cli.argument.edited")
+    )
+    add_review_arguments(parser, texts)
+    parser.add_argument("--key", default="", metavar="FILE", help=texts("cli.argument.key"))
+    parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
+    add_utc_argument(parser, texts)
+
+
+def run_answer(args: Namespace, texts: Catalogue) -> int:
+    """Without an answer, the request is printed."""
+    with Workspace.open(args.dir, create=False, scan=False) as workspace:
+        _check_options(args, texts)
+        request = workspace.requests.find(args.request)
+        is_decision = args.approve or args.reject is not None or args.take or args.decline
+        if not (is_decision or args.text is not None or args.choose):
+            _print(workspace, args.request, texts)
+            return 0
+        call = _answer_call(workspace, args, request, texts)
+        result = act_as_person(workspace, args.person or name_of_this_person(), call, key=args.key)
+    print_json(result, indent=2)
+    return 0 if result["success"] else 1
+
+
+def _check_options(args: Namespace, texts: Catalogue) -> None:
+    chooses = bool(args.take or args.decline)
+    if args.arguments and not args.approve:
+        raise WrongUsage(texts("cli.answer.arguments"))
+    if chooses and (args.reject is not None or args.text is not None or args.choose):
+        raise WrongUsage(texts("cli.answer.take"))
+    if args.comment and not (chooses or args.approve or args.reject is not None):
+        raise WrongUsage(texts("cli.answer.comment"))
+
+
+def _answer_call(workspace: Workspace, args: Namespace, request: Request, texts: Catalogue) -> PersonCall:
+    if args.text is not None:
+        return person_calls.reply(args.request, args.text)
+    if args.choose:
+        return person_calls.choose(args.request, args.choose)
+    if not args.arguments and not has_review(args):
+        return person_calls.decide(args.request, approved=args.approve, reason=args.reject or "")
+    reviews = review_calls(args, request, begin_reviews(_read(workspace, args.request)), texts)
+    words = catalogue(args.language)
+    if args.reject is not None:
+        decisions = reject_calls(request.calls, reviews, words, args.reject)
+        return person_calls.decide_calls(args.request, decisions, args.reject)
+    edited = dict(split_call(text, request, texts) for text in args.arguments)
+    chosen = reviewed_calls(args, request, texts)
+    if chosen.intersection(edited):
+        raise WrongUsage(texts("cli.answer.either"))
+    calls = {call.id for call in request.calls}
+    if not args.approve and calls - chosen:
+        # Nobody has said anything of the others.
+        raise WrongUsage(texts("cli.answer.others", calls=sanitize(", ".join(sorted(calls - chosen)))))
+    decisions = decide_calls(request.calls, reviews, words, approved=calls, edited=edited)
+    return person_calls.decide_calls(args.request, decisions)
+
+
+def _read(workspace: Workspace, number: int) -> RequestDetails:
+    asked = find_request(workspace.journal, number)
+    if asked is None:
+        raise RequestNotFound(request=number)
+    return read_request(workspace.journal, asked)
+
+
+def _print(workspace: Workspace, number: int, texts: Catalogue) -> None:
+    full = _read(workspace, number)
+    changes: list[list[DiffLine] | None] = [
+        diff(would.before, would.after) if would else None for would in full.proposals
+    ]
+    reviews = begin_reviews(full) if full.asked.ended is None else {}
+    before = None
+    for row in RequestPage(full, changes, texts).rows(reviews):
+        if row.hunk is not None and (row.call, row.hunk) != before:
+            count = len(reviews[row.call].hunks)
+            print("   " + texts("cli.answer.hunk", number=row.hunk + 1, count=count))
+        before = (row.call, row.hunk)
+        print("".join(span.text for span in row.line).rstrip())

@@ -1,0 +1,56 @@
+"""The command web: serve the dashboard to a browser."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+import sys
+from argparse import ArgumentParser, Namespace
+
+from watchroom.features.trees.place import display_name
+from watchroom.texts import LANGUAGES, Catalogue
+
+from watchroom_cli.arguments.port import listen
+from watchroom_cli.arguments.time_argument import open_journal
+from watchroom_cli.arguments.workspace_argument import add_workspace_argument
+from watchroom_cli.command import add_utc_argument
+
+PORT = 8642
+
+
+def declare_web(parser: ArgumentParser, texts: Catalogue) -> None:
+    add_workspace_argument(parser, texts)
+    parser.add_argument("--port", type=int, default=PORT, help=texts("cli.argument.web_port"))
+    parser.add_argument("--view", action="store_true", help=texts("cli.argument.view"))
+    parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
+    parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
+    add_utc_argument(parser, texts)
+
+
+def run_web(args: Namespace, texts: Catalogue) -> int:
+    from watchroom_tui.web import HOST, WebDashboard
+
+    # Said before anything is served, not in a browser.
+    open_journal(args.dir).close()
+    listener = listen(HOST, args.port, texts)
+    root = os.path.abspath(args.dir)
+    command = [sys.executable, "-P", "-m", "watchroom_cli.main", "open", root, "--alerts", "off"]
+    command += ["--language", args.language]
+    command += ["--as", args.person] if args.person else []
+    command += ["--view"] if args.view else []
+    command += ["--utc"] if args.utc else []
+
+    def started(url: str) -> None:
+        print(texts("cli.web.serving", url=url), flush=True)
+
+    WebDashboard(
+        # Without a shell in between, which would be what the server knows.
+        f"exec {shlex.join(command)}",
+        listener,
+        secrets.token_urlsafe(24),
+        title=f"Watchroom · {display_name(root)}",
+        refusal=texts("cli.web.refusal"),
+        started=started,
+    ).serve()
+    return 0
