@@ -31,7 +31,7 @@ from watchroom_cli.plain.alert_delivery import open_delivery
 from watchroom_cli.plain.alert_payloads import alert_item
 from watchroom_cli.plain.alert_sender import AlertOutbox
 from watchroom_tui.formatters.local_time import use_utc, zoned_time
-from watchroom_tui.localization import load_texts
+from watchroom_tui.presentation.localization import load_texts
 
 pytestmark = pytest.mark.slow(6)
 

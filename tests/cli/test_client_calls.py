@@ -10,7 +10,7 @@ from projections.test_client_calls import begin, call, edit
 from watchroom import Workspace
 from watchroom.texts import Language
 from watchroom_cli.plain.sentences import row_sentence
-from watchroom_tui.localization import load_texts
+from watchroom_tui.presentation.localization import load_texts
 
 HOSTILE = "src/[a](http:x)|`b`*c*\x1b[2J.py"
 

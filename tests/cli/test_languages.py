@@ -10,8 +10,8 @@ from cli.running import Captured, misuse, printed, refusal, spawned
 from watchroom import Workspace
 from watchroom.texts import catalogue
 from watchroom_cli.main import LANGUAGE_VARIABLE, OK
-from watchroom_tui.keymap import keys_page
-from watchroom_tui.localization import load_texts
+from watchroom_tui.keys.keymap import keys_page
+from watchroom_tui.presentation.localization import load_texts
 
 
 def test_the_language_variable_turns_help_refusals_and_words_chinese(

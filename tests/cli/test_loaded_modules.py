@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from watchroom import Workspace
 
-OF_SCREENS = frozenset({"textual", "markdown_it", "psycopg", "watchroom_tui.settings"})
+OF_SCREENS = frozenset({"textual", "markdown_it", "psycopg", "watchroom_tui.services.settings"})
 OF_SERVERS = frozenset({"mcp", "starlette", "uvicorn", "anyio"})
 OF_AGENTS = frozenset(
     {"pydantic", "watchroom.features.sessions.runtime", "watchroom.agents.clients.attendant"}

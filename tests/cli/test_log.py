@@ -14,7 +14,7 @@ from calls import ok, refused
 from cli.running import Captured, as_typed, misuse, printed, printed_rows, refusal
 from watchroom import Workspace
 from watchroom_cli.main import OK
-from watchroom_tui.localization import load_texts
+from watchroom_tui.presentation.localization import load_texts
 
 
 def test_log_prints_rows_oldest_first_as_lines_or_as_json(capsys: Captured, team: str) -> None:

@@ -237,7 +237,7 @@ def test_an_extra_is_checked_before_anything_is_asked(
 ) -> None:
     if "--lost" in typed:
         from watchroom.platform.signing import create_key_file
-        from watchroom_tui.signing_keys import key_path
+        from watchroom_tui.services.signing_keys import key_path
 
         create_key_file(key_path("dana"), "sesame", cost=16)
         monkeypatch.setattr(sys, "stdin", io.StringIO("sesame\n"))

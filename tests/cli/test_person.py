@@ -13,7 +13,7 @@ from watchroom.features.requests.rows import PendingCall, Request
 from watchroom.kernel.call_context import CallContext
 from watchroom.platform.signing import create_key_file
 from watchroom_cli.main import REFUSED
-from watchroom_tui.signing_keys import key_path
+from watchroom_tui.services.signing_keys import key_path
 
 SESAME = "open sesame\n"
 

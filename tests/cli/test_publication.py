@@ -10,8 +10,8 @@ import pytest
 from watchroom import Workspace
 from watchroom.history.git import SealBranch
 from watchroom_cli.publication import publish_later
-from watchroom_tui.localization import load_texts
-from watchroom_tui.settings import settings_path
+from watchroom_tui.presentation.localization import load_texts
+from watchroom_tui.services.settings import settings_path
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from damage import journal_of
 from presences import wait_until_lost
 from watchroom import Workspace
 from watchroom.kernel.journal import open_journal
-from watchroom_tui.localization import load_texts
+from watchroom_tui.presentation.localization import load_texts
 from watchroom_tui.services.task_launcher import (
     MOST_TEXT,
     TaskNotLaunched,
@@ -31,7 +31,7 @@ BEGIN = """
 import sys
 from contextlib import closing
 from watchroom.kernel.journal import open_journal
-from watchroom_tui.localization import load_texts
+from watchroom_tui.presentation.localization import load_texts
 from watchroom_tui.services.task_launcher import TaskOrder, launch_task
 root, folder = sys.argv[1:]
 print(*launch_task(TaskOrder("-- Build it.", folder, is_simulated=True), root, "dana", load_texts("en"), "en", speed=0.01))

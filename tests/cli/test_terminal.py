@@ -13,7 +13,7 @@ import pytest
 from cli.running import as_typed, spawned
 from pty_driver import Terminal
 from watchroom import Workspace
-from watchroom_tui.terminal import WatchedOutput
+from watchroom_tui.terminal.session import WatchedOutput
 
 pytestmark = pytest.mark.slow(7)
 

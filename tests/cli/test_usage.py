@@ -11,8 +11,8 @@ from pty_driver import Terminal
 from watchroom import Workspace
 from watchroom_cli.commands import COMMANDS
 from watchroom_cli.main import USAGE
-from watchroom_tui.keymap import keys_page
-from watchroom_tui.localization import load_texts
+from watchroom_tui.keys.keymap import keys_page
+from watchroom_tui.presentation.localization import load_texts
 
 
 def test_an_unknown_command_is_told_the_usage(capsys: Captured) -> None:

@@ -18,7 +18,7 @@ from watchroom.history.git import SealBranch
 from watchroom.history.seal.anchors import state_folder
 from watchroom.platform.signing import KeySigner
 from watchroom_cli.main import OK, REFUSED, USAGE
-from watchroom_tui.settings import settings_path
+from watchroom_tui.services.settings import settings_path
 
 
 def test_verify_of_what_agrees_says_so_and_ends_with_0(capsys: Captured, team: str) -> None:

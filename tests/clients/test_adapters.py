@@ -21,7 +21,7 @@ from watchroom.agents.clients.registry import (
 )
 from watchroom.texts import LANGUAGES
 from watchroom_cli.start.client_commands import CLIENT_COMMANDS
-from watchroom_tui.localization import load_texts
+from watchroom_tui.presentation.localization import load_texts
 
 CORE, TUI = (Path(str(package.__file__)).parent for package in (watchroom, watchroom_tui))
 OWN_MODULES = {f"{each.name}.py" for each in ADAPTERS} | {"registry.py"}

@@ -14,7 +14,7 @@ from watchroom.history.search.database import FORMAT as SEARCH_FORMAT
 from watchroom.kernel.journal.sqlite.schema import STEPS
 from watchroom.platform.signing import key_file
 from watchroom_cli.commands import COMMANDS
-from watchroom_tui.actions import ACTIONS
+from watchroom_tui.keys.actions import ACTIONS
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "README.zh.md")

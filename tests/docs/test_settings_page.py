@@ -6,9 +6,9 @@ import re
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from watchroom_tui.actions import SCREENS
-from watchroom_tui.localization import load_texts
-from watchroom_tui.settings import Settings, read_settings
+from watchroom_tui.keys.actions import SCREENS
+from watchroom_tui.presentation.localization import load_texts
+from watchroom_tui.services.settings import Settings, read_settings
 
 PAGE = (Path(__file__).parents[2] / "docs/settings.md").read_text(encoding="utf-8")
 (EXAMPLE,) = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)

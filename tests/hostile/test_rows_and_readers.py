@@ -37,7 +37,7 @@ from watchroom_cli.plain.sentences import need_sentence
 from watchroom_cli.watch.views import VIEWS, view_of
 from watchroom_cli.watch.watch import watch_plainly
 from watchroom_tui.formatters import labels
-from watchroom_tui.localization import load_texts
+from watchroom_tui.presentation.localization import load_texts
 
 pytestmark = pytest.mark.slow(30)
 

@@ -11,8 +11,8 @@ from watchroom.agents.simulation import load
 from watchroom.errors import ConfigInvalid, InvalidScenario
 from watchroom.features.config.rows import parse_config
 from watchroom.texts import catalogue
-from watchroom_tui.settings import read_settings
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.usage import WrongUsage
+from watchroom_tui.services.settings import read_settings
 
 HOSTILE: Final = {
     "a number of 5,000 digits": (f"max_task_files = {'9' * 5000}", "4300 digits"),

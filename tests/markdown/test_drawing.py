@@ -17,7 +17,7 @@ from markdown_it.token import Token
 from rich.cells import cell_len
 from watchroom_tui.markdown import code
 from watchroom_tui.markdown.renderer import MarkdownLine, draw
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_whiteboards.markdown import parser
 
 SPEC: Final = json.loads((Path(__file__).parent / "commonmark.json").read_text(encoding="utf-8"))

@@ -12,8 +12,8 @@ from watchroom import Workspace
 from watchroom.history.seal import Anchor
 from watchroom.kernel.rules.seal_note import parse_signed
 from watchroom_cli.plain.seal_webhook import open_webhook
-from watchroom_tui.localization import load_texts
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.localization import load_texts
+from watchroom_tui.presentation.usage import WrongUsage
 
 from seal.sealed import notes
 

@@ -27,7 +27,7 @@ from watchroom.kernel.checkout.location import is_workspace
 from watchroom_cli.arguments.workspace_argument import find_workspace
 from watchroom_cli.main import USAGE
 from watchroom_cli.start import repository as repository_command
-from watchroom_tui.localization import load_texts
+from watchroom_tui.presentation.localization import load_texts
 
 WHO: Final = ("-c", "user.name=n", "-c", "user.email=n@example.org", "-c", "protocol.file.allow=always")
 CALL: Final[dict[str, Any]] = {

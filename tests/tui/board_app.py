@@ -11,7 +11,7 @@ from rich.style import Style
 from textual.app import App, ComposeResult
 from watchroom.texts import Catalogue
 from watchroom_tui.formatters.actor_class import AgentColours
-from watchroom_tui.theme import DARK, THEMES
+from watchroom_tui.presentation.theme import DARK, THEMES
 from watchroom_tui.widgets.line_widget import StyleRegistry
 from watchroom_tui.widgets.markdown_view import MarkdownView
 

@@ -24,10 +24,10 @@ from watchroom import Row, Workspace
 from watchroom.features.overview.model import Model
 from watchroom.kernel.journal import Journal
 from watchroom.texts import Language
-from watchroom_tui.actions import ACTIONS
 from watchroom_tui.app import WatchroomApp
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.keys.actions import ACTIONS
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_view import LineView
 

@@ -13,7 +13,7 @@ from rich.color import Color
 from tui.driver import User, dashboard, past
 from watchroom import Agent, Workspace
 from watchroom_tui.formatters.actor_class import AGENT_COLOURS, AgentColours, agent_class
-from watchroom_tui.theme import THEMES, ColorDepth
+from watchroom_tui.presentation.theme import THEMES, ColorDepth
 from watchroom_tui.widgets.line_widget import style_named
 
 ALIKE = ("architect", "coder", "writer")

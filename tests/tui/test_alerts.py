@@ -12,7 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from watchroom import Row
 from watchroom.features.overview.model import Need
-from watchroom_tui.alerts.policy import (
+from watchroom_tui.formatters.labels import alert_text
+from watchroom_tui.presentation.localization import load_texts
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.services.alert_policy import (
     DELAY_SECONDS,
     INTERVAL_SECONDS,
     MODES,
@@ -21,10 +24,7 @@ from watchroom_tui.alerts.policy import (
     next_alerts,
     next_mode,
 )
-from watchroom_tui.alerts.terminal import LONGEST, alert_sequence
-from watchroom_tui.formatters.labels import alert_text
-from watchroom_tui.localization import load_texts
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.services.terminal_alerts import LONGEST, alert_sequence
 
 
 def need(since: int, *, path: str = "plan.md", actor: str = "bob", times: int = 1) -> Need:

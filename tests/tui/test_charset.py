@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 from rich.cells import cell_len
-from watchroom_tui.charset import Charset, charset_of
 from watchroom_tui.formatters.labels import MARKER_SIGNS, NEED_MARKS, STATUS_MARKS, TASK_MARKS
 from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.presentation.charset import Charset, charset_of
 
 ASCII = Charset("ascii", "utf-8")
 CONSOLE = Charset("cp437", "utf-8")

@@ -9,7 +9,7 @@ from projections.test_client_calls import begin, call, edit
 from tui.driver import MIDDLE, NARROW, WIDE, dashboard, past
 from watchroom import Workspace
 from watchroom.agents.clients.events import PromptSubmitted
-from watchroom_tui.actions import ACTIONS
+from watchroom_tui.keys.actions import ACTIONS
 
 SIZES = pytest.mark.parametrize("size", [NARROW, MIDDLE, WIDE], ids=str)
 HUNK = {"oldStart": 7, "oldLines": 1, "newStart": 7, "newLines": 1, "lines": ["-x = [1]", "+x = [bold]2[/]"]}

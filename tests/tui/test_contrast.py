@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from rich.color import Color, ColorSystem
 from textual.theme import Theme
-from watchroom_tui import theme
+from watchroom_tui.presentation import theme
 
-STYLES = Path(theme.__file__).parent
+STYLES = Path(theme.__file__).parents[1]
 LEAST = 4.5
 NAMED = ("primary", "secondary", "accent", "foreground", "background", "surface", "panel")
 STATES = ("success", "warning", "error")

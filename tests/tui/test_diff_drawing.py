@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from watchroom.algorithms.merge import diff_lines, split_lines
 from watchroom_tui.formatters.diff_drawing import CONTEXT, Cell, DiffDrawing, DiffInput
 from watchroom_tui.formatters.styled_text import Line, width_of
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 lines = st.sampled_from(
     ["", "a", "b", "the cat sat", "the dog sat", "港口 吞吐", "d\r", "e\u2028f", "\x1b[1m"]

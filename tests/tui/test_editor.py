@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.editor import Editor, substitution_maps
 
 TEXTS = [

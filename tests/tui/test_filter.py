@@ -5,7 +5,7 @@ from __future__ import annotations
 from tui.driver import User, dashboard
 from tui.team import PLAN
 from watchroom import Workspace
-from watchroom_tui.theme import DARK
+from watchroom_tui.presentation.theme import DARK
 
 
 async def test_a_filter_works_as_you_type_enter_keeps_it_and_esc_clears_it(

@@ -6,7 +6,7 @@ import pytest
 from textual.widgets import OptionList
 from tui.driver import User, dashboard
 from watchroom import Workspace
-from watchroom_tui.actions import ACTIONS, SCREEN_OF_SCOPE, of_scope
+from watchroom_tui.keys.actions import ACTIONS, SCREEN_OF_SCOPE, of_scope
 
 
 async def test_help_and_rows_close_with_esc(workspace: Workspace) -> None:

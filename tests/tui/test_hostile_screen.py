@@ -22,7 +22,7 @@ from runtime.weather import call, calling
 from tui.sessions import asks, running
 from tui.societies import begins, runs
 from watchroom import Toolbox, Workspace
-from watchroom_tui.sanitize import sanitize, sanitize_lines
+from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
 
 pytestmark = pytest.mark.slow(10)
 LAST: Final = "zz-the-last-row"

@@ -19,9 +19,9 @@ import watchroom_tui
 import watchroom_whiteboards
 from watchroom.kernel.journal import Journal
 from watchroom.texts import LANGUAGES, Catalogue, catalogue
-from watchroom_tui.actions import ACTIONS, OF_THE_FOCUSED, SCOPES, SCREENS
-from watchroom_tui.keymap import keys_page
-from watchroom_tui.localization import load_texts
+from watchroom_tui.keys.actions import ACTIONS, OF_THE_FOCUSED, SCOPES, SCREENS
+from watchroom_tui.keys.keymap import keys_page
+from watchroom_tui.presentation.localization import load_texts
 
 TUI: Final = Path(watchroom_tui.__file__ or "").parent
 CLI: Final = Path(watchroom_cli.__file__ or "").parent

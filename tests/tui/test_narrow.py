@@ -13,7 +13,7 @@ from tui.pictures import SIZES
 from tui.societies import works
 from tui.team import PLAN, deliver, opens_merge, write
 from watchroom import Toolbox, Workspace
-from watchroom_tui.actions import SCREENS
+from watchroom_tui.keys.actions import SCREENS
 
 STACKED = ("handoffs", "agents", "requests", "tasks")
 """Screens of which more than one pane shows, one above the other."""

@@ -24,10 +24,10 @@ from watchroom import Toolbox, Workspace
 from watchroom.agents.clients.events import ClientInfo, PromptSubmitted, SessionEnded
 from watchroom.agents.clients.session import ClientSession
 from watchroom.model import PRESENCE, Write
-from watchroom_tui.actions import SCREENS
 from watchroom_tui.app import WatchroomApp
+from watchroom_tui.keys.actions import SCREENS
 from watchroom_tui.services.agent_stop import AgentStop
-from watchroom_tui.settings import Settings
+from watchroom_tui.services.settings import Settings
 
 SAVE = call("save_to_my_workspace", filename="x.md", content="x")
 

@@ -7,7 +7,7 @@ from textual.events import Resize
 from tui.driver import User, dashboard
 from tui.team import collide, opens_merge
 from watchroom import Toolbox, Workspace
-from watchroom_tui.actions import SCREENS
+from watchroom_tui.keys.actions import SCREENS
 
 
 async def test_tab_goes_through_the_panes_in_reading_order_and_shift_tab_back(

@@ -8,8 +8,8 @@ from calls import ok
 from tui.driver import User, dashboard
 from tui.team import write
 from watchroom import Toolbox, Workspace
-from watchroom_tui.actions import SCREENS
 from watchroom_tui.app import WatchroomApp
+from watchroom_tui.keys.actions import SCREENS
 
 
 async def test_number_keys_go_to_the_screens(workspace: Workspace) -> None:

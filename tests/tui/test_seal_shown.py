@@ -7,7 +7,7 @@ from threading import Event
 from tui.driver import MIDDLE, NARROW, WIDE, User, dashboard, past
 from watchroom import Workspace
 from watchroom.history.seal import read_seals
-from watchroom_tui.actions import SCREENS
+from watchroom_tui.keys.actions import SCREENS
 
 SEAL = "▣"
 

@@ -10,11 +10,11 @@ from cli.running import as_typed
 from pty_driver import Terminal
 from watchroom import Workspace
 from watchroom_tui.app import WatchroomApp
-from watchroom_tui.localization import load_texts
-from watchroom_tui.settings import Settings, read_settings, remember, settings_path
-from watchroom_tui.theme import DARK, LIGHT
-from watchroom_tui.usage import WrongUsage
-from watchroom_tui.workspace_memory import WorkspaceMemory, read_memory, write_memory
+from watchroom_tui.presentation.localization import load_texts
+from watchroom_tui.presentation.theme import DARK, LIGHT
+from watchroom_tui.presentation.usage import WrongUsage
+from watchroom_tui.services.settings import Settings, read_settings, remember, settings_path
+from watchroom_tui.services.workspace_memory import WorkspaceMemory, read_memory, write_memory
 
 TEXTS = load_texts("en")
 PATIENCE = 30

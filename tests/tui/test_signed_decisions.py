@@ -12,7 +12,7 @@ from watchroom.features.requests.rows import PendingCall, Request
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import Write
 from watchroom.platform.signing import create_key_file, open_key_file
-from watchroom_tui.signing_keys import key_path
+from watchroom_tui.services.signing_keys import key_path
 
 SESAME = "sesame"
 CALL = PendingCall("c1", "run_command", '{"command": "make"}')

@@ -10,9 +10,9 @@ from tui.driver import User, dashboard
 from tui.societies import works
 from tui.team import collide, deliver, opens_merge
 from watchroom import Toolbox, Workspace
-from watchroom_tui.actions import SCREENS
-from watchroom_tui.size_notice import LEAST_SIZE
+from watchroom_tui.keys.actions import SCREENS
 from watchroom_tui.widgets.frame import Footer, Header
+from watchroom_tui.widgets.size_notice import LEAST_SIZE
 
 TOO_SMALL = ((39, 12), (40, 11), (10, 3), (1, 1))
 

@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 from textual.events import Key, MouseDown, Paste
 from textual.message import Message
-from watchroom_tui.terminal_input import SelectableEvent, read_input
+from watchroom_tui.terminal.input import SelectableEvent, read_input
 
 PATIENCE = 20
 

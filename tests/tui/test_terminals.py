@@ -13,8 +13,8 @@ from calls import ok
 from cli.running import as_typed
 from pty_driver import Terminal
 from watchroom import Workspace
-from watchroom_tui.terminal import color_depth
-from watchroom_tui.theme import ColorDepth
+from watchroom_tui.presentation.theme import ColorDepth
+from watchroom_tui.terminal.session import color_depth
 
 COLOURS = re.compile(rb"\x1b\[[0-9;]*(?<![0-9])(3[0-8]|4[0-8]|9[0-7]|10[0-7])(?![0-9])[0-9;]*m")
 

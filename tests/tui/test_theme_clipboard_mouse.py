@@ -6,7 +6,7 @@ from tui.driver import dashboard, past
 from tui.pictures import at_rest
 from tui.team import PLAN
 from watchroom import Workspace
-from watchroom_tui.theme import DARK, LIGHT
+from watchroom_tui.presentation.theme import DARK, LIGHT
 
 
 async def test_the_palette_flips_between_dark_and_light(workspace: Workspace) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from watchroom.features.policy.shown_commands import quote_word
 from watchroom.model import Json
-from watchroom_tui.shown_place import place_word
+from watchroom_tui.presentation.shown_place import place_word
 
 if TYPE_CHECKING:
     from watchroom.features.people.rows import People
@@ -30,7 +30,7 @@ def name_of_this_person() -> str:
 def suggest_closing(workspace: Workspace, root: str, texts: Catalogue) -> None:
     """Say how the ``workspace`` at ``root`` is closed, where it is open and the person at this machine has a
     key: who has none is left in peace."""
-    from watchroom_tui.signing_keys import key_path
+    from watchroom_tui.services.signing_keys import key_path
 
     name = name_of_this_person()
     if os.path.exists(key_path(name)) and not workspace.people.current().is_closed:
@@ -42,7 +42,7 @@ def unlock_key(workspace: Workspace, people: People, name: str, texts: Catalogue
     """Have what is decided in ``workspace`` from now on signed by the person called ``name`` of ``people``,
     with the key file ``key`` (default: theirs), whose passphrase they are asked for. Raises what unlocking a
     key does."""
-    from watchroom_tui.signing_keys import open_signer
+    from watchroom_tui.services.signing_keys import open_signer
 
     from watchroom_cli.passphrase import ask_passphrase
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.command import Command
 from watchroom_cli.start.client_commands import CLIENT_COMMANDS

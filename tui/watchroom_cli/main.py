@@ -16,9 +16,9 @@ from watchroom import __version__
 from watchroom.errors import DiskFailed, PlatformUnsupported, WatchroomError
 from watchroom.platform import check_platform
 from watchroom.texts import LANGUAGES, Catalogue, Language
-from watchroom_tui.charset import REPLACEMENT_ERRORS, output_encoding, replace_unencodable
 from watchroom_tui.formatters.local_time import use_utc
-from watchroom_tui.localization import load_texts, readable_language
+from watchroom_tui.presentation.charset import REPLACEMENT_ERRORS, output_encoding, replace_unencodable
+from watchroom_tui.presentation.localization import load_texts, readable_language
 
 from watchroom_cli.commands import COMMANDS, Command, WrongUsage
 from watchroom_cli.output.stream import command_output

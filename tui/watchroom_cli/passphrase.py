@@ -7,7 +7,7 @@ import sys
 from importlib.util import find_spec
 
 from watchroom.errors import SigningNotInstalled
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.usage import WrongUsage
 
 
 def ask_passphrase(question: str) -> str:

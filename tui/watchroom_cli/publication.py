@@ -6,12 +6,12 @@ import logging
 from typing import TYPE_CHECKING
 
 from watchroom.texts import Catalogue
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.usage import WrongUsage
 
 if TYPE_CHECKING:
     from watchroom.history.seal import Sealing
     from watchroom.workspace import Workspace
-    from watchroom_tui.settings import Settings
+    from watchroom_tui.services.settings import Settings
 
     from watchroom_cli.plain.seal_webhook import SealWebhook
 
@@ -36,7 +36,7 @@ def publish_later(workspace: Workspace, texts: Catalogue) -> None:
     """
 
     def prepare(sealing: Sealing) -> None:
-        from watchroom_tui.settings import read_settings, settings_path
+        from watchroom_tui.services.settings import read_settings, settings_path
 
         try:
             publish_as_set(sealing, read_settings(settings_path(), texts))

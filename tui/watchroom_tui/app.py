@@ -19,7 +19,10 @@ from watchroom.kernel.journal import Journal
 from watchroom.model import Json
 from watchroom.texts import Language
 
-from watchroom_tui.actions import (
+from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.context import DraftStore
+from watchroom_tui.formatters.actor_class import AgentColours
+from watchroom_tui.keys.actions import (
     ACTIONS,
     OF_THE_APP,
     SCREEN_OF_SCOPE,
@@ -29,35 +32,32 @@ from watchroom_tui.actions import (
     is_possible,
     scopes_of,
 )
-from watchroom_tui.alerts.monitor import AlertMonitor
-from watchroom_tui.alerts.policy import AlertMode
-from watchroom_tui.base_screen import BaseScreen
-from watchroom_tui.context import DraftStore
-from watchroom_tui.formatters.actor_class import AgentColours
-from watchroom_tui.keymap import changed_actions, palette_title
-from watchroom_tui.localization import load_texts
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.screen_registry import load_screen_class
+from watchroom_tui.keys.keymap import changed_actions, palette_title
+from watchroom_tui.presentation.localization import load_texts
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.shown_place import own_folder
+from watchroom_tui.presentation.theme import DARK, LIGHT, THEMES
+from watchroom_tui.services.alert_monitor import AlertMonitor
+from watchroom_tui.services.alert_policy import AlertMode
 from watchroom_tui.services.clock import CLOCK_SECONDS, Clock
 from watchroom_tui.services.decision_signing import DecisionSigning
 from watchroom_tui.services.feed import Feed
 from watchroom_tui.services.feed_messages import ModelChanged, OutageChanged, WatchModeChanged
 from watchroom_tui.services.navigator import Navigator
 from watchroom_tui.services.replay import ReplayApp
+from watchroom_tui.services.screen_registry import load_screen_class
 from watchroom_tui.services.start_up import load_screens, resume_collector
-from watchroom_tui.shown_place import own_folder
-from watchroom_tui.theme import DARK, LIGHT, THEMES
+from watchroom_tui.services.workspace_memory import WorkspaceMemory
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_widget import assign_colours
 from watchroom_tui.widgets.scrollable import ScrollableWidget
-from watchroom_tui.workspace_memory import WorkspaceMemory
 
 if TYPE_CHECKING:
     from watchroom import Workspace
 
     from watchroom_tui.services.agent_stop import AgentStop
-    from watchroom_tui.settings import Settings
-    from watchroom_tui.terminal import TerminalWatch
+    from watchroom_tui.services.settings import Settings
+    from watchroom_tui.terminal.session import TerminalWatch
     from watchroom_tui.worker.process import WorkerProcess
 
 

@@ -16,14 +16,14 @@ from watchroom.features.needs.rules import NeedKind
 from watchroom.features.overview.model import Model, Need, urgent_needs
 from watchroom.model import Row
 
-from watchroom_tui.actions import Scope
 from watchroom_tui.context import Dashboard, RowTarget, Target, dashboard_of
+from watchroom_tui.keys.actions import Scope
 from watchroom_tui.widgets.frame import Footer, Header, PaneTabs
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_widget import StyleRegistry
 from watchroom_tui.widgets.search import close_search
 from watchroom_tui.widgets.timeline_bar import TimelineBar
-from watchroom_tui.worker_screen import WorkerScreen
+from watchroom_tui.widgets.worker_screen import WorkerScreen
 
 
 class Pane(Protocol):

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from watchroom.model import Json, Row
     from watchroom.texts import Catalogue, Language
 
-    from watchroom_tui.actions import Scope
     from watchroom_tui.formatters.actor_class import AgentColours
+    from watchroom_tui.keys.actions import Scope
     from watchroom_tui.worker.process import WorkerProcess
 
 T = TypeVar("T")

@@ -19,8 +19,8 @@ from watchroom.errors import WatchroomError
 from watchroom.features.config.rows import dump_config, parse_config, sort_top_down
 from watchroom.model import Json
 from watchroom.texts import catalogue
-from watchroom_tui.settings import read_settings, remember
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.usage import WrongUsage
+from watchroom_tui.services.settings import read_settings, remember
 
 from reliability.fuzzing.engine import SLOW_SECONDS
 from reliability.fuzzing.mutation import HOSTILE, mutated, mutated_json, some_text

@@ -12,8 +12,8 @@ from watchroom import Workspace
 from watchroom_cli.main import main
 from watchroom_cli.output.stream import OutputStream
 from watchroom_cli.watch.views import VIEWS
-from watchroom_tui.actions import SCREENS
 from watchroom_tui.app import WatchroomApp
+from watchroom_tui.keys.actions import SCREENS
 
 from reliability.fuzzing.oracle import check_line
 

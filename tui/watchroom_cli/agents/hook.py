@@ -20,7 +20,7 @@ from watchroom.model import Json
 from watchroom.texts import Catalogue
 from watchroom.texts import catalogue as core_texts
 from watchroom.workspace import Workspace
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.command import print_json

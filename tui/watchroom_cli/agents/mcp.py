@@ -17,8 +17,8 @@ from watchroom.texts import Catalogue
 from watchroom.validation import check_human_name
 from watchroom.workspace import Workspace
 from watchroom_tui.formatters.local_time import zoned_time
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.acting_person import name_of_this_person, unlock_key
 from watchroom_cli.arguments.port import listen

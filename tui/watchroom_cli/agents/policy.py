@@ -28,7 +28,7 @@ from watchroom.kernel.rules.row_files import CONFIG_PATH
 from watchroom.model import HUMAN_PREFIX, Json, timestamp
 from watchroom.texts import Catalogue, Language
 from watchroom.workspace import Workspace
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.arguments.time_argument import nanoseconds
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 
 from watchroom.texts import LANGUAGES, Catalogue
 from watchroom.workspace import Workspace
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.command import print_json

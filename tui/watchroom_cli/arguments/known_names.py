@@ -9,8 +9,8 @@ from watchroom.features.config.registry import Registry
 from watchroom.history.comparison import read_changed_paths
 from watchroom.kernel.journal import Journal, RowFilter
 from watchroom.texts import Catalogue
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.usage import WrongUsage
 
 
 def check_actor(journal: Journal, actor: str) -> None:

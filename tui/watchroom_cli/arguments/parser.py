@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 from watchroom.texts import Catalogue
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 from watchroom_cli.arguments.workspace_argument import (
     WorkspaceArgument,

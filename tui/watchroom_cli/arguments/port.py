@@ -6,7 +6,7 @@ import errno
 import socket
 
 from watchroom.texts import Catalogue
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.usage import WrongUsage
 
 
 def listen(host: str, port: int, texts: Catalogue) -> socket.socket:

@@ -11,8 +11,8 @@ from watchroom.kernel.checkout.location import find_journal
 from watchroom.kernel.journal import Journal, is_server_address, open_to_read
 from watchroom.kernel.journal import open_journal as open_at
 from watchroom.texts import Catalogue
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.usage import WrongUsage
 
 _AGO: Final = re.compile(r"(\d{1,6})([smhd])")
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}

@@ -18,8 +18,8 @@ from watchroom.model import Json
 from watchroom.texts import Catalogue
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.local_time import local_time
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.command import add_utc_argument, print_json

@@ -10,7 +10,7 @@ from watchroom.features.trees.rows import REPO, Tree
 from watchroom.model import Json
 from watchroom.texts import Catalogue
 from watchroom_tui.formatters.tree_changes import KIND_SIGNS, authors_line
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.command import print_json

@@ -27,10 +27,10 @@ from watchroom_tui.formatters.tree_changes import (
     find_changes_of,
     propose_branch,
 )
-from watchroom_tui.sanitize import sanitize, sanitize_lines
+from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
+from watchroom_tui.presentation.usage import WrongUsage
 from watchroom_tui.services.person_calls import PersonCall
-from watchroom_tui.terminal import has_terminal
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.terminal.session import has_terminal
 
 from watchroom_cli.acting_person import act_as_person, name_of_this_person
 from watchroom_cli.arguments.known_names import check_actor

@@ -9,8 +9,8 @@ from typing import Final
 
 from watchroom import Workspace
 from watchroom.texts import Catalogue
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.arguments.time_argument import moment, open_journal
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument

@@ -15,8 +15,8 @@ from watchroom.model import HUMAN_PREFIX, Json
 from watchroom.texts import Catalogue
 from watchroom.validation import check_human_name
 from watchroom.workspace import Workspace
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.acting_person import name_of_this_person
 from watchroom_cli.arguments.time_argument import moment, open_journal

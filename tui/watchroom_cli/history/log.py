@@ -14,8 +14,8 @@ from watchroom.texts import Catalogue
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.columns import fit, fit_path
 from watchroom_tui.formatters.local_time import zoned_time
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.arguments.known_names import check_actor
 from watchroom_cli.arguments.time_argument import nanoseconds, open_journal

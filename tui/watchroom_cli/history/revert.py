@@ -21,9 +21,9 @@ from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.client_calls import client_edit_lines
-from watchroom_tui.sanitize import sanitize, sanitize_lines
+from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
+from watchroom_tui.presentation.usage import WrongUsage
 from watchroom_tui.services.person_calls import PersonCall
-from watchroom_tui.usage import WrongUsage
 
 from watchroom_cli.acting_person import act_as_person, name_of_this_person
 from watchroom_cli.arguments.known_names import check_actor

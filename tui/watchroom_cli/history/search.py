@@ -15,7 +15,7 @@ from watchroom.model import Json, Zone
 from watchroom.texts import Catalogue
 from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.formatters.search_hit import excerpt_line, place_of
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 from watchroom_cli.arguments.known_names import check_actor
 from watchroom_cli.arguments.time_argument import moment_range, open_journal

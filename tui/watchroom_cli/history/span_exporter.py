@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from watchroom import __version__
 from watchroom.errors import ExtraMissing, WatchroomError
 from watchroom.history.spans import SpanRecord
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 _SERVICE: Final = "watchroom"
 TRACES_PATH: Final = "/v1/traces"

@@ -14,7 +14,7 @@ from watchroom.history.spans import SpanReader, SpanRecord
 from watchroom.kernel.journal import Journal
 from watchroom.model import Json
 from watchroom.texts import Catalogue
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.arguments.time_argument import moment, open_journal
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from watchroom.features.trees.reads import TreeReader
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.usage import WrongUsage
 
 if TYPE_CHECKING:
     from watchroom.features.trees.rows import Tree

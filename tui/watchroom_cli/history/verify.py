@@ -27,9 +27,9 @@ from watchroom.workspace import Workspace
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.local_time import local_time
 from watchroom_tui.formatters.seals import seal_as_json, seal_lines
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.shown_place import place_word
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.shown_place import place_word
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.arguments.time_argument import open_journal
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
@@ -38,7 +38,7 @@ from watchroom_cli.output.progress import progress_bar
 from watchroom_cli.publication import publish_as_set
 
 if TYPE_CHECKING:
-    from watchroom_tui.settings import Settings
+    from watchroom_tui.services.settings import Settings
 
 _GIT: Final = "git:"
 """What stands before the path of a repository."""
@@ -126,7 +126,7 @@ def _read_given(path: str | None, texts: Catalogue) -> list[Anchor]:
 
 def _read_settings(texts: Catalogue) -> Settings:
     # They name keys, which is slow to load: whoever only asks what the command takes does not wait.
-    from watchroom_tui.settings import read_settings, settings_path
+    from watchroom_tui.services.settings import read_settings, settings_path
 
     return read_settings(settings_path(), texts)
 

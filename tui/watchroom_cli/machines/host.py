@@ -14,8 +14,8 @@ from watchroom.model import HUMAN_PREFIX
 from watchroom.texts import Catalogue
 from watchroom.validation import check_human_name
 from watchroom.workspace import Workspace
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.acting_person import name_of_this_person
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument

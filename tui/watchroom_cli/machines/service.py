@@ -20,7 +20,7 @@ from watchroom.agents.clients import client_program
 from watchroom.errors import NoService
 from watchroom.texts import Catalogue
 from watchroom_tui.formatters.columns import size
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 from watchroom_cli.command import collector_paused, print_json
 

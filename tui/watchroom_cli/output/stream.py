@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, Final, TextIO, cast
 
-from watchroom_tui.charset import json_escape, terminal_charset
-from watchroom_tui.sanitize import INVISIBLE
-from watchroom_tui.terminal import is_hung_up
+from watchroom_tui.presentation.charset import json_escape, terminal_charset
+from watchroom_tui.presentation.sanitize import INVISIBLE
+from watchroom_tui.terminal.session import is_hung_up
 
 _KEPT: Final = "\n\t\u00a0\u3000"
 """What is not printable for Python, and yet does nothing but leave space."""

@@ -8,7 +8,7 @@ from typing import Final
 from rich.cells import cell_len
 from watchroom.model import Json
 from watchroom.texts import Catalogue
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 WIDEST: Final = 40
 """Columns are lined up to so many cells; a longer value is printed whole, and moves what follows it."""

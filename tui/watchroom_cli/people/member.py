@@ -11,8 +11,8 @@ from watchroom.errors import AgentCannotAnswer, ExtraMissing, WorkspaceNotFound
 from watchroom.kernel.checkout.location import find_journal
 from watchroom.kernel.journal import is_server_address
 from watchroom.texts import Catalogue
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.command import print_json

@@ -16,9 +16,9 @@ from watchroom.kernel.call_context import CallContext
 from watchroom.model import HUMAN_PREFIX
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.signing_keys import key_path
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.usage import WrongUsage
+from watchroom_tui.services.signing_keys import key_path
 
 from watchroom_cli.acting_person import name_of_this_person, unlock_key
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument

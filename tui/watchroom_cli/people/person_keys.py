@@ -14,8 +14,8 @@ from watchroom.features.people.rows import Person
 from watchroom.model import HUMAN_PREFIX
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
-from watchroom_tui.signing_keys import key_path
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.usage import WrongUsage
+from watchroom_tui.services.signing_keys import key_path
 
 from watchroom_cli.acting_person import unlock_key
 from watchroom_cli.passphrase import ask_passphrase, choose_passphrase

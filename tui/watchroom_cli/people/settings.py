@@ -11,9 +11,9 @@ from watchroom.features.people.rules import SIGN_SETTINGS
 from watchroom.model import HUMAN_PREFIX
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.shown_place import place_word
 from watchroom_tui.services.person_calls import PersonCall
-from watchroom_tui.shown_place import place_word
 
 from watchroom_cli.acting_person import act_as_person, name_of_this_person
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument

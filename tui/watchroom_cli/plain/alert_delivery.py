@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from watchroom.features.alerts.rows import AlertMessage
 from watchroom.features.alerts.rules import AlertTarget, is_web_address
 from watchroom.texts import Catalogue
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.plain.alert_payloads import alert_payload, alert_text, split_topic, without_mentions
 from watchroom_cli.plain.json_post import DeliveryFailed, post_json, resolve_variable

@@ -17,7 +17,7 @@ from watchroom.features.overview.snapshots import open_fold
 from watchroom.features.trees.place import display_name
 from watchroom.kernel.journal import Changes
 from watchroom.texts import Catalogue
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.plain.alert_sender import AlertSender, open_sender
 

@@ -11,7 +11,7 @@ from watchroom.features.overview.model import Need
 from watchroom.model import Json, timestamp
 from watchroom.texts import Catalogue
 from watchroom_tui.formatters.local_time import zoned_time
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 from watchroom_cli.plain.sentences import end_sentence, need_sentence, shorten
 

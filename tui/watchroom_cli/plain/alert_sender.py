@@ -15,8 +15,8 @@ from watchroom.features.alerts.rules import AlertSettings, plan_alerts
 from watchroom.features.overview.model import Need
 from watchroom.features.sessions.runtime.models.retry_policy import RetryPolicy
 from watchroom.texts import Catalogue
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.plain.alert_delivery import AlertDelivery, open_delivery
 from watchroom_cli.plain.alert_payloads import alert_item, alert_summary

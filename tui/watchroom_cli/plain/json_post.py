@@ -8,7 +8,7 @@ from typing import Final
 
 from watchroom.model import Json
 from watchroom.texts import Catalogue
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.usage import WrongUsage
 
 SECONDS: Final = 10.0
 """So long a request may take, from the question for the address to the status."""

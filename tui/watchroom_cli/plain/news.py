@@ -12,7 +12,7 @@ from watchroom.features.sessions.view import RequestView
 from watchroom.features.tasks.view import TaskView
 from watchroom.texts import Catalogue
 from watchroom_tui.formatters import labels
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 from watchroom_cli.plain.sentences import end_sentence, need_sentence, shorten, time_left
 

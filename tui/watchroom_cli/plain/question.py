@@ -17,8 +17,8 @@ from watchroom.kernel.reads import find_content
 from watchroom.model import Row
 from watchroom.texts import Catalogue
 from watchroom_tui.formatters import labels
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.request import pretty_lines
-from watchroom_tui.sanitize import sanitize
 from watchroom_tui.services import person_calls
 from watchroom_tui.services.person_calls import PersonCall
 from watchroom_tui.worker.main import DiffLine, diff

@@ -9,7 +9,7 @@ from watchroom.features.alerts.rules import is_web_address
 from watchroom.kernel.rules.seal_note import SignedSeal
 from watchroom.model import Json, timestamp
 from watchroom.texts import Catalogue
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.plain.json_post import DeliveryFailed, post_json, resolve_variable
 

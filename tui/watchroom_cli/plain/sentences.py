@@ -13,7 +13,7 @@ from watchroom.kernel.rules.details import BufferDetail
 from watchroom.model import REVERT_WORK, USER, Row
 from watchroom.texts import Catalogue
 from watchroom_tui.formatters import labels
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 LONGEST: Final = 400
 """So many characters of what an agent wrote stand in a sentence."""

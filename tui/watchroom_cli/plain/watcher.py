@@ -20,7 +20,7 @@ from watchroom.kernel.journal import Journal
 from watchroom.model import ANSWER, RESOLVE, Json, Row, is_step
 from watchroom.texts import Catalogue, Language, catalogue
 from watchroom_tui.formatters.local_time import local_clock, local_date, utc_offset, zoned_time
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.services.person_calls import PersonCall
 
 from watchroom_cli.output.stream import is_output_lost

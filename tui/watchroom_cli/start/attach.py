@@ -19,8 +19,8 @@ from watchroom.kernel.checkout.location import is_workspace
 from watchroom.texts import Catalogue
 from watchroom.texts import catalogue as core_texts
 from watchroom.workspace import Workspace
-from watchroom_tui.shown_place import place_word
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.shown_place import place_word
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.arguments.workspace_argument import RepositoryArgument, add_workspace_argument
 from watchroom_cli.start.client_files import ClientFiles, new_files

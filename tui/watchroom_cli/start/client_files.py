@@ -28,8 +28,8 @@ from watchroom.agents.clients.registry import hooks_of
 from watchroom.history.seal.anchors import state_folder
 from watchroom.model import Json
 from watchroom.texts import Catalogue
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.usage import WrongUsage
 
 if TYPE_CHECKING:
     pass

@@ -16,11 +16,11 @@ from watchroom.features.trees.place import display_name
 from watchroom.kernel.checkout.layout import CONTROL
 from watchroom.kernel.journal import Journal, database_name, is_server_address, without_password
 from watchroom.texts import LANGUAGES, Catalogue
-from watchroom_tui.alerts.policy import MODES
-from watchroom_tui.localization import load_texts, readable_language
-from watchroom_tui.shown_place import place_word
-from watchroom_tui.terminal import TerminalWatch, require_terminal
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.localization import load_texts, readable_language
+from watchroom_tui.presentation.shown_place import place_word
+from watchroom_tui.presentation.usage import WrongUsage
+from watchroom_tui.services.alert_policy import MODES
+from watchroom_tui.terminal.session import TerminalWatch, require_terminal
 
 from watchroom_cli.acting_person import name_of_this_person
 from watchroom_cli.arguments.time_argument import moment, open_journal
@@ -30,7 +30,7 @@ from watchroom_cli.command import add_utc_argument, own_program
 if TYPE_CHECKING:
     from watchroom.workspace import Workspace
     from watchroom_tui.app import WatchroomApp
-    from watchroom_tui.settings import Settings
+    from watchroom_tui.services.settings import Settings
 
     from watchroom_cli.plain.seal_webhook import SealWebhook
 
@@ -94,8 +94,13 @@ def run_dashboard(
     gc.disable()
     # Textual is slow to load, and the commands here also run without a screen.
     from watchroom_tui.app import WatchroomApp
-    from watchroom_tui.settings import read_settings, remember, settings_path
-    from watchroom_tui.workspace_memory import WorkspaceMemory, memory_path, read_memory, write_memory
+    from watchroom_tui.services.settings import read_settings, remember, settings_path
+    from watchroom_tui.services.workspace_memory import (
+        WorkspaceMemory,
+        memory_path,
+        read_memory,
+        write_memory,
+    )
 
     watch = TerminalWatch()
     path = settings_path()

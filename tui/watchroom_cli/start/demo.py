@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from watchroom.features.policy.shown_commands import quote_command
 from watchroom.texts import Catalogue
-from watchroom_tui.shown_place import place_word
-from watchroom_tui.terminal import require_terminal
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.shown_place import place_word
+from watchroom_tui.presentation.usage import WrongUsage
+from watchroom_tui.terminal.session import require_terminal
 
 from watchroom_cli.command import print_json
 from watchroom_cli.start.dashboard import declare_common, is_foreign, run_dashboard

@@ -16,9 +16,9 @@ from watchroom.features.trees.place import workspace_root
 from watchroom.features.trees.reads import TreeReader
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.shown_place import place_word
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.shown_place import place_word
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.command import print_json
 from watchroom_cli.start.dashboard import run_dashboard

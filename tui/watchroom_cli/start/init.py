@@ -8,8 +8,8 @@ from watchroom.features.config.rows import LAYERS, Agent
 from watchroom.kernel.journal import is_server_address
 from watchroom.texts import LANGUAGES, Catalogue
 from watchroom.workspace import Workspace
-from watchroom_tui.shown_place import place_word
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.shown_place import place_word
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.acting_person import suggest_closing
 

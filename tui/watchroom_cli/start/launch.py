@@ -17,8 +17,8 @@ from watchroom.agents.clients.registry import LAUNCHED_CLIENTS
 from watchroom.kernel.checkout.location import is_workspace
 from watchroom.texts import Catalogue
 from watchroom.texts import catalogue as core_texts
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.command import own_program
 from watchroom_cli.start.hook_program import hook_program

@@ -21,10 +21,10 @@ from watchroom.features.trees.removal import remove_traces
 from watchroom.history.seal.anchors import Anchors, EnrolmentPin, state_folder
 from watchroom.platform import detect_platform
 from watchroom.texts import Catalogue
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.terminal import has_terminal
-from watchroom_tui.usage import WrongUsage
-from watchroom_tui.workspace_memory import memory_path
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.usage import WrongUsage
+from watchroom_tui.services.workspace_memory import memory_path
+from watchroom_tui.terminal.session import has_terminal
 
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.start.attach import detach_workspace

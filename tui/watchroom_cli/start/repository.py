@@ -9,8 +9,8 @@ from typing import NamedTuple
 from watchroom.features.trees.place import RepositoryPlace, find_repository, repository_at, workspace_root
 from watchroom.kernel.checkout.location import is_workspace
 from watchroom.texts import Catalogue, Language
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.terminal import has_terminal
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.terminal.session import has_terminal
 
 
 class StartPlace(NamedTuple):

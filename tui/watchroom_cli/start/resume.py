@@ -15,8 +15,8 @@ from watchroom.errors import AgentCannotAnswer
 from watchroom.features.policy.shown_commands import quote_word
 from watchroom.kernel.journal import is_server_address
 from watchroom.texts import Catalogue
-from watchroom_tui.sanitize import sanitize, sanitize_lines
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.publication import publish_later

@@ -13,8 +13,8 @@ from typing import TextIO
 from watchroom.agents.clients.registry import ACP_CLIENTS
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
-from watchroom_tui.sanitize import sanitize_lines
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.sanitize import sanitize_lines
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.acting_person import suggest_closing
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument

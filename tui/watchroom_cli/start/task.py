@@ -14,12 +14,12 @@ from watchroom import validation
 from watchroom.features.policy.shown_commands import quote_command
 from watchroom.model import END_TASK, ENDED, HUMAN_PREFIX, MESSAGE, SPAWN, TERMINATE, USER, Row
 from watchroom.texts import LANGUAGES, Catalogue, Language
-from watchroom_tui.alerts.policy import MODES
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.shown_place import place_word
+from watchroom_tui.presentation.usage import WrongUsage
+from watchroom_tui.services.alert_policy import MODES
 from watchroom_tui.services.task_launcher import is_empty_folder
-from watchroom_tui.shown_place import place_word
-from watchroom_tui.terminal import require_terminal
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.terminal.session import require_terminal
 
 from watchroom_cli.acting_person import name_of_this_person
 from watchroom_cli.command import add_utc_argument, collector_paused, print_json

@@ -15,11 +15,11 @@ from watchroom.features.requests.reviews import decide_calls, reject_calls
 from watchroom.features.requests.rows import Request
 from watchroom.texts import Catalogue, catalogue
 from watchroom.workspace import Workspace
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.usage import WrongUsage
 from watchroom_tui.readers.request import RequestPage
-from watchroom_tui.sanitize import sanitize
 from watchroom_tui.services import person_calls
 from watchroom_tui.services.person_calls import PersonCall
-from watchroom_tui.usage import WrongUsage
 from watchroom_tui.worker.main import DiffLine, diff
 
 from watchroom_cli.acting_person import act_as_person, name_of_this_person

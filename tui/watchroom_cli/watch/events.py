@@ -11,7 +11,7 @@ from watchroom.features.people.service import find_id
 from watchroom.history.events import HELLO, KINDS, PROTOCOL, Event, EventReader
 from watchroom.kernel.journal import Journal
 from watchroom.texts import Catalogue
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.arguments.known_names import check_actor
 from watchroom_cli.arguments.time_argument import open_journal

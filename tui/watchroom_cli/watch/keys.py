@@ -6,7 +6,7 @@ import json
 from argparse import ArgumentParser, Namespace
 
 from watchroom.texts import LANGUAGES, Catalogue
-from watchroom_tui.localization import load_texts
+from watchroom_tui.presentation.localization import load_texts
 
 
 def declare_keys(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -15,8 +15,8 @@ def declare_keys(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_keys(args: Namespace, texts: Catalogue) -> int:
-    from watchroom_tui.actions import ACTIONS
-    from watchroom_tui.keymap import keys_page
+    from watchroom_tui.keys.actions import ACTIONS
+    from watchroom_tui.keys.keymap import keys_page
 
     if args.ids:
         print(*(f"{action.id} = {json.dumps(action.keys)}" for action in ACTIONS), sep="\n")

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from watchroom.features.requests.reviews import MAX_COMMENT_CHARACTERS, MAX_COMMENTS, LineKey, Review
 from watchroom.features.requests.rows import Request
 from watchroom.texts import Catalogue
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.usage import WrongUsage
 
 _OLD = "old:"
 """Before the number of a line of the text that would be replaced."""

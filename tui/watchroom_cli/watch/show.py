@@ -11,7 +11,7 @@ from watchroom.features.overview.snapshots import read_model
 from watchroom.model import timestamp
 from watchroom.texts import Catalogue
 from watchroom_tui.formatters.local_time import zoned_time
-from watchroom_tui.shown_place import own_folder
+from watchroom_tui.presentation.shown_place import own_folder
 
 from watchroom_cli.arguments.time_argument import moment, open_journal
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument

@@ -13,9 +13,9 @@ from watchroom.errors import AgentCannotAnswer
 from watchroom.model import HUMAN_PREFIX, RELEASE_AGENTS, STOP_AGENTS, Json
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.usage import WrongUsage
 from watchroom_tui.services.person_calls import PersonCall
-from watchroom_tui.usage import WrongUsage
 
 from watchroom_cli.acting_person import act_as_person, name_of_this_person
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument

@@ -20,8 +20,8 @@ from watchroom.kernel.journal import BACKSTOP_SECONDS, Journal
 from watchroom.model import Json, timestamp
 from watchroom.texts import Catalogue
 from watchroom_tui.formatters import labels
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.arguments.time_argument import open_journal
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument

@@ -17,10 +17,10 @@ from watchroom.kernel.checkout.file_watcher import FileWatcher, WatchMode
 from watchroom.kernel.journal import Journal
 from watchroom.texts import LANGUAGES, Catalogue
 from watchroom.validation import check_human_name
-from watchroom_tui.localization import load_texts
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.shown_place import own_folder
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.localization import load_texts
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.shown_place import own_folder
+from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.acting_person import act_as_person, name_of_this_person
 from watchroom_cli.arguments.time_argument import open_journal

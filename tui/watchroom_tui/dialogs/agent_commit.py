@@ -15,14 +15,14 @@ from watchroom.features.trees.rows import COMMIT_AGENT, Tree
 from watchroom.model import Json
 from watchroom.texts import Catalogue
 
-from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.commit import CommitDialog
 from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.formatters.text_drawing import TextDrawing
 from watchroom_tui.formatters.tree_changes import blocked_text, propose_branch
-from watchroom_tui.sanitize import sanitize, sanitize_lines
+from watchroom_tui.keys.actions import Scope, bindings
+from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
 from watchroom_tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:

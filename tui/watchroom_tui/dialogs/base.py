@@ -8,10 +8,10 @@ from typing import ClassVar, TypeVar
 from textual import events
 from textual.screen import ModalScreen
 
-from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.context import Dashboard, dashboard_of
-from watchroom_tui.keymap import key_hints
-from watchroom_tui.worker_screen import WorkerScreen
+from watchroom_tui.keys.actions import Scope, bindings
+from watchroom_tui.keys.keymap import key_hints
+from watchroom_tui.widgets.worker_screen import WorkerScreen
 
 Result = TypeVar("Result")
 

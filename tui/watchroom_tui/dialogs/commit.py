@@ -7,9 +7,9 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.widgets import Input
 
-from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.dialogs.base import Dialog, ModalDialog
 from watchroom_tui.formatters.diff_drawing import DiffDrawing, Drawing
+from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.widgets.containers import Vertical
 from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.line_widget import content

@@ -8,8 +8,8 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
-from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.dialogs.base import ModalDialog
+from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.widgets.line_widget import content
 
 

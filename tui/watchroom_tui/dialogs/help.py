@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 
-from watchroom_tui.actions import SCOPES, of_scope
 from watchroom_tui.dialogs.base import Dialog
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.legend import legend_lines
 from watchroom_tui.formatters.styled_text import Line, Span
+from watchroom_tui.keys.actions import SCOPES, of_scope
 from watchroom_tui.widgets.line_view import LineView
 
 

@@ -13,10 +13,10 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Checkbox, Input, Static, TextArea
 
-from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.dialogs.base import ModalDialog
 from watchroom_tui.dialogs.text_input import TextDraft
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.keys.actions import Scope, bindings
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.editor import SourceArea
 from watchroom_tui.widgets.line_widget import content
 

@@ -8,10 +8,10 @@ from textual import on
 from textual.app import ComposeResult
 from watchroom_whiteboards.outline import Heading
 
-from watchroom_tui.actions import bindings
 from watchroom_tui.dialogs.base import ModalDialog
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.keys.actions import bindings
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.line_list import LineList
 
 

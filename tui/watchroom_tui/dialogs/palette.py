@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.command import CommandList, CommandPalette
 from textual.widgets.option_list import Option
 
-from watchroom_tui.localization import texts_of
+from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.widgets.line_widget import content
 
 

@@ -17,8 +17,8 @@ from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.formatters.diff_drawing import DiffDrawing
 from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.comparison import compare_pair
-from watchroom_tui.sanitize import sanitize
 from watchroom_tui.widgets.line_view import LineView
 
 

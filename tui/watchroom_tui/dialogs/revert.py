@@ -22,14 +22,14 @@ from watchroom.features.reverts.rules import (
 from watchroom.model import REVERT_WORK, Json, Row
 from watchroom.texts import Catalogue
 
-from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.client_calls import client_edit_lines
 from watchroom_tui.formatters.local_time import local_time
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.sanitize import sanitize, sanitize_lines
+from watchroom_tui.keys.actions import Scope, bindings
+from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
 from watchroom_tui.widgets.line_view import LineView
 
 _SECONDS: Final = (60, 300, 900, 3600, 6 * 3600, 24 * 3600, None)

@@ -22,8 +22,8 @@ from watchroom_tui.formatters.columns import fit, size
 from watchroom_tui.formatters.local_time import local_time, utc_offset
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.formatters.transcript import format_json
+from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
 from watchroom_tui.readers.output import output_lines
-from watchroom_tui.sanitize import sanitize, sanitize_lines
 from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.version_list import version_name
 

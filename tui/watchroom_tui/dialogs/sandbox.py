@@ -10,7 +10,7 @@ from watchroom.texts import Catalogue
 from watchroom_tui.dialogs.base import Dialog
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.sanitize import sanitize, sanitize_lines
+from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
 from watchroom_tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from textual.widgets import Input
 from watchroom.errors import InvalidSearch, JournalError
 from watchroom.history.search import Hit, SearchIndex, SearchQuery, SearchResult, parse_query
 
-from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.dialogs.base import ModalDialog
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.actor_class import agent_class
@@ -22,8 +21,9 @@ from watchroom_tui.formatters.columns import fit, fit_path
 from watchroom_tui.formatters.local_time import local_time
 from watchroom_tui.formatters.search_hit import marked_line, marked_lines
 from watchroom_tui.formatters.styled_text import Line, Span, fit_line
-from watchroom_tui.localization import texts_of
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.keys.actions import Scope, bindings
+from watchroom_tui.presentation.localization import texts_of
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.line_widget import content

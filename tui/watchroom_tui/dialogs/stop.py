@@ -13,8 +13,8 @@ from watchroom_tui.dialogs.base import Dialog
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.styled_text import Line, Span, align_cells, width_of
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.shown_place import place_word
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.shown_place import place_word
 from watchroom_tui.widgets.line_view import LineView
 
 _COLUMNS: Final = (Column(), Column(most=30), Column())

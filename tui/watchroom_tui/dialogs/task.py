@@ -15,7 +15,7 @@ from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.sanitize import sanitize, sanitize_lines
+from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
 from watchroom_tui.widgets.line_view import LineView
 
 LIMITS = ("depth", "agents", "steps")

@@ -12,9 +12,9 @@ from textual.content import Content
 from textual.widgets import Static, TextArea
 from watchroom.features.overview.model import Model
 
-from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.base import ModalDialog
+from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.widgets.editor import SourceArea
 from watchroom_tui.widgets.line_widget import content
 

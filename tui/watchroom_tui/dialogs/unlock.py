@@ -10,8 +10,8 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.dialogs.base import ModalDialog
+from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.widgets.line_widget import content
 
 _LONGEST = 1_000

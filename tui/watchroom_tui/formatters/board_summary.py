@@ -12,7 +12,7 @@ from watchroom_whiteboards.items import BoardLogEntry, BoardUpdate
 
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.styled_text import Line, Span, width_of, wrapped
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 Kind: TypeAlias = Literal["milestone", "task", "decision", "negotiation", "risk", "problem", "log"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)

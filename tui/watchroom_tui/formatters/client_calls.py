@@ -13,7 +13,7 @@ from watchroom.texts import Catalogue
 from watchroom_tui.formatters.labels import CLIENT_MARK
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.formatters.transcript import format_json
-from watchroom_tui.sanitize import sanitize, sanitize_lines
+from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
 
 MAX_LINES: Final = 2000
 _MAX_LISTED: Final = 200

@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 from watchroom.algorithms.merge import LineChange, find_changed_words
 
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.sanitize import TAB, sanitize
+from watchroom_tui.presentation.sanitize import TAB, sanitize
 
 CONTEXT: Final = 3
 """So many lines that did not change stand around those that did."""

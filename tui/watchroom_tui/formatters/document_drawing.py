@@ -24,7 +24,7 @@ from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.diff_drawing import Cell, Drawing
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Line, Span, cut, width_of
-from watchroom_tui.sanitize import sanitize, sanitize_lines
+from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
 
 _NAME: Final = 14
 _KEY: Final = 22

@@ -38,7 +38,7 @@ from watchroom_tui.formatters.columns import fit_path
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.formatters.tree_changes import author_style
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 STATUS_MARKS: Final[dict[Status, Span]] = {
     "running": Span("●", "ok"),

@@ -11,7 +11,7 @@ from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import format_age
 from watchroom_tui.formatters.styled_text import Span
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 SOON_SECONDS: Final = 30
 """What runs out in fewer seconds is red."""

@@ -15,7 +15,7 @@ from watchroom.texts import Catalogue
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.formatters.needs import need_matter, need_party
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 _LONGEST = 300
 """So many characters of what somebody wrote stand in a cell."""

@@ -10,8 +10,8 @@ from watchroom.model import Json, timestamp
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.local_time import local_time
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.shown_place import place_word
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.shown_place import place_word
 
 
 @dataclass(frozen=True, slots=True)

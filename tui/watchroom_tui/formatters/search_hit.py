@@ -6,7 +6,7 @@ from watchroom.history.search import Hit
 
 from watchroom_tui.formatters.labels import path_of
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 
 def place_of(hit: Hit) -> str:

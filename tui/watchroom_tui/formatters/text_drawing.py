@@ -8,7 +8,7 @@ from typing import Final
 
 from watchroom_tui.formatters.diff_drawing import Cell, Drawing
 from watchroom_tui.formatters.styled_text import Line, Span, cut, mark, width_of
-from watchroom_tui.sanitize import sanitize_lines
+from watchroom_tui.presentation.sanitize import sanitize_lines
 
 MEASURED: Final = 2000
 """So many lines are measured to know how far there is to scroll sideways."""

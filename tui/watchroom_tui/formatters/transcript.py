@@ -17,7 +17,7 @@ from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.diff_drawing import Cell, Drawing
 from watchroom_tui.formatters.labels import tool_name
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.sanitize import sanitize, sanitize_lines
+from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
 
 TranscriptEntryKind: TypeAlias = Literal["said", "call", "note", "stream"]
 

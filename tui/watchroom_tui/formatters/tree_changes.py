@@ -10,7 +10,7 @@ from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 if TYPE_CHECKING:
     # Slow to load: it knows git.

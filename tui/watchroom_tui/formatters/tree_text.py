@@ -9,7 +9,7 @@ from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.diff_drawing import MEASURED, Cell, Drawing
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.formatters.tree_changes import author_style
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 if TYPE_CHECKING:
     from watchroom.features.trees.reads import FileLine

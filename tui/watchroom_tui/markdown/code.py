@@ -10,7 +10,7 @@ from rich.cells import cell_len, chop_cells
 
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.markdown.inline import width_of
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 
 class Lexer(Protocol):

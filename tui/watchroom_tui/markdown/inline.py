@@ -11,7 +11,7 @@ from markdown_it.token import Token
 from rich.cells import cell_len, chop_cells
 
 from watchroom_tui.formatters.styled_text import Span
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 _NARROW: Final = (
     "!-\u10ff\u1160-\u2e7f\ua4d0-\uabff\ud7a4-\uf8ff\ufb00-\ufe2f\ufe70-\ufeff\uff61-\uffdf\uffe7-\U0001f2ff"

@@ -12,7 +12,7 @@ from watchroom_whiteboards.markdown import block_parser
 
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.markdown.inline import InlineLine, InlineRun, runs, width_of, wrap_runs
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 # Code and tables are loaded with the first of them: a first screen seldom has any.
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.diff_drawing import MEASURED, Cell, Drawing
 from watchroom_tui.formatters.styled_text import Span
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.worker.process import WorkerProcess
 
 AT_ONCE: Final = 4_000_000

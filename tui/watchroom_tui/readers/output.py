@@ -12,7 +12,7 @@ from watchroom.kernel.journal import Journal
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.sanitize import sanitize_lines
+from watchroom_tui.presentation.sanitize import sanitize_lines
 
 MOST_LINES: Final = 2000
 """So many lines of it are shown, the newest ones."""

@@ -20,7 +20,7 @@ from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.formatters.text_drawing import TextDrawing
 from watchroom_tui.formatters.transcript import format_json
-from watchroom_tui.sanitize import sanitize, sanitize_lines
+from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
 from watchroom_tui.worker.main import DiffLine
 
 MOST_LINES: Final = 2000

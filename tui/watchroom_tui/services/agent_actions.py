@@ -17,7 +17,7 @@ from watchroom_tui.dialogs.text_input import TextDraft, enter_text
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.labels import MOST_NAMED, SUBJECT_WIDTH
 from watchroom_tui.formatters.task_tree import below
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.services.pausing import is_held
 
 

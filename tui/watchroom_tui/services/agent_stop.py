@@ -13,7 +13,7 @@ from watchroom.model import RELEASE_AGENTS, STOP_AGENTS, Json
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.dialogs.stop import StopDialog, StopProgress, StopState
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 if TYPE_CHECKING:
     from watchroom.workspace import Workspace

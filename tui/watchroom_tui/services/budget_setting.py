@@ -8,7 +8,7 @@ from watchroom.model import SET_BUDGET, Json
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.services.person_calls import PersonCall
 
 _DRAFT: Final = "budget"

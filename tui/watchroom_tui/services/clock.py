@@ -6,8 +6,8 @@ from typing import Final
 
 from watchroom.features.overview.model import urgent_needs
 
-from watchroom_tui.alerts.monitor import AlertMonitor
 from watchroom_tui.context import Dashboard
+from watchroom_tui.services.alert_monitor import AlertMonitor
 
 CLOCK_SECONDS: Final = 1.0
 

@@ -12,8 +12,8 @@ from watchroom.features.people.rules import DECISION_TOOLS
 from watchroom.model import Json
 
 from watchroom_tui.context import Dashboard
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.tmux import has_recent_typing
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.terminal.tmux import has_recent_typing
 
 if TYPE_CHECKING:
     from watchroom.features.calls.toolbox import Toolbox
@@ -90,7 +90,7 @@ class DecisionSigning:
         from watchroom.errors import WrongPassphrase
         from watchroom.platform.signing import SignerProcess
 
-        from watchroom_tui.signing_keys import find_device, key_path
+        from watchroom_tui.services.signing_keys import find_device, key_path
 
         app, name = self._app, self._app.person
         device = await asyncio.to_thread(find_device, people, name)

@@ -11,7 +11,7 @@ from watchroom_tui.context import Dashboard
 from watchroom_tui.formatters.columns import size
 from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.formatters.styled_text import Span
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.line_view import LineView
 
 

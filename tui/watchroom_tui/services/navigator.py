@@ -19,7 +19,7 @@ from watchroom_tui.context import (
     Target,
     VersionTarget,
 )
-from watchroom_tui.screen_registry import load_screen_class
+from watchroom_tui.services.screen_registry import load_screen_class
 
 NEED_SCREENS: Final = {
     "forged": "activity",

@@ -10,9 +10,9 @@ from textual.message import Message
 from watchroom.features.overview.model import Model
 from watchroom.features.overview.timeline import find_marker, find_neighbour
 
-from watchroom_tui.actions import bindings
 from watchroom_tui.context import RangeTarget, TimelineState, dashboard_of
-from watchroom_tui.notice import NoticeApp
+from watchroom_tui.keys.actions import bindings
+from watchroom_tui.services.notice import NoticeApp
 from watchroom_tui.widgets.timeline_bar import TimelineBar
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text
 from watchroom_tui.formatters.report_formats import as_html, as_json, as_markdown
 from watchroom_tui.formatters.report_page import lay_out_report
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 _NAME: Final = re.compile(r"[\w][\w .+-]{0,99}\.(md|html|json)")
 """A file's name, in the folder that the dashboard was started in: one in a browser reaches no other."""

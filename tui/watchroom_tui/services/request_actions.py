@@ -20,8 +20,8 @@ from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text
 from watchroom_tui.formatters.labels import tool_name
-from watchroom_tui.keymap import shown_key
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.keys.keymap import shown_key
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.services import person_calls
 from watchroom_tui.services.person_calls import PersonCall
 from watchroom_tui.services.reviews import Reviews

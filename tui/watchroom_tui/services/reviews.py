@@ -11,8 +11,8 @@ from watchroom.features.requests.reviews import MAX_COMMENT_CHARACTERS, MAX_COMM
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.request import RequestRow
-from watchroom_tui.sanitize import sanitize
 
 
 class ReviewDraft:

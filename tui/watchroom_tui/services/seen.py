@@ -8,7 +8,7 @@ from watchroom.model import SEEN
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.formatters import labels
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 
 async def mark_as_seen(app: Dashboard, need: Need | None) -> None:

@@ -12,7 +12,7 @@ from watchroom.workspace import Workspace
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 _MOST_LINES: Final = 12
 

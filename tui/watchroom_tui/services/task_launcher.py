@@ -14,7 +14,7 @@ from watchroom import validation
 from watchroom.errors import WatchroomError
 from watchroom.texts import Catalogue, Language
 
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 MOST_TEXT: Final = 20_000
 """Characters. An argument of a process has an end, and every process of the machine can read it."""

@@ -10,8 +10,8 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.widgets import TextArea
 
-from watchroom_tui.actions import Scope, bindings
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.keys.actions import Scope, bindings
+from watchroom_tui.presentation.sanitize import sanitize
 
 _FIRST_STAND_IN: Final = 0xF0000
 """In a plane that is for private use, so that no text of anyone has it."""

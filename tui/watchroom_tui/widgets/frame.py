@@ -12,14 +12,14 @@ from textual.strip import Strip
 from watchroom.features.overview.model import Model, Need, SealView
 from watchroom.kernel.rules.activity import BUCKET_SECONDS, sparkline_counts
 
-from watchroom_tui.actions import SCREENS, Action, is_possible, of_scope, offered, scopes_of
 from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters.columns import fit_path, sparkline
 from watchroom_tui.formatters.labels import cost_text, need_kind
 from watchroom_tui.formatters.local_time import local_clock, local_time, start_of_day, utc_offset, zoned_time
 from watchroom_tui.formatters.needs import is_soon, need_party, time_left
 from watchroom_tui.formatters.styled_text import Line, Span, width_of
-from watchroom_tui.localization import keymap_of, now_of, texts_of
+from watchroom_tui.keys.actions import SCREENS, Action, is_possible, of_scope, offered, scopes_of
+from watchroom_tui.presentation.localization import keymap_of, now_of, texts_of
 from watchroom_tui.widgets.line_widget import LineWidget
 
 PARTY_WIDTHS: Final = (24, 14)

@@ -18,12 +18,12 @@ from textual.strip import Strip
 from textual.widget import Widget
 from watchroom.model import Row
 
-from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters.columns import format_age, wrap
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.localization import now_of, texts_of
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.keys.actions import Scope, bindings
+from watchroom_tui.presentation.localization import now_of, texts_of
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.item_rows import ItemRows
 from watchroom_tui.widgets.line_widget import LineWidget, content
 from watchroom_tui.widgets.search import open_search

@@ -13,12 +13,12 @@ from textual import events
 from textual.geometry import Size
 from textual.strip import Strip
 
-from watchroom_tui.actions import Scope
 from watchroom_tui.formatters.columns import fit, wrap
 from watchroom_tui.formatters.diff_drawing import Cell, Drawing
 from watchroom_tui.formatters.styled_text import Line, Span, cut, mark, width_of
 from watchroom_tui.formatters.text_drawing import TextDrawing
-from watchroom_tui.localization import texts_of
+from watchroom_tui.keys.actions import Scope
+from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.widgets.line_widget import content
 from watchroom_tui.widgets.scrollable import MOST_COPIED, ScrollableWidget
 

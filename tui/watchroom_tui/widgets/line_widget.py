@@ -17,7 +17,7 @@ from textual.widget import Widget
 
 from watchroom_tui.formatters.actor_class import AGENT_COLOURS, AgentColours
 from watchroom_tui.formatters.styled_text import Line
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 STYLE_NAMES: Final = (
     *("dim", "strong", "title", "key", "ok", "warning", "error", "accent", "human", "outside", "system"),

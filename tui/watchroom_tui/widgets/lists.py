@@ -31,8 +31,8 @@ from watchroom_tui.formatters.columns import Column, format_age, sparkline
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Line, Span, sentence
 from watchroom_tui.formatters.task_tree import ended_agents, resume_commands
-from watchroom_tui.localization import now_of, texts_of
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.localization import now_of, texts_of
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.column_list import ColumnList
 
 SHORT_OUTCOME = 9

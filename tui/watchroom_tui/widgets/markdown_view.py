@@ -17,11 +17,11 @@ from textual.strip import Strip
 from watchroom_whiteboards.outline import Heading
 
 from watchroom_tui.formatters.styled_text import Line, Span, mark
-from watchroom_tui.localization import texts_of
 from watchroom_tui.markdown.index import Index, Outline, moved
 from watchroom_tui.markdown.page import TOP, Page, PagePosition
 from watchroom_tui.markdown.renderer import NARROWEST
-from watchroom_tui.sanitize import copyable
+from watchroom_tui.presentation.localization import texts_of
+from watchroom_tui.presentation.sanitize import copyable
 from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.scrollable import MOST_COPIED
 

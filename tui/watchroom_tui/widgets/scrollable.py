@@ -8,9 +8,9 @@ from typing import Final
 
 from textual.scroll_view import ScrollView
 
-from watchroom_tui.actions import VIEW_BINDINGS
-from watchroom_tui.localization import texts_of
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.keys.actions import VIEW_BINDINGS
+from watchroom_tui.presentation.localization import texts_of
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.line_widget import LineWidget, content
 from watchroom_tui.widgets.search import open_search
 

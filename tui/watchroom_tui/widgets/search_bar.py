@@ -10,9 +10,9 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.context import dashboard_of
-from watchroom_tui.keymap import key_hints
+from watchroom_tui.keys.actions import Scope, bindings
+from watchroom_tui.keys.keymap import key_hints
 from watchroom_tui.widgets.line_widget import content
 from watchroom_tui.widgets.searchable import Searchable
 

@@ -16,7 +16,7 @@ from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.labels import MARKER_SIGNS
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.localization import now_of, texts_of
+from watchroom_tui.presentation.localization import now_of, texts_of
 from watchroom_tui.widgets.line_widget import LineWidget
 
 LABEL_WIDTH: Final = 25

@@ -12,8 +12,8 @@ from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.columns import Column, size
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.localization import texts_of
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.localization import texts_of
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.column_list import ColumnList
 
 SIZED_FROM: Final = 64

@@ -12,8 +12,8 @@ from watchroom_tui.context import Dashboard
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.diff_drawing import DiffDrawing, DiffInput
 from watchroom_tui.formatters.styled_text import Line, Span
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.buffer import BufferSnapshot, PendingChoice, read_buffer
-from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.agents.buffer_list import CHOICE_MARK, MARKS, source_of
 from watchroom_tui.widgets.line_view import LineView
 

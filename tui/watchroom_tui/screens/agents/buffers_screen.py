@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 from watchroom.features.buffers.view import BufferView
 from watchroom.features.overview.model import Model
 
-from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.keys.actions import bindings
 from watchroom_tui.screens.agents.buffer_list import BufferList
 from watchroom_tui.screens.agents.buffer_pane import reading_of, show_changes, show_text
 from watchroom_tui.widgets.containers import Horizontal, Vertical

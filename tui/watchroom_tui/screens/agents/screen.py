@@ -16,13 +16,13 @@ from watchroom.features.overview.reads import read_client_call
 from watchroom.kernel.reads import read_activity
 from watchroom.model import Row
 
-from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import AgentTarget, RowTarget, SessionTarget, Target
 from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.formatters.client_calls import client_file_lines
 from watchroom_tui.formatters.labels import path_of
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.keys.actions import bindings
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.screens.agents.buffer_list import OwnBufferList
 from watchroom_tui.screens.agents.buffer_pane import reading_of, show_changes, show_text, title_of
 from watchroom_tui.screens.agents.buffers_screen import BuffersScreen

@@ -15,8 +15,8 @@ from watchroom.model import Row, SessionStatus
 
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.transcript import TranscriptEntry, make_entries
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.session import SessionReader, SessionSnapshot
-from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.agents.transcript_view import TranscriptView
 
 if TYPE_CHECKING:

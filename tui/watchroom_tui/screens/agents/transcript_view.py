@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.formatters.transcript import Transcript, TranscriptEntry
+from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.widgets.line_view import LineView
 
 

@@ -13,8 +13,8 @@ from watchroom.model import Row
 from watchroom_tui.formatters.board_summary import with_headings
 from watchroom_tui.formatters.board_tree import BoardItem
 from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.board import BoardSnapshot, read_board
-from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.boards.board_list import board_name
 from watchroom_tui.screens.boards.summary_panel import BoardPanel
 from watchroom_tui.widgets.markdown_view import MarkdownView

@@ -17,7 +17,7 @@ from watchroom.model import Json, Row
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.dialogs.commit import CommitDialog
 from watchroom_tui.formatters.diff_drawing import DiffDrawing, DiffInput
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.screens.boards.draft import BoardDraft
 from watchroom_tui.screens.boards.text_area import BoardTextArea
 from watchroom_tui.widgets.containers import Horizontal

@@ -11,10 +11,10 @@ from textual.app import ComposeResult
 from watchroom.features.overview.model import Model, Need
 from watchroom.model import Row
 
-from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.formatters.board_tree import BoardItem, board_tree
+from watchroom_tui.keys.actions import bindings
 from watchroom_tui.readers.board import read_board
 from watchroom_tui.screens.boards.board_list import BoardList
 from watchroom_tui.screens.boards.board_pane import BoardPane

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from watchroom_tui.formatters.board_summary import SummaryItem, summary_lines
 from watchroom_tui.formatters.styled_text import Line
-from watchroom_tui.localization import texts_of
+from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.widgets.line_list import LineList
 
 LEAST: Final = 20

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from textual.message import Message
 
-from watchroom_tui.actions import Scope, bindings
+from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.widgets.editor import SourceArea
 
 

@@ -11,13 +11,13 @@ from watchroom.features.overview.model import Model
 from watchroom.features.overview.reads import UnreadableVersionError, read_history
 from watchroom.model import Row
 
-from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.dialogs.restore import ask_to_restore
 from watchroom_tui.formatters.diff_drawing import DiffDrawing
 from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.keys.actions import bindings
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.comparison import compare_versions
-from watchroom_tui.sanitize import sanitize
 from watchroom_tui.widgets.containers import Horizontal
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_view import LineView

@@ -11,7 +11,7 @@ from watchroom.kernel.journal import ChangedPath
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.column_list import ColumnList
 
 MARKS: Final[Mapping[ChangeKind, Span]] = {

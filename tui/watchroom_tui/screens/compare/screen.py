@@ -10,13 +10,13 @@ from textual.app import ComposeResult
 from watchroom.features.overview.model import Model
 from watchroom.kernel.journal import ChangedPath
 
-from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import RangeTarget
 from watchroom_tui.formatters.diff_drawing import DiffDrawing
 from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.keys.actions import bindings
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.changed_paths import compare_path, read_changes
-from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.compare.path_list import ChangedPathList, ComparedPath
 from watchroom_tui.widgets.containers import Horizontal
 from watchroom_tui.widgets.line_list import LineList

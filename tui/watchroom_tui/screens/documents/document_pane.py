@@ -13,9 +13,9 @@ from watchroom.errors import WatchroomError
 from watchroom.features.documents.view import DocumentView
 
 from watchroom_tui.formatters.styled_text import Span
-from watchroom_tui.keymap import shown_key
+from watchroom_tui.keys.keymap import shown_key
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.document import DocumentReader, DocumentSnapshot
-from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.documents.document_view import DocumentFieldsView
 from watchroom_tui.widgets.frame import Footer
 from watchroom_tui.widgets.scrubber import Scrubber

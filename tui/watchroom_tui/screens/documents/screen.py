@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 from watchroom.features.overview.model import Model
 from watchroom.model import Row
 
-from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.keys.actions import bindings
 from watchroom_tui.screens.documents.document_list import DocumentList
 from watchroom_tui.screens.documents.document_pane import DocumentPane
 from watchroom_tui.screens.documents.document_view import DocumentFieldsView

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlia
 from watchroom.features.trees.rows import Tree
 from watchroom.features.trees.view import join_authors
 
-from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.formatters.tree_changes import KIND_SIGNS, author_style, authors_line, count_text
-from watchroom_tui.localization import texts_of
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.keys.actions import Scope, bindings
+from watchroom_tui.presentation.localization import texts_of
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.column_list import ColumnList
 
 if TYPE_CHECKING:

@@ -26,7 +26,6 @@ from watchroom.features.overview.reads import (
 from watchroom.features.trees.rows import REPO
 from watchroom.model import Row
 
-from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import Target, VersionTarget
 from watchroom_tui.dialogs.agent_commit import commit_agent
@@ -39,9 +38,10 @@ from watchroom_tui.formatters.diff_drawing import DiffDrawing
 from watchroom_tui.formatters.labels import path_of
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.keys.actions import bindings
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.blame import BlameGutter, blame_lines
 from watchroom_tui.readers.comparison import Comparison, compare_versions
-from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.files.change_list import ChangeItem, ChangeList
 from watchroom_tui.screens.files.tree_pane import TreePane
 from watchroom_tui.services.external_editor import edit_file

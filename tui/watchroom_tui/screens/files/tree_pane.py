@@ -15,7 +15,7 @@ from watchroom_tui.formatters.diff_drawing import DiffDrawing, DiffInput
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.formatters.tree_text import TreeText
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.screens.files.change_list import ChangeList
 from watchroom_tui.widgets.line_view import LineView
 

@@ -12,12 +12,12 @@ from watchroom.features.overview.model import Model, Need
 from watchroom.kernel.reads import find_content
 from watchroom.model import Row
 
-from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.keys.actions import bindings
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.screens.handoffs.delivery_list import DeliveryList
 from watchroom_tui.widgets.containers import Container
 from watchroom_tui.widgets.line_list import LineList

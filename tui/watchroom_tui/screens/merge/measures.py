@@ -9,7 +9,7 @@ from typing import Final
 from rich.cells import cell_len
 from watchroom.algorithms.merge import Lines, Region, Regions
 
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.screens.merge.state import RegionLayout, result_layout, side_by_side_layout
 
 MEASURED: Final = 2000

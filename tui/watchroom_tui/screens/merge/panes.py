@@ -20,9 +20,9 @@ from watchroom.algorithms.merge import Lines, Region, Regions, find_changed_word
 
 from watchroom_tui.formatters.diff_drawing import NO_END
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.keymap import shown_key
-from watchroom_tui.localization import keymap_of, texts_of
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.keys.keymap import shown_key
+from watchroom_tui.presentation.localization import keymap_of, texts_of
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.screens.merge.measures import RegionMeasures
 from watchroom_tui.screens.merge.state import RegionLayout, is_included
 from watchroom_tui.widgets.line_widget import content

@@ -13,7 +13,7 @@ from watchroom.texts import catalogue
 from watchroom_tui.dialogs.commit import CommitDialog, PreviewDialog
 from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.formatters.diff_drawing import DiffDrawing, DiffInput
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.screens.merge.draft import MergeDraft
 from watchroom_tui.screens.merge.state import CHOICE_KINDS, ChoiceKind, count_choices
 

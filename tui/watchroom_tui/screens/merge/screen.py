@@ -19,10 +19,10 @@ from watchroom.kernel.rules.conflicts import ConflictView, is_same_text
 from watchroom.model import Row
 from watchroom.texts import catalogue
 
-from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.formatters.labels import actor_span
+from watchroom_tui.keys.actions import bindings
 from watchroom_tui.screens.merge.draft import MergeDraft, load_merge
 from watchroom_tui.screens.merge.measures import RegionMeasures
 from watchroom_tui.screens.merge.panes import RegionPane, ResultPane, SidePane

@@ -10,9 +10,9 @@ from textual.strip import Strip
 
 from watchroom_tui.formatters.labels import actor_span
 from watchroom_tui.formatters.styled_text import Line, Span, fit_line, width_of, wrapped
-from watchroom_tui.keymap import shown_key
-from watchroom_tui.localization import keymap_of, texts_of
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.keys.keymap import shown_key
+from watchroom_tui.presentation.localization import keymap_of, texts_of
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.screens.merge.draft import MergeDraft
 from watchroom_tui.widgets.line_widget import LineWidget
 

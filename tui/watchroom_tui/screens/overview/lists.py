@@ -13,8 +13,8 @@ from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.needs import NeedKeys, need_keys, need_matter, need_party, need_time
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.keymap import shown_key
-from watchroom_tui.localization import keymap_of, now_of, texts_of
+from watchroom_tui.keys.keymap import shown_key
+from watchroom_tui.presentation.localization import keymap_of, now_of, texts_of
 from watchroom_tui.widgets.column_list import ColumnList
 from watchroom_tui.widgets.lists import RowList
 

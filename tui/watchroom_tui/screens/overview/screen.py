@@ -10,9 +10,9 @@ from textual.app import ComposeResult
 from watchroom.features.overview.agents import order_agents
 from watchroom.features.overview.model import Model, Need, urgent_needs
 
-from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import AgentTarget
+from watchroom_tui.keys.actions import bindings
 from watchroom_tui.screens.overview.lists import ActivityList, NeedList
 from watchroom_tui.services.pausing import can_pause
 from watchroom_tui.widgets.containers import Container

@@ -7,13 +7,13 @@ from typing import ClassVar, NamedTuple
 
 from watchroom.features.sessions.view import RequestView
 
-from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column, format_age
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.localization import now_of, texts_of
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.keys.actions import Scope, bindings
+from watchroom_tui.presentation.localization import now_of, texts_of
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.column_list import ColumnList
 from watchroom_tui.widgets.line_list import LineList
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, Protocol
 
-from watchroom_tui.actions import Scope, bindings
-from watchroom_tui.localization import texts_of
+from watchroom_tui.keys.actions import Scope, bindings
+from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.readers.request import RequestDrawing, RequestRow
 from watchroom_tui.widgets.line_view import LineView
 

@@ -13,13 +13,13 @@ from watchroom.features.overview.model import Model, Need
 from watchroom.features.sessions.view import RequestView
 from watchroom.model import RequestKind, Row
 
-from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import SessionTarget
 from watchroom_tui.formatters.columns import format_age
 from watchroom_tui.formatters.labels import tool_name
+from watchroom_tui.keys.actions import bindings
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.request import RequestPage, RequestRow
-from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.requests.lists import ChoiceList, RequestList, RequestOption
 from watchroom_tui.screens.requests.review_view import ReviewView
 from watchroom_tui.services.request_actions import RequestActions

@@ -9,8 +9,8 @@ from watchroom.features.tasks.view import CommandView
 
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.columns import format_age, format_duration
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.output import OutputReader
-from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.tasks.output_view import OutputView
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from watchroom_tui.formatters.columns import Column, format_age, format_duration
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Line, Span, sentence
 from watchroom_tui.formatters.task_tree import Loss, MemberItem, TaskItem
-from watchroom_tui.localization import now_of, texts_of
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.localization import now_of, texts_of
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.column_list import ColumnList
 
 LAYERS_FROM = 54

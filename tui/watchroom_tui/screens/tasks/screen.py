@@ -15,7 +15,6 @@ from watchroom.features.tasks.view import CommandView, MessageView, TaskView
 from watchroom.kernel.rules.details import task_of
 from watchroom.model import USER, Row
 
-from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import AgentTarget, SessionTarget, Target, TaskTarget
 from watchroom_tui.dialogs.row import RowDialog
@@ -23,6 +22,7 @@ from watchroom_tui.dialogs.sandbox import SandboxDialog, sandbox_text
 from watchroom_tui.dialogs.task import TaskDialog
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.task_tree import member_items, task_items
+from watchroom_tui.keys.actions import bindings
 from watchroom_tui.screens.tasks.command_pane import CommandPane
 from watchroom_tui.screens.tasks.lists import CommandList, MemberTree, MessageList, TaskFileList, TaskList
 from watchroom_tui.screens.tasks.output_view import OutputView

@@ -20,8 +20,8 @@ from watchroom_tui.formatters.budgets import (
 )
 from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.localization import texts_of
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.localization import texts_of
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.column_list import ColumnList
 
 

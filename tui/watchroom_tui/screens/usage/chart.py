@@ -14,7 +14,7 @@ from watchroom.features.budgets.view import SLOT_SECONDS, UsageView, sum_usage
 from watchroom_tui.formatters.bar_chart import Bar, draw_bars
 from watchroom_tui.formatters.labels import cost_text, format_count
 from watchroom_tui.formatters.styled_text import Span
-from watchroom_tui.localization import now_of, texts_of
+from watchroom_tui.presentation.localization import now_of, texts_of
 from watchroom_tui.widgets.line_widget import LineWidget, content
 
 

@@ -8,9 +8,9 @@ from textual import on
 from textual.app import ComposeResult
 from watchroom.features.overview.model import Model
 
-from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import AgentTarget, TaskTarget
+from watchroom_tui.keys.actions import bindings
 from watchroom_tui.screens.usage.budget_list import BudgetList
 from watchroom_tui.screens.usage.chart import UsageChart
 from watchroom_tui.screens.usage.usage_list import AgentUsageList, UsageList

@@ -11,8 +11,8 @@ from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.labels import cost_text, format_count
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.localization import texts_of
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.localization import texts_of
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.column_list import ColumnList
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from watchroom_tui.alerts.policy import AlertMode
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.services.alert_policy import AlertMode
 
 BELL: Final = "\a"
 LONGEST: Final = 160

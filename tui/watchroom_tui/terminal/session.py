@@ -14,14 +14,14 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from watchroom.texts import Catalogue
 
-from watchroom_tui.charset import Charset, terminal_charset
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.presentation.charset import Charset, terminal_charset
+from watchroom_tui.presentation.usage import WrongUsage
 
 if TYPE_CHECKING:
     from textual.app import App
     from textual.driver import Driver
 
-    from watchroom_tui.theme import ColorDepth
+    from watchroom_tui.presentation.theme import ColorDepth
 
 _STREAMS = (0, 1, 2)
 """Standard input, output and error: Textual reads the first and draws on the last."""
@@ -114,7 +114,7 @@ class TerminalWatch:
         return self._page_driver() if is_page() else self._terminal_driver()
 
     def _terminal_driver(self) -> type[Driver]:
-        from watchroom_tui.terminal_driver import SuspendableDriver
+        from watchroom_tui.terminal.driver import SuspendableDriver
 
         mark_gone, charset = self.mark_gone, terminal_charset()
 

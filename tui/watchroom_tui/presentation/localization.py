@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from watchroom.texts import Catalogue, Language, catalogue
 
-from watchroom_tui.charset import terminal_charset
+from watchroom_tui.presentation.charset import terminal_charset
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode

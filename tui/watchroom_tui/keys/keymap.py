@@ -9,7 +9,7 @@ from textual.actions import parse
 from textual.keys import Keys, _character_to_key
 from watchroom.texts import Catalogue
 
-from watchroom_tui.actions import ACTIONS, SCOPES, Action, Scope, of_scope
+from watchroom_tui.keys.actions import ACTIONS, SCOPES, Action, Scope, of_scope
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode

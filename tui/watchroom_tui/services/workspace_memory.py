@@ -12,7 +12,7 @@ from typing import Final
 from platformdirs import user_state_path
 from watchroom import validation
 
-from watchroom_tui.actions import SCREENS
+from watchroom_tui.keys.actions import SCREENS
 
 MAX_BYTES: Final = 64 * 1024
 """A longer file is ignored, and none is written."""

@@ -11,8 +11,8 @@ from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from watchroom_tui.actions import bindings
-from watchroom_tui.localization import texts_of
+from watchroom_tui.keys.actions import bindings
+from watchroom_tui.presentation.localization import texts_of
 
 LEAST_SIZE: Final = Size(40, 12)
 """Columns and rows in which every screen and every dialog can be used."""

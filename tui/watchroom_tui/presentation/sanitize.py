@@ -13,7 +13,7 @@ import re
 import unicodedata
 from typing import Final
 
-from watchroom_tui.charset import terminal_charset
+from watchroom_tui.presentation.charset import terminal_charset
 
 TAB: Final = "→   "
 _LINE_BREAK: Final = "⏎"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.drivers.linux_driver import LinuxDriver
 
-from watchroom_tui.terminal_input import SelectableEvent, read_input
+from watchroom_tui.terminal.input import SelectableEvent, read_input
 
 if TYPE_CHECKING:
     from textual.app import App

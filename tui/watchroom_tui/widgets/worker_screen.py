@@ -9,7 +9,7 @@ from textual import events, on
 from textual.messages import Prune
 from textual.screen import Screen
 
-from watchroom_tui.size_notice import SizeNotice, is_too_small
+from watchroom_tui.widgets.size_notice import SizeNotice, is_too_small
 
 Result = TypeVar("Result")
 

@@ -1,7 +1,7 @@
 """A person's settings for all workspaces: one TOML file in the folder that the system has for settings.
 
 The file is the person's own. The dashboard writes into it only what the person changes there; comments, order
-and keys stay. `watchroom_tui.workspace_memory` keeps what belongs to one workspace.
+and keys stay. `watchroom_tui.services.workspace_memory` keeps what belongs to one workspace.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from watchroom import validation
 from watchroom.kernel.rules.publication import SEAL_BRANCH, Publication
 from watchroom.texts import LANGUAGES, Catalogue, Language
 
-from watchroom_tui.actions import ACTIONS, SCREENS
-from watchroom_tui.alerts.policy import MODES, AlertMode
-from watchroom_tui.keymap import find_ambiguous_key, is_key
-from watchroom_tui.usage import WrongUsage
+from watchroom_tui.keys.actions import ACTIONS, SCREENS
+from watchroom_tui.keys.keymap import find_ambiguous_key, is_key
+from watchroom_tui.presentation.usage import WrongUsage
+from watchroom_tui.services.alert_policy import MODES, AlertMode
 
 MAX_BYTES: Final = 64 * 1024
 """A longer file is not a person's settings."""

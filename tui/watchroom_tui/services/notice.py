@@ -9,7 +9,7 @@ from typing import Final, Literal
 from textual.app import App
 from textual.notifications import Notification, Notify
 
-from watchroom_tui.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize
 
 SHORTEST: Final = 0.05
 """Seconds. A timer of less than none never lets anything else run (Textual 8.2), and between a screen's look

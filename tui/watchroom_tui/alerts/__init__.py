@@ -1,1 +1,0 @@
-"""Alerts: which needs are announced, when, and how a terminal is told."""

@@ -1,0 +1,1 @@
+"""What the dashboard and the command line show alike: texts made safe, languages, themes."""

@@ -1,0 +1,1 @@
+"""The terminal: whether there is one, its driver, its input."""
