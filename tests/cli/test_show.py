@@ -42,7 +42,7 @@ def test_without_a_folder_and_without_a_workspace_it_is_refused(
     monkeypatch.chdir(tmp_path)
     said = misuse(capsys, "show", "agents")
     assert "no workspace is in this folder or above it" in said
-    assert "watchroom show [DIR] VIEW" in said
+    assert "watchroom show [DIR] [VIEW]" in said
 
 
 @pytest.mark.sqlite("A server has its own clock.")

@@ -20,12 +20,12 @@ from watchroom.agents.clients.registry import (
     hooks_of,
 )
 from watchroom.texts import LANGUAGES
-from watchroom_cli.start.client_commands import CLIENT_COMMANDS
+from watchroom_cli.commands import CLIENT_COMMANDS
 from watchroom_tui.presentation.localization import load_texts
 
 CORE, TUI = (Path(str(package.__file__)).parent for package in (watchroom, watchroom_tui))
 OWN_MODULES = {f"{each.name}.py" for each in ADAPTERS} | {"registry.py"}
-KNOWN_ELSEWHERE = {"shown_commands.py", "client_commands.py"}
+KNOWN_ELSEWHERE = {"shown_commands.py", "commands.py"}
 """Below the clients: the commands that people are shown name only clients that are known there. And the names of
 commands, which are read without the records."""
 

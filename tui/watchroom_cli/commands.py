@@ -7,7 +7,9 @@ from typing import Final
 from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.command import Command
-from watchroom_cli.start.client_commands import CLIENT_COMMANDS
+
+CLIENT_COMMANDS: Final = ("claude", "codex", "opencode")
+"""The clients that can be started. Their records are slow to load."""
 
 COMMANDS: Final = (
     *(Command(name, "start", "launch", "client", passes_arguments=True) for name in CLIENT_COMMANDS),
@@ -20,6 +22,8 @@ COMMANDS: Final = (
     Command("run", "start"),
     Command("resume", "start"),
     Command("demo", "start"),
+    Command("completion", "start"),
+    Command("man", "start", "completion"),
     Command("show", "watch"),
     Command("watch", "watch"),
     Command("web", "watch"),

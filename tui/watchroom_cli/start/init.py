@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 
 from watchroom.features.config.rows import LAYERS, Agent
@@ -37,6 +38,8 @@ def run_init(args: Namespace, texts: Catalogue) -> int:
             print(texts("cli.init.empty", root=place_word(args.dir)))
         for agent in workspace.config.agents.values():
             print(f"{agent.id}\t{agent.layer}\t{agent.supervisor or '-'}")
+        agent_id = next(iter(workspace.config.agents), "ID")
+        print(texts("cli.init.next", root=place_word(args.dir), agent=agent_id), file=sys.stderr)
         suggest_closing(workspace, args.dir, texts)
     return 0
 

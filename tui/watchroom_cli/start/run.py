@@ -23,7 +23,9 @@ from watchroom_cli.publication import publish_later
 
 def declare_run(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument(
-        "client", choices=ACP_CLIENTS, help=texts("cli.argument.run_client", clients=", ".join(ACP_CLIENTS))
+        "client",
+        choices=tuple(ACP_CLIENTS),
+        help=texts("cli.argument.run_client", clients=", ".join(ACP_CLIENTS)),
     )
     add_workspace_argument(parser, texts)
     parser.add_argument("prompt", nargs="?", default="", help=texts("cli.argument.run_prompt"))

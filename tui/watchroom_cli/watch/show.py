@@ -22,7 +22,14 @@ from watchroom_cli.watch.views import VIEWS, view_of
 
 def declare_show(parser: ArgumentParser, texts: Catalogue) -> None:
     add_workspace_argument(parser, texts)
-    parser.add_argument("view", choices=VIEWS, metavar="VIEW", help=", ".join(VIEWS))
+    parser.add_argument(
+        "view",
+        nargs="?",
+        choices=VIEWS,
+        default="needs",
+        metavar="VIEW",
+        help=texts("cli.argument.view_name", views=", ".join(VIEWS)),
+    )
     parser.add_argument("--at", metavar="SEQ | TIME", help=texts("cli.argument.at"))
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
     add_utc_argument(parser, texts)
