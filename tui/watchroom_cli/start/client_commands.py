@@ -1,4 +1,5 @@
-"""The names of the clients that can be started, as commands. The records of clients are slow to load."""
+"""The names of the clients that are commands. They are listed here because the clients' records are slow to
+load."""
 
 from __future__ import annotations
 
