@@ -1,1 +1,1 @@
-"""Alerts: which needs are announced, when, and how a terminal is told."""
+"""Alerts: which needs to announce, when, and how to notify a terminal."""
