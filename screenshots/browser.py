@@ -1,4 +1,4 @@
-"""Takes the picture of the dashboard in a browser: ``python screenshots/browser.py``. Needs Chromium."""
+"""Take the picture of the dashboard in a browser: ``python screenshots/browser.py``. Needs Chromium."""
 
 from __future__ import annotations
 

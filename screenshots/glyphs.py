@@ -1,6 +1,6 @@
-"""Box drawing and block characters as shapes that fill their cell exactly, as a terminal draws them.
+"""Box drawing and block characters as shapes that fill their cell exactly, as terminals draw them.
 
-A font's own leave gaps between lines and columns. What is not here is left to the fonts.
+A font's own leave gaps between lines and columns. Other characters are left to the fonts.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 Arms = dict[str, int]
-"""For each direction that a line goes from the middle of the cell, how thick it is."""
+"""The thickness of the line in each direction from the middle of the cell."""
 
 _LIGHT, _HEAVY = 1, 2
 _WAYS = {
@@ -47,7 +47,7 @@ class Box(NamedTuple):
 
 @cache
 def shape(character: str, width: float, height: float) -> str | None:
-    """The inside of an SVG element that draws the character in a cell at the origin, if it is drawn."""
+    """Return the SVG elements that draw the character in a cell at the origin, None for other characters."""
     if character in _SHADES:
         return f'<rect width="{width:g}" height="{height:g}" fill-opacity="{_SHADES[character]}"/>'
     boxes = _boxes(character)
@@ -82,7 +82,7 @@ def _boxes(character: str) -> list[Box]:
 
 
 def _arms(character: str) -> Arms:
-    """Read from the character's name, as in BOX DRAWINGS DOWN HEAVY AND RIGHT UP LIGHT."""
+    """Return the arms by the character's name, such as BOX DRAWINGS DOWN HEAVY AND RIGHT UP LIGHT."""
     name = unicodedata.name(character, "")
     if not name.startswith("BOX DRAWINGS ") or {"DOUBLE", "DASH", "DIAGONAL"} & set(name.split()):
         return {}
@@ -98,7 +98,8 @@ def _arms(character: str) -> Arms:
 
 
 def _line(way: str, arms: Arms, width: float, height: float) -> str:
-    """From the cell's edge to just past its middle, so that lines which meet there leave no notch."""
+    """Return a line from the cell's edge to just past its middle, so that lines meet there without a
+    notch."""
     half = arms[way] / 2
     past = max(arms.values()) / 2 if len(arms) > 1 else 0
     x, y = width / 2, height / 2

@@ -1,4 +1,4 @@
-"""Takes the screenshots: ``python screenshots/make.py [names…] [--to DIR] [--svg] [--list]``."""
+"""Take the screenshots: ``python screenshots/make.py [names…] [--to DIR] [--svg] [--list]``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PICTURES = Path(__file__).parent / "pictures"
 
 
 async def take(shot: Shot, workspace: Workspace) -> str:
-    """Run the shot's app without a terminal and give its screen as rich's SVG."""
+    """Run the shot's app without a terminal, and return its screen as rich's SVG."""
     app = shot.build(workspace)
     async with app.run_test(size=shot.size) as pilot:
         await pilot.pause()
@@ -31,7 +31,7 @@ async def take(shot: Shot, workspace: Workspace) -> str:
 
 
 def save(shot: Shot, workspace: Workspace, folder: Path, *, with_svg: bool = False) -> Path:
-    """Take the shot and write NAME.png (and NAME.svg) into ``folder``."""
+    """Take the shot, and write NAME.png (and NAME.svg) into ``folder``. Return the path of the PNG."""
     svg = asyncio.run(take(shot, workspace))
     target = folder / f"{shot.name}.png"
     target.write_bytes(render(svg))

@@ -1,10 +1,10 @@
-"""Turns a Textual screenshot (rich's SVG) into one whose grid is exact, and that into a small PNG.
+"""Convert a Textual screenshot (rich's SVG) into one with an exact grid, and that into a small PNG.
 
-rich gives a run of text the length of its characters, not of its cells, so that CJK is squeezed, and
-leaves box drawing to the font. Here each cell's text stands in the middle of its own cell, and lines and
-blocks are shapes. Needs rsvg-convert and the fonts Fira Code, Noto Sans CJK and DejaVu (Debian:
-librsvg2-bin fonts-firacode fonts-noto-cjk fonts-dejavu-core; fonts-symbola for emoji, because librsvg
-turns the coloured ones into blobs).
+rich stretches a run of text to the number of its characters, not of its cells, which squeezes CJK, and leaves
+box drawing to the font. Here each cell's text is in the middle of its own cell, and lines and blocks are
+shapes. Needs rsvg-convert and the fonts Fira Code, Noto Sans CJK and DejaVu (Debian: librsvg2-bin
+fonts-firacode fonts-noto-cjk fonts-dejavu-core, and fonts-symbola for emoji, because librsvg turns coloured
+ones into blobs).
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from PIL import Image
 from rich.cells import split_graphemes
 
 CELL_WIDTH, CELL_HEIGHT = 10, 20
-"""In SVG units. Whole numbers, so that at a whole zoom every cell has the same pixels: sharp and small."""
+"""In SVG units. Whole numbers, so that at a whole zoom every cell has the same pixels, which is sharp and
+small."""
 
 _RICH_WIDTH, _RICH_HEIGHT = 12.2, 24.4
 _FONT_SIZE = CELL_WIDTH / 0.6
@@ -36,7 +37,7 @@ _FILL = re.compile(r"fill: (#[0-9a-f]{6})")
 
 
 class Picture(NamedTuple):
-    """What is in rich's SVG, in cells."""
+    """The content of rich's SVG, in cells."""
 
     title: str
     columns: int
@@ -44,13 +45,13 @@ class Picture(NamedTuple):
     ground: str
     rules: dict[str, str]
     rects: list[tuple[int, int, int, str]]
-    """Row, first column, columns, colour."""
+    """Row, first column, number of columns, colour."""
     texts: list[tuple[int, int, str, str]]
     """Row, first column, class, text."""
 
 
 def render(svg: str, zoom: int = 2) -> bytes:
-    """rich's SVG as an exact PNG, with a palette."""
+    """Return rich's SVG as an exact PNG with a palette."""
     command = ["rsvg-convert", "--format=png", f"--zoom={zoom}", "--unlimited"]
     drawn = subprocess.run(command, input=exact(svg).encode(), capture_output=True, check=True)
     packed = io.BytesIO()
@@ -60,7 +61,8 @@ def render(svg: str, zoom: int = 2) -> bytes:
 
 
 def _with_palette(image: Image.Image) -> Image.Image:
-    """The image in its 256 most frequent colours: grounds and letters exact, letters' rims nearly."""
+    """Return the image in its 256 most frequent colours. Backgrounds and letters are exact, edges of letters
+    nearly."""
     counted = image.getcolors(image.width * image.height) or []
     frequent = [colour for _, colour in sorted(counted, reverse=True)[:256] if isinstance(colour, tuple)]
     palette = Image.new("P", (1, 1))
@@ -69,7 +71,7 @@ def _with_palette(image: Image.Image) -> Image.Image:
 
 
 def exact(svg: str) -> str:
-    """rich's SVG with every cell where it belongs."""
+    """Return rich's SVG with every cell in its exact place."""
     return _drawn(_parsed(svg))
 
 
@@ -110,7 +112,7 @@ def _row(element: ElementTree.Element) -> int:
 def _drawn(picture: Picture) -> str:
     wide, high = picture.columns * CELL_WIDTH, picture.rows * CELL_HEIGHT
     width, height = wide + 2 * _MARGIN, high + _TITLE_HEIGHT + _MARGIN
-    # A font underlines no blank, so lines are drawn; the rule has done its part by naming the cells.
+    # Lines are drawn as shapes, because a font does not underline spaces.
     rules = "".join(f".{name} {{ {rule.replace(_UNDERLINE, '')} }}" for name, rule in picture.rules.items())
     grounds = "".join(
         f'<rect x="{column * CELL_WIDTH}" y="{row * CELL_HEIGHT}" width="{columns * CELL_WIDTH}"'
@@ -134,7 +136,7 @@ def _drawn(picture: Picture) -> str:
 
 
 def _cell_parts(picture: Picture, row: int, column: int, rule: str, text: str) -> Iterator[str]:
-    """One element for each cell that shows something."""
+    """Yield one element for each cell with a visible character."""
     fill = _FILL.search(picture.rules.get(rule, ""))
     colour = fill.group(1) if fill else "#ffffff"
     underlined = _UNDERLINE in picture.rules.get(rule, "")

@@ -1,4 +1,4 @@
-"""The pictures that there are: which app, how large, and what is done in it before the picture is taken."""
+"""The list of pictures: the app, its size, and what to do before the picture is taken."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from watchroom_tui.screens.agents.buffers_screen import BuffersScreen
 from watchroom_tui.screens.files.change_list import ChangeList
 
 STORY_SECONDS = 110.0
-"""So long the team works before the first picture: the sparklines show two minutes."""
+"""Seconds that the team works before the first picture, because sparklines show two minutes."""
 
 STORY_SPEED = 1.5
 
@@ -50,7 +50,7 @@ Team: TypeAlias = Callable[[], AbstractContextManager[Workspace]]
 
 @contextmanager
 def society_at_work() -> Iterator[Workspace]:
-    """Agents that have taken a task on, just after something went wrong and was mended."""
+    """Yield a team that works on a task, just after a failed command was repaired."""
     with (
         TemporaryDirectory(prefix="night-train-") as root,
         Workspace.open(os.path.join(root, "team")) as workspace,
@@ -69,7 +69,8 @@ def society_at_work() -> Iterator[Workspace]:
 
 
 def _has_mended(workspace: Workspace) -> bool:
-    """Whether a command has failed, and the next one did not: by then some agents have done their part."""
+    """Return whether a command has failed, and the newest one has not. By then some agents have done their
+    part."""
     only = RowFilter(zone="command", tool="end_command")
     rows = workspace.journal.rows_before(workspace.journal.last_seq() + 1, only=only)
     codes = [row.detail.get("exit_code") for row in rows]
@@ -87,7 +88,7 @@ def _wait_until(workspace: Workspace, holds: Callable[[], bool]) -> None:
 
 @contextmanager
 def team_at_work() -> Iterator[Workspace]:
-    """A team that has worked for a while and goes on; the same seed, nearly the same story."""
+    """Yield a team that has worked for a while and continues. The same seed gives nearly the same story."""
     agents = roster(6)
     with (
         TemporaryDirectory(prefix="calculator-") as folder,
@@ -115,7 +116,8 @@ Seats cost 19 euros, beds 49 euros. 卧铺四十九欧元。
 
 @contextmanager
 def editors_at_work() -> Iterator[Workspace]:
-    """Three who edit in buffers of their own: one has to choose, one is behind, one has just begun."""
+    """Yield three agents that edit in their own buffers: one has an open choice, one is behind, one has just
+    begun."""
     with (
         TemporaryDirectory(prefix="night-train-") as root,
         Workspace.open(root, roster(3)) as workspace,
@@ -140,7 +142,7 @@ def editors_at_work() -> Iterator[Workspace]:
 
 
 DISPUTED = "release-notes.md"
-"""What two agents of the team could not agree on."""
+"""The file that two agents of the team disagree on."""
 NOTES = """# Release notes
 
 ## 1.0
@@ -167,7 +169,7 @@ Numbers have at most 1,000 digits.
 
 @contextmanager
 def team_in_dispute() -> Iterator[Workspace]:
-    """Three agents: two could not agree on the release notes, and the third spoils what others wrote."""
+    """Yield three agents: two disagree on the release notes, and the third overwrites the others' work."""
     with (
         TemporaryDirectory(prefix="calculator-") as root,
         Workspace.open(os.path.join(root, "calculator"), ["coder", "tester", "writer"]) as workspace,
@@ -196,7 +198,7 @@ def team_in_dispute() -> Iterator[Workspace]:
 
 @contextmanager
 def repository_at_rest() -> Iterator[Workspace]:
-    """A git repository after the demo: its agents are idle, and a person has three things to do."""
+    """Yield a git repository after the demo: its agents are idle, and three things wait for a person."""
     with TemporaryDirectory(prefix="timetable-") as above:
         folder = os.path.join(above, "timetable")
         make_repository(folder)
@@ -210,10 +212,12 @@ def repository_at_rest() -> Iterator[Workspace]:
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """``build`` makes the app over the workspace of a team at work.
+    """A picture.
 
-    ``keys`` are pressed one after the other, then ``act`` may do what keys alone cannot. ``team`` gives that
-    workspace.
+    - ``build``: makes the app over a workspace.
+    - ``keys``: the keys to press.
+    - ``act``: further steps, after the keys.
+    - ``team``: yields the workspace.
     """
 
     name: str
@@ -239,7 +243,7 @@ def _repository(workspace: Workspace) -> WatchroomApp:
 
 
 def _rooms(language: Language = "en") -> Build:
-    """The dashboard over the team, just after somebody edited the plan by hand."""
+    """Return a builder of the dashboard, just after an external edit of the plan."""
 
     def build(workspace: Workspace) -> App[Any]:
         Path(workspace.root, "collaborative/current/plan.md").write_text("# Plan\n\nRewritten by hand.\n")
@@ -250,29 +254,29 @@ def _rooms(language: Language = "en") -> Build:
 
 
 WAITING = ("workspace", "settle", "commit_agent")
-"""Workers that end only when the dashboard does, or wait for the person."""
+"""Groups of workers that end only with the dashboard, or wait for the person."""
 
 
 async def _settled(pilot: Pilot[Any]) -> None:
-    """Wait until the journal is read, and what workers had to read and compare has come."""
+    """Wait until the journal is read, and the workers are done."""
     assert isinstance(pilot.app, WatchroomApp)
     while pilot.app.progress < 1:
         await pilot.pause(0.1)
     for worker in [each for each in pilot.app.workers if each.group not in WAITING]:
-        # One that is no longer wanted has been cancelled for the next, which is waited for as well.
+        # A cancelled worker is replaced by the next, which is also in the list.
         with suppress(WorkerCancelled):
             await worker.wait()
     await pilot.pause(0.3)
 
 
 NEWS = 6
-"""So many edits come before one looks again."""
+"""Number of edits before the document is opened again."""
 
 
 def _at_the_dispute(
     show: Callable[[WatchroomApp, Row], Awaitable[None]], *keys: str
 ) -> Callable[[Pilot[Any]], Awaitable[None]]:
-    """Have the conflict that waits for a person shown, and press ``keys`` there."""
+    """Return an act that shows the conflict waiting for a person, and presses ``keys`` there."""
 
     async def act(pilot: Pilot[Any]) -> None:
         app = pilot.app
@@ -296,7 +300,7 @@ async def _in_its_file(app: WatchroomApp, row: Row) -> None:
 
 
 async def _at_an_approval(pilot: Pilot[Any]) -> None:
-    """Have what an agent wants to do shown; the newest, so that there is time left to look."""
+    """Show the newest approval request, because it has the most time left."""
     app = pilot.app
     assert isinstance(app, WatchroomApp)
     await _settled(pilot)
@@ -309,7 +313,7 @@ async def _at_an_approval(pilot: Pilot[Any]) -> None:
 
 
 async def _at_a_choice(pilot: Pilot[Any]) -> None:
-    """Have the buffer shown in which its agent has to choose."""
+    """Show the buffer with an open choice."""
     app = pilot.app
     assert isinstance(app, WatchroomApp)
     await _settled(pilot)
@@ -321,7 +325,7 @@ async def _at_a_choice(pilot: Pilot[Any]) -> None:
 
 
 async def _at_a_session(pilot: Pilot[Any]) -> None:
-    """Have a session shown that a person has answered, or that waits for one."""
+    """Show a session with a request, or with the most steps."""
     app = pilot.app
     assert isinstance(app, WatchroomApp)
     await _settled(pilot)
@@ -335,7 +339,7 @@ async def _at_a_session(pilot: Pilot[Any]) -> None:
 
 
 async def _at_the_board(pilot: Pilot[Any]) -> None:
-    """Have the board shown that the team writes on together, with what came in while nobody looked."""
+    """Show the document that the team edits, with news since the last view."""
     app = pilot.app
     assert isinstance(app, WatchroomApp)
     await _settled(pilot)
@@ -350,7 +354,7 @@ async def _at_the_board(pilot: Pilot[Any]) -> None:
 
 
 async def _at_the_board_earlier(pilot: Pilot[Any]) -> None:
-    """Have an earlier moment of the board shown."""
+    """Show an earlier version of the document."""
     await _settled(pilot)
     await pilot.press("5", "enter")
     await _settled(pilot)
@@ -359,7 +363,7 @@ async def _at_the_board_earlier(pilot: Pilot[Any]) -> None:
 
 
 async def _writing_on_a_board(pilot: Pilot[Any]) -> None:
-    """Have a person write on the global board."""
+    """Start to edit the global board."""
     await _settled(pilot)
     await pilot.press("6")
     await _settled(pilot)
@@ -368,7 +372,7 @@ async def _writing_on_a_board(pilot: Pilot[Any]) -> None:
 
 
 async def _in_light(pilot: Pilot[Any]) -> None:
-    """Have the light theme shown."""
+    """Show the light theme."""
     app = pilot.app
     assert isinstance(app, WatchroomApp)
     app.action_flip_theme()
@@ -376,7 +380,7 @@ async def _in_light(pilot: Pilot[Any]) -> None:
 
 
 async def _at_an_agent(pilot: Pilot[Any]) -> None:
-    """Have the newest agent of the task under the cursor, and the file that it wrote last shown."""
+    """Show the newest agent of the task under the cursor, and the file that it wrote last."""
     await _settled(pilot)
     await pilot.press("9")
     await _settled(pilot)
@@ -385,7 +389,7 @@ async def _at_an_agent(pilot: Pilot[Any]) -> None:
 
 
 async def _at_an_earlier_moment(pilot: Pilot[Any]) -> None:
-    """Have shown on the overview how it was three marks ago."""
+    """Show the overview at the moment three markers ago."""
     await _settled(pilot)
     await pilot.press("T")
     for _ in range(3):
@@ -394,7 +398,7 @@ async def _at_an_earlier_moment(pilot: Pilot[Any]) -> None:
 
 
 async def _taking_back(pilot: Pilot[Any]) -> None:
-    """Have shown what taking the tester's work back changes."""
+    """Show the preview of a revert of the tester's work."""
     app = pilot.app
     assert isinstance(app, WatchroomApp)
     await _settled(pilot)
@@ -408,7 +412,7 @@ CHANGED_BY_TWO = "timetable/__main__.py"
 
 
 async def _at_the_changes(pilot: Pilot[Any]) -> None:
-    """Have what changed since HEAD shown, and the file that two agents have changed."""
+    """Show the changes since HEAD, and the file that two agents have changed."""
     app = pilot.app
     await _settled(pilot)
     await pilot.press("4")
@@ -422,7 +426,7 @@ async def _at_the_changes(pilot: Pilot[Any]) -> None:
 
 
 async def _committing_an_agent(pilot: Pilot[Any]) -> None:
-    """Have shown what a commit of the work of one agent has."""
+    """Show the preview of a commit of one agent's work."""
     await _at_the_changes(pilot)
     await pilot.press("K")
     await _settled(pilot)

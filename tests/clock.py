@@ -1,4 +1,4 @@
-"""A clock that jumps, as a laptop's does when it wakes up and as any does when it is set."""
+"""A clock that jumps, as a laptop's does on waking up, and any clock when it is set."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ HOUR = 3600 * 10**9
 
 
 class JumpingClock:
-    """The wall clock of this process, ``ahead`` (nanoseconds) of the true one. Steady clocks do not jump."""
+    """The wall clock of this process, ``ahead`` (nanoseconds) of the true time. Monotonic clocks do not
+    jump."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ahead = 0

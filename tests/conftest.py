@@ -1,4 +1,4 @@
-"""What tests share: a workspace of its own for each, and a short way to call tools."""
+"""Shared fixtures: a workspace for each test, and a short way to call tools."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MEMORY_BASE: Final = pytest.StashKey[Path]()
 """Where the files of this run are, if they are in memory."""
 
-# Others than the tests of the commands import it, too, and sometimes before them.
+# Registered here, because other modules import it too, sometimes before the tests of the commands.
 pytest.register_assert_rewrite("cli.running")
 
 Call = Callable[..., dict[str, Json]]
@@ -41,10 +41,11 @@ Call = Callable[..., dict[str, Json]]
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the tier, the examples of hypothesis, and the folder of the tests' files.
 
-    The fast tier keeps files in memory if there is room, because syncs to a disk took half of its kernel time.
+    The fast tier keeps files in memory if there is space, because syncs to a disk took half of its kernel
+    time.
     """
     choose_tier(config)
-    # A deadline for an example would mostly measure what else the machine does.
+    # A deadline for an example would mostly measure the load of the machine.
     settings.register_profile(
         "watchroom",
         derandomize=SEED not in os.environ,
@@ -60,7 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Print the seed before the first test, so that a run that is killed has printed it too."""
+    """Print the seed before the first test, so that a killed run has printed it too."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and SEED in os.environ:
         reporter.write_line(f"{SEED}={os.environ[SEED]}")
@@ -72,7 +73,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """What failed can be looked at until the next run."""
+    """Remove the files in memory, unless tests failed, whose files are kept until the next run."""
     base = session.config.stash.get(MEMORY_BASE, None)
     if base is not None and exitstatus == pytest.ExitCode.OK:
         remove_tree(base)
@@ -80,11 +81,11 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """Each of several workers begins with other files: what one has compiled, the others need not compile again."""
+    """Start each worker with other files, so that workers share the compiled bytecode."""
     config = session.config
     worker = getattr(config, "workerinput", None)
     if not is_real(config) and (worker is not None or not config.getoption("numprocesses", None)):
-        # What is loaded to collect the tests stays: it need not be looked through again and again meanwhile.
+        # Imported modules stay, so scanning them again and again during collection is wasted.
         gc.disable()
     folders = [Path(each) for each in config.args]
     if worker is None or not all(folder.is_dir() for folder in folders):
@@ -96,14 +97,15 @@ def pytest_collection(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give all workers the tests in the same order. With ``--journal postgres``, select those that can run on a server."""
+    """Give all workers the tests in the same order. With ``--journal postgres``, select those that can run on
+    a server."""
     keep_tier(config, items)
     if config.getoption("--journal") == "postgres":
         kept = [item for item in items if _can_run_on_server(item)]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
     if hasattr(config, "workerinput"):
-        # The longest files of the real tier are its own; begun last, they would run alone.
+        # The longest files of the real tier are its own. At the end they would run alone.
         first = "real" if is_real(config) else None
         items.sort(key=lambda item: (item.path.parent.name != first, item.path.parts))
         items[:] = _spread_slow(items)
@@ -116,8 +118,9 @@ def _can_run_on_server(item: pytest.Item) -> bool:
 
 
 def _spread_slow(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Behind each file of tests that wait stand as many of the others as it waits long: side by side they would leave
-    the machine idle. So would the last of them at the end, where a tenth of the others is."""
+    """Put after each file of waiting tests as many others as it waits long, because waiting tests side by
+    side would leave the machine idle. A tenth of the others is kept for the end, so that the last waiting
+    file does not run alone."""
     files = [list(each) for _, each in groupby(items, key=lambda item: item.path)]
     waits = [0 if (slow := file[0].get_closest_marker("slow")) is None else slow.args[0] for file in files]
     others = [file for file, seconds in zip(files, waits, strict=True) if not seconds]
@@ -148,26 +151,27 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def settings_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Dashboards of tests, also in processes of their own, remember nothing in the settings of whoever runs them."""
+    """Give dashboards of tests, also in their own processes, other settings than the developer's."""
     folder = tmp_path_factory.mktemp("config")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(folder))
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
-        # Where they run in tmux, nobody types in the terminals of the tests' own.
+        # Nobody types in the tests' terminals, even if they run in tmux.
         patch.delenv("TMUX", raising=False)
         yield folder
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _forked_commands(pytestconfig: pytest.Config) -> Iterator[None]:
-    """Fork the commands of Watchroom in the fast tier, in a tenth of the time that an interpreter takes to load them."""
+    """Fork the commands of Watchroom in the fast tier, which takes a tenth of the time to start an
+    interpreter."""
     with nullcontext() if is_real(pytestconfig) or sys.platform != "linux" else forked_commands():
         yield
 
 
 @pytest.fixture(autouse=True, scope="module")
 def module_settings(settings_folder: Path, request: pytest.FixtureRequest) -> Iterator[None]:
-    """Nor do those that all tests of a module look at open where another module's were left."""
+    """Give the shared fixtures of a module other settings than those of other modules."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(settings_folder / str(hash(request.node.nodeid))))
         yield
@@ -177,13 +181,13 @@ def module_settings(settings_folder: Path, request: pytest.FixtureRequest) -> It
 def _own_settings(
     settings_folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    """Nor does one test's dashboard open where another's was left."""
+    """Give each test its own settings, so that a dashboard does not open where another test's was left."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(settings_folder / str(hash(request.node.nodeid))))
 
 
 @pytest.fixture(autouse=True)
 def _own_service(monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> Iterator[None]:
-    """Give each test a service of its own, which ends with the test. In the fast tier none is started unless the
+    """Give each test its own service, which ends with the test. In the fast tier none is started unless the
     test allows it, because each takes half a second."""
     with own_runtime_folder(monkeypatch, is_blocked=not is_real(pytestconfig)):
         yield
@@ -191,7 +195,7 @@ def _own_service(monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -
 
 @pytest.fixture
 def service_allowed(_own_service: None) -> None:
-    """Have clients start a service in the fast tier too."""
+    """Let clients start a service in the fast tier too."""
     allow_service()
 
 
@@ -212,7 +216,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def postgres_server(pytestconfig: pytest.Config) -> Iterator[Server]:
-    """A PostgreSQL server of this test process. Only in the real tier it syncs, and has its data on a disk."""
+    """A PostgreSQL server of this test process. It syncs to a disk only in the real tier."""
     from journal.server import running_server
 
     with running_server({"fsync": "on"} if is_real(pytestconfig) else None) as server:
@@ -221,7 +225,7 @@ def postgres_server(pytestconfig: pytest.Config) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def new_database(postgres_server: Server) -> Callable[[], str]:
-    """Makes a database with an empty journal; its address."""
+    """Return a function that creates a database with an empty journal, and returns its address."""
     from watchroom.kernel.journal.postgres import PostgresJournal
 
     PostgresJournal(postgres_server.create("template_journal")).close()
@@ -231,7 +235,7 @@ def new_database(postgres_server: Server) -> Callable[[], str]:
 
 @pytest.fixture(scope="session")
 def reused_database(postgres_server: Server, new_database: Callable[[], str]) -> Iterator[ReusedDatabase]:
-    """The database of one workspace after another."""
+    """A database that is reused by one workspace after another."""
     from journal.server import ReusedDatabase
 
     with closing(ReusedDatabase(postgres_server, new_database)) as database:
@@ -240,14 +244,14 @@ def reused_database(postgres_server: Server, new_database: Callable[[], str]) ->
 
 @pytest.fixture
 def journal_name(request: pytest.FixtureRequest) -> str:
-    """Which journal the test runs on: the one that was asked for, or that of its parameter."""
+    """Return the kind of journal of the test: its parameter, the option, or ``sqlite``."""
     name: str = getattr(request, "param", request.config.getoption("--journal") or "sqlite")
     return name
 
 
 @pytest.fixture
 def on_machine(journal_name: str) -> str:
-    """What follows an external edit on the screen: a server has edits of several machines."""
+    """Return the text after an external edit on the screen: on a server it names the machine."""
     return f" on {node()}" if journal_name == "postgres" else ""
 
 
@@ -262,7 +266,7 @@ def root(
     folder = tmp_path / "team"
     if journal_name == "postgres":
         keep_journal_address(folder, request.getfixturevalue("reused_database").empty())
-        # The state of an earlier workspace would count: it is found by the address, which is used again.
+        # State is found by the address, which is reused, so an earlier workspace's would count.
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
     return folder
 

@@ -1,4 +1,4 @@
-"""Breaks what nothing of ours would ever break: for the tests that it is noticed."""
+"""Damage that our own code never does, to test that it is noticed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from watchroom.kernel.journal import is_server_address
 def break_content(
     root: Path | str, path: str, version: int, content: bytes | None, *, zone: str = "collab"
 ) -> None:
-    """Have the journal hold another content for a version, as a failing disk would, or none at all."""
+    """Replace the content of a version in the journal, as a failing disk would. None removes it."""
     break_text(root, path, version, "content", content, zone=zone)
 
 
 def break_text(
     root: Path | str, path: str, version: int, column: str, value: bytes | None, *, zone: str = "collab"
 ) -> None:
-    """Have the journal hold another text in a column of a version's row, or none at all.
+    """Replace a column of a version's row in the journal. None removes its value.
 
     A server stores bytes that are not UTF-8 only in the column ``content``.
     """
@@ -41,7 +41,8 @@ def break_text(
 
 
 def change_rows(address: str | Path, statement: str, *values: object) -> None:
-    """Run SQL on the rows of the journal at ``address`` as its owner can: the triggers against it are off meanwhile."""
+    """Run SQL on the rows of the journal at ``address`` as its owner, with its protecting triggers
+    disabled."""
     if is_server_address(address):
         import psycopg
 
@@ -62,7 +63,7 @@ def change_rows(address: str | Path, statement: str, *values: object) -> None:
 
 
 def lose_blobs(root: Path | str) -> None:
-    """Remove the bytes that are kept of binary files, which a workspace can lose."""
+    """Remove the contents of binary files, which a workspace can lose."""
     address = journal_of(root)
     if is_server_address(address):
         change_rows(address, "TRUNCATE blobs")

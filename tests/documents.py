@@ -1,4 +1,4 @@
-"""What the tests of realtime documents share."""
+"""Shared helpers for tests of realtime documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much property tests, crash tests and tests of many writers do, and from which seed."""
+"""The effort of property tests, crash tests and tests of many writers, and their seeds."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from random import Random
 from typing import Final
 
 IS_HUNTING = "WATCHROOM_HUNT" in os.environ
-"""Look for unknown faults: random seeds, and more examples."""
+"""Search for unknown faults, with random seeds and more examples."""
 SEED: Final = "WATCHROOM_SEED"
 """Environment variable with the seed of a run. Unset in the fast tier, whose examples are the same each time."""
 
 
 def rounds(usual: int, hunting: int) -> int:
-    """Return how often to try: ``usual``, or ``hunting`` if WATCHROOM_HUNT is set."""
+    """Return the number of rounds: ``usual``, or ``hunting`` if WATCHROOM_HUNT is set."""
     return hunting if IS_HUNTING else usual
 
 

@@ -1,4 +1,4 @@
-"""A process of its own that runs a session, and is in the middle of a call."""
+"""A process that runs a session, and is in the middle of a call."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ asyncio.run(main(*sys.argv[1:]))
 
 @contextmanager
 def session_elsewhere(where: str, checkout: str = "") -> Iterator[subprocess.Popen[str]]:
-    """A process that has the workspace at ``where``, in a call of the session ``s1`` of alice; the call ends
-    with a line on its standard input."""
+    """Yield a process with the workspace at ``where``, in a call of alice's session ``s1``. A line on its
+    standard input ends the call."""
     with subprocess.Popen(
         [sys.executable, "-c", _RUN, where, checkout],
         stdin=subprocess.PIPE,

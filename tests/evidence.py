@@ -1,4 +1,4 @@
-"""What tests about loss look at: the bytes of a tree, and the rows of a journal."""
+"""Evidence for tests about loss: the bytes of a tree, and the rows of a journal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from watchroom.validation import sha256
 
 
 def snapshot(root: Path) -> dict[str, bytes | str]:
-    """Everything beneath ``root`` but the control folder, links unfollowed: path → bytes, or what else it is."""
+    """Return everything below ``root`` except the control folder: path → bytes, or a description of a link or
+    other file."""
     found: dict[str, bytes | str] = {}
     for folder, folders, files in os.walk(root):
         if ".watchroom" in folders:
@@ -39,7 +40,8 @@ def all_rows(journal: Journal, after: int = 0) -> list[Row]:
 
 
 def torn(files: dict[str, bytes | str], journal: Journal) -> Iterator[str]:
-    """The files of a snapshot that are no version of their path, and views of JSON that are no JSON."""
+    """Yield the files of a snapshot that match no version of their path, and JSON views that cannot be
+    parsed."""
     for name, data in files.items():
         if isinstance(data, str):
             continue
@@ -53,7 +55,7 @@ def torn(files: dict[str, bytes | str], journal: Journal) -> Iterator[str]:
 
 
 def _place(name: str) -> tuple[Zone, str] | None:
-    """The zone and path whose version a file is, None for other files."""
+    """Return the zone and path of the version in a file, None for other files."""
     kept = re.fullmatch(r"whiteboard-history/(.+)-v\d+\.md", name)
     if kept:
         return "board", kept[1]

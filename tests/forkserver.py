@@ -1,8 +1,8 @@
-"""Starts commands of the tests by forking a process that has loaded what they use.
+"""Start commands of the tests by forking a process that has already imported their modules.
 
-An interpreter that loads the server of tools or the dashboard is busy for half a second, and the tests start some
-hundred of them. Who starts a command with `subprocess` gets a child of its own all the same: the process in between
-ends at once, and its child becomes one of whoever asked (PR_SET_CHILD_SUBREAPER, Linux).
+An interpreter takes half a second to import the server of tools or the dashboard, and the tests start some
+hundred of them. The caller of `subprocess` still gets a child of its own: the process in between ends at
+once, and its child is adopted by the caller (PR_SET_CHILD_SUBREAPER, Linux).
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ MODULES: Final = (
     "journal.machine",
     "realtime.edit_many",
 )
-"""What is forked where it is run with ``python -m``."""
+"""Modules that are forked when they are run with ``python -m``."""
 TESTS: Final = os.path.dirname(__file__)
 SCRIPTS: Final = tuple(
     os.path.join(TESTS, each) for each in ("requirements/boards/board_writer.py", "processes/")
 )
-"""What is forked of the tests' own programs."""
+"""Programs of the tests that are forked."""
 LOADED: Final = (
     *MODULES,
     "anyio._backends._asyncio",
@@ -60,14 +60,14 @@ LOADED: Final = (
     "watchroom.workspace",
     "watchroom_whiteboards.tools",
 )
-"""What is loaded before the first command, and what these load."""
+"""Modules that are imported before the first command."""
 _SUBREAPER: Final = 36
 _DIFFERENT: Final = ("PYTHON", "LC_ALL", "LC_CTYPE", "LANG", "TEXTUAL")
-"""Variables that begin so count when an interpreter starts, or when a module is loaded."""
+"""Prefixes of variables that matter when an interpreter starts, or a module is imported."""
 
 
 class Command(NamedTuple):
-    """What a forked process is to run, and in which surroundings."""
+    """The command of a forked process, and its environment."""
 
     arguments: list[str]
     folder: str
@@ -77,7 +77,7 @@ class Command(NamedTuple):
 
 
 class Start(NamedTuple):
-    """What `subprocess` has started (Python 3.11 to 3.13)."""
+    """The arguments of `subprocess._fork_exec` (Python 3.11 to 3.13)."""
 
     command: Sequence[str | bytes]
     programs: Sequence[bytes]
@@ -105,7 +105,7 @@ class Start(NamedTuple):
 
 
 class ForkServer:
-    """The process that forks; started with the first command."""
+    """The process that forks. It is started with the first command."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -113,7 +113,7 @@ class ForkServer:
         self._connection: socket.socket | None = None
 
     def fork(self, command: Command, streams: list[int]) -> int:
-        """The number of a new child of this process, which runs ``command`` with these streams."""
+        """Return the id of a new child of this process, which runs ``command`` with these streams."""
         with self._lock:
             connection = self._connection or self._start(command.variables)
             _adopt_orphans(True)
@@ -124,7 +124,7 @@ class ForkServer:
                 _adopt_orphans(False)
 
     def close(self) -> None:
-        """End the process; what it has forked goes on."""
+        """End the process. Its forked commands continue."""
         if self._connection is not None and self._process is not None:
             self._connection.close()
             self._process.wait()
@@ -148,13 +148,14 @@ def _adopt_orphans(is_wanted: bool) -> None:
 
 @contextmanager
 def forked_commands() -> Iterator[None]:
-    """While it lasts, `subprocess` has the commands of Watchroom forked, if that makes no difference for them."""
+    """Fork the commands of Watchroom that `subprocess` starts, if that makes no difference for them, while
+    the context lasts."""
     server, usual = ForkServer(), _counts(os.environ)
     start: Callable[..., int] = subprocess._fork_exec  # type: ignore[attr-defined]
 
     def fork_exec(*given: Any) -> int:
         if len(given) != len(Start._fields):
-            # Another Python's.
+            # Another version of Python.
             return start(*given)
         asked = Start(*given)
         command = _command(asked, usual)
@@ -169,11 +170,11 @@ def forked_commands() -> Iterator[None]:
 
 
 def _command(start: Start, usual: Mapping[str, str]) -> Command | None:
-    """What is to be run, None where it has to be started as usual: where other variables than the ``usual`` ones
-    count, for instance."""
+    """Return the command to fork, None if it must be started as usual, for instance because variables that
+    matter differ from the ``usual`` ones."""
     typed = [os.fsdecode(each) for each in start.command]
     if typed[1:2] == ["-P"]:
-        # A forked process has its working directory in the module path all the same.
+        # A forked process has its working directory in the module path anyway.
         del typed[1]
     variables = dict(os.environ) if start.variables is None else dict(map(_split, start.variables))
     is_module = typed[1:2] == ["-m"] and typed[2] in MODULES
@@ -200,7 +201,7 @@ def _split(entry: bytes) -> tuple[str, str]:
 def _counts(variables: Mapping[str, str]) -> dict[str, str]:
     counted = {name: variables[name] for name in variables if name.startswith(_DIFFERENT)}
     if counted.get("PYTHONUTF8") == "1" and locale.getencoding().lower() == "utf-8":
-        # It is the case anyway.
+        # It is the default anyway.
         del counted["PYTHONUTF8"]
     return counted
 
@@ -211,7 +212,7 @@ def _streams(start: Start) -> list[int]:
 
 
 def serve(connection: socket.socket) -> Command:
-    """Fork for each command that is asked for; returns it in the process that is to run it."""
+    """Fork for each requested command. Return the command in the process that must run it."""
     gc.disable()
     for module in LOADED:
         import_module(module)
@@ -236,7 +237,7 @@ def serve(connection: socket.socket) -> Command:
 
 
 def _fork_orphan() -> int | None:
-    """The number of a new process whose parent has ended; None in that process."""
+    """Return the id of a new process whose parent has ended, and None in that process."""
     told, tell = os.pipe()
     between = os.fork()
     if between:
@@ -255,7 +256,7 @@ def _fork_orphan() -> int | None:
 
 
 def run(command: Command) -> None:
-    """Be the process that runs ``command``, as if an interpreter had just begun with it."""
+    """Run ``command`` in this process, as if an interpreter had just started with it."""
     if command.has_session:
         os.setsid()
     if command.has_terminal:
@@ -292,8 +293,8 @@ def run(command: Command) -> None:
 
 
 def _end(status: int) -> Never:
-    """End as an interpreter does, but for taking down its modules one by one: that takes longest, since the memory
-    that they are in has to be copied for it."""
+    """End as an interpreter does, but without destroying its modules, which would copy their memory and takes
+    longest."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     try:

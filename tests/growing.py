@@ -1,4 +1,4 @@
-"""Makes the journal of a workspace long, by copies of the rows that it has."""
+"""Make the journal of a workspace long, with copies of its rows."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from watchroom.platform.process_lock import ProcessLock
 
 _BATCH: Final = 2_000
 _RENAMED: Final = frozenset({"session", "request", "handoff", "buffer"})
-"""Zones whose paths begin with an agent's name."""
+"""Zones whose paths start with an agent's name."""
 _RENAMED_WHOLE: Final = frozenset({"realtime", "task", "agent", "file", "command"})
 _NAMES: Final = ("task", "parent", "command")
 _ROW_NUMBERS: Final = ("mail", "request", "conflict")
-"""Details that name a row. What an agent has heard is not among them: it was not spoken to since."""
+"""Details with the number of a row, which must be mapped. ``heard`` keeps the original number, because the copies
+get no new messages."""
 _SKIPPED: Final = frozenset({"config", "workspace"})
 
 
 def grow(root: str, rows: int) -> None:
-    """Copy the rows of the closed workspace at ``root`` until its journal has at least ``rows`` of them. The
-    files of the copies are not laid out: what is current has the text that it had."""
+    """Copy the rows of the closed workspace at ``root`` until its journal has at least ``rows`` rows. The
+    copies' files are not written, and current files keep their text."""
     control = os.path.join(root, CONTROL)
     journal = SqliteJournal(os.path.join(control, JOURNAL_NAME))
     try:
@@ -54,7 +55,8 @@ def grow(root: str, rows: int) -> None:
 
 
 def _sample(journal: SqliteJournal) -> list[Callable[[int, int], Draft]]:
-    """How to make each row once more, by the number of the copy and the row after which it begins."""
+    """Return functions that copy each row, given the number of the copy and the row after which the copy
+    starts."""
     left = {head.path for head in journal.heads("session") if head.detail["status"] not in ENDED}
     left |= {head.path for head in journal.heads("buffer") if not head.deleted}
     left |= {head.path for head in journal.heads("handoff") if not _is_acknowledged(journal, head)}
@@ -77,14 +79,15 @@ def _all(journal: SqliteJournal) -> Iterator[Row]:
 
 
 def _is_of(row: Row, left: set[str]) -> bool:
-    """Whether the row is of a session, a buffer or a handoff that was still open."""
+    """Return whether the row belongs to an open session, buffer or handoff."""
     return row.zone in ("session", "request", "buffer", "handoff") and any(
         row.path == path or row.path.startswith(f"{path}/") for path in left
     )
 
 
 def _copier(row: Row, content: str | None, numbers: list[int]) -> Callable[[int, int], Draft]:
-    """``numbers`` are the rows that are copied, in order: where one names another, so does its copy."""
+    """Return a function that copies ``row``. ``numbers`` are the copied rows in order. A reference to one of
+    them becomes a reference to its copy."""
     detail = dict(row.detail)
     named = {name: bisect_right(numbers, _number(detail[name])) for name in _ROW_NUMBERS if name in detail}
 
@@ -117,7 +120,7 @@ def _copier(row: Row, content: str | None, numbers: list[int]) -> Callable[[int,
 
 
 def _renamed(row: Row, copy: int) -> str:
-    """The path of a copy. What is said to an agent is said to the same one."""
+    """Return the path of a copy. Messages to an agent keep their receiver."""
     first, slash, rest = row.path.partition("/")
     if row.zone in _RENAMED_WHOLE and not (row.zone == "agent" and row.version is None):
         return f"{first}-{copy}{slash}{rest}"

@@ -1,4 +1,4 @@
-"""Edits of a text in which every character is one of a kind, so that afterwards each can be asked for."""
+"""Edits of a text in which every character is unique, so that each can be checked afterwards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST: Final = 0xFF00
 
 
 class Plan(NamedTuple):
-    """An edit to be made."""
+    """A planned edit."""
 
     operation: str
     start: int
@@ -27,7 +27,7 @@ class Plan(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """An edit that was acknowledged as that version; ``deleted`` and ``inserted`` may be empty."""
+    """An edit that was acknowledged as ``version``. ``deleted`` and ``inserted`` may be empty."""
 
     version: int
     deleted: str
@@ -35,7 +35,7 @@ class Edit(NamedTuple):
 
 
 class Neighbours(NamedTuple):
-    """What stood before and behind an insertion, in the text as its writer knew it."""
+    """The text before and behind an insertion, as its writer knew it."""
 
     before: str
     inserted: str
@@ -43,8 +43,12 @@ class Neighbours(NamedTuple):
 
 
 class Editor:
-    """Edits at random places as one agent, whose ``number`` gives it characters that nobody else writes: as
-    many as a plane of Unicode holds, beginning with the ``first``-th."""
+    """Edits at random places as one agent.
+
+    - ``number``: gives the agent a plane of Unicode that nobody else uses.
+    - ``seed``: the seed of its choices.
+    - ``first``: the number of its first character.
+    """
 
     def __init__(self, toolbox: Toolbox, number: int, seed: int, first: int = 0) -> None:
         self.toolbox = toolbox
@@ -54,7 +58,7 @@ class Editor:
         self._known = self.read()
 
     def read(self) -> str:
-        """The text as it is now; from here on positions count in it."""
+        """Return the current text. Later positions refer to it."""
         result = self._call("realtime_get_field")
         value: str = result["value"]
         self._known = value
@@ -65,11 +69,11 @@ class Editor:
         return self.make(self.plan())
 
     def insert(self, length: int) -> Edit:
-        """Insert so many characters somewhere."""
+        """Insert ``length`` characters at a random place."""
         return self.make(Plan("insert", self._random.randint(0, len(self._known)), "", self._fresh(length)))
 
     def plan(self) -> Plan:
-        """Something to insert, delete or replace, wherever it is and whoever wrote it."""
+        """Return a random insertion, deletion or replacement, of anyone's text."""
         known, chance = self._known, self._random
         start = chance.randint(0, len(known))
         operation = chance.choice(("insert", "insert", "insert", "delete", "replace")) if known else "insert"
@@ -81,7 +85,7 @@ class Editor:
         return Plan(operation, start, deleted, inserted)
 
     def neighbours(self, plan: Plan) -> Neighbours:
-        """What is around the insertion of ``plan``."""
+        """Return the text around the insertion of ``plan``."""
         known = self._known
         return Neighbours(known[: plan.start], plan.inserted, known[plan.start + len(plan.deleted) :])
 
@@ -116,7 +120,7 @@ class Editor:
 
 
 def remains(edits: Iterable[Edit]) -> set[str]:
-    """The characters that were inserted and that nobody deleted."""
+    """Return the inserted characters that nobody deleted."""
     inserted, deleted = set[str](), set[str]()
     for edit in edits:
         inserted.update(edit.inserted)
@@ -125,7 +129,7 @@ def remains(edits: Iterable[Edit]) -> set[str]:
 
 
 def disordered(text: str, edits: Iterable[Edit]) -> list[str]:
-    """The insertions of which something stands in ``text`` in another order than it was written."""
+    """Return the insertions whose characters are in another order in ``text``."""
     places = {character: place for place, character in enumerate(text)}
     found = []
     for edit in edits:
@@ -136,7 +140,7 @@ def disordered(text: str, edits: Iterable[Edit]) -> list[str]:
 
 
 def misplaced(text: str, insertions: Iterable[Neighbours]) -> list[str]:
-    """The insertions of which something does not stand in ``text`` between what was around it."""
+    """Return the insertions with characters outside of their neighbours in ``text``."""
     places = {character: place for place, character in enumerate(text)}
     found = []
     for before, inserted, behind in insertions:

@@ -1,4 +1,4 @@
-"""Where the tests have their files: in memory, where there is room."""
+"""The folder of the tests' files: in memory if there is space."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Final
 _MEMORY: Final = Path("/dev/shm")
 _PREFIX: Final = "wr-tests-"
 _ROOM: Final = 4 * 1024**3
-"""Bytes that have to be free: the files of a run, and some 100 databases for each of its processes."""
+"""Min free bytes: the files of a run, and some 100 databases for each of its processes."""
 
 
 def memory_folder() -> Path | None:
-    """A folder in memory from which programs can be run, None where there is none, or not enough room."""
+    """Return a folder in memory from which programs can be run, None if there is none or too little space."""
     if not os.access(_MEMORY, os.W_OK):
         return None
     found = os.statvfs(_MEMORY)
@@ -23,8 +23,8 @@ def memory_folder() -> Path | None:
 
 
 def choose_base() -> Path | None:
-    """A folder in memory for the files of this run, yet to be made; None where there is no memory. Those of runs that
-    have ended go."""
+    """Return a path in memory for the files of this run, None if there is no memory. The files of ended runs
+    are removed."""
     memory = memory_folder()
     if memory is None:
         return None
@@ -35,5 +35,5 @@ def choose_base() -> Path | None:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove ``folder`` with all in it, however deep: `shutil.rmtree` ends with a RecursionError at 1,000 levels."""
+    """Remove ``folder`` of any depth. `shutil.rmtree` raises RecursionError at 1,000 levels."""
     subprocess.run(["rm", "-rf", folder], check=False)

@@ -1,6 +1,6 @@
-"""A journal in memory, of one process, for tests, and the shortest text of what a backend has to do.
+"""A journal in the memory of one process, for tests, and as the shortest description of a backend.
 
-It is not durable. Its numbers may have gaps, as those of a server may.
+It is not durable. Its numbers can have gaps, as those of a server.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FOREVER: Final = 2**63 - 1
 
 
 class MemoryJournal:
-    """`Journal` in the memory of this process, for any thread.
+    """`Journal` in the memory of this process. Thread-safe.
 
     ``gap``: numbers to leave out before each append, because readers must not rely on consecutive numbers.
     """
@@ -306,7 +306,8 @@ class MemoryJournal:
         """Do nothing: the rows exist as long as the journal."""
 
     def _newest(self, rows: list[Row] | None, after: int, until: int | None, limit: int | None) -> list[Row]:
-        """Return the rows with ``after`` < seq ≤ ``until`` of ``rows``, which are in order, newest first."""
+        """Return the rows with ``after`` < seq ≤ ``until`` of ``rows``, newest first. ``rows`` are in
+        order."""
         with self._lock:
             found = rows or []
             end = _index_after(found, _FOREVER if until is None else until)
@@ -315,12 +316,12 @@ class MemoryJournal:
 
 
 def _index_after(rows: Sequence[Row], seq: int) -> int:
-    """Return how many of ``rows``, which are in order, have a number up to ``seq``."""
+    """Return the number of ``rows`` (in order) up to ``seq``."""
     return bisect_right(rows, seq, key=lambda row: row.seq)
 
 
 class MemoryPresence:
-    """`PresenceStore` of this process alone."""
+    """`PresenceStore` of this process only."""
 
     def __init__(self) -> None:
         self._held: Presence | None = None
@@ -334,7 +335,7 @@ class MemoryPresence:
         return [] if self._held is None else [self._held]
 
     def forget(self, lease: str) -> None:
-        """Do nothing: a lease lives as long as the journal."""
+        """Do nothing: a lease lasts as long as the journal."""
 
 
 class MemorySnapshots:
@@ -345,7 +346,7 @@ class MemorySnapshots:
 
     @property
     def forms(self) -> list[str]:
-        """The formats of which there are snapshots."""
+        """The formats that have snapshots."""
         return [*self._kept]
 
     def newest(self, form: str, *, as_of: int | None = None) -> Snapshot | None:

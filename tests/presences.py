@@ -1,4 +1,4 @@
-"""Leases of processes, and when they have run out."""
+"""Leases of processes, and their expiry."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ PATIENCE = 30
 
 
 def wait_until_lost(journal: Journal, process: int) -> None:
-    """Wait until no lease of a killed process is alive: a lease in a file ends with it, on a server seconds later."""
+    """Wait until no lease of a killed process is alive. In a file it ends with the process, on a server
+    seconds later."""
     deadline = time.monotonic() + PATIENCE
     while any(each.is_alive for each in journal.presence.all() if each.process == process):
         assert time.monotonic() < deadline

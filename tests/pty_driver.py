@@ -1,6 +1,7 @@
-"""Run a command in a pseudo-terminal, keep every byte that it writes, and show the screen that they make.
+"""Run a command in a pseudo-terminal, keep every byte that it writes, and draw the screen.
 
-A thread reads the bytes and answers the terminal queries of Textual; pyte draws the screen when a test asks for it.
+A thread reads the bytes and answers the terminal queries of Textual. pyte draws the screen when a test asks
+for it.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from wcwidth import wcwidth
 
 Predicate = Callable[[list[str]], bool]
 
-# What a terminal of today answers to the questions that Textual asks at its start: it can hold a frame
-# back until it is whole (mode 2026), it does not report its size in band (mode 2048).
+# The answers of a modern terminal to Textual's first queries: it supports synchronized output (mode 2026),
+# and does not report its size in band (mode 2048).
 _ANSWERS = {b"\x1b[?2026$p": b"\x1b[?2026;2$y", b"\x1b[?2048$p": b"\x1b[?2048;0$y", b"\x1b[c": b"\x1b[?62;c"}
 
-# What pyte would print or stumble over: private CSI that it does not know, DCS and APC strings, and
-# characters without a width, at which it drops the rest of the text.
+# Sequences that pyte would print or fail on: unknown private CSI, DCS and APC strings, and zero-width
+# characters, at which it drops the rest of the text.
 _UNKNOWN_TO_PYTE = re.compile(
     "\x1b\\[[<=>][0-9;:]*[ -/]*[@-~]|\x1b\\[[?][0-9;]*\\$p|\x1b[P_^X].*?\x1b\\\\"
     "|[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]",
@@ -40,7 +41,7 @@ _UNKNOWN_TO_PYTE = re.compile(
 
 
 class NotSeen(TimeoutError):
-    """The awaited text or bytes did not appear. The message shows the screen instead."""
+    """The awaited text or bytes did not appear. The message shows the screen."""
 
 
 class Cell(NamedTuple):
@@ -54,7 +55,7 @@ class Cell(NamedTuple):
 
 
 class Terminal:
-    """A command in a pseudo-terminal of the given size. It starts at once; leaving the context ends it."""
+    """A command in a pseudo-terminal of the given size. It starts at once, and ends with the context."""
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class Terminal:
         self._ended = False
         self._fd, program_end = os.openpty()
         fcntl.ioctl(program_end, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        # The size is that of the terminal, whatever the one around it has.
+        # The size is the terminal's own, not that of a surrounding terminal.
         around = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
         surroundings = {**around, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(env or {})}
         self._process = subprocess.Popen(
@@ -103,23 +104,24 @@ class Terminal:
         os.write(self._fd, keys.encode())
 
     def mark(self) -> int:
-        """Return how many bytes have come so far."""
+        """Return the number of bytes received so far."""
         with self._changed:
             return len(self._output)
 
     def raw(self, since: int = 0) -> bytes:
-        """Return every byte that came from byte ``since`` on."""
+        """Return every byte received from byte ``since`` on."""
         with self._changed:
             return bytes(self._output[since:])
 
     def wait_for_bytes(self, wanted: bytes, *, since: int = 0, timeout: float = 10) -> None:
-        """Wait until ``wanted`` has come at or after byte ``since``. Raise `NotSeen` after ``timeout`` seconds."""
+        """Wait until ``wanted`` is received at or after byte ``since``. Raise `NotSeen` after ``timeout``
+        seconds."""
         deadline = time.monotonic() + timeout
         while wanted not in (found := self.raw(since)):
             self._wait_for_more(since + len(found), deadline, repr(wanted))
 
     def wait_for(self, holds: Predicate, *, what: str = "the screen", timeout: float = 10) -> None:
-        """Wait until ``holds`` is true of the screen's lines. Raise `NotSeen` after ``timeout`` seconds."""
+        """Wait until ``holds`` is true for the screen's lines. Raise `NotSeen` after ``timeout`` seconds."""
         deadline = time.monotonic() + timeout
         while not holds(self.screen()):
             self._wait_for_more(self._shown, deadline, what)
@@ -129,12 +131,12 @@ class Terminal:
         self.wait_for(lambda lines: any(text in line for line in lines), what=text, timeout=timeout)
 
     def wait_for_output(self, since: int, timeout: float) -> bool:
-        """Wait until a byte has come after byte ``since``. Return False after ``timeout`` seconds."""
+        """Wait until a byte is received after byte ``since``. Return False after ``timeout`` seconds."""
         with self._changed:
             return self._changed.wait_for(lambda: self._ended or len(self._output) > since, timeout)
 
     def settle(self, quiet: float = 0.3, timeout: float = 10) -> None:
-        """Wait until nothing has come for ``quiet`` seconds."""
+        """Wait until no output is received for ``quiet`` seconds, at most ``timeout`` seconds."""
         deadline = time.monotonic() + timeout
         with self._changed:
             while time.monotonic() < deadline and not self._ended:
@@ -144,7 +146,8 @@ class Terminal:
                 self._changed.wait(remaining)
 
     def wait_until_idle(self, quiet: float = 0.15, timeout: float = 60) -> None:
-        """Wait until nothing has come and every process has slept for ``quiet`` seconds, however busy the machine is.
+        """Wait until there is no output and every process has slept for ``quiet`` seconds, however busy the
+        machine is.
 
         A process that waits for a processor is not asleep. Raise `NotSeen` after ``timeout`` seconds.
         """
@@ -170,10 +173,10 @@ class Terminal:
         return self._picture.cells()
 
     def repainted(self) -> list[list[Cell]]:
-        """Have the command draw its whole screen again, and return the cells that these bytes alone make.
+        """Let the command draw its whole screen again, and return the cells that these bytes alone make.
 
-        SIGCONT asks for it, as a shell does that brings a stopped program to the front. `cells` keeps the
-        screen that the partial updates made, whose terminal never got these bytes.
+        SIGCONT triggers it, as when a shell resumes a stopped program. `cells` keeps the screen that the
+        partial updates made, whose terminal never gets these bytes.
         """
         self.screen()
         os.kill(self.pid, signal.SIGCONT)
@@ -186,19 +189,19 @@ class Terminal:
         return painted.cells()
 
     def resize(self, columns: int, rows: int) -> None:
-        """Give the terminal another size, as a user who drags its window."""
+        """Resize the terminal, as a user who drags its window."""
         self.screen()
         self._screen.resize(rows, columns)
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def wait(self, timeout: float = 10) -> int:
-        """Wait until the command has ended by itself and all of its bytes have come. Return its exit status."""
+        """Wait until the command ends by itself and all of its bytes are received. Return its exit status."""
         status = self._process.wait(timeout)
         self._reader.join(timeout)
         return status
 
     def close(self) -> None:
-        """End the command and everything that it started in its session, with SIGKILL if it ignores other signals."""
+        """End the command and all processes of its session, with SIGKILL if they ignore other signals."""
         for sign in (signal.SIGHUP, signal.SIGTERM, signal.SIGKILL):
             if self._process.poll() is not None:
                 break
@@ -234,7 +237,7 @@ class Terminal:
             tail = self._answer(tail, data)
 
     def _answer(self, tail: bytes, data: bytes) -> bytes:
-        """Answer the queries of the program. Return the bytes in which the next query may have begun."""
+        """Answer the queries of the program. Return the last bytes, in which the next query may start."""
         known = len(tail)
         window = tail + data
         for question, answer in _ANSWERS.items():
@@ -252,7 +255,7 @@ class Terminal:
 
 
 class _Picture:
-    """The screen that a stream of bytes makes."""
+    """The screen that a stream of bytes draws."""
 
     def __init__(self, columns: int, rows: int) -> None:
         self.screen = pyte.Screen(columns, rows)
@@ -262,7 +265,7 @@ class _Picture:
 
     def feed(self, data: bytes) -> None:
         text = self._pending + self._decoder.decode(data)
-        # A sequence that these bytes have cut in two waits for its other half.
+        # A sequence that is cut in two waits for its other half.
         escape = text.rfind("\x1b", max(0, len(text) - 32))
         whole = escape < 0 or re.match("\x1b(\\[[0-?]*[ -/]*[@-~]|[^\\[P_^X\\]])", text[escape:])
         cut = len(text) if whole else escape
@@ -275,7 +278,7 @@ class _Picture:
     def cells(self) -> list[list[Cell]]:
         """Return the cells, row by row. The right half of a wide character is empty.
 
-        A wide character of which one half was overwritten leaves an empty cell, which terminals show as a blank.
+        A wide character with one overwritten half leaves an empty cell, which terminals show as blank.
         """
         found = []
         for row in map(self.screen.buffer.__getitem__, range(self.screen.lines)):
@@ -296,5 +299,5 @@ class _Picture:
 
 
 def _is_busy(process: psutil.Process) -> bool:
-    """Whether the process runs, or waits for a processor or a disk."""
+    """Return whether the process runs, or waits for a processor or a disk."""
     return process.status() not in (psutil.STATUS_SLEEPING, psutil.STATUS_ZOMBIE, psutil.STATUS_STOPPED)

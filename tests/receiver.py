@@ -1,4 +1,4 @@
-"""A server on loopback that takes what is posted to it, and answers as it is told."""
+"""A server on loopback that receives POST requests, with configurable answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Posted(NamedTuple):
 
 
 class Receiver:
-    """``statuses`` are the answers to come; then all is taken."""
+    """The received requests. ``statuses`` are the next answers, then 200."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -56,7 +56,7 @@ def receiving() -> Iterator[Receiver]:
             self.end_headers()
 
         def log_message(self, *args: object) -> None:
-            """Nothing is printed."""
+            """Print nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         receiver = Receiver(f"http://127.0.0.1:{server.server_port}")

@@ -1,4 +1,4 @@
-"""Real editing traces (tests/traces): how people really wrote, ready to be written again."""
+"""Recorded editing sessions of people (tests/traces), to play again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Trace(TypedDict):
 
 
 class Turn(NamedTuple):
-    """``agent`` (0 or 1) makes a transaction when it has heard so many of the other one's."""
+    """A transaction of ``agent`` (0 or 1), made after it received ``heard`` transactions of the other."""
 
     agent: int
     heard: int
@@ -40,9 +40,9 @@ def load(name: str) -> Trace:
 
 
 def turns(trace: Trace) -> Iterator[Turn]:
-    """The transactions of two, in an order in which each comes after all that its writer knew."""
+    """Yield the transactions of two agents, each after all that its writer knew."""
     known: list[tuple[int, int]] = []
-    """After each transaction: how many of each one's its writer knew."""
+    """For each transaction: the number of each agent's transactions that its writer knew."""
     made = [0, 0]
     for transaction in trace["txns"]:
         me = transaction["agent"]
@@ -56,7 +56,7 @@ def turns(trace: Trace) -> Iterator[Turn]:
 
 
 def write(document: Document, transaction: Transaction, replica: str) -> list[Delta]:
-    """Make the edits of a transaction; their deltas."""
+    """Make the edits of a transaction, and return their deltas."""
     text = document.text("body")
     edits = [
         text.replace(position, position + deleted, inserted, replica)

@@ -1,4 +1,5 @@
-"""Replicas of a document that edit apart, and a network between them that delays, repeats, mixes and loses."""
+"""Replicas of a document that edit apart, and a network that delays, duplicates, reorders and loses
+packets."""
 
 from __future__ import annotations
 
@@ -34,11 +35,11 @@ SCHEMAS: Final[Mapping[str, Mapping[str, FieldType]]] = {
     **{kind: {name: kind} for name, kind in ALL.items()},
     "document": ALL,
 }
-"""A document of each type alone, and one of all."""
+"""A document of each type alone, and one of all types."""
 
 
 class Edit(NamedTuple):
-    """What is done to which field: the method, and its arguments without stamp and replica."""
+    """An edit of a field: the method, and its arguments without stamp and replica."""
 
     field: str
     method: str
@@ -73,7 +74,7 @@ _EDITS: Final[Mapping[FieldType, Sequence[tuple[str, Sequence[st.SearchStrategy[
 
 @cache
 def edits(*fields: tuple[str, FieldType]) -> st.SearchStrategy[Edit]:
-    """Edits of the fields of a schema, its items."""
+    """Edits of the fields of a schema, given as its items."""
     return st.one_of(
         [
             st.builds(Edit, st.just(name), st.just(method), st.tuples(*arguments))
@@ -89,12 +90,12 @@ def some_edits(*fields: tuple[str, FieldType], at_least: int = 0) -> st.SearchSt
 
 
 def new_document(schema: Mapping[str, FieldType], time: int = 0) -> Document:
-    """A document whose wall clock stands still, so that replicas often write at the same time."""
+    """Return a document whose wall clock stands still, so that replicas often write at the same time."""
     return Document(schema, clock=HybridClock(lambda: time))
 
 
 def perform(document: Document, edit: Edit, replica: str) -> Delta:
-    """Make the edit and give its delta as it comes over the wire; empty where nothing changed."""
+    """Make the edit and return its delta after a JSON round trip, empty if nothing changed."""
     field = document.field(edit.field)
     delta: object
     match field:
@@ -109,24 +110,24 @@ def perform(document: Document, edit: Edit, replica: str) -> Delta:
 
 
 def sent(value: object) -> dict[str, Json]:
-    """``value`` after its way as JSON."""
+    """Return ``value`` after a JSON round trip."""
     received: dict[str, Json] = json.loads(json.dumps(value, allow_nan=False))
     return received
 
 
 def fields(document: Document) -> dict[str, Json]:
-    """The part of the document's state that others merge, after its way as JSON."""
+    """Return the part of the document's state that others merge, after a JSON round trip."""
     return sent(document.state()["fields"])
 
 
 def restarted(document: Document, time: int = 0) -> Document:
-    """The replica that comes back from the document's state."""
+    """Return the replica restored from the document's state."""
     return Document.from_state(sent(document.state()), clock=HybridClock(lambda: time))
 
 
 def evidence(document: Document) -> str:
-    """All that a document holds. The bytes of a text's history may differ where it is the same: what counts
-    is what it says, who wrote it, and which operations are known."""
+    """Return all content of a document. The bytes of equal text histories may differ, so text counts by its
+    value, authors and known operations."""
     held: dict[str, object] = {"values": document.values()}
     for name, kind in document.schema.items():
         if kind == "rga":
@@ -143,12 +144,12 @@ def evidence(document: Document) -> str:
 
 
 class Written(NamedTuple):
-    """An edit that was made: its number is its place in the network's log."""
+    """An edit in the network's log. Its number is its place in the log."""
 
     edit: Edit
     delta: Delta
     known: frozenset[int]
-    """The numbers of those that its writer knew, its own not among them."""
+    """The numbers of the edits that its writer knew, without this one."""
 
 
 class Packet(NamedTuple):
@@ -157,7 +158,7 @@ class Packet(NamedTuple):
 
 
 class Network:
-    """Replicas, and what is on its way between them."""
+    """Replicas, and the packets between them."""
 
     def __init__(self, schema: Mapping[str, FieldType], clocks: Sequence[int], chance: random.Random) -> None:
         self._clocks = clocks
@@ -171,7 +172,7 @@ class Network:
         self._group = [0] * len(clocks)
 
     def edit(self, at: int, edit: Edit) -> None:
-        """Make an edit; its delta is posted to all that can be reached, and lost to the others."""
+        """Make an edit. Its delta is sent to the reachable replicas, and lost to the others."""
         delta = perform(self.replicas[at], edit, self.names[at])
         number = len(self.log)
         self.log.append(Written(edit, delta, self.known[at]))
@@ -181,12 +182,12 @@ class Network:
                 mail.append(Packet(number, delta))
 
     def split(self, groups: Sequence[int]) -> None:
-        """From now on only replicas of the same group reach each other."""
+        """Partition the network: only replicas of the same group reach each other."""
         self._group = list(groups)
 
     def deliver(self, at: int) -> None:
-        """Some of what is posted to the replica comes, in any order; some of that comes again later, and
-        some never."""
+        """Deliver some of the replica's packets in any order. Some of these are delivered again later, and
+        some are lost."""
         mail = self._mail[at]
         self._chance.shuffle(mail)
         for packet in mail[: self._chance.randint(0, len(mail))]:
@@ -198,14 +199,14 @@ class Network:
                 self.known[at] |= {packet.number}
 
     def restart(self, at: int, *, renamed: bool) -> None:
-        """The replica's process ends, and another goes on from its state, mostly under a new name."""
+        """Restart the replica from its state, under a new name if ``renamed``."""
         self.replicas[at] = restarted(self.replicas[at], self._clocks[at])
         if renamed:
             self._peers += 1
             self.names[at] = f"{self.names[at][0]}#{self._peers:x}"
 
     def exchange(self, at: int, other: int) -> None:
-        """Each takes over the whole state of the other, if it can be reached."""
+        """Merge each state into the other, if the replicas reach each other."""
         if self._group[at] == self._group[other]:
             states = fields(self.replicas[at]), fields(self.replicas[other])
             self.replicas[at].merge(states[1])
@@ -213,7 +214,7 @@ class Network:
             self.known[at] = self.known[other] = self.known[at] | self.known[other]
 
     def settle(self) -> None:
-        """The partition ends: all states meet, in any order."""
+        """End the partition, and merge all states in any order."""
         self.split([0] * len(self.replicas))
         order = list(range(len(self.replicas)))
         self._chance.shuffle(order)

@@ -1,4 +1,4 @@
-"""The resident service in tests: each test has its own, in a runtime folder of its own."""
+"""The resident service in tests. Each test has its own, in its own runtime folder."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ PATIENCE: Final = 20
 
 @contextmanager
 def own_runtime_folder(patch: pytest.MonkeyPatch, *, is_blocked: bool) -> Iterator[Path]:
-    """Have services within the context run in a new folder, and end them afterwards. ``is_blocked``: none runs
+    """Run services within the context in a new folder, and end them afterwards. ``is_blocked``: none runs
     unless the test allows it."""
-    # The path of a socket is short, and those of tests are long.
+    # Paths of sockets must be short, and those of tests are long.
     folder = tempfile.mkdtemp(prefix="wr", dir="/tmp")
     patch.setenv("XDG_RUNTIME_DIR", folder)
-    # The service of another test does not look like a program that a client of this one has left behind.
+    # Another session id, so that the service of another test does not look like a program left by a client of
+    # this one.
     patch.setenv("XDG_SESSION_ID", os.path.basename(folder))
     if is_blocked:
         block_service()
@@ -40,12 +41,12 @@ def own_runtime_folder(patch: pytest.MonkeyPatch, *, is_blocked: bool) -> Iterat
 
 
 def block_service() -> None:
-    """Have hooks, servers and dashboards find no service, and start none."""
+    """Prevent hooks, servers and dashboards from finding or starting a service."""
     Path(client_program.runtime_folder()).touch()
 
 
 def allow_service() -> None:
-    """End what `block_service` began."""
+    """End the effect of `block_service`."""
     folder = Path(client_program.runtime_folder())
     if folder.is_file():
         folder.unlink()
@@ -58,7 +59,7 @@ def end_service(folder: Path) -> None:
         pid, recorded = map(float, (folder / client_program.LOCK).read_text().split()[:2])
         pid, started = int(pid), platform.process_start(int(pid))
         if round(started) != round(recorded):
-            # It has ended, and another process may have its number.
+            # The service has ended, and another process may have its id.
             return
         with suppress(OSError, ValueError):
             client_program.ask("POST", "/stop", seconds=PATIENCE)
@@ -67,12 +68,12 @@ def end_service(folder: Path) -> None:
 
 
 def service_pid() -> int:
-    """Return the process of the service that runs."""
+    """Return the process id of the running service."""
     return int(Path(client_program.runtime_folder(), client_program.LOCK).read_text().split()[0])
 
 
 def service_status() -> Mapping[str, Any]:
-    """Return what the service says of itself, empty if none answers."""
+    """Return the status that the service reports, empty if there is no answer."""
     try:
         fields: Mapping[str, Any] = json.loads(client_program.ask("GET", "/status", seconds=PATIENCE))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Counts the SQL statements by which a thread asks a journal."""
+"""Count the SQL statements that a thread sends to a journal."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _SET_UP: Final = "SET client_connection_check_interval"
 
 
 class StatementCount:
-    """The statements that the thread that made this has sent to journals since."""
+    """The statements that the creating thread has sent to journals since."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, Any]] = []
-        """Each with its values, as they are given to the database's module."""
+        """Each statement with its values, as passed to the database's module."""
         self._thread = get_ident()
 
     @property
     def statements(self) -> int:
-        """How many there are."""
+        """Number of statements."""
         return len(self.sent)
 
     def add(self, sql: Any, values: Any = ()) -> None:
@@ -70,9 +70,9 @@ def counted_on_sqlite() -> Iterator[StatementCount]:
 
 @contextmanager
 def counted_on_postgres() -> Iterator[StatementCount]:
-    """Count the statements that are sent to PostgreSQL within the context: a round trip each.
+    """Count the statements that are sent to PostgreSQL within the context. Each is a round trip.
 
-    The set-up of a connection does not count: other threads decide which call needs one more.
+    The set-up of a connection does not count, because other threads decide which call needs one.
     """
     import psycopg
 

@@ -1,4 +1,4 @@
-"""Two tasks with an agent each, what lies in their folders, and the sandboxes of this machine."""
+"""Two tasks with an agent each, the files in their folders, and the sandboxes of this machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATIENCE: Final = 20.0
 
 @cache
 def machine_sandbox() -> SandboxProbe:
-    """The sandboxes of this machine, tested once for all tests of a process."""
+    """Return the sandboxes of this machine, tested once per process."""
     return SandboxProbe.run()
 
 
@@ -37,7 +37,7 @@ class Team(NamedTuple):
 
 
 def emptied(folder: Path) -> Path:
-    """The folder, without what an earlier example left there."""
+    """Return the folder, without files of an earlier example."""
     for left in folder.iterdir():
         if left.is_dir() and left.name != ".watchroom":
             shutil.rmtree(left)
@@ -55,7 +55,7 @@ def on_disk(folder: Path) -> dict[str, bytes]:
 
 
 def kill_and_miss(process: Popen[bytes], journal: Journal) -> None:
-    """Kill ``process``, and wait until only this one is seen alive: at once beside a journal in a folder, some
+    """Kill ``process``, and wait until only this process is alive: immediate for a journal in a folder,
     seconds later on a server."""
     process.kill()
     own, changes, until = journal.presence.hold(), journal.changes(), monotonic() + PATIENCE
@@ -69,13 +69,14 @@ def kill_and_miss(process: Popen[bytes], journal: Journal) -> None:
 
 @contextmanager
 def without_privileges() -> Iterator[None]:
-    """Without the capabilities of root, whom the system denies nothing: on this thread, for a while."""
+    """Drop the capabilities of root, to whom the system denies nothing, on this thread while the context
+    lasts."""
     libc = ctypes.CDLL(None, use_errno=True)
     header = struct.pack("=Ii", 0x20080522, 0)
     before = ctypes.create_string_buffer(24)
     assert libc.capget(header, before) == 0
     fields = list(struct.unpack("=6I", before.raw))
-    # Of each half the effective ones, which the permitted ones can bring back.
+    # Only the effective ones, because the permitted ones can restore them.
     fields[0] = fields[3] = 0
     assert libc.capset(header, struct.pack("=6I", *fields)) == 0
     try:

@@ -1,4 +1,4 @@
-"""A team with boards: who is in it, and what stands on them."""
+"""A team with boards, and the boards' contents."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TASKS = """### Task #1
 
 
 def fill(workspace: Workspace) -> None:
-    """The global board, and that of ada."""
+    """Write the global board, and ada's."""
     ceo, ada = workspace.tools("ceo"), workspace.tools("ada")
     for section, text in (("Milestones", MILESTONES), ("Key decisions", DECISIONS)):
         ok(ceo, "whiteboard_update_section", board="global", section=section, content=text)

@@ -1,4 +1,4 @@
-"""The house itself: style, types, and the direction of imports."""
+"""Rules for the whole repository: style, types, and the direction of imports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CLOCK_READERS = {
     "features/tasks/files.py": "times of files on this machine",
     "features/trees/recorder.py": "times of files on this machine",
 }
-"""What may read the machine's clock in the core, and for what."""
+"""The modules of the core that read the machine's clock, and why."""
 CLOCKS = ("time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today")
 
 
@@ -42,19 +42,19 @@ PLATFORM_ASKERS = {
     "platform/sandbox": "what commands run in is found by what this machine has",
     "platform/signing/serve_key.py": "what keeps the memory of a process closed",
 }
-"""What may ask in the core which operating system this is, and for what."""
+"""The modules of the core that query the operating system, and why."""
 
 
 ZONE_NAMES = {"collab": "files", "handoff": "handoffs", "board": "boards", "realtime": "documents"}
-"""Zones whose names are no other words, each with the folder of its feature."""
+"""Zones whose names are not common words, each with the folder of its feature."""
 ZONE_NAMERS = {
     "kernel/zones.py": "the records of all zones",
     "model.py": "the names of all zones",
     "history/seal/verify_report.py": "it runs without the package",
     "agents/simulation/scenario.py": "words of scenario files",
 }
-"""What may name a zone outside of its feature, and why. Other modules ask a record in ``kernel/zones.py``, or import
-a constant of the feature."""
+"""The modules that name a zone outside of its feature, and why. Other modules use a record in
+``kernel/zones.py``, or import a constant of the feature."""
 
 
 @pytest.mark.parametrize("check", CHECKS)

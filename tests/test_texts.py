@@ -1,5 +1,4 @@
-"""What is said in both languages: no bracket or quotation mark stands without its other half, and no text of a
-tool is left over."""
+"""The texts in both languages: brackets and quotation marks are paired, and every text of a tool is used."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _IS_REAL: Final = pytest.StashKey[bool]()
 
 
 def is_real(config: pytest.Config) -> bool:
-    """Whether this run is of the real tier: ``pytest -m real``."""
+    """Return whether this run is of the real tier: ``pytest -m real``."""
     return config.stash.get(_IS_REAL, False)
 
 

@@ -103,7 +103,7 @@ def test_an_owner_makes_tokens_and_an_agents_shell_none(
     token = run(capsys, "token", team, "alice", "--as", "dana")[1].strip()
     with Workspace.open(team) as workspace:
         assert workspace.access.authenticate(token) == "alice"
-    types.setattr("watchroom_cli.agents.mcp.find_parent_agent", lambda root, environ: "alice")
+    types.setattr("watchroom.agents.clients.processes.find_parent_agent", lambda root, environ: "alice")
     assert "alice" in refusal(capsys, "token", team, "alice", "--as", "dana")
 
 
@@ -118,7 +118,7 @@ def test_who_has_a_key_is_told_how_a_new_workspace_is_closed(
 
 
 def test_an_agents_shell_enrols_nobody(capsys: Captured, team: str, types: pytest.MonkeyPatch) -> None:
-    types.setattr("watchroom_cli.people.person.find_parent_agent", lambda root, environ: "alice")
+    types.setattr("watchroom.agents.clients.processes.find_parent_agent", lambda root, environ: "alice")
     assert "alice" in refusal(capsys, "person", "add", team, "dana")
     assert not printed_json(capsys, "person", "list", team, "--json")["closed"]
 

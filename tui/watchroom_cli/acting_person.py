@@ -1,4 +1,4 @@
-"""The person at this machine: their name, and what they do in a workspace."""
+"""The person at this machine: their name, and the calls they make in a workspace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def name_of_this_person() -> str:
-    """The name under which a person acts who gave none."""
+    """Return the name of the operating system's user, or ``supervisor`` if it has none."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -28,8 +28,8 @@ def name_of_this_person() -> str:
 
 
 def suggest_closing(workspace: Workspace, root: str, texts: Catalogue) -> None:
-    """Say how the ``workspace`` at ``root`` is closed, where it is open and the person at this machine has a
-    key: who has none is left in peace."""
+    """Print how to close the ``workspace`` at ``root``, if it is open and the person at this machine has a
+    key."""
     from watchroom_tui.services.signing_keys import key_path
 
     name = name_of_this_person()
@@ -39,9 +39,13 @@ def suggest_closing(workspace: Workspace, root: str, texts: Catalogue) -> None:
 
 
 def unlock_key(workspace: Workspace, people: People, name: str, texts: Catalogue, key: str = "") -> None:
-    """Have what is decided in ``workspace`` from now on signed by the person called ``name`` of ``people``,
-    with the key file ``key`` (default: theirs), whose passphrase they are asked for. Raises what unlocking a
-    key does."""
+    """Sign the decisions made in ``workspace`` from now on.
+
+    - ``name``: the person who signs, one of ``people``. They are asked for the passphrase.
+    - ``key``: the key file, default: the person's own.
+
+    Raises the errors of `open_signer`.
+    """
     from watchroom_tui.services.signing_keys import open_signer
 
     from watchroom_cli.passphrase import ask_passphrase
@@ -49,6 +53,15 @@ def unlock_key(workspace: Workspace, people: People, name: str, texts: Catalogue
     workspace.signing.signer = open_signer(
         people, name, lambda path: ask_passphrase(texts("cli.person.passphrase", path=path)), key
     )
+
+
+def refuse_agents(root: str) -> None:
+    """Raise `AgentCannotAnswer` if an agent's client of the workspace at ``root`` runs this command."""
+    from watchroom.agents.clients.processes import find_parent_agent
+    from watchroom.errors import AgentCannotAnswer
+
+    if agent := find_parent_agent(root, os.environ):
+        raise AgentCannotAnswer(agent=agent)
 
 
 def act_as_person(
@@ -59,10 +72,15 @@ def act_as_person(
     language: Language | None = None,
     key: str = "",
 ) -> Mapping[str, Json]:
-    """Make ``call`` in ``workspace`` as the person of that name; returns the tool's result, in ``language``
-    (default: the workspace's). Refused beneath an agent's client; people shall see that it was tried. Where
-    it has to be signed it is, with the key file ``key`` (default: that person's). Raises `InvalidAgentId`,
-    and what unlocking a key does."""
+    """Make ``call`` in ``workspace`` as a person, and return the tool's result.
+
+    - ``person``: the person's name.
+    - ``language``: the language of the result, default: the workspace's.
+    - ``key``: the file of the key that signs the call if needed, default: the person's own.
+
+    A call from within an agent's client is refused, and recorded so that people see the attempt. Raises
+    `InvalidAgentId` for an invalid name, and the errors of `unlock_key`.
+    """
     from watchroom.agents.clients.processes import find_parent_agent
     from watchroom.errors import AgentCannotAnswer, SignatureRequired
     from watchroom.texts import catalogue

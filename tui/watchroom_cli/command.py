@@ -23,9 +23,9 @@ Group: TypeAlias = Literal["start", "watch", "agents", "history", "people", "mac
 class Command(NamedTuple):
     """A command. Its module has the functions ``declare_{name}`` and ``run_{name}``.
 
-    - ``group``: its package, and its heading in the help.
-    - ``module``: default: the name.
-    - ``function``: the name in the two functions, default: that of the command.
+    - ``group``: the package of the module, and the heading in the help.
+    - ``module``: the module's name, default: ``name``.
+    - ``function``: the name in the two functions, default: ``name``.
     - ``passes_arguments``: another program parses the arguments. The command gets them as ``arguments``, and
       its name as ``command``.
     """
@@ -37,11 +37,11 @@ class Command(NamedTuple):
     passes_arguments: bool = False
 
     def declare(self, parser: ArgumentParser, texts: Catalogue) -> None:
-        """Add the arguments."""
+        """Add the command's arguments to ``parser``."""
         self._function("declare")(parser, texts)
 
     def run(self, args: Namespace, texts: Catalogue) -> int:
-        """Returns the exit status. May raise `WatchroomError`, and `WrongUsage`."""
+        """Run the command and return the exit status. Raises `WatchroomError` and `WrongUsage`."""
         return cast(int, self._function("run")(args, texts))
 
     def _function(self, kind: str):  # type: ignore[no-untyped-def]  # the two kinds differ in their types
@@ -52,8 +52,8 @@ class Command(NamedTuple):
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Keep the garbage collector from looking, while slow modules are loaded, through what they make: none of
-    it is garbage, and a fifth of the time would go there."""
+    """Disable the garbage collector while slow modules are loaded. They create no garbage, and collection
+    would take a fifth of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -64,31 +64,35 @@ def collector_paused() -> Iterator[None]:
 
 
 def add_utc_argument(parser: ArgumentParser, texts: Catalogue) -> None:
-    """Add ``--utc``, which the command line heeds for every command that has it."""
+    """Add ``--utc``. `main` applies it to every command that has it."""
     parser.add_argument("--utc", action="store_true", help=texts("cli.argument.utc"))
 
 
 def print_json(value: Mapping[str, object] | Sequence[object], *, indent: int | None = None) -> None:
-    """Print ``value`` as JSON, in escapes where the output cannot hold its characters."""
-    plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
-    print(json.dumps(value, ensure_ascii=plain, indent=indent), flush=True)
+    """Print ``value`` as JSON. Non-ASCII characters are escaped if the output is not UTF-8."""
+    print(_dump(value, indent), flush=True)
 
 
 def print_json_line(value: Mapping[str, object]) -> None:
-    """Print ``value`` as one line of JSON without control characters, also in a pipe. The line is written at
-    once, so that a signal does not separate it from its end."""
-    plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
-    print(escape_invisible(json.dumps(value, ensure_ascii=plain)) + "\n", end="", flush=True)
+    """Print ``value`` as one line of JSON without control characters, also in a pipe. The line is one write,
+    so that a signal cannot separate it from its newline."""
+    print(escape_invisible(_dump(value)) + "\n", end="", flush=True)
+
+
+def _dump(value: object, indent: int | None = None) -> str:
+    is_unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    return json.dumps(value, ensure_ascii=not is_unicode, indent=indent)
 
 
 def own_program() -> tuple[str, ...]:
-    """The words that call this program, independent of the environment."""
+    """Return the arguments that start this program, independent of the environment."""
     own = Path(sys.executable).with_name("watchroom")
     return (str(own),) if os.access(own, os.X_OK) else (sys.executable, "-P", "-m", "watchroom_cli.main")
 
 
 def isolated_program() -> tuple[str, ...]:
-    """The words before `own_program` by which clients call hooks and servers, without site packages."""
+    """Return the arguments with which clients start hooks and servers, without site packages. `own_program`
+    follows them."""
     from watchroom.agents.clients import run_client_program
 
     return sys.executable, "-I", "-S", run_client_program.__file__

@@ -1,4 +1,4 @@
-"""The commands, by group. A command's module is loaded when it is called."""
+"""The commands by group. The module of a command is loaded when the command is called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: the composition root. Slow imports are left to the commands that need them."""
+"""The composition root of the command line. Commands load their slow imports themselves."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ INTERRUPTED: Final = 130
 _OVERVIEW: Final = ("-h", "--help", "--version")
 LANGUAGE_VARIABLE: Final = "WATCHROOM_LANGUAGE"
 DEBUG_VARIABLE: Final = "WATCHROOM_DEBUG_CATEGORIES"
-"""Which debug records are written, by category."""
+"""The variable with the categories of debug records to write."""
 DEBUG_FILE_VARIABLE: Final = "WATCHROOM_DEBUG_FILE"
-"""The file that they are added to; without one, they go to standard error."""
+"""The variable with the file that debug records are appended to, default: standard error."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns 0 for success, 1 for a refusal, 2 for wrong usage."""
     if arguments is None and sys.getfilesystemencoding() != "utf-8":
-        # Names of files are UTF-8 in every workspace, whoever opens it: begin again in a mode that has it so.
+        # File names are UTF-8 in every workspace, so restart Python in UTF-8 mode.
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606  # itself
     _replace_closed_streams()
-    _never_refuse_to_print()
+    _replace_unprintable()
     with command_output() as output:
         try:
             check_platform()
@@ -71,9 +71,9 @@ def _run(typed: list[str]) -> int:
     try:
         if typed[0] in _OVERVIEW or typed == ["help"]:
             typed = ["--help"] if typed == ["help"] else typed
-            _overview(texts).parse_args(typed)
+            _overview_parser(texts).parse_args(typed)
         command, rest = _find_command(typed, texts)
-        # Help on the command is Watchroom's own.
+        # Watchroom prints the help of the command itself.
         is_passed = command.passes_arguments and rest not in (["--help"], ["-h"])
         args = _parse_passed(command, rest) if is_passed else _parse(command, rest, texts)
     except WrongUsage as error:
@@ -81,7 +81,7 @@ def _run(typed: list[str]) -> int:
         return USAGE
     except SystemExit as usage:
         return int(usage.code or OK)
-    # Who named no language has the one that is remembered, where something is.
+    # Without a chosen language, the remembered one is used.
     args.is_language_chosen = args.language is not None or LANGUAGE_VARIABLE in os.environ
     args.language = readable_language(args.language or language)
     try:
@@ -95,8 +95,8 @@ def _run(typed: list[str]) -> int:
 
 
 def _choose_workspace(texts: Catalogue, language: Language) -> str | int:
-    """Return the nearest workspace; in a repository without one, that of the repository if the person wants
-    it. Else return the exit status."""
+    """Return the nearest workspace, or the exit status. In a repository without a workspace, offer to create
+    one."""
     from watchroom_cli.arguments.workspace_argument import find_workspace
 
     root = find_workspace()
@@ -135,8 +135,8 @@ def _run_command(command: Command, args: argparse.Namespace, texts: Catalogue, l
         return USAGE
 
 
-def _overview(texts: Catalogue) -> argparse.ArgumentParser:
-    """The parser that prints the commands by group, and the version. No command is loaded for it."""
+def _overview_parser(texts: Catalogue) -> argparse.ArgumentParser:
+    """Return the parser that prints the commands by group, and the version. It loads no command."""
     parser = argparse.ArgumentParser(
         prog="watchroom",
         usage=texts("cli.overview.usage"),
@@ -144,7 +144,7 @@ def _overview(texts: Catalogue) -> argparse.ArgumentParser:
         epilog=texts("cli.overview.epilog"),
         add_help=False,
     )
-    # Newer Pythons would colour the help, in escapes.
+    # Newer Python versions colour the help with escapes.
     parser.color = False  # type: ignore[attr-defined]
     for group, commands in groupby(COMMANDS, lambda command: command.group):
         shown = parser.add_argument_group(texts(f"cli.group.{group}"))
@@ -158,7 +158,7 @@ def _overview(texts: Catalogue) -> argparse.ArgumentParser:
 
 
 def _find_command(typed: list[str], texts: Catalogue) -> tuple[Command, list[str]]:
-    """Return the command that was typed, and its arguments. Raises `WrongUsage`."""
+    """Return the typed command and its arguments. Raises `WrongUsage`."""
     known = {each.name: each for each in COMMANDS}
     first, *rest = typed
     if first == "help":
@@ -168,7 +168,7 @@ def _find_command(typed: list[str], texts: Catalogue) -> tuple[Command, list[str
     if first.startswith("-"):
         raise WrongUsage(texts("cli.typed.options_first"))
     if os.path.isdir(first) or "://" in first:
-        # A workspace alone is opened; one before a command belongs to it.
+        # A folder alone is opened. A folder before a command is the command's argument.
         if rest and rest[0] in known and known[rest[0]].passes_arguments:
             raise WrongUsage(texts("cli.launch.here", folder=first, command=rest[0]))
         return (known[rest[0]], [first, *rest[1:]]) if rest and rest[0] in known else (known["open"], typed)
@@ -178,8 +178,8 @@ def _find_command(typed: list[str], texts: Catalogue) -> tuple[Command, list[str
 
 
 def _parse(command: Command, given: list[str], texts: Catalogue) -> argparse.Namespace:
-    """Return the arguments of ``command``. Raises SystemExit for wrong ones."""
-    # What recognises workspaces is loaded only here.
+    """Return the parsed arguments of ``command``. Raises SystemExit if they are wrong."""
+    # The parser imports what recognises workspaces, so it is loaded only here.
     from watchroom_cli.arguments.parser import CommandParser
 
     parser = CommandParser(prog=f"watchroom {command.name}", description=texts(f"cli.{command.name}.help"))
@@ -191,29 +191,29 @@ def _parse(command: Command, given: list[str], texts: Catalogue) -> argparse.Nam
 
 
 def _parse_passed(command: Command, given: list[str]) -> argparse.Namespace:
-    """Return the arguments of ``command``, which passes them on."""
+    """Return the unparsed arguments of ``command``, which passes them on."""
     return argparse.Namespace(command=command.name, arguments=given, language=None)
 
 
 def _refuse(error: WatchroomError, language: Language) -> int:
     message = error.message(language)
-    # What to do next does not stand in the last line of a list.
+    # A suggestion after a list starts on its own line.
     separator = "\n" if "\n" in message else " "
     print(f"watchroom: {message}{separator}{error.suggestion(language)}", file=sys.stderr)
     return REFUSED
 
 
 def _replace_closed_streams() -> None:
-    """A stream that whoever began this process has closed is one without a reader, or an empty one. Python
-    has None in its place, and a file that is opened later would get its number."""
+    """Replace standard streams that the parent process has closed with the null device. Python has None in
+    their place, and the next file to be opened would get their number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             descriptor = os.open(os.devnull, os.O_RDWR)
             setattr(sys, name, open(descriptor, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
-def _never_refuse_to_print() -> None:
-    """What the encoding of the output does not have is replaced: no text of an agent's ends a command."""
+def _replace_unprintable() -> None:
+    """Replace characters that the output's encoding lacks, so that no text of an agent ends a command."""
     codecs.register_error(REPLACEMENT_ERRORS, replace_unencodable)
     encoding = output_encoding()
     for stream in (sys.stdout, sys.stderr):

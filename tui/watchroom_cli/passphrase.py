@@ -1,4 +1,4 @@
-"""Asks for passphrases: at the terminal, unseen; where standard input is none, of its next line."""
+"""Ask for passphrases: hidden at a terminal, else from the next line of standard input."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from watchroom_tui.presentation.usage import WrongUsage
 
 
 def ask_passphrase(question: str) -> str:
-    """Return what is typed as the answer to ``question``. Raises `SigningNotInstalled`, before asking."""
+    """Return the answer to ``question``. Raises `SigningNotInstalled` before asking."""
     if find_spec("nacl") is None:
         raise SigningNotInstalled
     if sys.stdin.isatty():
@@ -20,8 +20,13 @@ def ask_passphrase(question: str) -> str:
 
 
 def choose_passphrase(question: str, again: str, problem: str) -> str:
-    """A new passphrase, asked by ``question`` and once more by ``again``. Raises `WrongUsage`, which says
-    ``problem``, where the two differ or there is none."""
+    """Return a new passphrase.
+
+    - ``question``, ``again``: the texts of the first and the second prompt.
+    - ``problem``: the error text.
+
+    Raises `WrongUsage` with ``problem`` if the answers differ or are empty.
+    """
     chosen = ask_passphrase(question)
     if not chosen or (sys.stdin.isatty() and ask_passphrase(again) != chosen):
         raise WrongUsage(problem)

@@ -1,4 +1,4 @@
-"""Publishes seals to the places that this user's settings name."""
+"""Publish seals to the places in this user's settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _log = logging.getLogger("watchroom")
 
 
 def publish_as_set(sealing: Sealing, settings: Settings, webhook: SealWebhook | None = None) -> None:
-    """Have ``sealing`` publish to the folder and the branch of ``settings``, and to ``webhook``."""
+    """Publish the seals of ``sealing`` to the folder and the branch in ``settings``, and to ``webhook``."""
     from watchroom.history.git import SealBranch
 
     folder, repository, name = settings.publication
@@ -29,10 +29,10 @@ def publish_as_set(sealing: Sealing, settings: Settings, webhook: SealWebhook | 
 
 
 def publish_later(workspace: Workspace, texts: Catalogue) -> None:
-    """Publish seals of ``workspace`` to the folder and the branch of the settings.
+    """Publish seals of ``workspace`` to the folder and the branch in the settings.
 
-    The settings are read when the first seal is due, because most processes end before that. An error in
-    them is logged. Nothing is posted to the webhook: every process would post it.
+    The settings are read when the first seal is due, because most processes end before that. An error in them
+    is logged. Nothing is posted to the webhook, because every process would post it.
     """
 
     def prepare(sealing: Sealing) -> None:

@@ -1,4 +1,4 @@
-"""End a command on SIGTERM and SIGHUP as on ctrl+c: what it has open is closed first."""
+"""End a command on SIGTERM and SIGHUP as on ctrl+c, so that it closes what it has open."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _SLICE_SECONDS: Final = 0.5
 
 
 class Terminated(SystemExit):
-    """The process was asked to end by the signal ``number``. An event loop passes only this kind of error on
-    to its caller."""
+    """The signal ``number`` asked the process to end. It is a SystemExit because an event loop passes only
+    that on to its caller."""
 
     def __init__(self, number: int) -> None:
         super().__init__(128 + number)
@@ -28,8 +28,8 @@ class Terminated(SystemExit):
 
 @contextmanager
 def ending_on_signals() -> Iterator[None]:
-    """Raise `Terminated` in the main thread when SIGTERM or SIGHUP comes. A second one ends the process at
-    once. Signals that are ignored, as by nohup, stay ignored."""
+    """Raise `Terminated` in the main thread on SIGTERM or SIGHUP. A second signal ends the process at once.
+    Ignored signals, as under nohup, stay ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -52,7 +52,8 @@ def ending_on_signals() -> Iterator[None]:
 def sleep(seconds: float) -> None:
     """Sleep in the main thread for ``seconds``, or until a signal raises `Terminated`.
 
-    It sleeps in slices: the system may give a signal to another thread, which does not wake this one.
+    It sleeps in slices, because the system may deliver a signal to another thread, which does not wake this
+    one.
     """
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
@@ -60,7 +61,7 @@ def sleep(seconds: float) -> None:
 
 
 def die_of(number: int) -> None:
-    """End this process by the signal ``number``, so that the parent sees what ended it."""
+    """End this process by the signal ``number``, so that the parent process sees the cause."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()

@@ -1,4 +1,4 @@
-"""The dashboard app: it passes the model to the screens and switches between them."""
+"""The dashboard app: it passes the model to the screens, and switches between them."""
 
 from __future__ import annotations
 
@@ -62,19 +62,22 @@ if TYPE_CHECKING:
 
 
 _INTERRUPT: Final = "ctrl+c"
-"""Never waits for a dialog."""
+"""The key that does not wait for a dialog."""
 
 
 class WatchroomApp(ReplayApp):
     """The dashboard over ``journal``, live or as of row ``until``.
 
-    ``open_workspace`` gives the workspace that acts go through; it is called once, off the event loop,
-    after the first paint, and its caller closes what it gave. Without it, or in the past, nothing can be
-    changed. ``end_after``: seconds after which the dashboard closes by itself. ``alerts``: how it says that
-    something new needs a person. ``initial_screen`` is the one that it opens in. ``filters``: what lists are
-    filtered by, by ``screen.list``. ``watch`` knows whether
-    the terminal is still there; without it the dashboard has none. ``root`` is the workspace's folder, or its
-    address on a server, with which it can be searched before it is open.
+    - ``place``: the workspace's name.
+    - ``person``: the name of the person who acts.
+    - ``open_workspace``: opens the workspace for acts. It is called once, in a thread, after the first paint,
+      and its caller closes the workspace. Without it, and in the past, nothing can be changed.
+    - ``end_after``: seconds until the dashboard closes, default: never.
+    - ``alerts``: how new needs are announced.
+    - ``initial_screen``: the screen to open, default: the first.
+    - ``watch``: tells whether the terminal is still open. Without it the dashboard has no terminal.
+    - ``filters``: the filters of lists, by ``screen.list``.
+    - ``root``: the workspace's folder, or its address on a server, to search it before it is open.
     """
 
     BINDINGS = bindings("app")
@@ -100,7 +103,7 @@ class WatchroomApp(ReplayApp):
         root: str | None = None,
     ) -> None:
         if initial_screen is not None:
-            # Before Textual names the first screen after it.
+            # Textual names the first screen after it.
             self.DEFAULT_MODE = initial_screen  # type: ignore[misc]
         depth = watch.color_depth if watch is not None else "full"
         super().__init__(
@@ -108,7 +111,8 @@ class WatchroomApp(ReplayApp):
             css_path=["app.tcss", "ansi.tcss"] if depth == "16" else "app.tcss",
             ansi_color=depth == "16",
         )
-        # Rich colours a traceback, and what is no text is escaped on its way to the terminal.
+        # A plain traceback, because rich would colour it and its bytes are escaped on the way to the
+        # terminal.
         self.error_console = Console(markup=False, highlight=False, stderr=True, force_terminal=False)
         self._watch = watch
         self.texts = load_texts(language)
@@ -122,7 +126,7 @@ class WatchroomApp(ReplayApp):
         self._open_workspace = open_workspace
         self.may_act = open_workspace is not None
         self._view_only = ""
-        """Why the workspace could not be opened, as people read it."""
+        """The text that says why the workspace could not be opened."""
         self.root = root
         self._end_after = end_after
         self._stop_watching: Callable[[], None] | None = None
@@ -139,7 +143,7 @@ class WatchroomApp(ReplayApp):
             {each.id: ",".join(each.keys_in(self.keymap)) for each in changed_actions(self.keymap)}
         )
         self._held_keys: list[events.Event] | None = None
-        """What was typed since `open_editor`, until its dialog is open."""
+        """The keys typed since `open_editor`, until its dialog is open."""
         self._acts: set[Task[Mapping[str, Json] | None]] = set()
         self.feed = Feed(
             journal,
@@ -149,14 +153,14 @@ class WatchroomApp(ReplayApp):
             folder=own_folder(journal, root),
         )
         self.outage: int | None = None
-        """Since when the journal's server does not answer."""
+        """The time since which the journal's server does not answer, in nanoseconds since the epoch."""
         self.alert_monitor = AlertMonitor(self, alerts)
         self._alerts_at_start = alerts
         self.line_styles: dict[str, Style] = {}
         self.agent_colours = AgentColours()
         for theme in THEMES[depth]:
             self.register_theme(theme)
-        # Without the watcher, which would have every stylesheet parsed once more before the first paint.
+        # Set without the watcher, which would parse every stylesheet again before the first paint.
         chosen = LIGHT if settings and settings.theme == "light" else DARK
         self._theme_at_start = chosen
         self.set_reactive(WatchroomApp.theme, chosen)
@@ -196,10 +200,10 @@ class WatchroomApp(ReplayApp):
         try:
             workspace = await asyncio.to_thread(self._open_workspace)
         except (WatchroomError, OSError) as error:
-            # What can only be read can be looked at.
+            # A read-only workspace can still be viewed.
             self._explain_view_only(error)
             return
-        # All of it at one stroke: a dashboard that is closed in between would leave something running.
+        # Without a pause in between, so that closing the dashboard leaves nothing running.
         self.workspace = workspace
         workspace.background.start()
         self._stop_watching = workspace.file_watcher.subscribe(
@@ -219,24 +223,24 @@ class WatchroomApp(ReplayApp):
 
     @property
     def can_act(self) -> bool:
-        """Whether a person can change anything here: not in the past, and not where one may only look."""
+        """Whether the person can change anything now. False in the past, and for viewers."""
         return self.is_live and self.may_act
 
     def explain_read_only(self) -> None:
-        """Say why nothing can be changed."""
+        """Show why nothing can be changed."""
         past = "" if self.is_live else self.texts("files.in_the_past")
         self.show_message(past or self._view_only or self.texts("files.only_looking"), "warning")
 
     @property
     def is_live(self) -> bool:
-        """Whether the present is shown, and not an earlier moment."""
+        """Whether the present is shown, not an earlier moment."""
         return self.feed.is_live and self._replayed is None
 
     def act(self, tool: str, arguments: Mapping[str, Json]) -> Task[Mapping[str, Json] | None]:
-        """Call a tool as the person, off the event loop, as soon as the workspace is open.
+        """Call a tool as the person, in a thread, as soon as the workspace is open.
 
-        It is a task, and not Textual's worker, so that it goes on though the screen that began it is left.
-        The result is the tool's; None where nothing can be changed, which has been said then.
+        It is a task and not a Textual worker, so that it continues after its screen is left. Its result is
+        the tool's, or None if nothing can be changed. The reason is then shown.
         """
         task = asyncio.create_task(self._act(tool, arguments))
         self._acts.add(task)
@@ -251,8 +255,7 @@ class WatchroomApp(ReplayApp):
         return await self._signing.act(workspace, tool, arguments)
 
     async def wait_for_workspace(self) -> Workspace | None:
-        """The workspace, as soon as it is open: a quick key means what it says. None where nothing can be
-        changed."""
+        """Return the workspace as soon as it is open, None if nothing can be changed."""
         if not self.can_act:
             return None
         await self._is_open.wait()
@@ -260,9 +263,9 @@ class WatchroomApp(ReplayApp):
         return self.workspace
 
     def open_editor(self, work: Callable[[], Awaitable[object]], of: Screen[None] | None = None) -> None:
-        """Run ``work``, which opens a dialog to write in, in a worker that ends with the screen ``of``.
+        """Run ``work``, which opens a dialog for a text, in a worker that ends with the screen ``of``.
 
-        Keys wait until the dialog is open, so that none of them is taken for a command. They are dropped if
+        Keys wait until the dialog is open, so that none of them acts as a command. They are dropped if
         ``work`` ends without a dialog.
         """
         held = self._held_keys = []
@@ -277,9 +280,9 @@ class WatchroomApp(ReplayApp):
                 self._held_keys = None
 
     def release_keys(self) -> None:
-        """Pass the keys that wait for a dialog on to the screen in front."""
+        """Pass the keys that wait for a dialog on to the front screen."""
         if self._held_keys is not None:
-            # Later: the dialog asks for the focus in the same way, just before.
+            # Later, because the dialog requests the focus in the same way, just before.
             self.call_later(self._replay_keys)
 
     async def _replay_keys(self) -> None:
@@ -291,7 +294,7 @@ class WatchroomApp(ReplayApp):
                 await self.on_event(events.Paste(event.text))
 
     async def on_event(self, event: events.Event) -> None:
-        # A key comes twice: to be passed on to the widget in front, and from there, to be a command.
+        # A key comes twice: first for the front widget, then from that widget as a command.
         is_interrupt = isinstance(event, events.Key) and event.key == _INTERRUPT
         is_typed = isinstance(event, (events.Key, events.Paste)) and not is_interrupt
         if self._held_keys is not None and is_typed:
@@ -307,7 +310,7 @@ class WatchroomApp(ReplayApp):
         self.progress = message.progress
         self.alert_monitor.record_current_needs()
         if self.model.conflicts and self._worker_process is None and self.is_running:
-            # A person will want to see it, and should not wait for the process then.
+            # A person will want to see the conflict without waiting for the process.
             self.run_worker(self.worker_process.start(), group="workspace")
         self.show_model()
 
@@ -322,8 +325,8 @@ class WatchroomApp(ReplayApp):
         self.show_model()
 
     def _handle_exception(self, error: Exception) -> None:
-        # What a screen could not read is no reason to end: it can be read when the server is back, or it is
-        # damaged, and everything else is not. All errors of workers pass here, and nowhere else.
+        # A screen's read error must not end the dashboard: the server may come back, or only one entry is
+        # damaged. All errors of workers pass through here.
         cause = error.error if isinstance(error, WorkerFailed) else error
         if isinstance(cause, (JournalUnreachable, OutcomeUnknown, JournalDamaged)):
             self.show_message(cause.message(self.language), "warning")
@@ -331,13 +334,13 @@ class WatchroomApp(ReplayApp):
             super()._handle_exception(error)
 
     def show_model(self) -> None:
-        """Bring the screen that is shown up to the model."""
+        """Update the current screen."""
         if self.base_screen and self.base_screen.has_panes:
             self.base_screen.show(self.model)
 
     @property
     def worker_process(self) -> WorkerProcess:
-        """Where heavy work is done."""
+        """The worker process for slow work."""
         if self._worker_process is None:
             from watchroom_tui.worker.process import WorkerProcess
 
@@ -345,24 +348,24 @@ class WatchroomApp(ReplayApp):
         return self._worker_process
 
     def now(self) -> int:
-        """The moment that is shown, by the journal's clock: nanoseconds since the epoch."""
+        """Return the shown moment by the journal's clock, in nanoseconds since the epoch."""
         return self.journal.now() if self.is_live else self.model.time
 
     def send_to_terminal(self, sequence: str) -> None:
-        """Write what is not for the screen, between two frames: the driver keeps the order."""
+        """Write a sequence that does not draw. The driver writes it between two frames."""
         if self._driver is not None and not self.is_headless:
             self._driver.write(sequence)
 
     @property
     def base_screen(self) -> BaseScreen | None:
-        """The screen that is shown, beneath whatever lies over it."""
+        """The current screen, below its overlays."""
         return next((each for each in reversed(self.screen_stack) if isinstance(each, BaseScreen)), None)
 
     async def action_show_screen(self, name: str) -> None:
         await self.show_screen(name)
 
     async def show_screen(self, name: str) -> None:
-        """Go to the screen of this name, leaving what lies over the one that is shown."""
+        """Close the overlays and go to the screen of this name."""
         while len(self.screen_stack) > 1:
             await self._leave_screen()
         if self.current_mode != name:
@@ -370,20 +373,20 @@ class WatchroomApp(ReplayApp):
             await self._switch_to(name)
 
     async def _switch_to(self, name: str) -> None:
-        """Show the screen of this name: a new one when it is whole."""
+        """Show the screen of this name, once it is complete."""
         with self.batch_update():
             await self.switch_mode(name)
 
     def delay_update(self, delay: float = 0.05) -> None:
-        """Textual's hides what is half done by painting nothing for so long after each switch; here
+        """Do nothing. Textual would hide the switch by painting nothing for ``delay`` seconds. Here
         `_switch_to` knows when it is done."""
 
     async def _leave_screen(self) -> None:
-        """Close what lies over everything else."""
+        """Close the front screen."""
         screen = self.screen
         if isinstance(screen, BaseScreen):
             await screen.leave()
-        # It may have closed by itself meanwhile.
+        # It may have closed meanwhile.
         if self.screen is screen:
             await self.pop_screen()
 
@@ -398,7 +401,7 @@ class WatchroomApp(ReplayApp):
         self.run_worker(self._agent_stop.toggle(), group="stop", exclusive=True)
 
     async def action_quit(self) -> None:
-        """Leave; but what was begun and is neither committed nor sent would go with it, so ask first."""
+        """Close the dashboard. Ask first if there are unsaved drafts."""
         unsaved = self.drafts.unsaved(self.newest_model)
         if not unsaved:
             self.exit()
@@ -476,7 +479,7 @@ class WatchroomApp(ReplayApp):
         self.theme = LIGHT if self.theme == DARK else DARK
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Every action of every screen, those of here first, each with its keys."""
+        """Yield every action of every screen with its keys, those of the current screen first."""
         here = {
             *OF_THE_APP,
             *([self.base_screen.SCREEN_NAME] if self.base_screen else []),
@@ -492,7 +495,7 @@ class WatchroomApp(ReplayApp):
                 )
 
     async def run_palette_action(self, action: Action) -> None:
-        """Do ``action`` on its screen, or say that it is not possible now."""
+        """Run ``action`` on its screen, or show that it is not possible now."""
         name = SCREEN_OF_SCOPE.get(action.scope)
         if name is not None and (self.base_screen is None or name != self.base_screen.SCREEN_NAME):
             await self.show_screen(name)
@@ -502,7 +505,7 @@ class WatchroomApp(ReplayApp):
             self.show_message(self.texts("palette.not_here", action=action.help(self.texts)), "warning")
 
     def changed_settings(self) -> dict[str, str]:
-        """Return the settings, by their names, that the person changed in this dashboard."""
+        """Return the settings that the person changed in this dashboard, by name."""
         changed = {}
         if self.theme != self._theme_at_start:
             changed["theme"] = "light" if self.theme == LIGHT else "dark"
@@ -511,7 +514,7 @@ class WatchroomApp(ReplayApp):
         return changed
 
     def memory(self) -> WorkspaceMemory:
-        """Return what the next dashboard over this workspace begins with."""
+        """Return what the next dashboard of this workspace starts with."""
         filters = {name: text for name, text in self.filters.items() if text}
         return WorkspaceMemory(self.current_mode, filters)
 
@@ -528,5 +531,6 @@ class WatchroomApp(ReplayApp):
 
 
 def _make_screen(name: str) -> Screen[None]:
-    """Screens are made when first visited, so that the first paint does not wait for all of them."""
+    """Create a screen. Screens are created on their first visit, so that the first paint does not wait for
+    them."""
     return load_screen_class(name)()

@@ -1,4 +1,4 @@
-"""The base of all screens: the frame, the panes, and the model to show."""
+"""The base of all screens: the frame, the panes, and the model."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from watchroom_tui.widgets.worker_screen import WorkerScreen
 
 
 class Pane(Protocol):
-    """What a screen needs of its panes, beside that they are widgets."""
+    """What a screen needs of its panes, besides that they are widgets."""
 
     @property
     def tab_text(self) -> str: ...
 
 
 class BaseScreen(WorkerScreen[None]):
-    """Base of all screens. Below 100 columns only one pane shows, and tab goes to the next."""
+    """Base of all screens. Below 100 columns only one pane is visible, and tab switches to the next."""
 
     SCREEN_NAME: ClassVar[str]
     EXTRA_SCOPES: ClassVar[tuple[Scope, ...]] = ()
-    """Whose keys work in some of its panes, beside those of lists and texts."""
+    """The scopes of keys that work in some panes, besides those of lists and texts."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-mid"), (160, "-wide")]  # noqa: RUF012  # as textual has it
     AUTO_FOCUS = ".pane"
     BLANK = True
@@ -56,7 +56,7 @@ class BaseScreen(WorkerScreen[None]):
 
     def post_message(self, message: Message) -> bool:
         if isinstance(message, ScreenResume):
-            # What changed meanwhile was styled then; and a new theme styles each screen as it is shown.
+            # Changes are styled when they happen, and a new theme styles each screen on show.
             message.refresh_styles = False
         return super().post_message(message)
 
@@ -69,41 +69,41 @@ class BaseScreen(WorkerScreen[None]):
 
     @abstractmethod
     def compose_panes(self) -> ComposeResult:
-        """The panes: widgets of class ``pane``."""
+        """Return the panes: widgets of class ``pane``."""
 
     @abstractmethod
     def show_model(self, model: Model) -> None:
-        """Bring the panes up to the model."""
+        """Update the panes."""
 
     @property
     def current_need(self) -> Need | None:
-        """What waits for a person and has the cursor on it, or on what it is about."""
+        """The need under the cursor, or about the item under it. None if there is none."""
         return None
 
     def mark_seen(self) -> bool:
-        """Take what is marked as new here as seen; False if that is not how this screen has it."""
+        """Mark the new items here as seen. Return False if this screen marks none."""
         return False
 
     def find_need(self, kinds: Collection[NeedKind], *keys: str | None) -> Need | None:
-        """The most urgent need of these kinds that presses under one of these keys."""
+        """Return the most urgent need of these kinds with one of these keys, None if there is none."""
         needs = urgent_needs(self.dashboard.model, self.dashboard.now())
         return next((need for need in needs if need.kind in kinds and need.key in keys), None)
 
     def find_agent_need(self, kinds: Collection[NeedKind], agent: str | None) -> Need | None:
-        """The most urgent need of these kinds that presses and is about this agent."""
+        """Return the most urgent need of these kinds about this agent, None if there is none."""
         needs = urgent_needs(self.dashboard.model, self.dashboard.now())
         return next((need for need in needs if need.kind in kinds and need.agent == agent), None)
 
     def go_to(self, target: Target) -> None:
-        """Put the cursor on ``target``, where this screen can."""
+        """Move the cursor to ``target``, if this screen can."""
         if isinstance(target, RowTarget):
             self.go_to_row(target.row)
 
     def go_to_row(self, row: Row) -> None:
-        """Put the cursor on what ``row`` is about, where this screen can."""
+        """Move the cursor to the subject of ``row``, if this screen can."""
 
     async def leave(self) -> None:
-        """Keep what would be gone with this screen's screen, before it is left for good."""
+        """Save the state of this screen before it is closed."""
 
     def show(self, model: Model) -> None:
         app = self.dashboard
@@ -128,7 +128,7 @@ class BaseScreen(WorkerScreen[None]):
         )
 
     def show_timeline(self) -> None:
-        """Bring the time line up to date; open or close it."""
+        """Update, open or close the timeline."""
         state = self.dashboard.timeline
         bar = self._timeline_bar
         if (state is None) is not (bar is None):
@@ -166,7 +166,7 @@ class BaseScreen(WorkerScreen[None]):
         self.front(self.panes_in_use[event.index])
 
     def on_mount(self) -> None:
-        # Textual calls the on_mount of each class, a subclass's first: screens have `prepare` instead.
+        # Textual calls on_mount of every class, subclasses first, so screens override `prepare` instead.
         self._put_in_front(self.panes[0])
         self._restore_filters()
         self.prepare()
@@ -181,7 +181,7 @@ class BaseScreen(WorkerScreen[None]):
                 each.set_filter(text)
 
     def on_unmount(self) -> None:
-        """Have the filters for the next time."""
+        """Save the filters for the next time."""
         for name, each in self._lists.items():
             self.dashboard.filters[name] = each.sought
 
@@ -190,12 +190,12 @@ class BaseScreen(WorkerScreen[None]):
 
     @property
     def has_panes(self) -> bool:
-        """Whether there is something to bring up to date. Before it is mounted, when it shows the model by
-        itself, a screen has no panes yet; while the dashboard closes, it may have lost them already."""
+        """Whether there are panes to update. There are none before mounting, which shows the model itself,
+        and perhaps while the dashboard closes."""
         return self.is_mounted and self.app.is_running
 
     def follow_clock(self, needs: tuple[Need, ...]) -> None:
-        """Called once a second while this screen is shown; ``needs`` is what waits for a person now."""
+        """Called once a second on the current screen. ``needs``: the needs that wait for a person now."""
         if not self.has_panes:
             return
         if needs != self._needs:
@@ -208,35 +208,36 @@ class BaseScreen(WorkerScreen[None]):
                 pane.redraw()
 
     def show_time(self) -> None:
-        """Update what changes without a row, except ages in lists: called once a second while this screen is
-        shown."""
+        """Update what changes without a row, except ages in lists. Called once a second on the current
+        screen."""
 
     def on_screen_resume(self) -> None:
         self.show(self.dashboard.model)
 
     @cached_property
     def panes(self) -> list[Widget]:
-        """The panes in reading order: they stay the same."""
+        """All panes in reading order."""
         return list(self.query(".pane"))
 
     @property
     def panes_in_use(self) -> list[Widget]:
-        """Those that have something to say now."""
+        """The panes that are in use now."""
         return [pane for pane in self.panes if not pane.has_class("-away")]
 
     def front(self, pane: Widget) -> None:
-        """Bring a pane to the front, where only one shows, and give it the keys; `return_to_pane` returns."""
+        """Bring a pane to the front, and focus it. `return_to_pane` goes back."""
         if self.focused is not None and self.focused is not pane:
             self._trail.append(self.focused)
         self._put_in_front(pane)
         pane.focus()
 
     def clear_trail(self) -> None:
-        """Who was led here from another screen goes straight back to it."""
+        """Forget the panes to go back to, so that a person who came from another screen goes straight back
+        there."""
         self._trail.clear()
 
     def return_to_pane(self) -> bool:
-        """Back to the pane that led here; False if none did."""
+        """Go back to the pane before this one. Return False if there is none."""
         if not self._trail:
             return False
         pane = self._trail.pop()
@@ -245,11 +246,11 @@ class BaseScreen(WorkerScreen[None]):
         return True
 
     def cancel_mode(self) -> bool:
-        """End what the last key began and the next would finish; False if there is no such thing."""
+        """End a mode that a key started. Return False if there is none."""
         return False
 
     def _put_in_front(self, pane: Widget) -> None:
-        # It changes what shows only where there is little space.
+        # Only narrow screens look different.
         restyle = self.has_class("-narrow")
         for each in self.query(".pane, .group"):
             each.set_class(each in pane.ancestors_with_self, "-front", update=restyle)

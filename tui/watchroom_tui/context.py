@@ -1,5 +1,5 @@
-"""What screens, dialogs and services know of the dashboard: a protocol, so that none of them depends on the
-app, and the places that it can be asked to go to."""
+"""The dashboard as screens, dialogs and services see it: a protocol, so that they do not depend on the app,
+and the places to go to."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Severity: TypeAlias = Literal["information", "warning", "error"]
 
 
 class RowTarget(NamedTuple):
-    """What a row is about: its file, request, handoff, board or message."""
+    """The subject of a row: its file, request, handoff, board or message."""
 
     row: Row
 
@@ -43,40 +43,43 @@ class VersionTarget(NamedTuple):
 
 
 class AgentTarget(NamedTuple):
-    """An agent; with ``shows_rows`` what it did, else the agent in the list."""
+    """An agent in the list, or its rows if ``shows_rows`` is set."""
 
     agent: str
     shows_rows: bool = False
 
 
 class SessionTarget(NamedTuple):
-    """A session of an agent, by its path, and the number of a step in it; 0: what was said last."""
+    """A session by its path, and the number of a step in it. 0: the newest text."""
 
     path: str
     step: int = 0
 
 
 class TaskTarget(NamedTuple):
-    """A task by its id, shown as soon as the model has it; where that is empty, the newest one."""
+    """A task by its id, shown as soon as the model has it. Empty: the newest task."""
 
     id: str
 
 
 class RangeTarget(NamedTuple):
-    """What differs between two moments: after row ``after``, up to row ``until``."""
+    """The differences between two moments: after row ``after``, up to row ``until``."""
 
     after: int
     until: int
 
 
 Target: TypeAlias = RowTarget | VersionTarget | AgentTarget | SessionTarget | TaskTarget | RangeTarget
-"""What a screen can be asked to put the cursor on."""
+"""A place that a screen can move its cursor to."""
 
 
 class TimelineState(NamedTuple):
-    """The time line as it is shown: ``timeline`` is all time, ``seq`` the row whose moment is shown, None for
-    the newest; ``speed`` how many times as quick as it was it is played, ``marked`` the row of the moment to
-    compare with."""
+    """The state of the timeline.
+
+    - ``seq``: the row of the shown moment, None for the newest.
+    - ``speed``: the factor to real time.
+    - ``marked``: the row of the moment to compare with.
+    """
 
     timeline: TimelineView
     seq: int | None
@@ -86,68 +89,68 @@ class TimelineState(NamedTuple):
 
 
 class Draft(Protocol):
-    """What a person began and has neither committed nor sent."""
+    """A person's work that is neither committed nor sent."""
 
     def is_unsaved(self, model: Model) -> bool:
-        """Whether something would be lost if it were dropped while the workspace stands as in ``model``."""
+        """Return whether dropping it would lose work, in the state of ``model``."""
 
     @property
     def label(self) -> str:
-        """What people call it: the path, or the name of a board. Not safe yet."""
+        """The path, or the name of a board, for people. Not sanitized."""
 
 
 D = TypeVar("D", bound=Draft)
 
 
 class DraftStore:
-    """Keeps drafts while screens come and go, by kind and key."""
+    """Keeps drafts by kind and key while screens come and go."""
 
     def __init__(self) -> None:
         self._drafts: dict[tuple[type[Draft], str | int], Draft] = {}
 
     def find(self, kind: type[D], key: str | int) -> D | None:
-        """The draft of this kind under ``key``; None if there is none."""
+        """Return the draft of this kind under ``key``, None if there is none."""
         return cast("D | None", self._drafts.get((kind, key)))
 
     def keep(self, key: str | int, draft: Draft) -> None:
-        """Keep ``draft`` under ``key``, in place of one of its kind that was kept there."""
+        """Keep ``draft`` under ``key``. It replaces the draft of its kind."""
         self._drafts[type(draft), key] = draft
 
     def drop(self, kind: type[Draft], key: str | int) -> None:
-        """Forget the draft of this kind under ``key``, if there is one."""
+        """Drop the draft of this kind under ``key``, if there is one."""
         self._drafts.pop((kind, key), None)
 
     def unsaved(self, model: Model) -> list[Draft]:
-        """What would be lost if the dashboard were left now."""
+        """Return the drafts that would be lost if the dashboard closed now."""
         return [each for each in self._drafts.values() if each.is_unsaved(model)]
 
 
 class Navigation(Protocol):
-    """Leads to what needs a person, and to what a person asks for."""
+    """Goes to needs, and to places that the person chooses."""
 
     @property
     def next_need(self) -> Need | None:
-        """What `go_to_next_need` would go to now."""
+        """The need that `go_to_next_need` would go to."""
 
     async def go_to_next_need(self) -> None:
-        """Go to what runs out first; again, to the next."""
+        """Go to the need with the nearest deadline. Repeated calls go to the next ones."""
 
     async def go_to_need(self, need: Need) -> None:
-        """Go to the screen that deals with ``need``, and to what it is about."""
+        """Go to the screen that settles ``need``, and to its subject."""
 
     async def go_to(self, screen: str, target: Target) -> None:
-        """Go to this screen and put the cursor on ``target``; ``compare`` lies over the screen that is shown
-        and takes a `RangeTarget`."""
+        """Go to this screen, and move the cursor to ``target``. The screen ``compare`` takes a `RangeTarget`,
+        and opens above the current one."""
 
     async def open_merge(self, row: Row) -> None:
-        """Settle what ``row``, a refused write or an edit made by hand, is in conflict with."""
+        """Open the merge of the conflict of ``row``, a refused write or an external edit."""
 
     def go_to_version(self, path: str, version: int) -> None:
-        """To this version of a shared file, if the files are shown."""
+        """Go to this version of a shared file, if the files are shown."""
 
 
 class ScreenInFront(Protocol):
-    """The screen that is shown beneath all dialogs."""
+    """The current screen, below all dialogs."""
 
     SCREEN_NAME: ClassVar[str]
     EXTRA_SCOPES: ClassVar[tuple[Scope, ...]]
@@ -168,22 +171,23 @@ class Dashboard(Protocol):
     journal: Journal
     place: str
     root: str | None
-    """The folder of the workspace, or its address on a server; None where that is not known."""
+    """The folder of the workspace, or its address on a server. None if it is unknown."""
     person: str
     model: Model
     newest_model: Model
-    """What ``model`` is while no earlier moment is shown."""
+    """The newest model. ``model`` can be of an earlier moment."""
     progress: float
-    """The share of the journal that ``model`` holds, 0 to 1."""
+    """The part of the journal that ``model`` contains, from 0 to 1."""
     outage: int | None
-    """Since when the journal's server does not answer (nanoseconds since the epoch), None while it does."""
+    """The time since which the journal's server does not answer (nanoseconds since the epoch), None while it
+    does."""
     polls_files: bool
     """Whether external edits are found by polling, because the system has no watches left."""
     drafts: DraftStore
     keymap: Mapping[str, tuple[str, ...]]
-    """The keys that a person gave to actions, by their ids."""
+    """The person's own keys, by action id."""
     filters: dict[str, str]
-    """What lists are filtered by, by ``screen.list``."""
+    """The filters of lists, by ``screen.list``."""
     line_styles: dict[str, Style]
     agent_colours: AgentColours
 
@@ -192,61 +196,61 @@ class Dashboard(Protocol):
 
     @property
     def worker_process(self) -> WorkerProcess:
-        """Where heavy work is done."""
+        """The worker process for slow work."""
 
     @property
     def is_live(self) -> bool:
-        """Whether the present is shown, and not an earlier moment."""
+        """Whether the present is shown, not an earlier moment."""
 
     may_act: bool
-    """Whether this person may change anything, though perhaps not in the moment that is shown."""
+    """Whether this person is not only a viewer."""
 
     @property
     def can_act(self) -> bool:
-        """Whether a person can change anything here: not in the past, and not where one may only look."""
+        """Whether the person can change anything now. False in the past, and for viewers."""
 
     @property
     def workspace(self) -> Workspace | None:
-        """The workspace, once it is open."""
+        """The workspace, None until it is open."""
 
     @property
     def base_screen(self) -> ScreenInFront | None: ...
 
     @property
     def timeline(self) -> TimelineState | None:
-        """The time line, None where it is not open."""
+        """The timeline, None if it is closed."""
 
     def leave_timeline(self) -> bool:
-        """Close the time line, and show the newest moment; False if it is not open."""
+        """Close the timeline and show the present. Return False if it is closed."""
 
     def now(self) -> int:
-        """The moment that is shown: nanoseconds since the epoch."""
+        """Return the shown moment, in nanoseconds since the epoch."""
 
     def show_message(self, text: str, severity: Severity = "information") -> None:
-        """A passing message; ``text`` is shown as it is."""
+        """Show a notice. ``text`` is not read as markup."""
 
     def explain_read_only(self) -> None:
-        """Say why nothing can be changed."""
+        """Show why nothing can be changed."""
 
     def act(self, tool: str, arguments: Mapping[str, Json]) -> Task[Mapping[str, Json] | None]:
-        """Call a tool as the person, off the event loop, as soon as the workspace is open.
+        """Call a tool as the person, in a thread, as soon as the workspace is open.
 
-        It goes on though the screen that began it is left. The result is the tool's; None where nothing can
-        be changed, which has been said then.
+        It continues after its screen is left. Its result is the tool's, or None if nothing can be changed.
+        The reason is then shown.
         """
 
     async def wait_for_workspace(self) -> Workspace | None:
-        """The workspace, as soon as it is open; None where nothing can be changed."""
+        """Return the workspace as soon as it is open, None if nothing can be changed."""
 
     @property
     def screen(self) -> Screen[object]:
-        """What lies over everything else."""
+        """The front screen."""
 
     async def action_back(self) -> None:
-        """One step back: out of a mode, a dialog, a pane or a screen."""
+        """Go one step back: end a mode, or leave a dialog, a pane or a screen."""
 
     def show_model(self) -> None:
-        """Bring the screen that is shown up to the model."""
+        """Update the current screen."""
 
     async def show_screen(self, name: str) -> None:
         """Go to the screen of this name."""
@@ -266,23 +270,23 @@ class Dashboard(Protocol):
     ) -> Worker[T]: ...
 
     def open_editor(self, work: Callable[[], Awaitable[object]], of: Screen[None] | None = None) -> None:
-        """Run ``work``, which opens a dialog to write in, in a worker that ends with the screen ``of``.
+        """Run ``work``, which opens a dialog for a text, in a worker that ends with the screen ``of``.
 
-        Keys wait until the dialog is open, so that none of them is taken for a command. They are dropped if
+        Keys wait until the dialog is open, so that none of them acts as a command. They are dropped if
         ``work`` ends without a dialog.
         """
 
     def release_keys(self) -> None:
-        """Pass the keys that wait for a dialog on to the screen in front."""
+        """Pass the keys that wait for a dialog on to the front screen."""
 
     def set_interval(self, interval: float, callback: Callable[[], object]) -> Timer: ...
 
     def call_from_thread(self, callback: Callable[..., T], *args: object) -> T: ...
 
     def send_to_terminal(self, sequence: str) -> None:
-        """Write what is not for the screen, between two frames."""
+        """Write a sequence that does not draw, between two frames."""
 
 
 def dashboard_of(node: MessagePump) -> Dashboard:
-    """The dashboard that ``node``, a screen or a widget, is in."""
+    """Return the dashboard of ``node``, a screen or a widget."""
     return cast("Dashboard", node.app)

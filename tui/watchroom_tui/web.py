@@ -1,7 +1,7 @@
-"""The dashboard in a browser: the same one, run for each page that is open, behind a login.
+"""The dashboard in a browser: one process for each open page, behind a login.
 
-Loopback only. Whoever has the token may do what the person at this machine may; other sites' pages, and
-other names of this machine, are turned away before anything is run.
+Loopback only. Anyone with the token can do what the person at this machine can. Requests from other sites'
+pages, and for other names of this machine, are refused before anything runs.
 """
 
 from __future__ import annotations
@@ -22,38 +22,44 @@ from textual_serve.server import Server
 
 HOST: Final = "127.0.0.1"
 COOKIE: Final = "watchroom"
-"""With the port: a browser sends a machine's cookies to all of its ports."""
+"""The port is appended, because a browser sends a machine's cookies to all of its ports."""
 _POLICY: Final = (
     "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline';"
     " font-src 'self' data:; img-src 'self' data:; frame-ancestors 'none'"
 )
-"""Nothing is fetched from anywhere else, so it works without the internet."""
+"""Allows resources from this server only, so the page works without the internet."""
 MOST_COLUMNS: Final = 500
 MOST_ROWS: Final = 200
-"""Of a page's terminal: a frame's cost grows with its cells."""
+"""Max rows and columns of a page's terminal, because a frame's cost grows with its cells."""
 _COLUMNS: Final = 80
 _ROWS: Final = 24
 _HEARTBEAT: Final = 15.0
-"""Seconds between two looks whether the page is still there."""
+"""Seconds between checks whether the page is still open."""
 _GRACE: Final = 5.0
-"""Seconds that pages have to go once the server is stopped."""
+"""Seconds that pages have to close when the server stops."""
 
 _NONSENSE: Final = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What reading a message raises that the page's own script does not send."""
+"""Errors from reading messages that the page's own script does not send."""
 
 
 class DashboardProcess(AppService):
-    """The process of one page, with a terminal of a bounded size."""
+    """The process of one page, with a limited terminal size."""
 
     async def set_terminal_size(self, width: object, height: object) -> None:
-        """What is no number leaves the size as it is."""
+        """Set the size. Values that are not numbers are ignored."""
         if isinstance(width, int) and isinstance(height, int):
             await super().set_terminal_size(_within(width, MOST_COLUMNS), _within(height, MOST_ROWS))
 
 
 class WebDashboard(Server):
-    """Serves what ``command`` (a shell's line) shows on ``listener``, which is bound to `HOST`. ``refusal``
-    is what those read who have no token; ``started`` is given the `login_url` once pages are served."""
+    """Serves the output of a command on a socket.
+
+    - ``command``: a shell command.
+    - ``listener``: the socket, bound to `HOST`.
+    - ``token``: the token that lets browsers in.
+    - ``refusal``: the text for requests without the token.
+    - ``on_start``: a callback that gets the `login_url` once pages are served.
+    """
 
     def __init__(
         self,
@@ -63,7 +69,7 @@ class WebDashboard(Server):
         *,
         title: str,
         refusal: str,
-        started: Callable[[str], None],
+        on_start: Callable[[str], None],
     ) -> None:
         port: int = listener.getsockname()[1]
         super().__init__(command, host=HOST, port=port, title=title)
@@ -71,12 +77,12 @@ class WebDashboard(Server):
         self._token = token
         self._cookie = f"{COOKIE}-{port}"
         self._refusal = refusal
-        self._started = started
+        self._started = on_start
         self._pages: set[web.WebSocketResponse] = set()
 
     @property
     def login_url(self) -> str:
-        """Where a browser is let in."""
+        """The address that lets a browser in."""
         return f"{self.public_url}/?{urlencode({'token': self._token})}"
 
     async def _make_app(self) -> web.Application:
@@ -85,10 +91,10 @@ class WebDashboard(Server):
         return app
 
     async def on_startup(self, app: web.Application) -> None:
-        """Nothing is printed."""
+        """Print nothing."""
 
     def serve(self, debug: bool = False) -> None:
-        """Serve until SIGINT or SIGTERM comes."""
+        """Serve until SIGINT or SIGTERM."""
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
@@ -105,7 +111,7 @@ class WebDashboard(Server):
             await runner.cleanup()
 
     async def on_shutdown(self, app: web.Application) -> None:
-        # Else the server would wait for its pages to go.
+        # Otherwise the server would wait for its pages to close.
         for page in tuple(self._pages):
             await page.close(code=WSCloseCode.GOING_AWAY)
 
@@ -161,7 +167,7 @@ class WebDashboard(Server):
 
 
 def _number(text: str | None, default: int) -> int:
-    # Longer ones Python would not read.
+    # Python refuses to convert very long numbers.
     return int(text) if text is not None and re.fullmatch(r"-?[0-9]{1,9}", text) else default
 
 

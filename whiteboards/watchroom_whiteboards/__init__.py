@@ -28,7 +28,7 @@ __all__ = [
     "parse_board",
 ]
 
-# The renderer of Markdown needs no boards, and the list of boards needs no parser.
+# Deferred, because rendering Markdown needs no boards, and listing boards needs no parser.
 __getattr__ = defer_imports(
     __name__,
     {

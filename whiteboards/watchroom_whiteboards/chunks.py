@@ -13,10 +13,11 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from watchroom_whiteboards.segments import HeadingMark, TextSegment, split_segments
 
 MAX_CHUNK_BYTES: Final = 4096
-"""markdown-it takes quadratic time for some texts. For chunks of this size that is not noticeable."""
+"""Max bytes of a chunk. markdown-it takes quadratic time for some texts, which is not noticeable at this
+size."""
 
 _MIN_CHUNK_BYTES: Final = 1024
-"""After this many bytes the next heading begins another chunk."""
+"""Bytes after which the next heading starts a new chunk."""
 
 ChunkKind: TypeAlias = Literal["text", "cut", "fence", "html", "table"]
 """A ``text`` chunk has the same meaning alone. The others continue the block of the previous chunk: a text
@@ -30,7 +31,7 @@ _BREAKS: Final = (
     re.compile(rb"[\r\n]"),
     re.compile(rb"[ ]"),
 )
-"""Where to cut a long text, the best places first."""
+"""Places to cut a long text, the best first."""
 
 _TABLE: Final = re.compile(rb"(?:(?<=\n)|\A)[^\n]*\|[^\n]*\n[ ]{0,3}[|:-][-|: \t]*\r?\n")
 _BLANK: Final = re.compile(rb"\n[ \t]*\r?\n")
@@ -41,7 +42,7 @@ class Chunk(NamedTuple):
 
     - ``start``, ``end``: byte offsets.
     - ``opener``: the byte offset of the line that opens the continued code, or of the head of the continued
-      table; -1 if the chunk continues nothing.
+      table. -1 if the chunk continues nothing.
     - ``marks``: the headings in the chunk.
     """
 
@@ -92,7 +93,7 @@ def _pieces(data: bytes, part: TextSegment) -> Iterator[Chunk]:
 
 
 def _break(data: bytes, start: int, is_text: bool) -> tuple[int, bool]:
-    """Return where a chunk from ``start`` ends, and whether that is the end of a line."""
+    """Return the end of a chunk from ``start``, and whether that is the end of a line."""
     middle, end = start + MAX_CHUNK_BYTES // 2, start + MAX_CHUNK_BYTES
     for number, pattern in enumerate(_BREAKS if is_text else _BREAKS[4:5]):
         places = [found.end() for found in pattern.finditer(data, middle, end)]
@@ -105,7 +106,7 @@ def _break(data: bytes, start: int, is_text: bool) -> tuple[int, bool]:
 
 
 def _table_head(data: bytes, start: int, end: int, known: int) -> int:
-    """Return where the head of the table at ``end`` begins; -1 if ``end`` is in no table."""
+    """Return the start of the head of the table at ``end``, -1 if ``end`` is in no table."""
     if b"|" not in data[end : end + MAX_CHUNK_BYTES].partition(b"\n")[0]:
         return -1
     found = known

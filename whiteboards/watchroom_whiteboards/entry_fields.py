@@ -21,7 +21,7 @@ from watchroom_whiteboards.vocabulary import (
 
 _PLACEHOLDER: Final = re.compile(r"\{[^{}]+\}")
 _MAX_PLACEHOLDER_CHARACTERS: Final = 200
-"""The patterns for placeholders are slow for long texts."""
+"""Max characters of a placeholder, because its patterns are slow for long texts."""
 _NUMBERED: Final = re.compile(r"(?:里程碑|milestone)\s*\w*\s*[:：]", re.IGNORECASE)
 _REACHED: Final = re.compile(r"\((?:已完成|done)\)$", re.IGNORECASE)
 _TITLE: Final = re.compile(r"(?P<word>[^#＃]+?)\s*[#＃]\s*(?P<id>\w(?:[\w.-]*\w)?|\{[^{}]*\})(?![\w])")
@@ -77,7 +77,7 @@ def split_field(words: str) -> tuple[str, str] | None:
 
 
 def parse_field(entry: ListEntry) -> EntryField | None:
-    """Return the field in the list entry ``entry``; None if its name is unknown."""
+    """Return the field in the list entry ``entry``, None if its name is unknown."""
     parts = split_field(strip_marks(entry.words))
     name = field_name(parts[0]) if parts else None
     if not parts or not name:
@@ -86,7 +86,7 @@ def parse_field(entry: ListEntry) -> EntryField | None:
 
 
 def parse_time(value: str) -> datetime | None:
-    """Parse a time in ISO 8601 with a time zone. Return None if ``value`` is none."""
+    """Parse a time in ISO 8601 with a time zone. Return None if ``value`` is not one."""
     try:
         moment = datetime.fromisoformat(value)
     except ValueError:
@@ -95,7 +95,7 @@ def parse_time(value: str) -> datetime | None:
 
 
 def parse_progress(value: str) -> int | None:
-    """Parse a percentage from 0 to 100. Return None if ``value`` is none."""
+    """Parse a percentage from 0 to 100. Return None if ``value`` is not one."""
     digits = value.removesuffix("%").removesuffix("％").strip()
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 3):
         return None
@@ -106,7 +106,7 @@ Status = TypeVar("Status")
 
 
 def parse_status(value: str, known: Mapping[str, Status]) -> Status | None:
-    """Return the status of ``value`` in the table ``known`` (normalized word → status); None if it is
+    """Return the status of ``value`` in the table ``known`` (normalized word → status), None if it is
     unknown."""
     return known.get(normalize(value))
 

@@ -13,11 +13,11 @@ from watchroom_whiteboards.outline import Heading, headings
 from watchroom_whiteboards.vocabulary import UPDATE, SectionKind, section_kind_of
 
 MAX_BYTES: Final = 128 * 1024
-"""Bytes that are parsed of all sections of one kind, the newest first."""
+"""Max bytes to parse of all sections of one kind, the newest first."""
 MAX_BLOCKS: Final = 1000
-"""Entries of one kind that are parsed, and updates, the newest first."""
+"""Max entries of one kind to parse, and max updates, the newest first."""
 MAX_ENTRY_BYTES: Final = 32 * 1024
-"""A longer entry is not parsed."""
+"""Max bytes of a parsed entry."""
 
 LISTS: Final[frozenset[SectionKind]] = frozenset({"milestones", "risks", "update_log", "execution_log"})
 WITH_ENTRIES: Final[frozenset[SectionKind]] = frozenset({"decisions", "tasks", "negotiations"})
@@ -45,7 +45,7 @@ def find_item_blocks(data: bytes) -> list[ItemBlock]:
     """Return the blocks of the board ``data`` (UTF-8) to parse, in order."""
     groups: dict[tuple[SectionKind | None, Role], list[ItemBlock]] = defaultdict(list)
     for block in _split_blocks(data):
-        # The text above the entries of a section has its own limit, because it is no entry.
+        # The text above the entries of a section is not an entry, so it has its own limit.
         group = None if block.role == "update" else block.kind
         groups[group, block.role].append(block)
     chosen = [block for group in groups.values() for block in _limit_blocks(data, group)]
@@ -91,7 +91,7 @@ def _block_role(head: Heading, kind: SectionKind | None, within_update: bool) ->
 
 
 def parse_update_time(title: str) -> str | None:
-    """Return the text of the time in the heading ``title`` of an update; None if it heads no update."""
+    """Return the text of the time in the heading ``title`` of an update, None for other headings."""
     found = _UPDATE.fullmatch(title)
     return found["time"] if found else None
 
@@ -103,7 +103,7 @@ def _limit_blocks(data: bytes, group: Sequence[ItemBlock]) -> list[ItemBlock]:
     for block in reversed(group):
         size = block.end - block.start
         if block.role == "update":
-            # Only the beginning of an update is parsed.
+            # Only the start of an update is parsed.
             size = 0
         if block.role == "entry" and size > MAX_ENTRY_BYTES:
             kept.append(block._replace(role="too_long"))

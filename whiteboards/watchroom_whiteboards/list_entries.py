@@ -15,7 +15,7 @@ from watchroom_whiteboards.markdown import parser
 from watchroom_whiteboards.outline import headings
 
 MAX_MARKS: Final = 300
-"""A text with more characters that can open a mark is returned as written."""
+"""Max characters that can open a mark. Texts with more are returned unchanged."""
 _MARKS: Final = "[*_`<~&\\"
 _BULLET: Final = re.compile(rb"^[-*+] +\S", re.MULTILINE)
 _MAX_HEAD_BYTES: Final = 2000

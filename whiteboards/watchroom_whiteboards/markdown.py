@@ -20,8 +20,8 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
 _MAX_LEVEL: Final = 18
-"""At this level the marks of lists and quotes are text. A list takes two levels. At its own limit of 20
-markdown-it drops the rest of the text, so nine nested lists would hide it."""
+"""The level from which the marks of lists and quotes are text. A list takes two levels. At its own limit of
+20 markdown-it drops the rest of the text, so nine nested lists would hide it."""
 
 
 def parser() -> MarkdownIt:
@@ -85,5 +85,5 @@ def _is_foreign_mark(character: str) -> bool:
 
 
 def _is_cjk(character: str) -> bool:
-    """Return whether it is a wide character and no emoji."""
+    """Return whether it is a wide character other than an emoji."""
     return east_asian_width(character) in "FHW" and category(character) != "So"

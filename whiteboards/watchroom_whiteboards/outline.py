@@ -19,13 +19,13 @@ References: TypeAlias = MutableMapping[str, Any]
 """markdown-it's link references of a whole text, which it needs to parse a piece of the text."""
 
 MAX_TITLE_LENGTH: Final = 2000
-"""Characters of a heading that are parsed for its title, because some texts take long."""
+"""Max characters of a heading to parse for its title, because some texts are slow to parse."""
 _SPECIAL: Final = re.compile(rb"[\\`*_\[<&~\x00]")
 _DEFINITION: Final = re.compile(
     rb"\[(?:[^\[\]\\]|\\.)+\]: [ \t]* (?: [\r\n] | \Z | < | \S+ [ \t]* (?: [\r\n] | \Z | [\"'(] ) )",
     re.DOTALL | re.VERBOSE,
 )
-"""Matches more than link references: in a quote they can continue after the mark of the next line."""
+"""Matches more than link references, because in a quote they can continue after the mark of the next line."""
 
 
 class Heading(NamedTuple):
@@ -120,9 +120,9 @@ def add_references(text: bytes, references: References) -> None:
 
 
 def closing(data: bytes) -> str:
-    """Return the line that closes the fence or HTML left open at the end of ``data``; empty if none is.
+    """Return the line that closes the fence or HTML left open at the end of ``data``, empty if none is.
 
-    HTML such as ``<div>`` ends at a blank line, which the caller has to add in any case.
+    HTML such as ``<div>`` ends at a blank line, which the caller must add in any case.
     """
     last = deque(split_segments(data), maxlen=1)
     return last[0].closing if last else ""

@@ -1,4 +1,4 @@
-"""Which actor may read, write and append to which board (BOARDS-4). Pure.
+"""Which actor can read, write and append to which board (BOARDS-4). Pure.
 
 BOARDS-4.1 (the matrix) and BOARDS-4.2 (the code) overlap. If they differ, the stricter one applies:
 
@@ -6,8 +6,8 @@ BOARDS-4.1 (the matrix) and BOARDS-4.2 (the code) overlap. If they differ, the s
 - A mid-layer agent reads the global board (matrix) and appends signed entries to its end (code). Only the top
   layer writes into its sections.
 
-In both, a bottom-layer agent reads no mid-layer board except its supervisor's. The registry names the direct
-supervisor of each agent. Nobody reads the boards of a subordinate's subordinates.
+In both, the only mid-layer board that a bottom-layer agent reads is its supervisor's. The registry names the
+direct supervisor of each agent. Nobody reads the boards of a subordinate's subordinates.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Act: TypeAlias = Literal["read", "write", "append"]
 
 
 def is_allowed(act: Act, actor: str, board: Board, config: Config) -> bool:
-    """Return whether an actor may use a board. People may do everything.
+    """Return whether an actor has permission for a board. People have all permissions.
 
-    - ``act``: what the actor does.
+    - ``act``: the kind of access.
     - ``actor``: an agent's id, or ``human:NAME``.
     - ``config``: the team.
     """

@@ -128,7 +128,7 @@ def _line(data: bytes, section: BoardSection) -> int:
 
 
 def _bytes_of_line(data: bytes, number: int) -> range:
-    """Return where line ``number`` of ``data`` is, with its line end: nowhere if there are fewer lines."""
+    """Return the bytes of line ``number`` of ``data``, with its line end. Empty if there are fewer lines."""
     bounds = [0, *(end.end() for end in _LINE_END_IN_BYTES.finditer(data)), len(data) + 1]
     return range(bounds[number - 1], bounds[number]) if number < len(bounds) else range(0)
 

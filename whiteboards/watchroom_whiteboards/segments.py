@@ -72,10 +72,10 @@ _SENTINEL: Final = "# x"
 _BLANK: Final = re.compile(rb"(?:(?<=\n)|(?<=\r)(?!\n))[ \t]*+(?=[\r\n]|\Z)")
 _CLOSER: Final = re.compile(rb"[ ]{0,3}(?:`+|~+)[ \t]*[\r\n]*")
 _REACH: Final = 8
-"""The next segment is searched within this many times the maximal length of a segment."""
+"""Distance to search for the next segment, as a multiple of the maximum length of a segment."""
 _MAX_TRIES: Final = 8
 _NEAR: Final = 250
-"""Bytes after a doubtful line that are searched first for a place that is not doubtful."""
+"""Bytes after a doubtful line to search first for a place without doubt."""
 
 _HTML_ENDS: Final = (
     (rb"(?i)</(script|pre|style|textarea)>", "</script>"),
@@ -132,7 +132,7 @@ class _SegmentSplitter:
             found = self._next.search(data, after - 1, limit) if after < size else None
 
     def _limit(self, start: int) -> int:
-        """Return how far a segment from ``start`` is searched, to the end of a line."""
+        """Return the end of the search for a segment from ``start``, at the end of a line."""
         return self._line_after(min(len(self._data), start + _REACH * self._max_bytes))
 
     def _title(
@@ -167,7 +167,7 @@ class _SegmentSplitter:
             yield from self._doubtful(end, line)
 
     def _line_start(self, found: int) -> int:
-        """Return where a line starts that was found with the line end before it, if it has one."""
+        """Return the start of a line that was found with the line end before it, if there is one."""
         return found + 1 if self._data[found : found + 1] in (b"\n", b"\r") else found
 
     def _line_after(self, place: int) -> int:
@@ -177,8 +177,8 @@ class _SegmentSplitter:
         return self._data.find(b"\n", place) + 1 or len(self._data)
 
     def _underlined(self, start: int, line: int, marks: tuple[HeadingMark, ...]) -> int | None:
-        """Return where the heading begins that this line underlines. Return the line itself if it underlines
-        nothing; None if that is doubtful."""
+        """Return the start of the heading that this line underlines. Return the line itself if it underlines
+        nothing, and None if that is doubtful."""
         if line == start or (marks and marks[-1].body == line):
             return line
         words, end = self._line_before(start, line)

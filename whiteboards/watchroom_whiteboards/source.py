@@ -18,9 +18,9 @@ from watchroom_whiteboards.whiteboards import Whiteboards
 
 
 class BoardSource:
-    """A board as the source of a buffer. A flush replaces the whole board.
+    """A board as the source of a buffer. A flush replaces the whole board, if the actor can write it.
 
-    ``services`` are those of the workspace. A flush replaces the whole board, if the actor may do that.
+    ``services`` are the services of the workspace.
     """
 
     def __init__(self, boards: Whiteboards, services: SourceServices, call: CallContext, name: str) -> None:
@@ -31,11 +31,11 @@ class BoardSource:
         self._name = name
 
     def version(self) -> int:
-        """The current version; 0 if the board was never written."""
+        """The current version, 0 if the board was never written."""
         return version_of(self._zone.head(self._name))
 
     def edit(self) -> int:
-        """The row of the external edit that is on disk; 0 if there is none."""
+        """The row of the external edit that is on disk, 0 if there is none."""
         return self._edits.row_number()
 
     def read(self) -> SourceText:
@@ -48,9 +48,9 @@ class BoardSource:
 
         - ``expected``: the version that must be the current one.
         - ``message``: what changed.
-        - ``edit``: the row of the external edit that must be on disk; 0: none.
+        - ``edit``: the row of the external edit that must be on disk, 0 for none.
 
-        Raise `StaleSourceError`; `ReadOnlySourceError` if the caller may not write the board.
+        Raise `StaleSourceError`, and `ReadOnlySourceError` if the caller cannot write the board.
         """
         self._edits.check(edit)
         try:
@@ -63,10 +63,7 @@ class BoardSource:
 
 
 def open_board(services: SourceServices, call: CallContext, path: str) -> BoundSource:
-    """Bind the board ``path`` to a buffer of the caller. ``services`` are the services of the workspace.
-
-    ``zones``: the services of the workspace that have sources.
-    """
+    """Bind the board ``path`` to a buffer of the caller. ``services`` are the services of the workspace."""
     boards = Whiteboards(services.boards, services.registry)
     board = boards.named(call, path)
     return BoundSource("board", board.name, BoardSource(boards, services, call, board.name))

@@ -20,7 +20,7 @@ from watchroom_whiteboards.boards import Board
 _FOLDER: Final = os.path.join(os.path.dirname(__file__), "templates")
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 _MARKS: Final = re.compile(r"[\\`*\[\]<~#]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
-"""Characters that begin a mark within a line of Markdown."""
+"""Matches characters that start a mark within a line of Markdown."""
 
 
 def render_template(board: Board, config: Config, language: Language) -> str:

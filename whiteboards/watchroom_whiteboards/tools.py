@@ -48,7 +48,7 @@ class BoardReadResult(ResultModel):
     board: str
     content: str
     version: int
-    """0: the board was never written, and the content is the template."""
+    """0 if the board was never written and the content is the template."""
     current_version: int
     section: str | None = None
     author: str | None = None
@@ -155,7 +155,7 @@ def whiteboard_append(context: ToolContext, params: BoardAppendParams) -> BoardW
 
 @TOOLS.replay(whiteboard_append)
 def _append_result(context: ToolContext, params: BoardAppendParams, row: Row) -> BoardWriteResult:
-    # The version is not recorded as seen: whoever appends has not read what others wrote before.
+    # Not recorded as seen, because appending does not read what others wrote before.
     return BoardWriteResult(board=params.board, version=row.version or 0, section=params.section)
 
 

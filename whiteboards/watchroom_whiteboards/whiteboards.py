@@ -33,17 +33,18 @@ if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
 PREPARED_BYTES: Final = 32 * 1024
-"""Larger boards are parsed before the lock is taken, so that other writers wait less."""
+"""Min bytes of a board that is parsed before the lock is taken, so that other writers wait less."""
 _MAX_MESSAGE_CHARACTERS: Final = 120
 T = TypeVar("T")
 
 
 class BoardText(NamedTuple):
-    """What `Whiteboards.read` returns: the ``content`` of ``version`` of ``board``, or of its ``section``
-    only.
+    """The ``content`` of ``version`` of ``board``, or of its ``section`` only.
 
-    ``current`` is the newest version and ``row`` that of ``version``. Before the first write the content is
-    the template, ``version`` 0 and ``row`` None. ``lock`` is the one that `Whiteboards.read` took.
+    - ``current``: the newest version.
+    - ``row``: the row of ``version``. Before the first write the content is the template, ``version`` is 0
+      and ``row`` None.
+    - ``lock``: the lock that `Whiteboards.read` took, if any.
     """
 
     board: Board
@@ -56,15 +57,18 @@ class BoardText(NamedTuple):
 
 
 class Whiteboards:
-    """The boards of one workspace, as `Whiteboards.of` returns them. May be used from any thread.
+    """The boards of one workspace. Thread-safe. Create it with `Whiteboards.of`.
 
-    ``boards`` and ``registry`` are the workspace's. In all methods ``call`` says who acts and by which tool,
-    ``name`` is a board's name, and ``wait`` how many seconds to wait for a board that somebody else holds.
+    In all methods:
+
+    - ``call``: the actor and the tool.
+    - ``name``: a board's name.
+    - ``wait``: seconds to wait for another actor's lock.
+
     Refusals raise a `WatchroomError`.
 
-        boards = Whiteboards.of(workspace)
-        boards.append(CallContext("alice", "whiteboard_append"), "global", "Outline agreed.")
-        print(boards.read(CallContext("bob"), "global").content)
+    boards = Whiteboards.of(workspace) boards.append(CallContext("alice", "whiteboard_append"), "global",
+    "Outline agreed.") print(boards.read(CallContext("bob"), "global").content)
     """
 
     def __init__(self, boards: Boards, registry: Registry) -> None:
@@ -73,14 +77,14 @@ class Whiteboards:
 
     @classmethod
     def of(cls, workspace: Workspace) -> Self:
-        """The boards of an open ``workspace``."""
+        """Return the boards of an open ``workspace``."""
         return cls(workspace.boards, workspace.registry)
 
     def boards(self, call: CallContext) -> list[Board]:
         """Return the boards that the caller can read: the team's, and boards that were written before the
         team changed."""
         config = self._registry.current(call)
-        # Rows written past the tools can name boards that no board can be called.
+        # Rows that bypass the tools can have names that no board can have.
         written = [Board.find(head.path) for head in self._boards.heads()]
         return [
             each
@@ -93,7 +97,7 @@ class Whiteboards:
         return self._require_permission("read", call, name)
 
     def own(self, call: CallContext) -> Board:
-        """Return the caller's own board; for a person the global one."""
+        """Return the caller's own board, which is the global board for a person."""
         agent = self._registry.current(call).agents.get(call.actor)
         return Board("global") if agent is None else Board.of(agent)
 
@@ -107,20 +111,20 @@ class Whiteboards:
         hold: bool = False,
         wait: float = LOCK_TIMEOUT,
     ) -> BoardText:
-        """Read the board ``name``, or one ``section`` of it. The reading is recorded.
+        """Read the board ``name``, or one ``section`` of it. The read is recorded.
 
-        - ``version``: an earlier version; default: the current one.
+        - ``version``: an earlier version, default: the current one.
         - ``hold``: take the board's lock first, until the caller's next write, so that nobody else writes in
           between.
 
-        Raise `BoardNotFound`, `BoardDenied`,
-        `BoardLeased`, `VersionNotFound`, `SectionNotFound`, `SectionAmbiguous`.
+        Raise `BoardNotFound`, `BoardDenied`, `BoardLeased`, `VersionNotFound`, `SectionNotFound`,
+        `SectionAmbiguous`.
         """
         board = self._require_permission("read", call, name)
         lock = None
         if hold:
             self._require_permission("append", call, name)
-            # Refuse what cannot be read before taking the lock.
+            # Refuse an unreadable version or section before taking the lock.
             self._load(board, version, section)
             lock = self._boards.locks.acquire(call, board.name, wait=wait, ends_with_write=True)
         found, shown, text = self._load(board, version, section)
@@ -142,8 +146,8 @@ class Whiteboards:
         data = self._board_text(board, found).encode()
         everything = sections.parse_sections(data)
         part = sections.find_section(data, board.name, section, everything)
-        # Several sections can have one path. Then the name tells which was read, and the reading counts
-        # for none of them.
+        # Several sections can have the same path. Then the name tells which was read, and the read counts for
+        # none of them.
         is_duplicate = sections.is_duplicate(part, everything)
         shown = sections.section_name(data, part, everything) if is_duplicate else sections.section_path(part)
         return found, shown, sections.section_text(data, part)
@@ -160,7 +164,7 @@ class Whiteboards:
     ) -> Row:
         """Replace the text of the board ``name`` by ``content``. Return the row of the new version.
 
-        - ``expected``: the version that the text started from. 0: never written; `UNCHECKED`: any.
+        - ``expected``: the version that the text is based on, 0 for none, `UNCHECKED` for any.
         - ``message``: what changed.
 
         Raise `VersionConflict`, `BoardLeased`, `BoardDenied`, `BoardNotFound`, `TooLarge`, `NotText`.
@@ -181,9 +185,11 @@ class Whiteboards:
     ) -> Row:
         """Append ``content`` to the board ``name``. Return the row of the new version.
 
-        ``section``: append text to the end of this section, which needs the right to write. Default: append a
-        signed entry to the end of the board (BOARDS-6.1). There is never a conflict. Raise `SectionNotFound`,
-        `SectionAmbiguous`, `InvalidSection`, and what `write` raises except `VersionConflict`.
+        ``section``: append text to the end of this section, which needs write permission. Default: append a
+        signed entry to the end of the board (BOARDS-6.1).
+
+        There is never a conflict. Raise `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`, and the
+        errors of `write` except `VersionConflict`.
         """
         board = self._require_permission("append" if section is None else "write", call, name)
         validation.encode_text(content)
@@ -222,15 +228,15 @@ class Whiteboards:
     ) -> Row:
         """Replace the body of ``section`` of the board ``name`` by ``content``. Return the new row.
 
-        Everything else stays byte for byte. The update conflicts only with changes of the section since the
-        caller read it.
+        Everything else is unchanged, byte for byte. The update conflicts only with changes of the section
+        since the caller read it.
 
-        - ``seen``: the version in which the caller read the whole board; a later reading of the section
-          counts instead.
-        - ``expected``: the version that the section must be unchanged since; overrides ``seen``.
-          `UNCHECKED`: any.
+        - ``seen``: the version in which the caller read the whole board. A later read of the section takes
+          precedence.
+        - ``expected``: the version since which the section must be unchanged, `UNCHECKED` for any. It
+          overrides ``seen``.
 
-        Raise what `append` raises for a section, and `VersionConflict`.
+        Raise the errors of `append` for a section, and `VersionConflict`.
         """
         board = self._require_permission("write", call, name)
         validation.encode_text(content)
@@ -260,13 +266,13 @@ class Whiteboards:
         return self._boards.write(call, board.name, draft, wait=wait)
 
     def history(self, call: CallContext, name: str, *, limit: int | None = None) -> list[Row]:
-        """Return the versions of the board ``name``, or the newest ``limit``, oldest first. The reading is
-        not recorded. Raise `BoardNotFound`, `BoardDenied`."""
+        """Return the versions of the board ``name``, or the newest ``limit``, oldest first. The read is not
+        recorded. Raise `BoardNotFound`, `BoardDenied`."""
         return self._boards.history(self._require_permission("read", call, name).name, limit=limit)
 
     def version(self, call: CallContext, name: str, version: int) -> FileVersion:
-        """Return the ``version`` of the board ``name``. The reading is not recorded. Raise
-        `VersionNotFound`, `BoardNotFound`, `BoardDenied`."""
+        """Return the ``version`` of the board ``name``. The read is not recorded. Raise `VersionNotFound`,
+        `BoardNotFound`, `BoardDenied`."""
         return self._boards.version(self._require_permission("read", call, name).name, version)
 
     def restore(
@@ -279,12 +285,12 @@ class Whiteboards:
         expected: int | None = None,
         wait: float = LOCK_TIMEOUT,
     ) -> Row:
-        """Make a new version of the board ``name`` with the text of ``version``. Return its row.
+        """Write the text of ``version`` of the board ``name`` as a new version. Return its row.
 
-        - ``message``: why.
-        - ``expected``: the version that must be the current one; default: any.
+        - ``message``: the reason.
+        - ``expected``: the version that must be the current one, default: any.
 
-        Raise `VersionNotFound`, and what `write` raises.
+        Raise `VersionNotFound`, and the errors of `write`.
         """
         board = self._require_permission("write", call, name)
         text = self._boards.version(board.name, version).content
@@ -309,7 +315,7 @@ class Whiteboards:
         return self._boards.locks.acquire(call, board.name, seconds=seconds, wait=wait)
 
     def release(self, lock: BoardLock) -> bool:
-        """End ``lock``. Return False if it had ended already."""
+        """End ``lock``. Return False if it had already ended."""
         return self._boards.locks.release(lock)
 
     def _require_permission(self, act: Act, call: CallContext, name: str) -> Board:
@@ -330,8 +336,7 @@ class Whiteboards:
     def _prepare(
         self, board: Board, work: Callable[[FileVersion | None], T]
     ) -> Callable[[FileVersion | None], T]:
-        """Return ``work``, which is already done for the current version of a long board. It takes a while,
-        and nobody else can write the board while it has the lock."""
+        """Return ``work``, already done for the current version of a long board, to keep the lock shorter."""
         now = self._boards.current(board.name)
         if now is None or (now.row.size or 0) < PREPARED_BYTES:
             return work

@@ -56,7 +56,7 @@ class WebSocketFrames(AsyncTarget):
             "token",
             title="fuzz",
             refusal="no",
-            started=lambda url: None,
+            on_start=lambda url: None,
         )
         self._server = web.AppRunner(await dashboard._make_app())
         await self._server.setup()

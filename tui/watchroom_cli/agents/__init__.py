@@ -1,1 +1,1 @@
-"""Commands for the agents and their tools."""
+"""Commands for agents and their tools."""

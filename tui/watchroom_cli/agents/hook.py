@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from watchroom.agents.clients.attachment import Attachment
     from watchroom.features.sessions.messages import Handover
 
-_LOOK_SECONDS: Final = 0.5
+_CHECK_SECONDS: Final = 0.5
 """Seconds between checks whether the client still runs."""
 _OPEN_SECONDS: Final = 30.0
 """Timeout for opening the workspace in a hook."""
@@ -59,17 +59,17 @@ def run_hook(args: Namespace, texts: Catalogue) -> int:
     must_answer = args.strict and name in HOLDING
     if args.unanswered and must_answer:
         return _print_answer(deny(name, core_texts(args.language)("hook.silent")))
-    # Status 2 refuses the call.
+    # Exit status 2 refuses the call.
     give_up = Timer(_OPEN_SECONDS, _give_up, (texts("cli.hook.late"), 2 if must_answer else 1))
     give_up.daemon = True
     give_up.start()
-    # These modules are slow to load, and ``attach`` does not need them.
+    # Imported here because they are slow to load, and ``attach`` does not need them.
     from watchroom.agents.clients.agent_claims import AgentClaims, refuse_client
     from watchroom.agents.clients.attachment import Attachment
     from watchroom.agents.clients.processes import client_above
 
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
-        # A client that has ended cannot be identified later.
+        # Identified first, because an ended client cannot be identified later.
         process = client_above(workspace.platform, os.getpid())
         try:
             agent = AgentClaims(workspace, args.agent, args.client, process).claim(
@@ -80,7 +80,7 @@ def run_hook(args: Namespace, texts: Catalogue) -> int:
         attachment = Attachment(workspace, agent, args.client, process=process, is_strict=args.strict)
         give_up.cancel()
         with workspace.messages.hand_over() as handover:
-            answer = asyncio.run(_answer_while_asked(attachment, event, process, handover))
+            answer = asyncio.run(_answer_until_ended(attachment, event, process, handover))
             status = _print_answer(answer)
             sys.stdout.flush()
             handover.record()
@@ -88,7 +88,7 @@ def run_hook(args: Namespace, texts: Catalogue) -> int:
 
 
 def _give_up(said: str, status: int) -> None:
-    """End this process because the workspace does not open in time."""
+    """End this process because opening the workspace timed out."""
     os.write(2, said.encode() + b"\n")
     os._exit(status)
 
@@ -101,19 +101,19 @@ def _print_answer(answer: HookAnswer) -> int:
     return answer.status
 
 
-async def _answer_while_asked(
+async def _answer_until_ended(
     attachment: Attachment, event: dict[str, Json], client: ClientProcess, handover: Handover
 ) -> HookAnswer:
     """Answer ``event``, with the messages that ``handover`` takes.
 
-    If the client has ended or this process gets SIGTERM or SIGHUP, questions are withdrawn and their calls
-    are refused.
+    If the client ends, or this process gets SIGTERM or SIGHUP, questions are withdrawn and their calls
+    refused.
     """
     deadline = attachment.deadline(event, client_program.age())
     task = asyncio.ensure_future(attachment.answer(event, deadline, handover=handover))
     for number in (signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-    while not (await asyncio.wait({task}, timeout=_LOOK_SECONDS))[0]:
+    while not (await asyncio.wait({task}, timeout=_CHECK_SECONDS))[0]:
         if not client.is_alive:
             task.cancel()
     if not task.cancelled():

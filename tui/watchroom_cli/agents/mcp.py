@@ -8,9 +8,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
-from watchroom.agents.clients.processes import find_parent_agent
 from watchroom.agents.clients.registry import HOOKED_CLIENTS
-from watchroom.errors import AgentCannotAnswer
 from watchroom.kernel.journal import is_server_address
 from watchroom.model import HUMAN_PREFIX
 from watchroom.texts import Catalogue
@@ -20,7 +18,7 @@ from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.usage import WrongUsage
 
-from watchroom_cli.acting_person import name_of_this_person, unlock_key
+from watchroom_cli.acting_person import name_of_this_person, refuse_agents, unlock_key
 from watchroom_cli.arguments.port import listen
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.command import add_utc_argument, collector_paused, isolated_program, own_program
@@ -63,7 +61,7 @@ def run_mcp(args: Namespace, texts: Catalogue) -> int:
 
 
 def _serve_http(args: Namespace, texts: Catalogue) -> int:
-    """Have the service serve the port until this process is ended."""
+    """Serve the port from the service until this process ends."""
     with collector_paused():
         from watchroom.serving.http import LOOPBACK, PATH
         from watchroom.serving.service.link import ServiceLink
@@ -81,7 +79,7 @@ def _serve_http(args: Namespace, texts: Catalogue) -> int:
 
 
 def _relay(args: Namespace, texts: Catalogue) -> int:
-    """Become the relay of the client that has started this process. It needs a seventh of the memory."""
+    """Replace this process with the relay of the client, which needs a seventh of the memory."""
     if args.client is None and len(args.agent) > 1:
         raise WrongUsage(texts("cli.mcp.one_agent"))
     words = [word for agent in args.agent for word in ("--agent", agent)]
@@ -109,10 +107,10 @@ def run_token(args: Namespace, texts: Catalogue) -> int:
     if args.days is not None and not 0 < args.days <= 36_500:
         raise WrongUsage(texts("cli.token.days"))
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
-        if args.agent is not None and (client := find_parent_agent(args.dir, os.environ)):
-            raise AgentCannotAnswer(agent=client)
-        if args.agent is not None and workspace.people.current().is_closed:
-            unlock_key(workspace, workspace.people.current(), name, texts)
+        if args.agent is not None:
+            refuse_agents(args.dir)
+            if workspace.people.current().is_closed:
+                unlock_key(workspace, workspace.people.current(), name, texts)
         if args.revoke is not None:
             if args.agent is None:
                 raise WrongUsage(texts("cli.token.whose"))

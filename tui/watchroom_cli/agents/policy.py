@@ -1,4 +1,4 @@
-"""The command policy: says what the workspace's policy makes of a call, and why."""
+"""The command policy: explain the policy's verdict on a call."""
 
 from __future__ import annotations
 
@@ -43,12 +43,8 @@ if TYPE_CHECKING:
 def declare_policy(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("action", choices=["explain"], help=texts("cli.policy.explain.help"))
     add_workspace_argument(parser, texts)
-    parser.add_argument(
-        "agent",
-    )
-    parser.add_argument(
-        "tool",
-    )
+    parser.add_argument("agent")
+    parser.add_argument("tool")
     parser.add_argument(
         "arguments", nargs="?", default="{}", metavar="JSON", help=texts("cli.argument.policy_arguments")
     )
@@ -103,7 +99,7 @@ def _toolbox_of(workspace: Workspace, agent: str) -> Toolbox:
 
 
 def _report_invalid(workspace: Workspace, language: Language, texts: Catalogue) -> None:
-    """Say what keeps the file as it is now from counting, if anything does."""
+    """Print why the current settings file is invalid, if it is."""
 
     path = Path(workspace.root, CONTROL, CONFIG_PATH)
     try:

@@ -1,1 +1,1 @@
-"""Arguments that several commands have."""
+"""Arguments that several commands share."""

@@ -1,4 +1,4 @@
-"""Names that people type, checked against what the journal knows."""
+"""Check typed names against the journal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from watchroom_tui.presentation.usage import WrongUsage
 
 
 def check_actor(journal: Journal, actor: str) -> None:
-    """Raise `UnknownAgent` for an agent or person who is not registered and never did anything."""
+    """Raise `UnknownAgent` if ``actor`` is not registered and never acted."""
     registry = Registry(journal)
     if actor in registry.ever_known():
         return
@@ -24,7 +24,7 @@ def check_actor(journal: Journal, actor: str) -> None:
 
 
 def check_paths(journal: Journal, paths: Iterable[str], texts: Catalogue) -> None:
-    """Raise `WrongUsage` for a path that no file, board or document ever had."""
+    """Raise `WrongUsage` for the first path that never was a file, board or document."""
     for path in paths:
         if not read_changed_paths(journal, 0, journal.last_seq(), [path]):
             raise WrongUsage(texts("cli.unknown_path", path=sanitize(path)))

@@ -1,4 +1,4 @@
-"""The parser of one command: arguments in any order that is clear, and errors in one sentence."""
+"""The parser of one command: arguments in any unambiguous order, and errors in one sentence."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _BOUNDS: Final[Mapping[str | int | None, tuple[int, int]]] = {
     ZERO_OR_MORE: (0, _MANY),
     ONE_OR_MORE: (1, _MANY),
 }
-"""The fewest and most values of an argument, by its ``nargs``."""
+"""The minimum and maximum number of an argument's values, by its ``nargs``."""
 
 
 class CommandParser(argparse.ArgumentParser):
     """Parses the arguments of a command.
 
-    Options may stand anywhere. Of the other arguments, a workspace and a word of a fixed list are recognised
-    wherever they stand; the rest is taken in the order in which it is declared. Without a workspace the
-    nearest one is used, from the working directory upwards. ``texts`` has to be set before parsing.
+    Options can be anywhere. Workspaces and words of a fixed list are recognised anywhere among the other
+    arguments. The rest is assigned in the order of declaration. The default workspace is the nearest one,
+    from the working directory upwards. Set ``texts`` before parsing.
     """
 
     texts: Catalogue
     _form = ""
-    """How the command is typed."""
+    """The command's synopsis."""
 
     def add_argument(self, *names: Any, **options: Any) -> Action:
         action = super().add_argument(*names, **options)
@@ -47,7 +47,7 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         given = list(args)
         end = given.index("--") if "--" in given else len(given)
-        # What is shown of the arguments, before argparse sees nothing but options.
+        # Computed before the positional arguments are hidden from argparse.
         self._form = self._synopsis()
         self.usage = self.format_usage().partition(" ")[2].strip().replace("%", "%%")
         everything = self._actions
@@ -64,14 +64,14 @@ class CommandParser(argparse.ArgumentParser):
         return namespace, []
 
     def error(self, message: str) -> NoReturn:
-        """End the command with ``message`` and what to do next."""
+        """End the command with ``message`` and the synopsis."""
         end = "" if message.endswith(("?", ".", "。", "？")) else "."
         help_text = self.texts("cli.typed.help", synopsis=self._form)
         self.exit(2, f"{self.prog}: {message}{end} {help_text}\n")
 
     def _assign(self, values: Sequence[str]) -> list[tuple[Action, list[str]]]:
-        """Return which of the ``values`` each positional argument gets, in the order of declaration. Among
-        the arguments without a fixed meaning only the last may take other than one value."""
+        """Return the values of each positional argument, in the order of declaration. Of the arguments
+        without a fixed meaning, only the last can have a variable number of values."""
         actions, left = self._get_positional_actions(), list(values)
         found: dict[str, list[str]] = {}
         for action in actions:
@@ -85,7 +85,7 @@ class CommandParser(argparse.ArgumentParser):
         if place is not None and place.dest not in found:
             nearest = place.finds_nearest()
             if len(left) > most or (nearest is None and len(left) > fewest):
-                # The command refuses it, by its name.
+                # The command reports that it is no workspace.
                 found[place.dest] = [left.pop(0)]
             elif nearest is not None:
                 found[place.dest] = [nearest]
@@ -118,7 +118,7 @@ class CommandParser(argparse.ArgumentParser):
         return converted[0] if converted else action.default
 
     def _refuse_places(self, free: Sequence[Action], left: Sequence[str]) -> NoReturn:
-        """There is no workspace, neither among the values nor around."""
+        """End the command because no workspace is given or near."""
         for action, given in zip(free, left, strict=False):
             if action.choices is not None and given not in action.choices:
                 known = ", ".join(map(str, action.choices))
@@ -135,7 +135,7 @@ class CommandParser(argparse.ArgumentParser):
         return self.texts(f"cli.typed.{key}", **values)
 
     def _synopsis(self) -> str:
-        """How the command is typed, without options that may be left out."""
+        """Return the synopsis, without optional arguments."""
         words = [self.prog, *map(_shape, self._get_positional_actions())]
         required = [each for each in self._get_optional_actions() if each.required]
         words += [f"{each.option_strings[-1]} {each.metavar or each.dest.upper()}" for each in required]
@@ -143,8 +143,8 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def unknown_word(given: str, known: Sequence[str], kind: str, texts: Catalogue) -> str:
-    """Return the sentence about a word that is none of the ``known`` ones, with the nearest of them if there
-    is one. ``kind`` says in the catalogue what they are."""
+    """Return the sentence that ``given`` is unknown, with the nearest known word if there is one. ``kind`` is
+    the key of what the words are."""
     # Loaded only for errors.
     from difflib import get_close_matches
 
@@ -169,7 +169,7 @@ def _name(action: Action) -> str:
 
 
 def _shape(action: Action) -> str:
-    """How the argument is written in a synopsis."""
+    """Return the argument's form in a synopsis."""
     name = _name(action)
     if action.nargs == OPTIONAL:
         return f"[{name}]"

@@ -10,8 +10,8 @@ from watchroom_tui.presentation.usage import WrongUsage
 
 
 def listen(host: str, port: int, texts: Catalogue) -> socket.socket:
-    """A socket bound to ``port`` of ``host``, before anybody is told the address. Raises `WrongUsage` for a
-    number that is no port, and for a port that is in use or may not be used."""
+    """Return a socket bound to ``port`` of ``host``. Raises `WrongUsage` if the port is out of range, in use,
+    or not permitted."""
     if not 0 < port < 65_536:
         raise WrongUsage(texts("cli.port.range"))
     try:

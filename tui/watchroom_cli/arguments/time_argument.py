@@ -1,4 +1,4 @@
-"""Open a journal to read, and find the row that a time or number names."""
+"""Open a journal to read, and find the row for a time or number."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 LAST_MOMENT: Final = 2**63 - 1
-"""The journal counts nanoseconds since the epoch in 64 bits, which is until the year 2262."""
+"""The journal counts nanoseconds since the epoch in 64 bits, up to the year 2262."""
 
 
 def open_journal(root: str) -> Journal:
-    """The journal of the workspace in the folder ``root``, or at that address (``postgresql://…``), to read.
-    Raises `WorkspaceNotFound`, `JournalError`."""
+    """Open the journal of a workspace to read.
+
+    ``root``: the workspace's folder, or its address (``postgresql://…``).
+
+    Raises `WorkspaceNotFound`, `JournalError`.
+    """
     address = root if is_server_address(root) else find_journal(root)
     if address is None:
         raise WorkspaceNotFound(root=root)
@@ -32,8 +36,8 @@ def open_journal(root: str) -> Journal:
 
 
 def moment(journal: Journal, text: str | None, texts: Catalogue) -> int:
-    """The row that ``text`` names: a row's number, an ISO 8601 time, or how long ago it was, as ``10m``; the
-    newest if it is None."""
+    """Return the number of the row that ``text`` names: a row number, an ISO 8601 time, or an age such as
+    ``10m`` (units s, m, h, d). None is the newest row. Raises `WrongUsage`."""
     if text is None:
         return journal.last_seq()
     last = journal.last_seq()
@@ -47,7 +51,8 @@ def moment(journal: Journal, text: str | None, texts: Catalogue) -> int:
 
 
 def nanoseconds(text: str, texts: Catalogue) -> int:
-    """An ISO 8601 time (local where it names no zone) as nanoseconds since the epoch."""
+    """Return an ISO 8601 time as nanoseconds since the epoch, at least 0 and at most `LAST_MOMENT`. Without a
+    zone it is local time. Raises `WrongUsage`."""
     try:
         since = datetime.fromisoformat(text).astimezone(UTC) - _EPOCH
     except (ValueError, OverflowError) as error:
@@ -56,8 +61,8 @@ def nanoseconds(text: str, texts: Catalogue) -> int:
 
 
 def moment_range(journal: Journal, since: str | None, until: str | None, texts: Catalogue) -> tuple[int, int]:
-    """The rows of ``journal`` that ``since`` and ``until`` name, as `moment` does; without ``since`` the
-    beginning."""
+    """Return the row numbers of ``since`` (default: 0) and ``until`` (default: the newest row), in the
+    notation of `moment`. Raises `WrongUsage` if they are in the wrong order."""
     after = 0 if since is None else moment(journal, since, texts)
     last = moment(journal, until, texts)
     if last < after:

@@ -1,7 +1,6 @@
-"""The argument that names a workspace: without it, the nearest one.
+"""The argument that names a workspace. The default is the nearest one.
 
-A workspace is named by its folder, by the address of its database, or by a working tree of the repository
-that it belongs to.
+A workspace is named by its folder, by the address of its database, or by a working tree of its repository.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from watchroom.texts import Catalogue
 
 
 class WorkspaceArgument(Action):
-    """A positional argument that is the folder or the address of a workspace. ``finds_nearest`` returns the
-    workspace that is used without it, None if there is none."""
+    """A positional argument for the folder or the address of a workspace. ``finds_nearest`` returns the
+    default, None if there is none."""
 
     finds_nearest: Callable[[], str | None] = staticmethod(lambda: find_workspace())
 
@@ -34,8 +33,8 @@ class WorkspaceArgument(Action):
 
 
 class RepositoryArgument(WorkspaceArgument):
-    """The same, for commands that make the workspace of a repository: without a workspace, the one that the
-    repository of the working directory will have."""
+    """The same for commands that create the workspace of a repository. The default can be the future
+    workspace of the repository around the working directory."""
 
     finds_nearest = staticmethod(lambda: find_workspace() or _future_workspace())
 
@@ -46,25 +45,25 @@ def add_workspace_argument(
     help_key: str = "cli.argument.nearest",
     action: type[WorkspaceArgument] = WorkspaceArgument,
 ) -> None:
-    """Add the argument ``dir``, a workspace; without it, the one that ``action`` finds."""
+    """Add the argument ``dir`` for a workspace. ``action`` finds its default."""
     parser.add_argument("dir", nargs=OPTIONAL, action=action, metavar="DIR", help=texts(help_key))
 
 
 def is_workspace_place(value: str) -> bool:
-    """Return whether ``value`` is the folder of a workspace, the address of a database, or a folder of a
-    repository with a workspace."""
+    """Return whether ``value`` is a workspace's folder, a database's address, or a folder of a repository
+    that has a workspace."""
     return is_server_address(value) or workspace_at(value) is not None
 
 
 def workspace_of(value: str) -> str:
-    """Return the folder or address of the workspace that ``value`` names; ``value`` itself if it names
+    """Return the folder or address of the workspace that ``value`` names, or ``value`` itself if it names
     none."""
     return value if is_server_address(value) else workspace_at(value) or value
 
 
 def workspace_at(folder: str) -> str | None:
-    """Return the workspace whose folder is ``folder``, else that of the repository whose working tree or git
-    folder it is. None if there is neither."""
+    """Return ``folder`` if it is a workspace's, or the workspace of the repository whose working tree or git
+    folder it is. None for other folders."""
     if is_workspace(folder):
         return folder
     place = repository_at(folder)
@@ -73,14 +72,14 @@ def workspace_at(folder: str) -> str | None:
 
 
 def find_workspace() -> str | None:
-    """Return the workspace that the working directory is in, the nearest one upwards; None if there is none.
+    """Return the nearest workspace around the working directory, None if there is none.
 
     A workspace is around its folder, and around the working trees of its repository.
     """
     try:
         folder = os.getcwd()
     except OSError:
-        # It was removed, or may not be read.
+        # The folder was removed, or cannot be read.
         return None
     while (found := workspace_at(folder)) is None:
         above = os.path.dirname(folder)

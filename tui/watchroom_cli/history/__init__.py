@@ -1,1 +1,1 @@
-"""Commands over the journal: what was done, by whom, and taking it back."""
+"""Commands over the journal: show who did what, and revert it."""

@@ -64,7 +64,7 @@ def _find(reader: TreeReader, args: Namespace, texts: Catalogue) -> tuple[Tree, 
 
 
 def _format(lines: Sequence[FileLine]) -> Iterator[str]:
-    """Yield the lines as people read them: the author, when, and what is not committed with a plus sign."""
+    """Yield the lines for people: author, time, number, text, and a plus sign for uncommitted lines."""
     width = min(24, max((cell_len(each.author.name) for each in lines), default=0))
     digits = len(str(len(lines)))
     for number, line in enumerate(lines, 1):
@@ -91,7 +91,7 @@ def _as_json(number: int, line: FileLine) -> dict[str, Json]:
 
 
 def _export(reader: TreeReader, args: Namespace, texts: Catalogue) -> int:
-    """Write who wrote the lines of a tree in the format of Agent Trace."""
+    """Write the authors of a tree's lines in the format of Agent Trace."""
     tree = choose_tree(reader, args.tree, texts)
     files = ((name, reader.read_file(tree.id, name).lines) for name in reader.list_names(tree.id))
     record = build_trace(

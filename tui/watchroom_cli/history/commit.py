@@ -1,4 +1,4 @@
-"""The commands commit and try: commit the work of agents apart from others' work, or run a command on it."""
+"""The commands commit and try: commit the work of agents without others' work, or run a command on it."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _commit(
 ) -> int:
     agents = [*(plan.agents or ())]
     if agent := find_parent_agent(workspace.root, os.environ):
-        # An agent commits its own work, and nobody else's.
+        # An agent can commit only its own work.
         if agents != [agent]:
             raise AgentCannotAnswer(agent=agent)
         record = _commit_own(workspace, git, agent, message, args)
@@ -184,7 +184,7 @@ def _commit_own(
 def _commit_as_person(
     workspace: Workspace, tree: Tree, agents: Sequence[str], message: str, args: Namespace
 ) -> CommitRecord | None:
-    """Commit in the name of the person. None if that was refused, which is said."""
+    """Commit in the name of the person. Print the error and return None if the commit is refused."""
     person = args.person or name_of_this_person()
     result: Mapping[str, Json] = {}
     for branch in _branches(agents, args):
@@ -207,7 +207,7 @@ def _commit_as_person(
 
 
 def declare_try(parser: ArgumentParser, texts: Catalogue) -> None:
-    # Words of the command may look like a workspace, so it is an option here.
+    # The command's words may look like a workspace, so the workspace is an option here.
     parser.add_argument("agent", metavar="AGENT", help=texts("cli.argument.try_agent"))
     parser.add_argument("words", nargs="+", metavar="COMMAND", help=texts("cli.argument.try_command"))
     parser.add_argument("--dir", help=texts("cli.argument.nearest"))

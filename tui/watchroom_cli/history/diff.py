@@ -1,4 +1,4 @@
-"""The command diff: what differs between two moments."""
+"""The command diff: the differences between two moments."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ def _print_patch(journal: Journal, found: PathDifference, texts: Catalogue) -> N
     patch = _patch_of(journal, found)
     if patch is None:
         name = f"{found.path.zone}/{found.path.path}"
-        told = texts("cli.diff.no_text", path=name, before=found.path.before, version=found.path.last)
-        # It is no part of a patch.
-        print(told, file=sys.stderr)
+        text = texts("cli.diff.no_text", path=name, before=found.path.before, version=found.path.last)
+        # Not part of a patch, so it goes to standard error.
+        print(text, file=sys.stderr)
     elif patch:
         print(patch, end="")
 
 
 def _patch_of(journal: Journal, found: PathDifference) -> str | None:
-    """The patch, None where a version is no text."""
+    """Return the patch, None if a version is binary or unreadable."""
     try:
         return read_patch(journal, found.pair)
     except UnreadableVersionError:

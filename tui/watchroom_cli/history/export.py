@@ -17,7 +17,7 @@ from watchroom_cli.arguments.time_argument import moment
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 
 _MAX_LISTED: Final = 20
-"""Left-out files that are printed; more are counted."""
+"""Max left-out files to list. The others are counted."""
 
 
 def declare_export(parser: ArgumentParser, texts: Catalogue) -> None:

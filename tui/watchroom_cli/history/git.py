@@ -1,15 +1,12 @@
-"""The command git: the workspace's files as a repository's history or a branch, and back."""
+"""The command git: export the workspace's files as a git history or branch, and import them."""
 
 from __future__ import annotations
 
-import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from contextlib import closing
 from typing import Final
 
-from watchroom.agents.clients.processes import find_parent_agent
-from watchroom.errors import AgentCannotAnswer
 from watchroom.history.git import LeftOut, export_history, write_branch
 from watchroom.model import HUMAN_PREFIX, Json
 from watchroom.texts import Catalogue
@@ -18,13 +15,13 @@ from watchroom.workspace import Workspace
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.usage import WrongUsage
 
-from watchroom_cli.acting_person import name_of_this_person
+from watchroom_cli.acting_person import name_of_this_person, refuse_agents
 from watchroom_cli.arguments.time_argument import moment, open_journal
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.command import print_json
 from watchroom_cli.output.progress import progress_bar
 
-_MOST_SHOWN: Final = 20
+_MAX_LISTED: Final = 20
 
 
 def declare_git(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -45,7 +42,7 @@ def declare_git(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_git(args: Namespace, texts: Catalogue) -> int:
-    """Return the exit status: 1 where a branch does not have all versions of the task's files."""
+    """Return the exit status: 1 if a branch lacks versions of the task's files."""
     if args.source is not None:
         return _import(args, texts)
     return _export(args, texts) if args.export is not None else _branch(args, texts)
@@ -85,8 +82,7 @@ def _branch(args: Namespace, texts: Catalogue) -> int:
 def _import(args: Namespace, texts: Catalogue) -> int:
     person = HUMAN_PREFIX + check_human_name(args.person or name_of_this_person())
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
-        if agent := find_parent_agent(workspace.root, os.environ):
-            raise AgentCannotAnswer(agent=agent)
+        refuse_agents(workspace.root)
         done = workspace.import_git(args.source, person, task=args.task)
     if args.json:
         print_json({**done._asdict(), "omitted": [each._asdict() for each in done.omitted]}, indent=2)
@@ -95,21 +91,21 @@ def _import(args: Namespace, texts: Catalogue) -> int:
     print(texts("cli.git.imported", commit=done.commit[:12], **counts))
     if done.omitted:
         print(texts("cli.git.omitted", count=len(done.omitted)))
-    for each in done.omitted[:_MOST_SHOWN]:
+    for each in done.omitted[:_MAX_LISTED]:
         print(f"  {sanitize(each.path)}: {texts(f'cli.git.reason.{each.reason}')}")
-    if len(done.omitted) > _MOST_SHOWN:
-        print("  " + texts("cli.git.more", count=len(done.omitted) - _MOST_SHOWN))
+    if len(done.omitted) > _MAX_LISTED:
+        print("  " + texts("cli.git.more", count=len(done.omitted) - _MAX_LISTED))
     return 0
 
 
 def _print_left_out(left_out: Sequence[LeftOut], count: int, texts: Catalogue) -> None:
     if count:
         print(texts("cli.git.left_out", count=count))
-    for each in left_out[:_MOST_SHOWN]:
+    for each in left_out[:_MAX_LISTED]:
         row = each.row
         print(f"  #{row.seq} {row.zone}/{sanitize(row.path)}: {texts(f'cli.git.reason.{each.reason}')}")
-    if count > _MOST_SHOWN:
-        print("  " + texts("cli.git.more", count=count - _MOST_SHOWN))
+    if count > _MAX_LISTED:
+        print("  " + texts("cli.git.more", count=count - _MAX_LISTED))
 
 
 def _as_json(left_out: LeftOut) -> Json:

@@ -23,8 +23,8 @@ from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.command import add_utc_argument, print_json
 from watchroom_cli.output.stream import is_output_lost
 
-_LOOK_SECONDS: Final = 1.0
-"""Seconds between two looks for rows, and for whether anybody still reads."""
+_CHECK_SECONDS: Final = 1.0
+"""Seconds between checks for rows, and whether the output still has a reader."""
 
 
 def declare_log(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -64,20 +64,20 @@ def run_log(args: Namespace, texts: Catalogue) -> int:
         if not (rows or args.json or args.follow):
             print(texts("cli.log.none"))
         if args.follow:
-            _print_rows((row for row in _coming(journal, last) if only.admits(row)), args.json, texts)
+            _print_rows((row for row in _follow_rows(journal, last) if only.admits(row)), args.json, texts)
     finally:
         journal.close()
     return 0
 
 
-def _coming(journal: Journal, last: int) -> Iterator[Row]:
-    """Rows after ``last``, as they are committed, until nobody reads them any more."""
+def _follow_rows(journal: Journal, last: int) -> Iterator[Row]:
+    """Yield the rows after ``last`` as they are committed, until the output loses its reader."""
     with closing(journal.changes(last)) as commits:
         while not is_output_lost():
             while rows := journal.rows(last):
                 last = rows[-1].seq
                 yield from rows
-            commits.wait(_LOOK_SECONDS)
+            commits.wait(_CHECK_SECONDS)
 
 
 def _print_rows(rows: Iterable[Row], as_json: bool, texts: Catalogue) -> None:

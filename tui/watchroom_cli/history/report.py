@@ -1,4 +1,4 @@
-"""The command report: what happened between two moments, as a page for those who were not there."""
+"""The command report: what happened between two moments, as a page for people who were absent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run_report(args: Namespace, texts: Catalogue) -> int:
     with closing(open_journal(args.dir)) as journal:
         after, until = moment_range(journal, args.since, args.until, texts)
         if args.format == "proof":
-            # What compares rows with checkpoints is loaded where it is asked for.
+            # Loaded only here, because the comparison with checkpoints is slow to import.
             from watchroom.history.seal.range_proof import prove_range
 
             print_json(prove_range(journal, after, until))

@@ -1,4 +1,4 @@
-"""The command revert: take back what agents did since a moment, or show what that would do."""
+"""The command revert: revert what agents did since a moment, or preview the revert."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def declare_revert(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_revert(args: Namespace, texts: Catalogue) -> int:
-    """Return the exit status: 1 where nothing, or not everything, could be reverted."""
+    """Return the exit status: 1 if nothing, or not everything, could be reverted."""
     agents = tuple(dict.fromkeys([*args.agents, *args.agent]))
     if bool(agents) + bool(args.task) + args.all + bool(args.undo) != 1:
         raise WrongUsage(texts("cli.revert.which"))
@@ -148,20 +148,19 @@ def _print_plan(plan: RevertPlan, args: Namespace, texts: Catalogue) -> None:
 
 
 def _line(kind: str, zone: str, path: str, reason: str, texts: Catalogue) -> str:
-    told = texts(f"revert.reason.{reason}") if reason else ""
+    fields = texts(f"revert.reason.{reason}") if reason else ""
     place = sanitize(f"{labels.zone_name(zone, texts)} {path}")
-    return "\t".join(part for part in (texts(f"revert.kind.{kind}"), place, told) if part)
+    return "\t".join(part for part in (texts(f"revert.kind.{kind}"), place, fields) if part)
 
 
 def describe_change(planned: PlannedPath | PlannedItem) -> str:
-    """The change that a revert makes to a path, as a unified difference: where people have to decide, the one
-    that is proposed."""
+    """Return the change of a revert to a path as a unified difference. For a conflict it is the proposal."""
     difference = unified_diff(planned.current or "", planned.plan.proposal or "", planned.path, planned.path)
     return "\n".join([*mode_change(planned), difference] if difference else mode_change(planned))
 
 
 def _path_as_json(planned: PlannedPath, *, with_texts: bool) -> dict[str, Json]:
-    told: dict[str, Json] = {
+    fields: dict[str, Json] = {
         "zone": planned.zone,
         "path": planned.path,
         "kind": planned.plan.kind,
@@ -170,17 +169,17 @@ def _path_as_json(planned: PlannedPath, *, with_texts: bool) -> dict[str, Json]:
         "gave": list(planned.plan.gave),
         "reason": planned.plan.reason,
     }
-    return {**told, "diff": describe_change(planned)} if with_texts else told
+    return {**fields, "diff": describe_change(planned)} if with_texts else fields
 
 
 def _item_as_json(planned: PlannedItem, *, with_texts: bool) -> dict[str, Json]:
-    told: dict[str, Json] = {
+    fields: dict[str, Json] = {
         "zone": planned.zone,
         "path": planned.path,
         "kind": planned.plan.kind,
         "reason": planned.plan.reason,
     }
-    return {**told, "diff": describe_change(planned)} if with_texts else told
+    return {**fields, "diff": describe_change(planned)} if with_texts else fields
 
 
 def _list_not_reverted(counts: Mapping[str, int], texts: Catalogue) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The command search: what was ever written, said or called that has these words."""
+"""The command search: find texts, messages and calls that contain words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.command import add_utc_argument, print_json
 
 _INDEX_SECONDS: Final = 10.0
-"""So long it is waited for what nobody has indexed yet."""
+"""Max seconds to index missing rows before the search."""
 
 
 def declare_search(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -52,7 +52,7 @@ def run_search(args: Namespace, texts: Catalogue) -> int:
             "best" if args.best else "newest",
         )
         index = open_index(args.dir)
-        # A search that is refused is not waited for.
+        # Refuse an invalid query before indexing.
         index.search(journal, query)
         _catch_up(index, journal, texts)
         found = index.search(journal, query)
@@ -69,11 +69,11 @@ def run_search(args: Namespace, texts: Catalogue) -> int:
 
 
 def _catch_up(index: SearchIndex, journal: Journal, texts: Catalogue) -> None:
-    """Index what is missing, where nobody else does, for a while."""
+    """Index missing rows for a while, unless another process indexes them."""
     try:
         index.index_missing(journal, Event(), share=1.0, seconds=_INDEX_SECONDS)
     except JournalError as error:
-        # What is indexed can be searched all the same, on a disk that cannot be written, too.
+        # The indexed part can be searched even if the disk is read-only.
         print(f"watchroom: {texts('cli.search.not_indexed', reason=sanitize(str(error)))}", file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""Sends spans to a receiver of OpenTelemetry, by its official exporter: OTLP over HTTP (extra ``otel``)."""
+"""Send spans to an OpenTelemetry receiver with the official exporter: OTLP over HTTP (extra ``otel``)."""
 
 from __future__ import annotations
 
@@ -16,21 +16,27 @@ from watchroom_tui.presentation.sanitize import sanitize
 _SERVICE: Final = "watchroom"
 TRACES_PATH: Final = "/v1/traces"
 _LOGGER: Final = "opentelemetry.exporter"
-_LONGEST_REASON: Final = 500
+_MAX_REASON_CHARACTERS: Final = 500
 
 
 class SpansNotSent(WatchroomError):
-    """A receiver did not take spans, although it was asked again. Values: endpoint, reason, since (the row
-    after which to begin again)."""
+    """The receiver did not accept spans, despite retries.
+
+    Values: ``endpoint``, ``reason``, ``since`` (the row after which to resume).
+    """
 
     code = "spans_not_sent"
     package: ClassVar[str] = "watchroom_tui.texts"
 
 
 class SpanExporter:
-    """Sends spans to the receiver at ``endpoint``: the address of the receiver, or with a path, of what it
-    takes spans by. Headers, certificates, compression and the time that a request may take come from the
-    variables ``OTEL_EXPORTER_OTLP_…`` of the environment. Raises `ExtraMissing`."""
+    """Sends spans to a receiver.
+
+    - ``endpoint``: the receiver's address. Without a path, the usual path for traces is added.
+
+    Headers, certificates, compression and the timeout come from the environment variables
+    ``OTEL_EXPORTER_OTLP_…``. Raises `ExtraMissing`.
+    """
 
     def __init__(self, endpoint: str) -> None:
         try:
@@ -52,7 +58,7 @@ class SpanExporter:
                     raise
                 answers.append(f"{response.status_code} {response.reason}")
                 if 300 <= response.status_code < 400:
-                    # The exporter follows none, but takes it for success.
+                    # The exporter does not follow redirects, but takes them for success.
                     raise requests.TooManyRedirects(answers[-1])
                 return response
 
@@ -64,20 +70,20 @@ class SpanExporter:
         self._scope = InstrumentationScope(_SERVICE, __version__)
 
     def send(self, spans: Sequence[SpanRecord]) -> None:
-        """Send ``spans``, again where that may help. Raises `SpansNotSent`."""
+        """Send ``spans``, with the exporter's retries. Raises `SpansNotSent`."""
         from opentelemetry.sdk.trace.export import SpanExportResult
 
         self._answers.clear()
-        with _said_by_exporter() as said:
+        with _collect_log() as messages:
             result = self._exporter.export([self._readable(span) for span in spans])
         if result is not SpanExportResult.SUCCESS:
-            # What the exporter says last is often only that it has tried long enough.
-            reasons = [*said, *self._answers]
-            reason = sanitize(reasons[-1][:_LONGEST_REASON]) if reasons else "-"
+            # The exporter's last message is often only that it timed out.
+            reasons = [*messages, *self._answers]
+            reason = sanitize(reasons[-1][:_MAX_REASON_CHARACTERS]) if reasons else "-"
             raise SpansNotSent(endpoint=self.endpoint, reason=reason, since=spans[0].row - 1)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._exporter.shutdown()  # type: ignore[no-untyped-call]
 
     def _readable(self, span: SpanRecord):  # type: ignore[no-untyped-def]  # its types come with the extra
@@ -104,29 +110,29 @@ class SpanExporter:
 
 
 def _address(endpoint: str) -> str:
-    """Where spans are posted to: what is no more than a receiver's address gets the usual path."""
+    """Return the address that spans are posted to. The address of a receiver gets the usual path."""
     is_bare = urlsplit(endpoint).path in ("", "/")
     return endpoint.rstrip("/") + TRACES_PATH if is_bare else endpoint
 
 
 class _Records(logging.Handler):
-    """Keeps what is logged."""
+    """Collects log messages."""
 
-    def __init__(self, said: list[str]) -> None:
+    def __init__(self, messages: list[str]) -> None:
         super().__init__(logging.WARNING)
-        self._said = said
+        self._messages = messages
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._said.append(record.getMessage())
+        self._messages.append(record.getMessage())
 
 
 @contextmanager
-def _said_by_exporter() -> Iterator[list[str]]:
-    """What the exporter logs within: it raises nothing, and says there why."""
-    said: list[str] = []
-    handler, logger = _Records(said), logging.getLogger(_LOGGER)
+def _collect_log() -> Iterator[list[str]]:
+    """Collect the exporter's log messages. It raises no errors, and logs their reasons."""
+    messages: list[str] = []
+    handler, logger = _Records(messages), logging.getLogger(_LOGGER)
     logger.addHandler(handler)
     try:
-        yield said
+        yield messages
     finally:
         logger.removeHandler(handler)

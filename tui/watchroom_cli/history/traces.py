@@ -1,4 +1,4 @@
-"""The command traces: what agents did, as spans for OpenTelemetry."""
+"""The command traces: the actions of agents, as spans for OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ from watchroom_cli.history.span_exporter import TRACES_PATH, SpanExporter
 from watchroom_cli.output.stream import is_output_lost
 
 ENDPOINT_VARIABLE: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
-"""The address of a receiver, to which the usual path is added."""
+"""The variable with the receiver's address, to which the usual path is added."""
 TRACES_VARIABLE: Final = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
-"""Where spans are posted to; it counts before the other."""
-_BATCH: Final = 512
-"""So many spans at most are sent in one request, and an eighth of them with texts: receivers refuse more than
-they like."""
-_LOOK_SECONDS: Final = 1.0
+"""The variable with the full address. It takes precedence."""
+_MAX_BATCH: Final = 512
+"""Max spans per request, an eighth of it with texts, because receivers limit the size of requests."""
+_CHECK_SECONDS: Final = 1.0
 
 
 def declare_traces(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -56,14 +55,16 @@ def run_traces(args: Namespace, texts: Catalogue) -> int:
         reader = SpanReader(journal, since=since, with_content=args.content)
         sent = 0
         try:
-            for spans, row in _batches(journal, reader, args.follow, _BATCH // (8 if args.content else 1)):
+            for spans, row in _batches(
+                journal, reader, args.follow, _MAX_BATCH // (8 if args.content else 1)
+            ):
                 if spans:
                     take(spans)
                 sent, since = sent + len(spans), max(since, row)
                 if args.json and is_output_lost():
                     break
         except KeyboardInterrupt:
-            # So ends what goes on.
+            # ctrl+c is the normal end of --follow.
             if not args.follow:
                 raise
     if not args.json:
@@ -72,26 +73,29 @@ def run_traces(args: Namespace, texts: Catalogue) -> int:
 
 
 def _endpoint_of(environ: Mapping[str, str]) -> str:
-    """Where ``environ`` says that spans are sent, empty where it does not."""
+    """Return the address for spans in ``environ``, empty if there is none."""
     base = environ.get(ENDPOINT_VARIABLE, "")
     return environ.get(TRACES_VARIABLE, "") or (base and base.rstrip("/") + TRACES_PATH)
 
 
 def _batches(
-    journal: Journal, reader: SpanReader, follow: bool, most: int
+    journal: Journal, reader: SpanReader, follow: bool, max_spans: int
 ) -> Iterator[tuple[list[SpanRecord], int]]:
-    """The spans of ``reader``, at most ``most`` at a time, each time with the row up to which all have been
-    given; with ``follow`` also those that come, until nobody reads them any more."""
+    """Yield the spans of ``reader`` in batches, each with the last row that is complete.
+
+    - ``max_spans``: max spans per batch.
+    - ``follow``: continue with new rows until the output loses its reader.
+    """
     with closing(journal.changes()) as changes:
         while True:
             spans = reader.read()
-            while batch := list(islice(spans, most)):
-                # Of the last row there may be more.
+            while batch := list(islice(spans, max_spans)):
+                # The last row may have more spans.
                 yield batch, batch[-1].row - 1
             yield [], reader.row
             if not follow or is_output_lost():
                 return
-            changes.wait(_LOOK_SECONDS)
+            changes.wait(_CHECK_SECONDS)
 
 
 def _print_spans(spans: Sequence[SpanRecord]) -> None:
@@ -100,6 +104,6 @@ def _print_spans(spans: Sequence[SpanRecord]) -> None:
 
 
 def _as_json(span: SpanRecord) -> dict[str, Json]:
-    """``span`` without empty fields."""
+    """Return ``span`` without empty fields."""
     fields: dict[str, Json] = {**span._asdict(), "attributes": dict(span.attributes)}
     return {name: value for name, value in fields.items() if value not in ("", (), False)}

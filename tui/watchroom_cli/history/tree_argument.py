@@ -1,4 +1,4 @@
-"""What the commands about working trees share: the open workspace of a repository, and its trees."""
+"""Shared by the commands about working trees: open a repository's workspace, and choose a tree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_trees(root: str, texts: Catalogue) -> Iterator[tuple[Workspace, TreeReader]]:
-    """Open the workspace of a repository, and record what has changed in its trees. Raises `WrongUsage`,
+    """Open the workspace of a repository, and record the changes in its trees. Raises `WrongUsage`,
     `WatchroomError`."""
     with Workspace.open(root, create=False, scan=False) as workspace:
         if not workspace.trees.common:
@@ -29,8 +29,8 @@ def open_trees(root: str, texts: Catalogue) -> Iterator[tuple[Workspace, TreeRea
 
 
 def choose_tree(reader: TreeReader, name: str | None, texts: Catalogue) -> Tree:
-    """Return the tree with this id, folder or branch; by default the one of the working directory, else the
-    only one. Raises `WrongUsage`."""
+    """Return the tree with this id, folder or branch. The default is the tree of the working directory, else
+    the only tree. Raises `WrongUsage`."""
     found = reader.find_tree(name) if name else None
     trees = reader.list_trees()
     if name is None:

@@ -41,12 +41,16 @@ if TYPE_CHECKING:
     from watchroom_tui.services.settings import Settings
 
 _GIT: Final = "git:"
-"""What stands before the path of a repository."""
+"""The prefix of a repository's path."""
 
 
 class Repair(NamedTuple):
-    """What a repair did: what was wrong and is not any more, what it wrote into the journal, and what of that
-    a person has to look at."""
+    """The result of a repair.
+
+    - ``mended``: the problems that are solved.
+    - ``recorded``: the rows that it wrote.
+    - ``needs``: the needs among these rows, for people to look at.
+    """
 
     mended: Sequence[Problem] = ()
     recorded: Sequence[Row] = ()
@@ -71,7 +75,7 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
         raise WrongUsage(texts("cli.seal.no_fingerprint", given=sanitize(args.trust)))
     with closing(open_journal(args.dir)) as journal:
         before = journal.last_seq()
-    # Its spinner and bar are drawn with escapes.
+    # Its spinner and bar are drawn with escapes, which `OutputStream` would remove.
     console = Console(file=sys.__stderr__)
     repair = Repair()
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
@@ -83,7 +87,7 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
         unread: JournalError | None = None
         report = SealReport()
         with ThreadPoolExecutor(1, "verify") as pool:
-            # Much of both is done by SQLite and by the disk.
+            # SQLite and the disk do much of the work, so both run at once.
             comparing = pool.submit(workspace.verify)
             try:
                 report = _verify_seals(workspace, given, against, texts)
@@ -97,7 +101,7 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
                 repair = _repair(workspace.journal, before, problems, remaining)
                 problems = remaining
         if unread is not None and not problems:
-            # What cannot be read is among the problems, unless it is something else.
+            # An unreadable journal is usually among the problems. Other errors are raised.
             raise unread
         rows = workspace.journal.last_seq()
     is_missing = against is not None and against.place in report.missing
@@ -114,7 +118,8 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
 
 
 def _read_given(path: str | None, texts: Catalogue) -> list[Anchor]:
-    """The checkpoint to compare with, if one is given. Raises `WrongUsage` where it is none."""
+    """Return the checkpoint to compare with, if one is given. Raises `WrongUsage` if the file is not a
+    checkpoint."""
     if path is None:
         return []
     try:
@@ -125,15 +130,15 @@ def _read_given(path: str | None, texts: Catalogue) -> list[Anchor]:
 
 
 def _read_settings(texts: Catalogue) -> Settings:
-    # They name keys, which is slow to load: whoever only asks what the command takes does not wait.
+    # Imported here because settings contain keys, whose module is slow to load.
     from watchroom_tui.services.settings import read_settings, settings_path
 
     return read_settings(settings_path(), texts)
 
 
 def _forget_replaced(workspace: Workspace, args: Namespace, texts: Catalogue) -> None:
-    """Let go of what another workspace left at this place, once somebody at the terminal says so. Raises
-    `WrongUsage`."""
+    """Forget the key and people of another workspace at this place, after a confirmation at the terminal.
+    Raises `WrongUsage`."""
     found = workspace.sealing.find_replaced()
     if found is None and not workspace.sealing.has_lost_people():
         raise WrongUsage(texts("cli.seal.nothing_replaced", root=place_word(args.dir)))
@@ -150,7 +155,8 @@ def _forget_replaced(workspace: Workspace, args: Namespace, texts: Catalogue) ->
 
 
 def _find_branch(path: str | None, settings: Settings) -> SealBranch | None:
-    """The branch of checkpoints in the repository at ``path``, if it is one: a folder, or ``git:PATH``."""
+    """Return the branch of checkpoints in the repository at ``path`` (a folder, or ``git:PATH``). None for
+    other paths."""
     if path is None or not (path.startswith(_GIT) or os.path.isdir(path)):
         return None
     return SealBranch(os.path.expanduser(path.removeprefix(_GIT)), settings.publication.branch)
@@ -167,12 +173,12 @@ def _verify_seals(
 
 
 def _repair(journal: Journal, before: int, found: list[Problem], remaining: list[Problem]) -> Repair:
-    """What became of the problems that were found, and what was written after row ``before``."""
+    """Return the result of a repair. ``before`` is the last row before it."""
     recorded: list[Row] = []
     seq = before
     while rows := journal.rows(seq):
         seq = rows[-1].seq
-        # That a file was written again is said of what was mended.
+        # Files that were written again are reported as mended.
         recorded += [
             row
             for row in rows
@@ -180,7 +186,7 @@ def _repair(journal: Journal, before: int, found: list[Problem], remaining: list
         ]
     numbers = {row.seq for row in recorded}
     needs = [need for need in read_model(journal, seq).needs if need.row.seq in numbers] if recorded else []
-    # There may be tens of thousands.
+    # A set, because there may be tens of thousands.
     left = set(remaining)
     return Repair([each for each in found if each not in left], recorded, needs)
 

@@ -1,12 +1,9 @@
-"""The commands for a workspace on several machines: host (where edits by hand count) and move (the rows)."""
+"""The commands for a workspace on several machines: host (where external edits count) and move (the rows)."""
 
 from __future__ import annotations
 
-import os
 from argparse import ArgumentParser, Namespace
 
-from watchroom.agents.clients.processes import find_parent_agent
-from watchroom.errors import AgentCannotAnswer
 from watchroom.kernel.checkout.host import CheckoutHost
 from watchroom.kernel.checkout.location import IN_FILE, move_journal
 from watchroom.kernel.journal import database_name, is_server_address
@@ -17,7 +14,7 @@ from watchroom.workspace import Workspace
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.usage import WrongUsage
 
-from watchroom_cli.acting_person import name_of_this_person
+from watchroom_cli.acting_person import name_of_this_person, refuse_agents
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.command import print_json
 from watchroom_cli.output.progress import progress_bar
@@ -31,7 +28,7 @@ def declare_host(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_host(args: Namespace, texts: Catalogue) -> int:
-    """Status 1 where another checkout became the host at the same moment."""
+    """Return the exit status: 1 if another checkout became the host at the same moment."""
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
         if not workspace.journal.is_shared:
             print(texts("cli.host.one_machine"))
@@ -39,8 +36,7 @@ def run_host(args: Namespace, texts: Catalogue) -> int:
         if args.show:
             _print(workspace.host, args, texts)
             return 0
-        if agent := find_parent_agent(workspace.root, os.environ):
-            raise AgentCannotAnswer(agent=agent)
+        refuse_agents(workspace.root)
         person = check_human_name(args.person or name_of_this_person())
         row = workspace.move_host(HUMAN_PREFIX + person)
         _print(workspace.host, args, texts)
@@ -54,8 +50,7 @@ def declare_move(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_move(args: Namespace, texts: Catalogue) -> int:
-    if agent := find_parent_agent(args.dir, os.environ):
-        raise AgentCannotAnswer(agent=agent)
+    refuse_agents(args.dir)
     if args.target != IN_FILE and not is_server_address(args.target):
         raise WrongUsage(texts("cli.move.no_target", given=sanitize(args.target)))
     with progress_bar(texts("cli.move.copying")) as show:

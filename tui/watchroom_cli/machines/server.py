@@ -1,4 +1,4 @@
-"""The command server: a database of one's own on this machine, for a first try with several machines."""
+"""The command server: run a private database on this machine, to try several machines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def declare_server(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_server(args: Namespace, texts: Catalogue) -> int:
-    """Status 1 where ``status`` finds no server that runs."""
+    """Return the exit status: 1 if ``status`` finds no running server."""
     try:
         from watchroom.kernel.journal.postgres.local_server import LocalServer, default_folder
     except ImportError as error:
@@ -31,7 +31,7 @@ def run_server(args: Namespace, texts: Catalogue) -> int:
     elif args.action == "stop" and server.is_running:
         server.stop()
     is_running = server.is_running
-    # There is a password in it, which is for this machine alone.
+    # The address contains a password, so it is on the loopback interface only.
     address = server.address(on_loopback=True) if is_running else ""
     if args.json:
         print_json({"running": is_running, "address": address, "folder": str(folder)})

@@ -1,4 +1,4 @@
-"""The command service: run, describe and stop the resident service of this user."""
+"""The command service: run, describe and stop this user's resident service."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from watchroom_cli.command import collector_paused, print_json
 
 _ACTIONS: Final = ("status", "stop", "run")
 _LOG_BYTES: Final = 1_000_000
-_SECONDS: Final = 10.0
+_ANSWER_SECONDS: Final = 10.0
 """Timeout for an answer of the service."""
 
 
@@ -81,8 +81,8 @@ def _run(texts: Catalogue) -> int:
 
 
 def _leave_output(texts: Catalogue) -> None:
-    """Close standard output, by whose end the client that started the service sees that it serves. Print a
-    line at a terminal."""
+    """Close standard output. Its end tells the client that started the service that it is ready. At a
+    terminal, print a line first."""
     if sys.stdout.isatty():
         print(texts("cli.service.serving", socket=sanitize(client_program.socket_path())), flush=True)
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -93,7 +93,7 @@ def _leave_output(texts: Catalogue) -> None:
 def _ask(method: str, path: str, texts: Catalogue) -> bytes:
     """Return the answer of the service. Raises `NoService`."""
     try:
-        return client_program.ask(method, path, seconds=_SECONDS)
+        return client_program.ask(method, path, seconds=_ANSWER_SECONDS)
     except (FileNotFoundError, ConnectionRefusedError) as error:
         raise NoService(reason=texts("cli.service.none")) from error
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A progress bar on standard error, where that is a terminal."""
+"""A progress bar on standard error, if that is a terminal."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from rich.progress import Progress
 
 @contextmanager
 def progress_bar(text: str, total: int | None = None) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar with ``text`` until the context ends. Yields a function of the steps done and of all."""
+    """Show a bar with ``text`` until the context ends. Yields a callback for the steps done and their
+    total."""
     console = Console(file=sys.__stderr__)
     if not console.is_terminal:
         # rich would print an empty line.
         yield lambda done, of: None
         return
-    # It is drawn with escapes, so not on the stream that removes them.
+    # The bar is drawn with escapes, which `OutputStream` would remove.
     with Progress(console=console, transient=True) as bar:
         task = bar.add_task(text, total=total)
         yield lambda done, of: bar.update(task_id=task, completed=done, total=of)

@@ -1,7 +1,7 @@
 """Standard output and error of commands: safe for a terminal, and a failed write does not end a command.
 
-JSON and messages repeat what agents and callers wrote. In a pipe they stay as they are, for programs; in a
-terminal a control, bidirectional or zero-width character becomes its escape (``\\u202e``), as in JSON.
+JSON and messages contain texts of agents and callers. A pipe gets them unchanged, for programs. A terminal
+gets control, bidirectional and zero-width characters as escapes (``\\u202e``), as in JSON.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from watchroom_tui.presentation.sanitize import INVISIBLE
 from watchroom_tui.terminal.session import is_hung_up
 
 _KEPT: Final = "\n\t\u00a0\u3000"
-"""What is not printable for Python, and yet does nothing but leave space."""
+"""Characters that Python calls not printable, but that only leave space."""
 
 
 class _Escapes(dict[int, str]):
-    """A translation table that works out how to show a character when it first meets it."""
+    """A translation table that computes the entry of a character on its first use."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -36,16 +36,16 @@ _ESCAPES: Final = _Escapes()
 
 
 def escape_invisible(text: str) -> str:
-    """``text`` with every character that a terminal obeys or does not show as ``\\uXXXX``; a character above
-    U+FFFF as two, as in JSON."""
+    """Return ``text`` with control and invisible characters as ``\\uXXXX``. Characters above U+FFFF become
+    two escapes, as in JSON."""
     return text if text.isascii() and text.isprintable() else text.translate(_ESCAPES)
 
 
 class OutputStream(io.TextIOBase):
     """Standard output or error of a command.
 
-    A write that fails (the reader has gone, the disk is full) does not end the command, which may have acted
-    already: the failure is kept, and nothing more is written. Text for a terminal goes through
+    A failed write (the reader has gone, the disk is full) does not end the command, which may already have
+    acted. The failure is kept, and nothing more is written. Text for a terminal goes through
     `escape_invisible`, and characters that the terminal cannot show are replaced.
     """
 
@@ -53,7 +53,7 @@ class OutputStream(io.TextIOBase):
         self._stream = stream
         self._is_terminal = is_terminal
         self.failure: OSError | None = None
-        """Why the first failed write failed."""
+        """The first write's error, None without one."""
 
     @property
     def encoding(self) -> str:  # type: ignore[override]  # read only, as that of every stream
@@ -61,7 +61,7 @@ class OutputStream(io.TextIOBase):
 
     @property
     def buffer(self) -> BinaryIO:
-        """The bytes below, for servers whose protocol uses standard output."""
+        """The binary stream, for servers whose protocol uses standard output."""
         return self._stream.buffer
 
     def write(self, text: str) -> int:
@@ -80,7 +80,8 @@ class OutputStream(io.TextIOBase):
                 self.failure = error
 
     def discard(self) -> None:
-        """Drop what is still buffered after a failure: Python writes it once more at exit, and complains."""
+        """Drop the buffered output after a failure, because Python would write it at exit and print an
+        error."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._stream.fileno())
         os.close(nowhere)
@@ -100,15 +101,15 @@ class OutputStream(io.TextIOBase):
 
 
 def is_output_lost() -> bool:
-    """Return whether nobody reads standard output any more, or it cannot be written."""
+    """Return whether standard output has lost its reader or failed."""
     has_failed = isinstance(sys.stdout, OutputStream) and sys.stdout.failure is not None
     return has_failed or is_hung_up(sys.stdout)
 
 
 @contextmanager
 def command_output() -> Iterator[OutputStream]:
-    """While this lasts, standard output and error are `OutputStream`s. Yields standard output. The dashboard
-    draws on the terminal itself."""
+    """Replace standard output and error with `OutputStream`s while the context lasts. Yields standard output.
+    The dashboard draws on the terminal itself."""
     before = sys.stdout, sys.stderr
     output, errors = (OutputStream(each, is_terminal=_is_terminal(each)) for each in before)
     sys.stdout, sys.stderr = cast("TextIO", output), cast("TextIO", errors)
@@ -119,7 +120,7 @@ def command_output() -> Iterator[OutputStream]:
             stream.flush()
             if stream.failure is not None:
                 stream.discard()
-            # Or its finalizer flushes a stream that may be closed by then, which Python 3.13 reports.
+            # Without this the finalizer may flush a closed stream, which Python 3.13 reports.
             stream.close()
         sys.stdout, sys.stderr = before
 

@@ -1,4 +1,4 @@
-"""A table as lines of text, with a head."""
+"""A table as lines of text, with a header."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from watchroom.model import Json
 from watchroom.texts import Catalogue
 from watchroom_tui.presentation.sanitize import sanitize
 
-WIDEST: Final = 40
-"""Columns are lined up to so many cells; a longer value is printed whole, and moves what follows it."""
+MAX_ALIGNED_CELLS: Final = 40
+"""Max cells to which columns are aligned. Longer values are printed whole, and shift the rest of the line."""
 
 
 def format_table(table: Sequence[Mapping[str, Json]], texts: Catalogue) -> list[str]:
-    """The lines of ``table``, of which each entry has the same keys: first the columns' names, then its
-    entries, numbers at the right of their column. Nothing for a table without entries. Safe to print."""
+    """Return the lines of ``table``: a header, then the entries, with numbers aligned right. All entries have
+    the same keys. An empty table has no lines. Safe to print."""
     if not table:
         return []
     head = [texts(f"show.column.{key}") for key in table[0]]
@@ -25,7 +25,7 @@ def format_table(table: Sequence[Mapping[str, Json]], texts: Catalogue) -> list[
         all(isinstance(entry[key], int) and not isinstance(entry[key], bool) for entry in table)
         for key in table[0]
     ]
-    widths = [min(WIDEST, max(map(cell_len, column))) for column in zip(head, *cells, strict=True)]
+    widths = [min(MAX_ALIGNED_CELLS, max(map(cell_len, column))) for column in zip(head, *cells, strict=True)]
     return [_line(each, widths, numeric) for each in (head, *cells)]
 
 

@@ -1,19 +1,18 @@
-"""The command member: who may log in to a workspace in a database, as which agent or person."""
+"""The command member: manage the logins of agents and people to a workspace in a database."""
 
 from __future__ import annotations
 
-import os
 from argparse import ArgumentParser, Namespace
 from contextlib import closing
 
-from watchroom.agents.clients.processes import find_parent_agent
-from watchroom.errors import AgentCannotAnswer, ExtraMissing, WorkspaceNotFound
+from watchroom.errors import ExtraMissing, WorkspaceNotFound
 from watchroom.kernel.checkout.location import find_journal
 from watchroom.kernel.journal import is_server_address
 from watchroom.texts import Catalogue
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.usage import WrongUsage
 
+from watchroom_cli.acting_person import refuse_agents
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.command import print_json
 
@@ -36,8 +35,7 @@ def run_member(args: Namespace, texts: Catalogue) -> int:
         raise WrongUsage(texts("cli.member.no_server"))
     if (args.action != "list") != bool(args.name) or (args.action == "add") != bool(args.kind):
         raise WrongUsage(texts("cli.member.usage"))
-    if agent := find_parent_agent(args.dir, os.environ):
-        raise AgentCannotAnswer(agent=agent)
+    refuse_agents(args.dir)
     try:
         from watchroom.kernel.journal.postgres.members import Members
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""The command person: who is enrolled in a workspace, and by which keys."""
+"""The command person: manage the people enrolled in a workspace, and their keys."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 
-from watchroom.agents.clients.processes import find_parent_agent
 from watchroom.algorithms.sshsig import PublicKey, parse_key
-from watchroom.errors import AgentCannotAnswer
 from watchroom.features.people.rows import ROLES, People, Person, Role
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import HUMAN_PREFIX
@@ -20,13 +18,13 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.usage import WrongUsage
 from watchroom_tui.services.signing_keys import key_path
 
-from watchroom_cli.acting_person import name_of_this_person, unlock_key
+from watchroom_cli.acting_person import name_of_this_person, refuse_agents, unlock_key
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.command import print_json
 from watchroom_cli.people.person_keys import make_key_file, make_recovery_key, rotate_key
 
 _DAY_NS = 24 * 3600 * 1_000_000_000
-_LONGEST_LINE = 4_000
+_MAX_KEY_CHARACTERS = 4_000
 
 
 def declare_person(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -57,8 +55,7 @@ def run_person(args: Namespace, texts: Catalogue) -> int:
         if args.action == "list":
             _print_people(people, args, texts)
             return 0
-        if agent := find_parent_agent(args.dir, os.environ):
-            raise AgentCannotAnswer(agent=agent)
+        refuse_agents(args.dir)
         if args.action == "key":
             print(_own_key(args.name or name_of_this_person(), texts).line)
             return 0
@@ -78,7 +75,7 @@ def run_person(args: Namespace, texts: Catalogue) -> int:
         unlock_key(workspace, people if people.is_closed else People(persons=(person,)), actor, texts)
         workspace.people.add(HUMAN_PREFIX + actor, person)
         if not people.is_closed:
-            # Else whoever edits config.toml would decide what agents may do.
+            # Sign the settings, or anyone who can edit config.toml would decide what agents may do.
             workspace.settings.sign(CallContext(HUMAN_PREFIX + actor))
     _print_added(person, not people.is_closed, texts)
     return 0
@@ -94,7 +91,7 @@ def _change_own_keys(workspace: Workspace, name: str, args: Namespace, texts: Ca
 
 
 def _person(args: Namespace, people: People, actor: str, texts: Catalogue) -> Person:
-    """The person whom the arguments describe."""
+    """Return the person that the arguments describe."""
     if args.key:
         key = parse_key(_read_line(args.key))
     elif args.device:
@@ -109,7 +106,7 @@ def _person(args: Namespace, people: People, actor: str, texts: Catalogue) -> Pe
 
 
 def _own_key(name: str, texts: Catalogue) -> PublicKey:
-    """The key of the person at this machine, which is made if there is none."""
+    """Return the key of the person at this machine. It is created if there is none."""
     from watchroom.platform.signing import read_public_key
 
     path = key_path(name)
@@ -126,11 +123,11 @@ def _device_key(texts: Catalogue) -> PublicKey:
 
 
 def _read_line(given: str) -> str:
-    """The public key that ``given`` is, or that stands in the file of that name."""
+    """Return ``given``, or the content of the file that it names."""
     if not os.path.isfile(given):
         return given
     with open(given, encoding="utf-8", errors="replace") as file:
-        return file.read(_LONGEST_LINE)
+        return file.read(_MAX_KEY_CHARACTERS)
 
 
 def _print_people(people: People, args: Namespace, texts: Catalogue) -> None:

@@ -1,4 +1,4 @@
-"""What a person does about their own keys: exchange them, and have one for the case that they are lost."""
+"""A person's own keys: replace a key, and create a recovery key."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 _PRIVATE_BYTES: Final = 32
 _GROUP: Final = 4
-"""So many characters of a recovery code stand together."""
+"""Characters in a group of a recovery code."""
 
 
 def make_key_file(path: str, texts: Catalogue) -> PublicKey:
-    """A new key in the file ``path``, sealed with a passphrase that is asked for. Raises `KeyFileUnusable`,
-    `WrongUsage`."""
+    """Create a key in the file ``path``, encrypted with a passphrase that is asked for. Raises
+    `KeyFileUnusable`, `WrongUsage`."""
     from watchroom.platform.signing import create_key_file
 
     chosen = choose_passphrase(
@@ -40,23 +40,28 @@ def make_key_file(path: str, texts: Catalogue) -> PublicKey:
 
 
 def rotate_key(workspace: Workspace, name: str, *, is_lost: bool, texts: Catalogue) -> PublicKey:
-    """Give the person called ``name`` a new key file in place of the old one, whose key signs that; where it
-    ``is_lost`` the recovery key does, which is asked for, and beside that one only devices stay enrolled. The
-    old file stays beside the new one. Returns the new key. Raises `PersonRefused`, `WrongUsage`, and what
-    unlocking a key does."""
+    """Replace the key file of a person, and return the new key.
+
+    - ``name``: the person's name.
+    - ``is_lost``: the old key is lost. The recovery key, which is asked for, signs the replacement, and only
+      it and device keys stay enrolled. Otherwise the old key signs.
+
+    The old file is kept beside the new one. Raises `PersonRefused`, `WrongUsage`, and the errors of
+    `unlock_key`.
+    """
     from watchroom.platform.signing import read_public_key
 
-    person, path = _enrolled(workspace, name), key_path(name)
-    made = f"{path}.new"
-    if _is_enrolled(person, made):
-        # It was enrolled, and then broken off.
-        _replace(path, made)
+    person, path = _find_enrolled(workspace, name), key_path(name)
+    new_path = f"{path}.new"
+    if _is_enrolled(person, new_path):
+        # An earlier replacement ended after the new key was enrolled.
+        _replace(path, new_path)
         return read_public_key(path)
-    if os.path.exists(made):
-        os.unlink(made)
+    if os.path.exists(new_path):
+        os.unlink(new_path)
     people, old = workspace.people.current(), f"{path}.old"
     if not is_lost and not _is_enrolled(person, path) and _is_enrolled(person, old):
-        # It was exchanged in another workspace, which this person decides in, too.
+        # The key was replaced in another workspace of this person.
         key = read_public_key(path)
         unlock_key(workspace, people, name, texts, old)
         kept = [line for line in person.keys if line != read_public_key(old).line]
@@ -66,7 +71,7 @@ def rotate_key(workspace: Workspace, name: str, *, is_lost: bool, texts: Catalog
         workspace.signing.signer = _ask_recovery(texts)
     else:
         unlock_key(workspace, people, name, texts)
-    key = make_key_file(made, texts)
+    key = make_key_file(new_path, texts)
     signer = workspace.signing.signer
     signs = "" if signer is None else signer.key.line
     if is_lost:
@@ -74,16 +79,16 @@ def rotate_key(workspace: Workspace, name: str, *, is_lost: bool, texts: Catalog
     else:
         kept = [line for line in person.keys if line != signs]
     workspace.people.add(HUMAN_PREFIX + name, person._replace(keys=(key.line, *kept)))
-    _replace(path, made)
+    _replace(path, new_path)
     return key
 
 
 def make_recovery_key(workspace: Workspace, name: str, texts: Catalogue) -> str:
-    """Enrol one more key for the person called ``name``, which is nowhere but in what is returned: the code
-    to write down. Raises as `rotate_key` does."""
+    """Enrol a recovery key for the person called ``name``, and return it as a code to write down. It is
+    stored nowhere else. Raises `PersonRefused`, `WrongUsage`, and the errors of `unlock_key`."""
     from watchroom.platform.signing import KeySigner
 
-    person = _enrolled(workspace, name)
+    person = _find_enrolled(workspace, name)
     unlock_key(workspace, workspace.people.current(), name, texts)
     private = secrets.token_bytes(_PRIVATE_BYTES)
     line = KeySigner(private).key.line
@@ -93,16 +98,16 @@ def make_recovery_key(workspace: Workspace, name: str, texts: Catalogue) -> str:
 
 
 def _is_enrolled(person: Person, path: str) -> bool:
-    """Whether the key in the file at ``path`` is one of the ``person``'s."""
+    """Return whether the key in the file at ``path`` is enrolled for ``person``."""
     from watchroom.platform.signing import read_public_key
 
     return os.path.exists(path) and read_public_key(path).line in person.keys
 
 
-def _replace(path: str, made: str) -> None:
+def _replace(path: str, new_path: str) -> None:
     if os.path.exists(path):
         os.replace(path, f"{path}.old")
-    os.replace(made, path)
+    os.replace(new_path, path)
 
 
 def _ask_recovery(texts: Catalogue) -> KeySigner:
@@ -118,7 +123,7 @@ def _ask_recovery(texts: Catalogue) -> KeySigner:
     return KeySigner(private)
 
 
-def _enrolled(workspace: Workspace, name: str) -> Person:
+def _find_enrolled(workspace: Workspace, name: str) -> Person:
     person = workspace.people.current().find(HUMAN_PREFIX + name)
     if person is None:
         raise PersonRefused(person=name, rule="person_unknown")

@@ -1,4 +1,4 @@
-"""The command settings: which settings hold, and what waits to be signed."""
+"""The command settings: show the settings in force, and sign the changed ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def declare_settings(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_settings(args: Namespace, texts: Catalogue) -> int:
-    """Status 1 where signing was refused."""
+    """Return the exit status: 1 if signing is refused."""
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
         if args.sign:
             return _sign(workspace, args, texts)
@@ -82,7 +82,7 @@ def _show(workspace: Workspace, args: Namespace, texts: Catalogue) -> None:
 
 
 def _print_difference(workspace: Workspace) -> None:
-    """What config.toml says otherwise than what holds."""
+    """Print the difference between the settings in force and config.toml."""
     holds, written = (
         dump_settings(config).splitlines() for config in (workspace.config, workspace.registry.written())
     )

@@ -1,1 +1,1 @@
-"""The dashboard's needs and answers as lines of text: for screen readers, pipes and logs."""
+"""The dashboard's needs and answers as lines of text, for screen readers, pipes and logs."""

@@ -1,4 +1,4 @@
-"""Delivers alerts: one request for each message."""
+"""Deliver alerts, with one request per message."""
 
 from __future__ import annotations
 
@@ -29,9 +29,14 @@ class AlertDelivery(Protocol):
 def open_delivery(
     target: AlertTarget, environ: Mapping[str, str], place: str, link: str, texts: Catalogue
 ) -> AlertDelivery:
-    """What delivers to ``target``, whose variables are those of ``environ``, messages about the workspace
-    ``place`` whose dashboard is at ``link`` (empty: nowhere). Raises `WrongUsage` where a variable is missing
-    or no address, or an extra is not installed."""
+    """Return the delivery to ``target``.
+
+    - ``environ``: the environment that resolves the target's variables.
+    - ``place``: the workspace's name.
+    - ``link``: the address of its dashboard, empty without one.
+
+    Raises `WrongUsage` if a variable is missing, an address is invalid, or an extra is not installed.
+    """
     entry = f"alerts.targets.{target.name}"
     url = resolve_variable(f"{entry}.url", target.url, environ, texts)
     token = resolve_variable(f"{entry}.token", target.token, environ, texts)
@@ -45,7 +50,7 @@ def open_delivery(
 
 
 class HttpDelivery:
-    """Delivers by POST to ``url``, with ``token`` as a bearer's where there is one."""
+    """Delivers by POST to ``url``, with ``token`` as the bearer token unless it is empty."""
 
     def __init__(
         self, target: AlertTarget, url: str, token: str, place: str, link: str, texts: Catalogue
@@ -65,15 +70,20 @@ class HttpDelivery:
 
 
 class AppriseDelivery:
-    """Delivers to the service that ``url``, as Apprise writes it, names; ``entry`` is what the config calls
-    it. Raises `WrongUsage` where the library is missing or knows no such service."""
+    """Delivers to a service of Apprise.
+
+    - ``entry``: the name of the target in the config.
+    - ``url``: the service's address in Apprise's notation.
+
+    Raises `WrongUsage` if the library is not installed or does not know the service.
+    """
 
     def __init__(self, entry: str, url: str, place: str, link: str, texts: Catalogue) -> None:
         try:
             from apprise import Apprise, AppriseAsset
         except ModuleNotFoundError as error:
             raise WrongUsage(texts("watch.alert.no_apprise", entry=entry)) from error
-        # What it logs names addresses, and would be printed if nobody took it.
+        # Its log contains addresses, and is printed if there is no handler.
         logger = logging.getLogger("apprise")
         logger.addHandler(logging.NullHandler())
         logger.propagate = False

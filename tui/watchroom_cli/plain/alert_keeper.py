@@ -1,4 +1,4 @@
-"""Sends the alerts of a workspace that the service keeps."""
+"""Send the alerts of a workspace that the service keeps open."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ if TYPE_CHECKING:
 
 _CHUNK: Final = 2000
 _IDLE_SECONDS: Final = 600.0
-"""Timeout while nothing is to be sent. A new configuration is a row, which ends the wait."""
+"""Timeout while there is nothing to send. A new configuration is a row, which ends the wait."""
 _CLAIM_SECONDS: Final = 30.0
-"""Seconds until another process that sends is asked again whether it still does."""
+"""Seconds until the next attempt to claim the sending from another process."""
 _PAUSE_SECONDS: Final = 1.0
-"""Seconds between two looks at the settings."""
+"""Seconds between two checks of the settings."""
 _log = logging.getLogger("watchroom")
 
 
 class AlertKeeper:
-    """Sends alerts as the configuration of ``workspace`` says, also after it changes, until `close`.
+    """Sends alerts by the configuration of ``workspace``, and follows its changes, until `close`.
 
-    A target whose variables ``environ`` lacks is logged, and nothing is sent. Of several processes one sends.
+    If ``environ`` lacks a variable of a target, the error is logged and nothing is sent. Only one process
+    sends.
     """
 
     def __init__(self, workspace: Workspace, texts: Catalogue, environ: Mapping[str, str]) -> None:
@@ -50,7 +51,7 @@ class AlertKeeper:
         self._thread.start()
 
     def close(self) -> None:
-        """End, after the requests that are under way."""
+        """Stop, after the requests in progress."""
         self._closing.set()
         self._changes.wake()
         self._thread.join()
@@ -65,7 +66,8 @@ class AlertKeeper:
                     self._closing.wait(_CLAIM_SECONDS)
 
     def _send_until_changed(self, changes: Changes) -> None:
-        """Send alerts until the settings change, or until a next try. Raises `JournalError`, OSError."""
+        """Send alerts until the settings change or the next attempt is due. Raises `JournalError`,
+        OSError."""
         settings = self._workspace.config.alerts
         is_elsewhere = False
         try:
@@ -76,15 +78,15 @@ class AlertKeeper:
         end = time.monotonic() + (_CLAIM_SECONDS if is_elsewhere else _IDLE_SECONDS)
         while not self._is_changed(settings) and (left := end - time.monotonic()) > 0:
             changes.wait(left)
-            # Rows come more often than settings.
+            # Rows arrive more often than settings change.
             self._closing.wait(_PAUSE_SECONDS)
 
     def _is_changed(self, settings: AlertSettings) -> bool:
-        """Return whether to go on with other settings, or to end."""
+        """Return whether the settings changed or the keeper is closing."""
         return self._closing.is_set() or self._workspace.config.alerts != settings
 
     def _send(self, settings: AlertSettings, changes: Changes) -> bool:
-        """Send alerts by ``settings`` until these change. Return False if another process sends them. Raises
+        """Send alerts by ``settings`` until they change. Return False if another process sends them. Raises
         `WrongUsage`, `JournalError`, OSError."""
         place = display_name(self._workspace.root)
         sender = open_sender(self._workspace, place, "", self._texts, self._environ)

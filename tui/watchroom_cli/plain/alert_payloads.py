@@ -1,4 +1,4 @@
-"""Alerts as those take them to whom they are sent. Pure."""
+"""Alerts as texts, and as the payloads of their targets. Pure."""
 
 from __future__ import annotations
 
@@ -15,58 +15,61 @@ from watchroom_tui.presentation.sanitize import sanitize
 
 from watchroom_cli.plain.sentences import end_sentence, need_sentence, shorten
 
-MOST_LINES: Final = 20
-"""So many needs are told of in the text of a message; the others are counted."""
-_NTFY_BYTES: Final = 3800
-"""A server of ntfy makes an attachment of a longer message."""
+MAX_NEEDS: Final = 20
+"""Max needs listed in a message. The others are counted."""
+_MAX_NTFY_BYTES: Final = 3800
+"""Max bytes of a message. ntfy turns longer messages into attachments."""
 
 
 class AlertText(NamedTuple):
-    """What people read of a message: a ``title``, and a ``body`` of lines."""
+    """The text of a message for people: a ``title``, and a ``body`` of lines."""
 
     title: str
     body: str
 
 
 def alert_item(need: Need, texts: Catalogue) -> AlertItem:
-    """``need`` as an alert tells of it."""
+    """Return ``need`` as an item of an alert."""
     kind, key, since = need.identity
     return AlertItem(kind, key, since, need_sentence(need, texts), sanitize(need.agent), need.deadline)
 
 
 def alert_summary(message: AlertMessage, texts: Catalogue) -> str:
-    """How many needs ``message`` is about, and which one if it is one; in a line, without a full stop."""
-    told = _told(message)
-    if len(told) == 1:
-        return texts(f"watch.alert.{message.event}_one", need=told[0].text)
-    return texts(f"watch.alert.{message.event}", count=len(told))
+    """Return one line that counts the needs of ``message``, or names its only need. Without a full stop."""
+    items = _distinct_items(message)
+    if len(items) == 1:
+        return texts(f"watch.alert.{message.event}_one", need=items[0].text)
+    return texts(f"watch.alert.{message.event}", count=len(items))
 
 
 def alert_text(message: AlertMessage, place: str, link: str, texts: Catalogue) -> AlertText:
-    """``message`` as people read it, about the workspace ``place``; ``link`` leads to its dashboard, empty
-    where none is served."""
-    told = _told(message)
-    lines = [_line(item, message, texts) for item in told[:MOST_LINES]]
-    if len(told) > MOST_LINES:
-        lines.append(texts("watch.alert.more", count=len(told) - MOST_LINES))
+    """Return the text of ``message`` for people.
+
+    - ``place``: the workspace's name.
+    - ``link``: the address of its dashboard, empty without one.
+    """
+    items = _distinct_items(message)
+    lines = [_line(item, message, texts) for item in items[:MAX_NEEDS]]
+    if len(items) > MAX_NEEDS:
+        lines.append(texts("watch.alert.more", count=len(items) - MAX_NEEDS))
     if link:
         lines.append(link)
-    number = "one" if len(told) == 1 else "some"
-    title = texts(f"watch.alert.title.{message.event}_{number}", place=shorten(place, 80), count=len(told))
+    number = "one" if len(items) == 1 else "some"
+    title = texts(f"watch.alert.title.{message.event}_{number}", place=shorten(place, 80), count=len(items))
     return AlertText(title, "\n".join(lines))
 
 
 def _line(item: AlertItem, message: AlertMessage, texts: Catalogue) -> str:
-    """What ``item`` is about, and until when it can be dealt with."""
-    said = end_sentence(item.text, texts)
+    """Return the sentence about ``item``, with its deadline."""
+    sentence = end_sentence(item.text, texts)
     if item.deadline is None or message.event != "new":
-        return said
-    # It is read elsewhere, and later: how much is left would be wrong by then.
-    return texts("watch.alert.with_deadline", need=said, time=zoned_time(item.deadline))
+        return sentence
+    # The message is read later, so it names the time and not the time left.
+    return texts("watch.alert.with_deadline", need=sentence, time=zoned_time(item.deadline))
 
 
-def _told(message: AlertMessage) -> list[AlertItem]:
-    """The items, without those of one matter that came under two kinds."""
+def _distinct_items(message: AlertMessage) -> list[AlertItem]:
+    """Return the items. Of items about the same row, only the last is kept."""
     found = {(item.since or item.key): item for item in message.items}
     return list(found.values())
 
@@ -74,15 +77,20 @@ def _told(message: AlertMessage) -> list[AlertItem]:
 def alert_payload(
     target: TargetType, message: AlertMessage, text: AlertText, place: str, link: str, topic: str = ""
 ) -> dict[str, Json]:
-    """The JSON object that ``target`` takes for ``message``, which people read as ``text``; ``topic`` is that
-    of ntfy."""
+    """Return the JSON object that ``target`` accepts for ``message``.
+
+    - ``text``: the message's text for people.
+    - ``place``: the workspace's name.
+    - ``link``: the address of its dashboard, empty without one.
+    - ``topic``: the topic of ntfy.
+    """
     if target == "slack":
-        # Nothing that an agent wrote is a link under another name.
+        # Escaped, so that an agent's text cannot contain a link with another label.
         whole = without_mentions(f"{text.title}\n{text.body}")
         shown = whole.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         return {"text": shown, "mrkdwn": False}
     if target == "ntfy":
-        clipped = text.body.encode()[:_NTFY_BYTES].decode(errors="ignore")
+        clipped = text.body.encode()[:_MAX_NTFY_BYTES].decode(errors="ignore")
         is_new = message.event == "new"
         sent: dict[str, Json] = {
             "topic": topic,
@@ -115,13 +123,13 @@ def alert_payload(
 
 
 def without_mentions(text: str) -> str:
-    """``text`` in which no ``@everyone`` calls the people of a chat: an agent may have written it."""
+    """Return ``text`` with mentions such as ``@everyone`` disabled, because an agent may have written it."""
     return text.replace("@", "@\N{ZERO WIDTH SPACE}")
 
 
 def split_topic(url: str) -> tuple[str, str]:
-    """The address of the server and the topic that ``url``, that of a topic of ntfy, names; the topic is
-    empty where it names none."""
+    """Split the ``url`` of an ntfy topic into the server's address and the topic. The topic is empty if the
+    URL has none."""
     parts = urlsplit(url)
     above, _, topic = parts.path.rstrip("/").rpartition("/")
     return urlunsplit((parts.scheme, parts.netloc, above or "/", "", "")), topic

@@ -1,4 +1,4 @@
-"""Sends alerts to the targets that the config names: each need once, and that it is settled."""
+"""Send alerts to the targets in the config: one for each new need, and one when it is settled."""
 
 from __future__ import annotations
 
@@ -27,15 +27,21 @@ if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
 RETRY: Final = RetryPolicy(retries=10, base=1.0, longest=300.0)
-"""A quarter of an hour, as long as a server may be away that is restarted."""
+"""Covers a quarter of an hour, the time a server may take to restart."""
 _END_SECONDS: Final = 12.0
-"""So long a request under way may take at the end: what it delivers should be a row."""
+"""Max seconds to wait at the end for requests in progress, so that their deliveries are recorded."""
 
 
 class AlertOutbox:
-    """Sends to one target, called ``target``, by ``delivery``. What was sent it knows from the rows of
-    ``workspace``, and makes a row of what it sends; ``say`` is given a line about each message and each
-    failure. ``settings`` are those of all targets; ``retry`` says when a message is tried again."""
+    """Sends messages to one target, and records them.
+
+    - ``workspace``: its rows tell which messages were sent.
+    - ``target``: the target's name.
+    - ``delivery``: delivers the messages.
+    - ``settings``: the settings of all targets.
+    - ``on_line``: a callback that gets a line about each message and each failure.
+    - ``retry``: when to retry a failed message.
+    """
 
     def __init__(
         self,
@@ -44,7 +50,7 @@ class AlertOutbox:
         delivery: AlertDelivery,
         settings: AlertSettings,
         texts: Catalogue,
-        say: Callable[[str], None],
+        on_line: Callable[[str], None],
         retry: RetryPolicy = RETRY,
     ) -> None:
         self._record = workspace.alerts
@@ -53,18 +59,23 @@ class AlertOutbox:
         self._settings = settings
         self._zone = _time_zone(settings, texts)
         self._texts = texts
-        self._say = say
+        self._on_line = on_line
         self._retry = retry
         self._state = self._record.state(target)
         self._given_up: set[Identity] = set()
         self._failures = 0
         self._failing: set[Identity] = set()
-        """What was in the first of the messages that failed in a row."""
+        """The needs in the first message of the current series of failures."""
         self._retry_at = 0
 
     def advance(self, items: Sequence[AlertItem], now: int) -> int | None:
-        """Send what is due at ``now`` (nanoseconds since the epoch), where ``items`` wait. Returns when to
-        call it again without anything new; None where there is no need to. Raises `JournalError`."""
+        """Send the messages that are due.
+
+        - ``items``: the needs that wait now.
+        - ``now``: nanoseconds since the epoch.
+
+        Return when to call it again if nothing new arrives, None for never. Raises `JournalError`.
+        """
         if now < self._retry_at:
             return self._retry_at
         self._given_up &= {item.identity for item in items}
@@ -87,11 +98,11 @@ class AlertOutbox:
             self._state = self._state.after(message)
             summary = alert_summary(message, self._texts)
             self._record.record_sent(self._target, message, summary)
-            self._tell("sent", what=summary)
+            self._report("sent", what=summary)
         return plan.next_at
 
     def _fail(self, message: AlertMessage, failure: DeliveryFailed, now: int) -> int:
-        """Tell that ``message`` did not arrive. Returns when something is tried again."""
+        """Record that ``message`` was not delivered. Return the time of the next attempt."""
         self._failures += 1
         if self._failures == 1:
             self._failing = {item.identity for item in message.items}
@@ -106,57 +117,60 @@ class AlertOutbox:
             else:
                 self._state = self._state.after(given_up)
             self._record.record_failure(self._target, given_up, reason, is_final=True)
-            self._tell("given_up", what=alert_summary(given_up, self._texts), reason=reason)
+            self._report("given_up", what=alert_summary(given_up, self._texts), reason=reason)
             self._failures, self._failing = 0, set()
             self._retry_at = now
             return now
         if self._failures == 1:
             self._record.record_failure(self._target, message, reason, is_final=False)
-            self._tell("delayed", what=alert_summary(message, self._texts), reason=reason)
+            self._report("delayed", what=alert_summary(message, self._texts), reason=reason)
         elif self._failures > self._retry.retries:
-            # What failed first is settled; the rest has its own tries.
+            # The first message's needs are settled, so the others get their own retries.
             self._failures, self._failing = 1, {item.identity for item in message.items}
         wait = self._retry.wait(self._failures, failure.retry_after)
         self._retry_at = now + int(wait * 1e9)
         return self._retry_at
 
-    def _tell(self, event: str, **fields: str) -> None:
+    def _report(self, event: str, **fields: str) -> None:
         line = self._texts(f"watch.alert.{event}_line", target=self._target, **fields)
-        self._say(end_sentence(line, self._texts))
+        self._on_line(end_sentence(line, self._texts))
 
 
 class AlertSender:
-    """Hands the needs that wait to an outbox for each target of ``settings``, each on a thread of its own: a
-    target that does not answer holds up nobody. ``outboxes`` makes them, given what says a line. Close it."""
+    """Sends needs to all targets of ``settings``, each on its own thread, so that a slow target does not
+    delay the others.
+
+    ``make_outboxes`` creates the make_outboxes. It gets the callback for lines. Call `close` at the end.
+    """
 
     def __init__(
         self,
         settings: AlertSettings,
         texts: Catalogue,
-        outboxes: Callable[[Callable[[str], None]], Iterable[AlertOutbox]],
+        make_outboxes: Callable[[Callable[[str], None]], Iterable[AlertOutbox]],
     ) -> None:
         self.lines: deque[str] = deque()
-        """What is to be said of what was sent, oldest first."""
+        """The lines about sent messages to show, oldest first."""
         self._settings = settings
         self._texts = texts
-        self._wake: Callable[[], None] | None = None
+        self._on_line: Callable[[], None] | None = None
         self._changed = Condition()
         self._items: tuple[AlertItem, ...] | None = None
         self._is_closed = False
         self._error: WatchroomError | OSError | None = None
         self._threads = [
             Thread(target=self._run, args=(each,), name="watchroom-alerts", daemon=True)
-            for each in outboxes(self._say)
+            for each in make_outboxes(self._add_line)
         ]
 
-    def start(self, wake: Callable[[], None]) -> None:
-        """Begin to send, and call ``wake`` whenever there is a line."""
-        self._wake = wake
+    def start(self, on_line: Callable[[], None]) -> None:
+        """Start to send. ``on_line`` is called after each new line."""
+        self._on_line = on_line
         for each in self._threads:
             each.start()
 
     def hand_on(self, needs: Iterable[Need]) -> None:
-        """Hand on the ``needs`` that wait now. Raises what ended a thread: `JournalError`."""
+        """Set the ``needs`` that wait now. Raises the error that ended a thread, such as `JournalError`."""
         if self._error is not None:
             raise self._error
         wanted = self._settings.kinds
@@ -167,7 +181,7 @@ class AlertSender:
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """End all threads, after the requests that are under way."""
+        """End all threads, after the requests in progress."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
@@ -176,13 +190,13 @@ class AlertSender:
             if thread.is_alive():
                 thread.join(max(0.0, end - time.monotonic()))
 
-    def _say(self, line: str) -> None:
+    def _add_line(self, line: str) -> None:
         self.lines.append(line)
-        self._wake_reader()
+        self._report_line()
 
-    def _wake_reader(self) -> None:
-        if self._wake is not None:
-            self._wake()
+    def _report_line(self) -> None:
+        if self._on_line is not None:
+            self._on_line()
 
     def _run(self, outbox: AlertOutbox) -> None:
         try:
@@ -199,25 +213,30 @@ class AlertSender:
                     next_at = outbox.advance(seen, time.time_ns())
         except (WatchroomError, OSError) as error:
             self._error = error
-            self._wake_reader()
+            self._report_line()
 
 
 def open_sender(
     workspace: Workspace, place: str, link: str, texts: Catalogue, environ: Mapping[str, str]
 ) -> AlertSender:
-    """What sends alerts of ``workspace``, called ``place``, as its config says; ``link`` leads to its
-    dashboard, if not as the config says. Addresses may be variables of ``environ``. Raises `WrongUsage` where
-    the config names no target, or one that cannot be used."""
+    """Return a sender for the alerts of ``workspace``.
+
+    - ``place``: the workspace's name.
+    - ``link``: the address of its dashboard, default: the one in the config.
+    - ``environ``: the environment that resolves variables in addresses.
+
+    Raises `WrongUsage` if the config has no target, or an invalid one.
+    """
     settings = workspace.config.alerts
     if not settings.targets:
         raise WrongUsage(texts("watch.alert.no_target"))
 
-    def make_outboxes(say: Callable[[str], None]) -> Iterable[AlertOutbox]:
+    def open_outboxes(on_line: Callable[[str], None]) -> Iterable[AlertOutbox]:
         for target in settings.targets.values():
             delivery = open_delivery(target, environ, place, link or settings.link, texts)
-            yield AlertOutbox(workspace, target.name, delivery, settings, texts, say)
+            yield AlertOutbox(workspace, target.name, delivery, settings, texts, on_line)
 
-    return AlertSender(settings, texts, make_outboxes)
+    return AlertSender(settings, texts, open_outboxes)
 
 
 def _time_zone(settings: AlertSettings, texts: Catalogue) -> ZoneInfo | None:

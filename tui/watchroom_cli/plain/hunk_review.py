@@ -1,4 +1,4 @@
-"""The review of what calls would write, one hunk after the other, as questions of lines. Pure."""
+"""The review of proposed writes, hunk by hunk, as questions in lines. Pure."""
 
 from __future__ import annotations
 
@@ -19,20 +19,25 @@ from watchroom.features.requests.rows import CallDecision, PendingCall
 from watchroom.texts import Catalogue
 
 HUNK_KEYS: Final = ("t", "d", ";", "b")
-"""Take the hunk, decline it, comment on a line, go back."""
+"""The keys to take the hunk, decline it, comment on a line, and go back."""
 _CONTEXT: Final = 2
-"""So many lines that stay are said on each side of a hunk."""
+"""Unchanged lines to show on each side of a hunk."""
 _OLD: Final = "old"
-"""Before the number of a line of the text that would be replaced."""
+"""The word before the number of a line in the old text."""
 
 
 class UnusableComment(Exception):
-    """What was typed is no comment on a line; the text says what would be."""
+    """The input is not a comment on a line. The text says what is expected."""
 
 
 class HunkReview(NamedTuple):
-    """The reviews of ``calls``, by their ids, whose ``paths`` say where they would write; ``at`` is the place
-    of the hunk that is asked about, None where none is."""
+    """The review of calls.
+
+    - ``calls``: the calls.
+    - ``paths``: the paths that they would write to, by id.
+    - ``reviews``: their reviews, by id.
+    - ``at``: the index in `places` of the hunk in question, None if there is none.
+    """
 
     calls: tuple[PendingCall, ...] = ()
     paths: Mapping[str, str] = MappingProxyType({})
@@ -41,7 +46,7 @@ class HunkReview(NamedTuple):
 
     @property
     def places(self) -> list[tuple[str, int]]:
-        """All hunks, as the ids of their calls and their indices there."""
+        """All hunks, as pairs of the call's id and the hunk's index."""
         return [
             (call.id, hunk)
             for call in self.calls
@@ -51,21 +56,21 @@ class HunkReview(NamedTuple):
 
     @property
     def is_begun(self) -> bool:
-        """Whether anything was declined, or said."""
+        """Whether any hunk was declined or commented on."""
         return any(each.is_begun for each in self.reviews.values())
 
     @property
     def taken(self) -> int:
-        """How many hunks are taken."""
+        """Number of taken hunks."""
         return sum(each.taken for each in self.reviews.values())
 
     def move(self, step: int) -> HunkReview:
-        """The review at the hunk ``step`` further; at none before the first one and after the last."""
+        """Return the review at the hunk ``step`` further, or at none if that is out of range."""
         at = (self.at if self.at is not None else -1) + step
         return self._replace(at=at if 0 <= at < len(self.places) else None)
 
     def decide(self, *, takes: bool) -> HunkReview:
-        """The review in which the hunk that is asked about is taken or declined, at the next one."""
+        """Return the review with the current hunk taken or declined, moved to the next hunk."""
         call, hunk = self._current_hunk()
         review = self.reviews[call]
         if (hunk not in review.declined) != takes:
@@ -73,27 +78,32 @@ class HunkReview(NamedTuple):
         return self._with(call, review).move(1)
 
     def comment(self, typed: str, texts: Catalogue) -> HunkReview:
-        """The review with the comment that was ``typed``: the number of a line, and what there is to say of
-        it. Raises `UnusableComment`."""
+        """Return the review with a comment.
+
+        - ``typed``: the number of a line, then the comment.
+        - ``texts``: the catalogue for errors.
+
+        Raises `UnusableComment`.
+        """
         call, _ = self._current_hunk()
         first, _, rest = typed.partition(" ")
         is_old = first == _OLD
-        number, _, said = rest.strip().partition(" ") if is_old else (first, "", rest)
+        number, _, remark = rest.strip().partition(" ") if is_old else (first, "", rest)
         is_number = number.isdecimal() and len(number) <= 9 and int(number) > 0
-        if not is_number or not said.strip():
+        if not is_number or not remark.strip():
             raise UnusableComment(texts("watch.hunk.no_comment"))
         key, review = LineKey(int(number) - 1, is_old), self.reviews[call]
         if review.line(key) is None:
             raise UnusableComment(texts("watch.hunk.no_line", line=number))
         try:
-            return self._with(call, review.comment(key, said))
+            return self._with(call, review.comment(key, remark))
         except ValueError as error:
             most = {"comments": MAX_COMMENTS, "characters": MAX_COMMENT_CHARACTERS}
             raise UnusableComment(texts("watch.hunk.too_much", **most)) from error
 
     def lines(self) -> list[tuple[str, int, str]]:
-        """The lines of the hunk that is asked about, and those around it: what becomes of each (``added``,
-        ``removed``, ``same``), its number, and its text."""
+        """Return the lines of the current hunk and those around it: kind (``added``, ``removed``, ``same``),
+        number and text."""
         call, index = self._current_hunk()
         review = self.reviews[call]
         hunk, old, new = review.hunks[index], split_lines(review.before), split_lines(review.after)
@@ -108,18 +118,22 @@ class HunkReview(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Where the call would write whose hunk is asked about. Not safe yet."""
+        """The path that the call of the current hunk would write to. Not sanitized."""
         return self.paths[self._current_hunk()[0]]
 
     @property
     def is_declined(self) -> bool:
-        """Whether the hunk that is asked about is declined so far."""
+        """Whether the current hunk is declined."""
         call, hunk = self._current_hunk()
         return hunk in self.reviews[call].declined
 
     def decisions(self, words: Catalogue, *, approved: bool, reason: str) -> list[CallDecision]:
-        """The decisions on all calls that the review comes to, with what agents are told in ``words``: with
-        what is taken if ``approved``, else all are rejected for ``reason``."""
+        """Return the decisions on all calls.
+
+        - ``words``: the catalogue for messages to agents.
+        - ``approved``: approve the taken hunks; otherwise reject all calls.
+        - ``reason``: the reason for a rejection.
+        """
         if not approved:
             return reject_calls(self.calls, self.reviews, words, reason)
         ids = [call.id for call in self.calls]

@@ -1,4 +1,4 @@
-"""Posts JSON to an address: one request of a bounded time, whose answer is not read."""
+"""Post JSON to an address, with a timeout. The response body is not read."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from watchroom.model import Json
 from watchroom.texts import Catalogue
 from watchroom_tui.presentation.usage import WrongUsage
 
-SECONDS: Final = 10.0
-"""So long a request may take, from the question for the address to the status."""
-_PASSING: Final = (408, 425, 429)
-"""These statuses say that another try may do."""
+TIMEOUT_SECONDS: Final = 10.0
+"""Timeout of a request, from the name lookup to the status."""
+_RETRIED_STATUSES: Final = (408, 425, 429)
+"""Statuses after which a retry may succeed."""
 
 
 class DeliveryFailed(Exception):
-    """A message did not arrive; the text says why, and names no address. ``is_final``: it never will."""
+    """A message was not delivered. The text gives the reason, without an address.
+
+    - ``is_final``: a retry cannot succeed.
+    - ``retry_after``: the response's ``Retry-After`` header.
+    """
 
     def __init__(self, reason: str, *, is_final: bool = False, retry_after: str = "") -> None:
         super().__init__(reason)
@@ -26,8 +30,13 @@ class DeliveryFailed(Exception):
 
 
 def resolve_variable(entry: str, value: str, environ: Mapping[str, str], texts: Catalogue) -> str:
-    """``value``, or what the variable of ``environ`` holds that it names (``$NAME``); ``entry`` is what the
-    settings call it. Raises `WrongUsage` where there is no such variable."""
+    """Return ``value``, or the environment variable that it names (``$NAME``).
+
+    - ``entry``: the name of the value in the settings.
+    - ``environ``: the environment.
+
+    Raises `WrongUsage` if the variable is missing or empty.
+    """
     if not value.startswith("$"):
         return value
     found = environ.get(value[1:], "").strip()
@@ -39,9 +48,14 @@ def resolve_variable(entry: str, value: str, environ: Mapping[str, str], texts: 
 def post_json(
     url: str, payload: Mapping[str, Json], texts: Catalogue, *, key: str = "", token: str = ""
 ) -> None:
-    """Post ``payload`` to ``url``, with ``key`` as what tells a repetition, and ``token`` as a bearer's.
-    Redirects are not followed: what they lead to nobody configured. Raises `DeliveryFailed`."""
-    # The library is slow to load: whoever sends nothing does not wait for it.
+    """Post ``payload`` to ``url``.
+
+    - ``key``: the idempotency key.
+    - ``token``: the bearer token, default: none.
+
+    Redirects are not followed, because nobody configured their target. Raises `DeliveryFailed`.
+    """
+    # Slow to load, so loaded only to send.
     import httpx
 
     headers = {"Idempotency-Key": key}
@@ -50,12 +64,12 @@ def post_json(
     try:
         status, retry_after = asyncio.run(_post(url, payload, headers))
     except TimeoutError as error:
-        raise DeliveryFailed(texts("watch.alert.no_answer", seconds=int(SECONDS))) from error
+        raise DeliveryFailed(texts("watch.alert.no_answer", seconds=int(TIMEOUT_SECONDS))) from error
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        # What the error says may name the address.
+        # The error's text may contain the address.
         raise DeliveryFailed(texts("watch.alert.no_connection")) from error
     if not 200 <= status < 300:
-        is_final = status < 500 and status not in _PASSING
+        is_final = status < 500 and status not in _RETRIED_STATUSES
         reason = texts("watch.alert.status", status=status)
         raise DeliveryFailed(reason, is_final=is_final, retry_after=retry_after)
 
@@ -64,8 +78,8 @@ async def _post(url: str, payload: Mapping[str, Json], headers: Mapping[str, str
     import httpx
 
     async with (
-        asyncio.timeout(SECONDS),
-        httpx.AsyncClient(follow_redirects=False, timeout=SECONDS) as client,
+        asyncio.timeout(TIMEOUT_SECONDS),
+        httpx.AsyncClient(follow_redirects=False, timeout=TIMEOUT_SECONDS) as client,
         client.stream("POST", url, json=payload, headers=headers) as response,
     ):
         return response.status_code, response.headers.get("Retry-After", "")

@@ -1,4 +1,4 @@
-"""What is new from one moment to the next, as lines: each need once, and who began or ended."""
+"""Changes between two models as lines: each need once, and the agents that began or ended."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from watchroom_cli.plain.sentences import end_sentence, need_sentence, shorten, 
 
 Identity = tuple[NeedKind, str, int]
 EXPIRES_SOON_SECONDS: Final = 30
-"""So many seconds before its deadline a need is told once more."""
+"""Seconds before a need's deadline at which it is announced again."""
 _SECOND: Final = 1_000_000_000
 
 
 class Announcement(NamedTuple):
-    """A line and the moment that it is about, in nanoseconds since the epoch."""
+    """A line, and the time of its event in nanoseconds since the epoch."""
 
     time: int
     text: str
 
 
 class News:
-    """Compares each model with the one before, from `begin` on. What was said once is not said again."""
+    """Compares each model with the one before it. Each line is announced once."""
 
     def __init__(self, texts: Catalogue) -> None:
         self._texts = texts
@@ -41,18 +41,18 @@ class News:
         self._tasks: dict[str, TaskView] = {}
 
     def begin(self, model: Model, now: int) -> list[Announcement]:
-        """The needs of ``model``, the first one. ``now`` is in nanoseconds since the epoch."""
+        """Return the needs of the first ``model``. ``now`` is in nanoseconds since the epoch."""
         self._remember(model)
         return [*self._needs(model, now)]
 
     def advance(self, model: Model, now: int) -> list[Announcement]:
-        """What is new in ``model``, in the order in which it came."""
+        """Return the changes in ``model``, oldest first."""
         lines = [*self._agent_changes(model, now), *self._task_changes(model), *self._needs(model, now)]
         self._remember(model)
         return sorted(lines, key=lambda each: each.time)
 
     def mark_settled(self, need: Need) -> None:
-        """``need`` was dealt with here, and that was said: that it waits no more needs no line."""
+        """Do not announce the end of ``need``, because it was settled and announced here."""
         self._settled.add(need.identity)
 
     def _remember(self, model: Model) -> None:
@@ -63,13 +63,13 @@ class News:
         current = {need.identity: need for need in urgent_needs(model, now)}
         rows = {need.row.seq for need in current.values()}
         for identity, need in self._known.items():
-            # Something that waits under another kind by now waits still.
+            # A row that still waits under another kind is not gone.
             if identity not in current and identity not in self._settled and need.row.seq not in rows:
                 yield Announcement(now, self._format_gone(need, model, now))
         for identity, need in current.items():
             is_soon = need.deadline is not None and need.deadline - now <= EXPIRES_SOON_SECONDS * _SECOND
             if identity not in self._known:
-                # Of what is lost the row may be old.
+                # A lost session's row may be old.
                 yield Announcement(
                     now if need.kind == "lost" else need.row.time, self._format_need(need, now)
                 )
@@ -120,7 +120,8 @@ class News:
 
 
 def gone_sentence(need: Need, model: Model, now: int, texts: Catalogue) -> str:
-    """That ``need`` waits no more by ``model``, and how it ended where that is known; without a full stop."""
+    """Return the sentence that ``need`` no longer waits in ``model``, with the outcome if it is known.
+    Without a full stop."""
     sentence = need_sentence(need, texts)
     if need.kind != "request":
         return texts("watch.gone", need=sentence)
@@ -134,8 +135,8 @@ def gone_sentence(need: Need, model: Model, now: int, texts: Catalogue) -> str:
 
 
 def _change(before: AgentView, view: AgentView) -> str:
-    """What became of an agent that a person should hear, in one word; empty where nothing did. That it failed
-    or is not seen alive is a need, which is told as one."""
+    """Return the agent's change to announce as one word, empty for none. Failed and lost agents are announced
+    as needs."""
     if before.is_lost and not view.is_lost:
         return "found"
     if view.session is None:

@@ -1,4 +1,4 @@
-"""A need as a question: what is said of it, which answers it takes, and what each of them does."""
+"""A need as a question: its lines, the accepted answers, and the call that each answer makes."""
 
 from __future__ import annotations
 
@@ -26,20 +26,26 @@ from watchroom_tui.worker.main import DiffLine, diff
 from watchroom_cli.plain.hunk_review import HUNK_KEYS, HunkReview, UnusableComment
 from watchroom_cli.plain.sentences import shorten
 
-MOST_LINES: Final = 2000
-"""So many lines of a difference or a text are shown."""
-LONGEST_LINE: Final = 1000
-"""So many characters of a line are shown."""
-LEAD_LINES: Final = 6
-"""So many lines of the arguments are said with the question, before they are asked for."""
+MAX_LINES: Final = 2000
+"""Max lines of a difference or a text."""
+MAX_LINE_CHARACTERS: Final = 1000
+"""Max characters of a line."""
+MAX_LEAD_LINES: Final = 6
+"""Max lines of arguments shown with the question."""
 
-HUNK_LINES: Final = 20
-"""So many lines of a hunk are said with the question about it."""
+MAX_HUNK_LINES: Final = 20
+"""Max lines of a hunk shown with the question."""
 
 
 class Question(NamedTuple):
-    """A need that can be answered in place. ``lead`` is said at once, ``details`` on demand; ``keys`` are the
-    answers that it takes, apart from those that every question does; ``options`` are chosen by number."""
+    """A need that can be answered in place.
+
+    - ``lead``: the lines that are always shown.
+    - ``details``: the lines that are shown on request.
+    - ``keys``: the accepted answers, without those of every question.
+    - ``options``: the options, which are chosen by number.
+    - ``several``: several options can be chosen.
+    """
 
     need: Need
     lead: tuple[str, ...]
@@ -48,22 +54,24 @@ class Question(NamedTuple):
     options: tuple[Option, ...] = ()
     several: bool = False
     incoming: str = ""
-    """The text that could be taken, of a conflict."""
+    """The incoming text of a conflict."""
     version: int = 0
-    """The version that stands, of a conflict."""
+    """The current version in a conflict."""
     review: HunkReview = HunkReview()
-    """What is taken of what calls would write."""
+    """The review of the writes that the calls propose."""
 
 
 class UnusableAnswer(Exception):
-    """What was typed answers nothing; the text says what would."""
+    """The input is not an answer. The text says what is expected."""
 
 
 def read_question(
     journal: Journal, need: Need, texts: Catalogue, begun: Mapping[str, Review] = MappingProxyType({})
 ) -> Question:
-    """The question that ``need`` makes, where ``begun`` are the reviews of its calls that the person has
-    begun. Reads the journal."""
+    """Return the question for ``need``. Reads the journal.
+
+    ``begun``: the reviews of its calls that the person has begun, by id.
+    """
     if need.kind == "request":
         return _ask_request(journal, need, texts, begun)
     if "merge" in need.answers:
@@ -72,9 +80,13 @@ def read_question(
 
 
 def review_hunks(question: Question, key: str, text: str, texts: Catalogue) -> Question | None:
-    """The next question, where ``key`` with its ``text``, as they were typed, begins to go through the hunks
-    that ``question`` is about, or goes on with it; None where they say something else. Raises
-    `UnusableAnswer`."""
+    """Return the next question of a review by hunks, None if the input does not belong to the review.
+
+    - ``question``: the current question.
+    - ``key``, ``text``: the typed answer.
+
+    Raises `UnusableAnswer`.
+    """
     review = question.review
     if key not in question.keys or key not in ("h", *HUNK_KEYS):
         return None
@@ -89,8 +101,13 @@ def review_hunks(question: Question, key: str, text: str, texts: Catalogue) -> Q
 
 
 def answer_call(question: Question, key: str, text: str, texts: Catalogue, words: Catalogue) -> PersonCall:
-    """The call by which ``key`` with its ``text``, as they were typed, answers ``question``; what is said of
-    hunks, agents are told in ``words``. Raises `UnusableAnswer`."""
+    """Return the call that answers ``question``.
+
+    - ``key``, ``text``: the typed answer.
+    - ``words``: the catalogue for messages to agents about hunks.
+
+    Raises `UnusableAnswer`.
+    """
     row = question.need.row
     if question.options and (key + text).replace(" ", "").replace(",", "").isdecimal():
         return person_calls.choose(row.seq, _chosen(question, f"{key} {text}", texts))
@@ -116,7 +133,7 @@ def answer_call(question: Question, key: str, text: str, texts: Catalogue, words
 
 
 def keys_line(question: Question, texts: Catalogue) -> str:
-    """The answers that ``question`` takes, each with what is to be typed."""
+    """Return the line with the accepted answers."""
     numbers = "numbers" if question.several else "number"
     first = [texts(f"watch.key.{numbers}", count=len(question.options))] if question.options else []
     is_message = "message" in question.need.answers
@@ -143,7 +160,7 @@ _KEYS: Final[Mapping[NeedAnswer, str]] = {
     "message": "w",
     "seen": "m",
 }
-"""What is typed for an answer. The others are no letters, or cannot be given here."""
+"""The key to type for an answer. The other answers are numbers, or cannot be given here."""
 
 
 def _keys(need: Need) -> tuple[str, ...]:
@@ -153,9 +170,9 @@ def _keys(need: Need) -> tuple[str, ...]:
 def _ask_request(journal: Journal, need: Need, texts: Catalogue, begun: Mapping[str, Review]) -> Question:
     asked = RequestView(need.row)
     read = read_request(journal, asked)
-    # A prompt of one line stands in the sentence.
+    # A prompt of one line is in the sentence about the need.
     prompt = _indent(read.request.prompt) if read.request.prompt.strip() != need.row.message else []
-    lead, details = _bound_lead(prompt, texts), prompt if len(prompt) > LEAD_LINES else []
+    lead, details = _bound_lead(prompt, texts), prompt if len(prompt) > MAX_LEAD_LINES else []
     lead += [
         texts("watch.option", number=number, label=shorten(option.label))
         for number, option in enumerate(read.request.options, 1)
@@ -179,7 +196,7 @@ def _ask_request(journal: Journal, need: Need, texts: Catalogue, begun: Mapping[
 
 
 def _review(read: RequestDetails, begun: Mapping[str, Review]) -> HunkReview:
-    """The review of what the calls would write; what was said before holds where that still stands."""
+    """Return the review of the calls' writes. Begun reviews are kept where the text is the same."""
     reviews = {
         call: begun[call].carry_over(review.before, review.after, review.hunks) if call in begun else review
         for call, review in begin_reviews(read).items()
@@ -190,7 +207,7 @@ def _review(read: RequestDetails, begun: Mapping[str, Review]) -> HunkReview:
 
 
 def _ask_hunk(question: Question, review: HunkReview, texts: Catalogue) -> Question:
-    """The question about the hunk where ``review`` is; after the last one, what to do with the whole."""
+    """Return the question about the current hunk of ``review``, or after the last hunk, about the whole."""
     if review.at is None:
         keys = (*_keys(question.need), "h")
         return question._replace(
@@ -200,19 +217,19 @@ def _ask_hunk(question: Question, review: HunkReview, texts: Catalogue) -> Quest
     head = texts("watch.hunk.declined" if review.is_declined else "watch.hunk.head", **place)
     lines = [
         texts(f"watch.diff.{kind}", number=number) + _shorten_line(text.removesuffix("\n"))
-        for kind, number, text in review.lines()[:MOST_LINES]
+        for kind, number, text in review.lines()[:MAX_LINES]
     ]
     return question._replace(
-        lead=(head, *_bound_lead(lines, texts, HUNK_LINES)),
-        details=tuple(lines) if len(lines) > HUNK_LINES else (),
+        lead=(head, *_bound_lead(lines, texts, MAX_HUNK_LINES)),
+        details=tuple(lines) if len(lines) > MAX_HUNK_LINES else (),
         keys=HUNK_KEYS,
         review=review,
     )
 
 
 def _taken_lines(review: HunkReview, texts: Catalogue) -> list[str]:
-    """How many hunks are taken, and which calls approving would reject because they cannot be made in
-    part."""
+    """Return lines with the number of taken hunks, and the calls that approval would reject because they
+    cannot be made in part."""
     comments = sum(len(each.comments) for each in review.reviews.values())
     count = len(review.places)
     return [
@@ -224,15 +241,15 @@ def _taken_lines(review: HunkReview, texts: Catalogue) -> list[str]:
     ]
 
 
-def _bound_lead(lines: list[str], texts: Catalogue, most: int = LEAD_LINES) -> list[str]:
-    """The first of ``lines``, and how many there are more."""
-    if len(lines) <= most:
+def _bound_lead(lines: list[str], texts: Catalogue, max_lines: int = MAX_LEAD_LINES) -> list[str]:
+    """Return the first ``max_lines`` lines, and a line with the number of the others."""
+    if len(lines) <= max_lines:
         return lines
-    return [*lines[:most], texts("watch.more_lines", count=len(lines) - most)]
+    return [*lines[:max_lines], texts("watch.more_lines", count=len(lines) - max_lines)]
 
 
 def _call_lines(read: RequestDetails, position: int, texts: Catalogue) -> tuple[list[str], list[str]]:
-    """What one of the calls is called with, and what it would change."""
+    """Return the lines of a call's arguments, and of the change that it would make."""
     call, would = read.request.calls[position], read.proposals[position]
     given = {
         name: value
@@ -258,7 +275,7 @@ def _call_lines(read: RequestDetails, position: int, texts: Catalogue) -> tuple[
 
 
 def _details(journal: Journal, need: Need, texts: Catalogue) -> list[str]:
-    """What was written: of a message or a handoff its text, of an unchecked write the difference."""
+    """Return the text of a message or handoff, or the difference that an unchecked write made."""
     row = need.row
     has_text = need.kind in ("message", "handoff", "stalled", "unchecked")
     content = find_content(journal, row) if has_text else None
@@ -293,23 +310,23 @@ def _side(name: str, row: Row | None, texts: Catalogue) -> str:
 
 
 def diff_sentences(lines: Sequence[DiffLine], texts: Catalogue) -> list[str]:
-    """A difference, a line of it a line: said in words what was added, removed or stayed, with its number."""
+    """Return a difference as sentences: per line its kind, its number and its text."""
     told = [
         texts(f"watch.diff.{line.kind}", number=line.old if line.kind == "removed" else line.new)
         + _shorten_line(line.text)
-        for line in lines[:MOST_LINES]
+        for line in lines[:MAX_LINES]
         if line.kind != "hunk"
     ]
-    if len(lines) > MOST_LINES:
-        told.append(texts("request.more", count=len(lines) - MOST_LINES))
+    if len(lines) > MAX_LINES:
+        told.append(texts("request.more", count=len(lines) - MAX_LINES))
     return told or [texts("request.no_changes")]
 
 
 def _indent(text: str) -> list[str]:
-    """What an agent wrote, each line moved in: it cannot pass for a line of ours."""
-    return [f"  {_shorten_line(line)}" for line in text.split("\n", MOST_LINES)[:MOST_LINES]] if text else []
+    """Return an agent's text indented, so that no line can pass for one of ours."""
+    return [f"  {_shorten_line(line)}" for line in text.split("\n", MAX_LINES)[:MAX_LINES]] if text else []
 
 
 def _shorten_line(line: str) -> str:
     shown = line.removesuffix("\r")
-    return sanitize(shown if len(shown) <= LONGEST_LINE else shown[: LONGEST_LINE - 1] + "…")
+    return sanitize(shown if len(shown) <= MAX_LINE_CHARACTERS else shown[: MAX_LINE_CHARACTERS - 1] + "…")

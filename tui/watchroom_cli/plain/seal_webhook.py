@@ -1,4 +1,4 @@
-"""Posts seals to an address that a person chose, as alerts are posted."""
+"""Post seals to the webhook in the settings, as alerts are posted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENTRY = "publish.webhook"
 
 
 class SealWebhook:
-    """Posts seals to ``url``. It remembers what it posted, because an address cannot be read back."""
+    """Posts seals to ``url``. It remembers the posted seal, because a webhook cannot be read back."""
 
     def __init__(self, url: str, texts: Catalogue) -> None:
         self._url = url
@@ -30,12 +30,12 @@ class SealWebhook:
         return _ENTRY
 
     def newest(self, workspace: str) -> SignedSeal | None:
-        """Return the last seal of ``workspace`` (its id) that was posted."""
+        """Return the last posted seal of ``workspace`` (its id), None if there is none."""
         posted = self._posted
         return posted if posted is not None and posted.seal.workspace == workspace else None
 
     def add(self, signed: SignedSeal) -> None:
-        """Post ``signed``. Raise `NotPublished`."""
+        """Post ``signed``. Raises `NotPublished`."""
         seal = signed.seal
         root = seal.root.hex()
         payload: dict[str, Json] = {
@@ -55,8 +55,8 @@ class SealWebhook:
 
 
 def open_webhook(address: str, environ: Mapping[str, str], texts: Catalogue) -> SealWebhook:
-    """What posts to ``address``, or to that in the variable of ``environ`` which it names. Raises
-    `WrongUsage` where that is no address."""
+    """Return a webhook for ``address``, or for the environment variable that it names (``$NAME``). Raises
+    `WrongUsage` if the address is invalid."""
     url = resolve_variable(_ENTRY, address, environ, texts)
     if not is_web_address(url):
         raise WrongUsage(texts("watch.alert.no_address", entry=_ENTRY))

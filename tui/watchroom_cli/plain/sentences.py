@@ -1,4 +1,4 @@
-"""Needs, agents and rows as plain sentences: no signs, one matter a line. All are safe to print."""
+"""Needs, agents and rows as plain sentences: one subject per line, without signs. All are safe to print."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from watchroom.texts import Catalogue
 from watchroom_tui.formatters import labels
 from watchroom_tui.presentation.sanitize import sanitize
 
-LONGEST: Final = 400
-"""So many characters of what an agent wrote stand in a sentence."""
+MAX_CHARACTERS: Final = 400
+"""Max characters of an agent's text in a sentence."""
 _ENDS: Final = (".", "!", "?", "…", "。", "！", "？")
 
 
 def end_sentence(text: str, texts: Catalogue) -> str:
-    """``text`` with a full stop, where it has no end of its own."""
+    """Return ``text`` with a full stop, unless it already ends a sentence."""
     return text if text.endswith(_ENDS) else text + texts("watch.stop")
 
 
-def shorten(text: str, most: int = LONGEST) -> str:
-    """The beginning of ``text``, safe, at most ``most`` characters of it."""
+def shorten(text: str, most: int = MAX_CHARACTERS) -> str:
+    """Return at most ``most`` characters of ``text``, sanitized."""
     return sanitize(text if len(text) <= most else text[: most - 1] + "…")
 
 
 def need_sentence(need: Need, texts: Catalogue) -> str:
-    """What ``need`` is about and who waits, without a full stop."""
+    """Return the sentence that says what ``need`` is about and who waits, without a full stop."""
     key = f"watch.need.{_need_name(need)}"
     sentence = texts(
         key if key in texts else "watch.need.other",
@@ -48,7 +48,7 @@ def need_sentence(need: Need, texts: Catalogue) -> str:
 
 
 def _need_name(need: Need) -> str:
-    """The name of its sentence."""
+    """Return the key of the need's sentence."""
     row = need.row
     if row.error == "config_invalid":
         return "config"
@@ -80,7 +80,7 @@ def _need_subject(need: Need, texts: Catalogue) -> str:
 
 
 def time_left(expires: int, now: int, texts: Catalogue) -> str:
-    """That something runs out at ``expires``, seen at ``now`` (both nanoseconds since the epoch)."""
+    """Return the time left until ``expires`` at ``now`` (both nanoseconds since the epoch)."""
     seconds = max(0, (expires - now) // 1_000_000_000)
     if seconds >= 7200:
         return texts("watch.left.hours", count=seconds // 3600)
@@ -90,7 +90,7 @@ def time_left(expires: int, now: int, texts: Catalogue) -> str:
 
 
 def state_lines(model: Model, now: int, texts: Catalogue) -> list[str]:
-    """Agents by state, and how many needs there are, as of ``now`` (nanoseconds since the epoch)."""
+    """Return the lines that count agents by state, and needs. ``now`` is in nanoseconds since the epoch."""
     states = Counter(view.status(now) for view in model.agents)
     named = [texts(f"watch.status.{status}", count=count) for status, count in states.items()]
     separator = texts("watch.separator")
@@ -105,7 +105,7 @@ def state_lines(model: Model, now: int, texts: Catalogue) -> list[str]:
 
 
 def needs_line(count: int, texts: Catalogue) -> str:
-    """That ``count`` things wait for a person."""
+    """Return the sentence that counts the needs."""
     return texts(f"watch.needs.{_number(count)}", count=count)
 
 
@@ -114,13 +114,13 @@ def _number(count: int) -> str:
 
 
 def row_sentence(row: Row, texts: Catalogue) -> str:
-    """What was done, to what, and what came of it, without a full stop."""
+    """Return the sentence about ``row``: the action, its subject and its outcome, without a full stop."""
     subject = shorten(_row_subject(row, texts))
     parts = [f"{labels.tool_label(row, texts)} {subject}".rstrip(), _row_outcome(row, texts)]
     what = texts("watch.separator").join(each for each in parts if each)
     message = shorten(labels.row_message(row))
-    said = texts("watch.row", who=sanitize(row.actor), what=what)
-    return f"{said}{texts('watch.colon')}{message}" if message else said
+    sentence = texts("watch.row", who=sanitize(row.actor), what=what)
+    return f"{sentence}{texts('watch.colon')}{message}" if message else sentence
 
 
 def _row_subject(row: Row, texts: Catalogue) -> str:

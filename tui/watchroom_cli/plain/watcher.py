@@ -1,4 +1,4 @@
-"""The loop of the plain dashboard: rows come in, lines go out, and people answer one question at a time."""
+"""The loop of the plain dashboard: read rows, print lines, and ask one question at a time."""
 
 from __future__ import annotations
 
@@ -46,25 +46,25 @@ if TYPE_CHECKING:
     from watchroom_cli.plain.alert_sender import AlertSender
 
 PAGE_LINES: Final = 20
-"""So many lines of a difference are printed at a time."""
+"""Lines of details to print at a time."""
 FRAME_SECONDS: Final = 0.05
-"""What comes within so short a time is told together."""
+"""Seconds in which rows are collected before they are announced."""
 PIPE_SECONDS: Final = 1.0
-"""How often it is looked whether somebody still reads a pipe."""
+"""Seconds between checks whether a pipe still has a reader."""
 _CHUNK: Final = 2000
 
 Act = Callable[[PersonCall], Mapping[str, Json]]
-"""Makes a call as the person; the result is that of the tool."""
+"""Makes a call as the person, and returns the tool's result."""
 
 
 class WatchOptions(NamedTuple):
     """How to watch.
 
     - ``place``: the workspace's name.
-    - ``folder``: its folder, for commands that are shown; empty for a placeholder.
-    - ``language``: the language of what agents are told about hunks.
+    - ``folder``: the workspace's folder in commands that are shown, empty for a placeholder.
+    - ``language``: the language of messages to agents about hunks.
     - ``all_rows``: print a line for every operation.
-    - ``seconds``: end after this time; None for never.
+    - ``seconds``: the timeout, None for no timeout.
     """
 
     place: str
@@ -75,12 +75,12 @@ class WatchOptions(NamedTuple):
 
 
 class LineReader:
-    """The lines that are typed on the terminal at descriptor ``fd``, read by a thread of its own, which calls
-    ``wake`` at each. The thread ends with the process."""
+    """Reads lines from the terminal at descriptor ``fd`` on its own thread, which ends with the process.
+    ``wake`` is called after each line."""
 
     def __init__(self, fd: int, wake: Callable[[], None]) -> None:
         self.lines: deque[str | None] = deque()
-        """What was typed, in order; None at the end of the input."""
+        """The typed lines in order, then None at the end of the input."""
         self._fd = fd
         self._wake = wake
         Thread(target=self._read, name="watchroom-input", daemon=True).start()
@@ -102,8 +102,12 @@ class LineReader:
 
 
 class Watcher:
-    """Tells on standard output what comes into ``journal``. With ``act``, by which a person acts, it asks for
-    answers on the terminal that is standard input. With ``alerts`` it has what needs people sent."""
+    """Prints the news of ``journal`` on standard output.
+
+    - ``options``: how to watch.
+    - ``act``: makes calls as a person. With it, questions are asked on the terminal.
+    - ``alerts``: the sender of alerts, if they are sent.
+    """
 
     def __init__(
         self,
@@ -122,24 +126,24 @@ class Watcher:
         self._fold = Fold(journal.content, journal.row)
         self._news = News(texts)
         self._model = Model()
-        self._untold: list[Row] = []
-        """Rows that were read, and of which nothing was said yet."""
+        self._unannounced: list[Row] = []
+        """Rows that were read and not yet announced."""
         self._date = ""
         self._asked: Question | None = None
         self._shown = 0
-        """So many lines of the details were shown."""
+        """Number of detail lines that were shown."""
         self._postponed: set[Identity] = set()
         self._reviews: dict[Identity, Mapping[str, Review]] = {}
-        """What was taken, and said, of what calls would write, and not sent yet."""
+        """The begun reviews of calls, not yet sent."""
         self._is_interrupted = False
-        """Whether what was asked went away by itself: a line may have been begun for it."""
+        """Whether the question was settled elsewhere: the person may already be typing an answer to it."""
 
     def run(self) -> None:
-        """Until the input ends, the person quits, nobody reads any more, the time is over, or `stop` was
-        called. Raises `JournalError`."""
+        """Watch until the input ends, the person quits, the reader of the output goes, the timeout ends, or
+        `stop` is called. Raises `JournalError`."""
         self._follow()
         if self._alerts is not None:
-            # What is under way is sent, and said.
+            # Alerts in progress are sent and reported.
             self._alerts.close()
             self._say_alerts(self._journal.now())
 
@@ -160,16 +164,16 @@ class Watcher:
                 if self._advance():
                     time.sleep(FRAME_SECONDS)
                 elif not (typed and typed.lines):
-                    wait = self._longest_wait()
+                    wait = self._find_timeout()
                     changes.wait(wait if rest is None else min(wait, rest))
 
     def stop(self) -> None:
-        """End `run` within `PIPE_SECONDS`, if alerts are sent. For the handler of a signal: it takes no
-        lock."""
+        """End `run` within `PIPE_SECONDS`, if alerts are sent. It takes no lock, so a signal handler can call
+        it."""
         self._is_stopped = True
 
-    def _longest_wait(self) -> float:
-        """Seconds until something may change by itself."""
+    def _find_timeout(self) -> float:
+        """Return the seconds until a deadline or the next check."""
         now = self._journal.now()
         left = [(need.deadline - now) / 1e9 for need in self._model.needs if need.deadline is not None]
         most = PRESENCE_SECONDS if sys.stdout.isatty() and self._alerts is None else PIPE_SECONDS
@@ -178,7 +182,7 @@ class Watcher:
     def _begin(self) -> None:
         self._fold = open_fold(self._journal)
         self._read_rows()
-        self._untold.clear()
+        self._unannounced.clear()
         now = self._journal.now()
         self._model = with_presences(self._fold.model(), self._journal.presence.all, self._options.folder)
         self._date = local_date(now)
@@ -190,9 +194,9 @@ class Watcher:
         self._ask_next()
 
     def _advance(self) -> bool:
-        """Read and tell what is new. Returns whether there were rows."""
+        """Read and print the news. Return whether there were rows."""
         self._read_rows()
-        rows, self._untold = self._untold, []
+        rows, self._unannounced = self._unannounced, []
         now = self._journal.now()
         self._model = with_presences(self._fold.model(), self._journal.presence.all, self._options.folder)
         if self._options.all_rows:
@@ -210,7 +214,7 @@ class Watcher:
         return bool(rows)
 
     def _send_alerts(self, now: int) -> None:
-        """Have what needs people at ``now`` sent, and say what came of earlier alerts."""
+        """Pass the current needs to the sender, and print what became of earlier alerts."""
         if self._alerts is None:
             return
         self._alerts.hand_on(urgent_needs(self._model, now))
@@ -222,10 +226,10 @@ class Watcher:
             self._announce([Announcement(now, lines.popleft())])
 
     def _read_rows(self) -> None:
-        """Take in the rows that came."""
+        """Apply the new rows."""
         while rows := self._journal.rows(self._fold.seq, limit=_CHUNK):
             self._fold.apply(rows)
-            self._untold += rows
+            self._unannounced += rows
 
     def _row_line(self, row: Row) -> Announcement:
         return Announcement(row.time, end_sentence(row_sentence(row, self._texts), self._texts))
@@ -259,7 +263,7 @@ class Watcher:
         self._put(read_question(self._journal, need, self._texts, begun))
 
     def _put(self, question: Question) -> None:
-        """Ask ``question``, that about a need or about a hunk of it."""
+        """Ask ``question``, which is about a need or one of its hunks."""
         self._asked, self._shown = question, 0
         for line in question.lead:
             self._say(line)
@@ -268,7 +272,7 @@ class Watcher:
         self._say(end_sentence(keys_line(question, self._texts), self._texts))
 
     def _take_line(self, line: str | None) -> bool:
-        """Do what was typed. Returns whether to go on."""
+        """Handle a typed line. Return whether to go on."""
         if line is None or line.strip() == "q":
             return False
         key, _, text = line.strip().partition(" ")
@@ -322,7 +326,7 @@ class Watcher:
                 self._carry_out(question, call)
 
     def _show(self, question: Question) -> None:
-        """The next page of the details; after the last one, the first."""
+        """Print the next page of the details. After the last page, start again."""
         start = self._shown if self._shown < len(question.details) else 0
         for line in question.details[start : start + PAGE_LINES]:
             self._say(line)
@@ -342,7 +346,7 @@ class Watcher:
             self._say(self._texts("watch.all_postponed", count=len(self._postponed)))
 
     def _carry_out(self, question: Question, call: PersonCall) -> None:
-        """Act, and say what came of it. Then the next question is asked, or this one again."""
+        """Make the call and print its result. Then ask the next question, or the same one again."""
         if self._act is None:
             raise RuntimeError("nobody is there to act")
         result = self._act(call)
@@ -358,7 +362,7 @@ class Watcher:
         self._say_if_all_are_postponed()
 
     def _say_if_gone(self, need: Need) -> None:
-        """That a need which could not be answered waits no more, if so."""
+        """Print that ``need`` no longer waits, if so. Called after an answer failed."""
         now = self._journal.now()
         model = self._fold.model()
         if need.identity not in {each.identity for each in urgent_needs(model, now)}:
@@ -367,7 +371,7 @@ class Watcher:
 
 
 def _done(question: Question, call: PersonCall, result: Mapping[str, Json], texts: Catalogue) -> str:
-    """What came of an answer that was taken."""
+    """Return the sentence about an accepted answer."""
     row = question.need.row
     if call.tool == ANSWER:
         outcome = texts(f"request.outcome.{cast(str, result['outcome'])}")

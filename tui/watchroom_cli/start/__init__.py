@@ -1,1 +1,1 @@
-"""Commands that begin: a workspace, a client, a task, a demo."""
+"""Commands that start something: a workspace, a client, a task, a demo."""

@@ -6,7 +6,6 @@ import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from watchroom.agents.clients.configuration import (
     AttachedAs,
@@ -26,9 +25,6 @@ from watchroom_cli.arguments.workspace_argument import RepositoryArgument, add_w
 from watchroom_cli.start.client_files import ClientFiles, new_files
 from watchroom_cli.start.hook_program import hook_program
 from watchroom_cli.start.repository import make_workspace
-
-if TYPE_CHECKING:
-    pass
 
 
 def declare_attach(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -55,7 +51,7 @@ def run_attach(args: Namespace, texts: Catalogue) -> int:
     files = ClientFiles(Path(args.project), args.client, texts)
     there = files.find_attached(root)
     agents = there.agents if agent in there.agents else (*there.agents, agent)
-    # A further agent does not weaken the setting of the others.
+    # Attaching another agent must not weaken the others' setting.
     is_strict = args.strict or (there.is_strict and agents != there.agents)
     hook = hook_program(root, args.client, core_texts(language))
     wanted = build_configuration(args.client, hook, AttachedAs(root, agents, is_strict))
@@ -74,12 +70,13 @@ def run_attach(args: Namespace, texts: Catalogue) -> int:
 
 
 def _attach_repository(args: Namespace, place: RepositoryPlace, texts: Catalogue) -> int:
-    """Write hooks without an agent into the personal files of the client. Raises `WrongUsage`, OSError."""
+    """Write hooks without an agent's name into the personal files of the client. Raises `WrongUsage`,
+    OSError."""
     root = os.path.realpath(args.dir)
     files = repository_files(args.client, place, texts)
     if files.find_attached(root).agents:
         raise WrongUsage(texts("cli.attach.named", client=args.client))
-    # A client reads the files in its own folder everywhere.
+    # A client applies its personal files in every folder, so the hooks name their repository.
     common = os.path.realpath(place.common) if files.is_shared else ""
     hook = hook_program(root, args.client, core_texts(args.language), common)
     wanted = build_configuration(args.client, hook, AttachedAs(root, (), args.strict))
@@ -125,8 +122,8 @@ def _report_detached(client: str, written: Sequence[Path], texts: Catalogue) -> 
 
 
 def detach_repository(client: str, folder: str, texts: Catalogue) -> list[Path]:
-    """Remove the hooks without an agent that `attach` wrote for the repository that ``folder`` is in. Return
-    the changed files. Raises `WrongUsage`, OSError."""
+    """Remove the hooks without an agent's name from the personal files, for the repository around ``folder``.
+    Return the changed files. Raises `WrongUsage`, OSError."""
     place = find_repository(folder)
     if place is None or not os.path.isdir(_personal_folder(client, place)):
         return []
@@ -136,9 +133,13 @@ def detach_repository(client: str, folder: str, texts: Catalogue) -> list[Path]:
 
 
 def detach_workspace(client: str, place: RepositoryPlace, root: str, texts: Catalogue) -> list[Path]:
-    """Remove all entries of ``client`` for the workspace at ``root`` of the repository at ``place``, from its
-    personal files and from those in the working trees. Return the changed files. Raises `WrongUsage`,
-    OSError."""
+    """Remove all entries of ``client`` for a workspace, from its personal files and from the working trees.
+
+    - ``place``: the repository.
+    - ``root``: the workspace's folder.
+
+    Return the changed files. Raises `WrongUsage`, OSError.
+    """
     changed = detach_repository(client, place.main, texts)
     for folder in (place.main, *find_worktrees(place.main)):
         if os.path.isdir(folder):
@@ -148,7 +149,7 @@ def detach_workspace(client: str, place: RepositoryPlace, root: str, texts: Cata
 
 
 def repository_files(client: str, place: RepositoryPlace, texts: Catalogue) -> ClientFiles:
-    """Return the personal files of ``client`` in which it reads hooks for all trees of the repository at
+    """Return the personal files from which ``client`` reads hooks for all trees of the repository at
     ``place``."""
     support, folder = hooks_of(client), Path(_personal_folder(client, place))
     if support.personal is None:

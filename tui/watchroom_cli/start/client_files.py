@@ -1,4 +1,4 @@
-"""The configuration files of clients: entries are written into them, and removed byte for byte."""
+"""The configuration files of clients: write entries into them, and remove them byte for byte."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import tomli_w
 from watchroom.agents.clients.configuration import (
@@ -31,29 +31,26 @@ from watchroom.texts import Catalogue
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.usage import WrongUsage
 
-if TYPE_CHECKING:
-    pass
-
 _RECORDS: Final = "attached"
 """The folder of records in the state folder."""
 _MAX_RECORD_BYTES: Final = 50_000_000
 
 
 class FileRecord(NamedTuple):
-    """The text of a file before and after; None: there was no file."""
+    """A file's text before and after, None if there was no file."""
 
     before: str | None
     after: str | None
 
 
 class AttachRecord(NamedTuple):
-    """What `attach` wrote, kept for `detach` in this user's state folder.
+    """The files that `attach` wrote, kept for `detach` in this user's state folder.
 
-    - ``files``: the contents of the files, by their paths from the project's folder
-    - ``folders``: the folders that were created
+    - ``files``: the texts of the files, by path relative to the project's folder.
+    - ``folders``: the folders that were created.
 
-    Entries are found by their content even without the record. With it, a file that nobody has changed since
-    becomes what it was, byte for byte.
+    Entries are also found by their content, without the record. With it, an unchanged file is restored byte
+    for byte.
     """
 
     files: Mapping[str, FileRecord] = {}
@@ -67,7 +64,7 @@ def _record_path(project: str, client: str) -> str:
 
 
 def _read_record(path: str) -> AttachRecord:
-    """Return the record at ``path``, an empty one if there is none that can be read."""
+    """Return the record at ``path``, an empty one if it is missing or unreadable."""
     try:
         with open(path, encoding="utf-8") as file:
             fields = json.loads(file.read(_MAX_RECORD_BYTES))
@@ -80,7 +77,7 @@ def _read_record(path: str) -> AttachRecord:
 
 
 def _write_record(path: str, record: AttachRecord) -> None:
-    """Write ``record`` to ``path``, for this user alone. Raises OSError."""
+    """Write ``record`` to ``path``, readable by this user only. Raises OSError."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     fields = {
         "files": {name: each._asdict() for name, each in record.files.items()},
@@ -104,8 +101,8 @@ def _remove_record(path: str) -> None:
 class ClientFiles:
     """The configuration files of ``client`` in the folder ``project``.
 
-    - ``names``: the files, default: all that can have entries of ours
-    - ``is_shared``: the files can have entries for several workspaces, which do not affect each other
+    - ``names``: the files, default: all files of the client that can have our entries.
+    - ``is_shared``: the files can have entries for several workspaces, which do not affect each other.
 
     All files are read before one is written. Raises `WrongUsage` if a file cannot be read or parsed.
     """
@@ -132,8 +129,8 @@ class ClientFiles:
         self._there = {name: self._read(name) for name in self._names}
 
     def find_attached(self, root: str = "") -> AttachedAs:
-        """Return who is attached here, in the workspace at ``root`` (default: any workspace). Raises
-        `WrongUsage` for another workspace, because all clients in a folder read the same files."""
+        """Return the agents attached here to the workspace at ``root`` (default: any workspace). Raises
+        `WrongUsage` if another workspace is attached, because all clients in a folder read the same files."""
         agents: dict[str, None] = {}
         is_strict = False
         for name, known in self._entries():
@@ -142,7 +139,7 @@ class ClientFiles:
                     continue
                 raise WrongUsage(
                     self._texts(
-                        *("cli.attach.taken",),
+                        "cli.attach.taken",
                         path=str(self._project / name),
                         agents=", ".join(known.agents) or "-",
                         root=known.root,
@@ -156,11 +153,11 @@ class ClientFiles:
         return AttachedAs(root, tuple(agents), is_strict)
 
     def is_attached(self, root: str) -> bool:
-        """Return whether hooks here are for agents without a name in the workspace at ``root``."""
+        """Return whether there are hooks without an agent's name for the workspace at ``root``."""
         return any(known.root == root and not known.agents for _, known in self._entries())
 
     def has_entries(self, root: str) -> bool:
-        """Return whether entries here are for the workspace at ``root``."""
+        """Return whether there are entries for the workspace at ``root``."""
         return any(known.root == root for _, known in self._entries())
 
     def _entries(self) -> Iterator[tuple[str, AttachedAs]]:
@@ -169,8 +166,8 @@ class ClientFiles:
                 yield name, known
 
     def attach(self, wanted: ClientConfiguration, root: str = "") -> list[Path]:
-        """Write ``wanted`` in place of our earlier entries for the workspace at ``root`` (default: any), and
-        keep everything else. Return the files."""
+        """Replace our entries for the workspace at ``root`` (default: any) with ``wanted``, and keep
+        everything else. Return the changed files."""
         originals = {name: self._without_ours(name) for name in self._names}
         cleaned = {name: self._without_ours(name, root) for name in self._names} if root else originals
         files = dict(cleaned)
@@ -191,8 +188,8 @@ class ClientFiles:
         _write_record(self._record_path, AttachRecord(kept, tuple(sorted(folders))))
 
     def detach(self, root: str = "") -> list[Path]:
-        """Remove what `attach` wrote for the workspace at ``root`` (default: any), and nothing else. Return
-        the changed files."""
+        """Remove our entries for the workspace at ``root`` (default: any), and nothing else. Return the
+        changed files."""
         originals = {name: self._without_ours(name) for name in self._names}
         files = {name: self._without_ours(name, root) for name in self._names} if root else originals
         if any(files[name] != originals[name] for name in self._names):
@@ -218,7 +215,7 @@ class ClientFiles:
         return [self._project / name for name in changed]
 
     def _new_folder(self, name: str) -> str:
-        """Return the folder that has to be created for the file ``name``, empty if it exists."""
+        """Return the folder to create for the file ``name``, empty if it exists."""
         folder = name.rpartition("/")[0]
         return folder if folder and not (self._project / folder).exists() else ""
 
@@ -242,8 +239,8 @@ class ClientFiles:
         return fields
 
     def _without_ours(self, name: str, root: str = "") -> str | None:
-        """Return the text of a file without our entries for the workspace at ``root`` (default: any), None if
-        nothing is left of a file of ours."""
+        """Return a file's text without our entries for the workspace at ``root`` (default: any), None if we
+        created the file and nothing is left."""
         text, known = self._there[name], self._record.files.get(name)
         if text is None:
             return None
@@ -273,13 +270,13 @@ class ClientFiles:
             raise self._unreadable(name) from error
 
     def _with_tables(self, name: str, text: str, table: Mapping[str, Json]) -> str:
-        """Return the text of a TOML file with our tables at its end. Comments stay."""
+        """Return a TOML file's text with our tables at its end. Comments are kept."""
         try:
             for own, value in table.items():
                 added = _with_table(text, {own: value})
                 if added is None and own == self._hooks.servers.names[0]:
                     raise self._other_server(name)
-                # The mark of the agent's commands is optional.
+                # The marker of the agent's commands is optional.
                 text = text if added is None else added
         except (ValueError, RecursionError) as error:
             raise self._unreadable(name) from error
@@ -294,14 +291,14 @@ class ClientFiles:
 
 
 def new_files(wanted: ClientConfiguration) -> dict[str, str]:
-    """Return the text of each file of ``wanted``, as if there were none before."""
+    """Return the text of each file of ``wanted``, as for new files."""
     jsons = {name: _as_json(table) for name, table in wanted.json.items()}
     return {**jsons, **{name: _as_toml(table) for name, table in wanted.toml.items()}}
 
 
 def _with_table(text: str, table: Mapping[str, Json]) -> str | None:
-    """Return ``text`` with ``table`` at its end; None if something else is in its place. Raises ValueError if
-    ``text`` is not TOML."""
+    """Return ``text`` with ``table`` at its end, None if other settings are in its place. Raises ValueError
+    if ``text`` is not TOML."""
     known = tomllib.loads(text)
     wanted = merge_configuration(known, table)
     if wanted == known:
@@ -315,7 +312,7 @@ def _with_table(text: str, table: Mapping[str, Json]) -> str | None:
 
 
 def _as_json(table: Mapping[str, Json], like: str = "") -> str:
-    """Return ``table`` as JSON, with the indentation and the last line end of ``like``."""
+    """Return ``table`` as JSON, with the indentation and the final newlines of ``like``."""
     with suppress(ValueError, RecursionError):
         fields = json.loads(like)
         for indent in (2, 4, "\t", None, 1, 3, 8):
@@ -330,7 +327,7 @@ def _as_toml(table: Mapping[str, Json]) -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    """The file is there whole, or as it was; one that is a link stays one."""
+    """Replace the file at ``path`` atomically. Symbolic links are kept."""
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=target.parent) as scratch:

@@ -88,11 +88,17 @@ def run_dashboard(
     initial_screen: str | None = None,
     on_app: Callable[[WatchroomApp], object] | None = None,
 ) -> int:
-    """Open the dashboard, on that screen; returns the exit status: not 0 if it broke. ``on_app`` is called
-    with the app before it runs."""
-    # Nothing of what is made until the first paint is garbage; the app turns the collector on again.
+    """Open the dashboard and return the exit status, which is not 0 after a crash.
+
+    - ``root``: the workspace's folder or address.
+    - ``open_workspace``: opens the workspace to write, None to view only.
+    - ``until``: the row of the moment to show, default: now.
+    - ``initial_screen``: the screen to open, default: the remembered one.
+    - ``on_app``: a callback that gets the app before it runs.
+    """
+    # Nothing that is created before the first paint is garbage. The app enables the collector again.
     gc.disable()
-    # Textual is slow to load, and the commands here also run without a screen.
+    # Textual is slow to load, and the commands of this module also run without a screen.
     from watchroom_tui.app import WatchroomApp
     from watchroom_tui.services.settings import read_settings, remember, settings_path
     from watchroom_tui.services.workspace_memory import (
@@ -105,7 +111,7 @@ def run_dashboard(
     watch = TerminalWatch()
     path = settings_path()
     settings = read_settings(path, load_texts(args.language))
-    # A demo without a folder of its own leaves nothing to come back to.
+    # A demo in a temporary folder has nothing to remember.
     kept = memory_path(_memory_key(root)) if getattr(args, "dir", root) else None
     memory = read_memory(kept) if kept is not None else WorkspaceMemory()
     webhook = _open_webhook(settings, load_texts(args.language))
@@ -134,7 +140,7 @@ def run_dashboard(
         app.run()
     shown = app.memory()
     if shown.screen == initial_screen:
-        # The command chose it, not the person.
+        # The command chose this screen, not the person.
         shown = replace(shown, screen=memory.screen)
     try:
         remember(path, **app.changed_settings())
@@ -148,12 +154,13 @@ def run_dashboard(
 
 
 def _memory_key(root: str) -> str:
-    """Return what tells the workspace at ``root`` from others: its folder, or its address on a server."""
+    """Return the key of the workspace at ``root``: its folder, or its address without the password."""
     return without_password(root) if is_server_address(root) else os.path.realpath(root)
 
 
 def _open_webhook(settings: Settings, texts: Catalogue) -> SealWebhook | None:
-    """What posts checkpoints, if the settings name an address. Raises `WrongUsage` where that is none."""
+    """Return the webhook for checkpoints, None if the settings have none. Raises `WrongUsage` if its address
+    is invalid."""
     if not settings.webhook:
         return None
     from watchroom_cli.plain.seal_webhook import open_webhook
@@ -164,7 +171,7 @@ def _open_webhook(settings: Settings, texts: Catalogue) -> SealWebhook | None:
 def _published(
     open_workspace: Callable[[], Workspace], settings: Settings, webhook: SealWebhook | None
 ) -> Workspace:
-    """The workspace, which keeps its checkpoints where the person wants them."""
+    """Open the workspace, and publish its checkpoints as the settings say."""
     from watchroom_cli.publication import publish_as_set
 
     workspace = open_workspace()
@@ -173,10 +180,10 @@ def _published(
 
 
 def _place(root: str) -> str:
-    """What stands for the workspace in the header."""
+    """Return the workspace's name in the header."""
     return database_name(root) if is_server_address(root) else display_name(root) + "/"
 
 
 def is_foreign(root: str) -> bool:
-    """Whether the folder has something in it, and not a workspace."""
+    """Return whether the folder has files, but is not a workspace."""
     return os.path.isdir(root) and bool(os.listdir(root)) and not os.path.exists(os.path.join(root, CONTROL))

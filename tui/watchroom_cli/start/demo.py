@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DEMO_AGENTS: Final = 6
 HEADLESS_SECONDS: Final = 10.0
 REPOSITORY_DEMO: Final = "repository"
-"""The scenario that is played in a git repository."""
+"""The name of the scenario that is played in a git repository."""
 
 
 def declare_demo(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -54,7 +54,7 @@ def run_demo(args: Namespace, texts: Catalogue) -> int:
     from watchroom.agents.simulation import Simulation
     from watchroom.workspace import Workspace
 
-    from watchroom_cli.start.demo_machines import MOST_MACHINES, demo_machines
+    from watchroom_cli.start.demo_machines import MAX_MACHINES, demo_machines
     from watchroom_cli.start.demo_outcomes import count_outcomes
 
     scenario = _read_scenario(args.scenario, texts)
@@ -63,7 +63,7 @@ def run_demo(args: Namespace, texts: Catalogue) -> int:
         raise WrongUsage(texts("cli.demo.too_few", fewest=scenario.at_least))
     if args.speed < 0 or (args.seconds is not None and args.seconds <= 0):
         raise WrongUsage(texts("cli.demo.not_positive"))
-    most = min(MOST_MACHINES, (count or DEMO_AGENTS) - 1)
+    most = min(MAX_MACHINES, (count or DEMO_AGENTS) - 1)
     if not 1 <= args.machines <= most:
         raise WrongUsage(texts("cli.demo.machines", most=most))
     if args.dir and is_foreign(args.dir):
@@ -73,7 +73,7 @@ def run_demo(args: Namespace, texts: Catalogue) -> int:
             stack.enter_context(tempfile.TemporaryDirectory(prefix="watchroom-demo-")), "calculator"
         )
         if not args.dir and args.machines > 1:
-            # Started by root, the database runs as somebody else, who has to reach its folder in there.
+            # If root starts the demo, the database runs as another user, who must reach its folder in here.
             os.chmod(os.path.dirname(root), 0o711)  # noqa: S103  # to pass through, not to look
         agents = scenario.roster(count)
         address, apart = stack.enter_context(
@@ -119,8 +119,8 @@ def run_demo(args: Namespace, texts: Catalogue) -> int:
 
 
 def _read_scenario(path: str | None, texts: Catalogue) -> Scenario:
-    """The built-in scenario of the name ``path``, the first one where that is None; else the one in the file
-    at ``path``. Raises `InvalidScenario`, and `WrongUsage` where the file cannot be read."""
+    """Return the built-in scenario named ``path`` (default: the first one), or the one in the file at
+    ``path``. Raises `InvalidScenario`, and `WrongUsage` if the file cannot be read."""
     from watchroom.agents.simulation import BUILT_IN_NAMES, demo, load
 
     if path is None:
@@ -133,7 +133,7 @@ def _read_scenario(path: str | None, texts: Catalogue) -> Scenario:
 
 
 def _plain(summary: Summary) -> dict[str, object]:
-    """The summary's fields and rates as JSON knows them."""
+    """Return the summary's fields and rates as JSON values."""
     from dataclasses import fields
 
     values = {field.name: getattr(summary, field.name) for field in fields(summary)}

@@ -1,4 +1,4 @@
-"""What a demo with several machines needs: a database on this one, and a checkout for each."""
+"""The database and the checkouts of a demo with several machines."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from watchroom.errors import ExtraMissing
 from watchroom.features.config.rows import Agent
 from watchroom.kernel.checkout.location import keep_journal_address
 
-MOST_MACHINES: Final = 8
+MAX_MACHINES: Final = 8
 LOST_AFTER_SECONDS: Final = 25.0
-"""After so long one of the machines is lost, for people to see what then happens."""
+"""Seconds until one of the machines is lost, so that people see what happens then."""
 
 
 class DemoMachines(NamedTuple):
-    """The address of the workspace, and where the agents work that are not in the demo's own process."""
+    """The address of the workspace, and the places of the agents outside the demo's own process."""
 
     address: str
     places: dict[str, AgentPlace]
@@ -29,9 +29,15 @@ class DemoMachines(NamedTuple):
 def demo_machines(
     root: str, agents: Sequence[Agent], count: int, speed: float, second_process: str
 ) -> Iterator[DemoMachines]:
-    """Share ``agents`` out among ``count`` machines. ``second_process`` works in a process of its own on the
-    first one; each other machine is a process with a checkout beside ``root``, over a database that is
-    stopped at the end. The last one is lost on the way. Raises `ExtraMissing`, `JournalError`."""
+    """Distribute ``agents`` over ``count`` machines.
+
+    - ``root``: the workspace's folder. The checkouts of the other machines are beside it.
+    - ``speed``: the speed of the demo.
+    - ``second_process``: the agent that works in its own process on the first machine.
+
+    Each other machine is a process with a checkout, over a database that is stopped at the end. The last
+    machine is lost on the way. Raises `ExtraMissing`, `JournalError`.
+    """
     here = {second_process: AgentPlace()}
     if count == 1:
         yield DemoMachines(root, here)

@@ -1,4 +1,4 @@
-"""How many rows of each outcome the journal of a demo has."""
+"""Count the rows of a demo's journal by outcome."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from watchroom.kernel.journal import Journal
 
 
 def count_outcomes(journal: Journal) -> dict[str, int]:
-    """Return how many rows there are of each outcome."""
+    """Return the number of rows by outcome."""
     fold = open_fold(journal)
     while rows := journal.rows(fold.seq):
         fold.apply(rows)

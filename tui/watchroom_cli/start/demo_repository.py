@@ -30,33 +30,34 @@ if TYPE_CHECKING:
 _FOLDER: Final = "timetable"
 _NOTICE_SECONDS: Final = 30.0
 _STORY_SECONDS: Final = 300.0
-"""The story is over after less than a minute at speed 1. A headless demo ends then, or after so long."""
+"""Max seconds of a headless demo. The story takes less than a minute at speed 1."""
 
 
 class _Ending:
-    """Shows in the dashboard what is left to do, when the story is over. The message in the journal stays."""
+    """Notifies the dashboard of the remaining steps when the story ends. The message also stays in the
+    journal."""
 
     def __init__(self) -> None:
         self._app: WatchroomApp | None = None
 
     def show_in(self, app: WatchroomApp) -> None:
-        """Show it in ``app``."""
+        """Set the dashboard to notify."""
         self._app = app
 
     def show(self, text: str) -> None:
-        """Show ``text``. May be called from any thread."""
+        """Show ``text``. Can be called from any thread."""
         app = self._app
         if app is None:
             return
         notify = partial(app.notify, sanitize(text), markup=False, timeout=_NOTICE_SECONDS)
-        # The dashboard may have been closed, or not have opened yet.
+        # The dashboard may be closed, or not yet open.
         with suppress(RuntimeError):
             app.call_from_thread(notify)
 
 
 def run_repository_demo(args: Namespace, texts: Catalogue) -> int:
-    """Play the story in a new repository, which is removed at the end unless the person has named its folder.
-    Return the exit status."""
+    """Play the story in a new repository, and return the exit status. The repository is removed at the end,
+    unless the person has named its folder."""
     if args.agents is not None or args.machines != 1:
         raise WrongUsage(texts("cli.demo.own_team"))
     if args.speed < 0 or (args.seconds is not None and args.seconds <= 0):
@@ -71,7 +72,7 @@ def run_repository_demo(args: Namespace, texts: Catalogue) -> int:
         make_repository(folder)
         root = workspace_root(os.path.join(folder, ".git"))
         workspace = stack.enter_context(Workspace.open(root, load_story().agents, language=args.language))
-        # The clients' hooks are answered here, so this process records what changes.
+        # The clients' hooks are answered here, so this process records changes.
         workspace.keep()
         workspace.journal.presence.hold(resume=quote_command(["watchroom", folder]))
         ending = _Ending()
@@ -95,7 +96,7 @@ def run_repository_demo(args: Namespace, texts: Catalogue) -> int:
 
 
 def _play_headless(workspace: Workspace, simulation: RepositorySimulation, seconds: float | None) -> int:
-    """Play until the story is over, at most ``seconds``, and print what came of it."""
+    """Play until the story ends, at most ``seconds`` (default: `_STORY_SECONDS`), and print its result."""
     with simulation:
         is_over = simulation.wait(_STORY_SECONDS if seconds is None else seconds)
     workspace.flush()

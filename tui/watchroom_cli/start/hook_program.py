@@ -1,4 +1,4 @@
-"""How hooks run this program."""
+"""The command lines with which hooks run this program."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ from watchroom_cli.command import isolated_program, own_program
 
 
 def hook_program(root: str, client: str, of_core: Catalogue, common: str = "") -> HookProgram:
-    """Return how hooks run the current program, independent of the environment of the client. ``common`` as
-    for `HookProgram`."""
+    """Return how hooks run this program, independent of the client's environment.
+
+    - ``root``: the workspace's folder.
+    - ``client``: the client's name.
+    - ``of_core``: the core's texts.
+    - ``common``: see `HookProgram`.
+    """
     program, before = own_program(), isolated_program()
     needed = (before[0], before[-1], program[0])
     missing = of_core("hook.missing", program=program[0], root=root, client=client)

@@ -1,4 +1,4 @@
-"""The command init: make a workspace, and register agents."""
+"""The command init: create a workspace, and register agents."""
 
 from __future__ import annotations
 

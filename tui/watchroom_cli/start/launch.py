@@ -1,4 +1,4 @@
-"""The commands that are named as clients: start a client in this terminal, supervised."""
+"""The commands named after clients: start a client in this terminal, supervised."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from watchroom_cli.command import own_program
 from watchroom_cli.start.hook_program import hook_program
 from watchroom_cli.start.repository import find_start, make_workspace
 
-_SECONDS: Final = 10.0
+_START_SECONDS: Final = 10.0
 """Timeout for the start of the service."""
 
 
@@ -33,7 +33,8 @@ def declare_client(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_client(args: Namespace, texts: Catalogue) -> int:
-    """Become the client that ``args.command`` names. Raises `WrongUsage`, `WatchroomError`, OSError."""
+    """Replace this process with the client that ``args.command`` names. Raises `WrongUsage`,
+    `WatchroomError`, OSError."""
     name: str = args.command
     support = LAUNCHED_CLIENTS[name]
     given: list[str] = args.arguments
@@ -52,14 +53,16 @@ def run_client(args: Namespace, texts: Catalogue) -> int:
         make_workspace(root, args.language)
     write_files(launch.files)
     folder = root if start.place is None else start.place.main
-    said = texts("cli.launch.supervised", title=support.title, folder=sanitize(folder), root=sanitize(root))
-    print(said, file=sys.stderr)
+    supervised = texts(
+        "cli.launch.supervised", title=support.title, folder=sanitize(folder), root=sanitize(root)
+    )
+    print(supervised, file=sys.stderr)
     if f"cli.launch.next_{name}" in texts:
         print(texts(f"cli.launch.next_{name}"), file=sys.stderr)
     try:
-        _have_service(root)
+        _start_service(root)
     except (OSError, ValueError) as error:
-        # Hooks start a service later, or do without.
+        # Hooks start a service later, or work without one.
         reason = (error.strerror if isinstance(error, OSError) else "") or str(error)
         print(texts("cli.launch.no_service", reason=sanitize(reason)), file=sys.stderr)
     _become(program, launch)
@@ -74,19 +77,19 @@ def _build(name: str, support: LaunchSupport, root: str, args: Namespace, texts:
         raise WrongUsage(texts("cli.launch.settings", option=str(error))) from error
 
 
-def _have_service(root: str) -> None:
-    """Have a service run, and open the workspace at ``root`` in it. Raises OSError, ValueError."""
-    with client_program.connect([*own_program()], _SECONDS) as connection:
-        # Nobody waits for the answer: the service has opened the workspace by the first hook.
+def _start_service(root: str) -> None:
+    """Start a service if none runs, and open the workspace at ``root`` in it. Raises OSError, ValueError."""
+    with client_program.connect([*own_program()], _START_SECONDS) as connection:
+        # The answer is not read, because the first hook comes later than the workspace is open.
         connection.sendall(client_program.request("GET", "/use", [("root", root)]))
 
 
 def _become(program: str, launch: Launch) -> NoReturn:
-    """Execute ``program`` in place of this one, with the signals as a shell leaves them."""
+    """Execute ``program`` in place of this one, with the default signal handlers of a shell."""
     sys.stdout.flush()
     sys.stderr.flush()
     with suppress(ValueError):
-        # Python ignores it, and a program inherits that.
+        # Python ignores SIGPIPE, and executed programs inherit that.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     environment = {**os.environ, **launch.environment}
     os.execve(program, [program, *launch.arguments], environment)  # noqa: S606  # the client

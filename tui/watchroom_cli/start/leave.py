@@ -1,4 +1,4 @@
-"""The command leave: stop supervising a repository, and remove what Watchroom keeps of it."""
+"""The command leave: stop supervising a repository, and remove Watchroom's files about it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from typing import Final
 from watchroom.agents.clients import client_program
 from watchroom.agents.clients.agent_claims import find_working
 from watchroom.agents.clients.launch import remove_files
-from watchroom.agents.clients.processes import find_parent_agent
 from watchroom.agents.clients.registry import ATTACHED_CLIENTS
-from watchroom.errors import AgentCannotAnswer, NoService
+from watchroom.errors import NoService
 from watchroom.features.trees.place import RepositoryPlace, repository_of
 from watchroom.features.trees.removal import remove_traces
 from watchroom.history.seal.anchors import Anchors, EnrolmentPin, state_folder
@@ -26,14 +25,15 @@ from watchroom_tui.presentation.usage import WrongUsage
 from watchroom_tui.services.workspace_memory import memory_path
 from watchroom_tui.terminal.session import has_terminal
 
+from watchroom_cli.acting_person import refuse_agents
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.start.attach import detach_workspace
 from watchroom_cli.start.repository import ask
 
-_SECONDS: Final = 30.0
+_CLOSE_SECONDS: Final = 30.0
 """Timeout for the service to close the workspace."""
 _RELEASE_SECONDS: Final = 5.0
-"""Seconds in which the service notices that clients have ended."""
+"""Seconds within which the service notices that clients have ended."""
 _RETRY_SECONDS: Final = 0.1
 
 
@@ -48,9 +48,8 @@ def run_leave(args: Namespace, texts: Catalogue) -> int:
     if place is None:
         raise WrongUsage(texts("cli.leave.no_repository", root=sanitize(args.dir)))
     root = os.path.realpath(args.dir)
-    if agent := find_parent_agent(root, os.environ):
-        raise AgentCannotAnswer(agent=agent)
-    _refuse_working(root, texts)
+    refuse_agents(root)
+    _check_idle(root, texts)
     folder = sanitize(place.main)
     key = "cli.leave.question_keep" if args.keep else "cli.leave.question"
     if not args.yes and has_terminal() and not ask(texts(key, folder=folder)):
@@ -69,14 +68,14 @@ def run_leave(args: Namespace, texts: Catalogue) -> int:
     return 0
 
 
-def _refuse_working(root: str, texts: Catalogue) -> None:
+def _check_idle(root: str, texts: Catalogue) -> None:
     """Raise `WrongUsage` if a supervised client works in the workspace at ``root``."""
     platform = detect_platform()
     working = {each.pid: each.agent for each in find_working(root, platform)}
     try:
-        status = json.loads(client_program.ask("GET", "/status", _SECONDS))
+        status = json.loads(client_program.ask("GET", "/status", _CLOSE_SECONDS))
     except (OSError, ValueError):
-        # Without a service, claims alone show who works.
+        # Without a service, only claims show who works.
         status = {"workspaces": []}
     for served in status["workspaces"]:
         for each in served["clients"] if served["root"] == root else []:
@@ -88,14 +87,14 @@ def _refuse_working(root: str, texts: Catalogue) -> None:
 
 
 def _close(root: str, texts: Catalogue) -> None:
-    """Have the service close the workspace at ``root``. Raises `WrongUsage`, `NoService`."""
+    """Close the workspace at ``root`` in the service. Raises `WrongUsage`, `NoService`."""
     deadline = time.monotonic() + _RELEASE_SECONDS
     while True:
         try:
-            client_program.ask("POST", "/leave", _SECONDS, [("root", root)])
+            client_program.ask("POST", "/leave", _CLOSE_SECONDS, [("root", root)])
             return
         except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError, PermissionError):
-            # No service of this user runs.
+            # This user runs no service.
             return
         except OSError as error:
             raise NoService(reason=error.strerror or str(error)) from error
@@ -106,7 +105,7 @@ def _close(root: str, texts: Catalogue) -> None:
 
 
 def _remove(root: str, place: RepositoryPlace, texts: Catalogue) -> None:
-    """Remove the workspace, and what this user keeps about its place. Raises OSError."""
+    """Remove the workspace, and this user's files about it. Raises OSError."""
     for path in remove_traces(os.path.dirname(root)):
         print(texts("cli.leave.removed", path=sanitize(path)))
     state = state_folder()

@@ -1,4 +1,4 @@
-"""Begin to supervise a repository: ask the person, and make its workspace."""
+"""Start to supervise a repository: ask the person, and create its workspace."""
 
 from __future__ import annotations
 
@@ -14,16 +14,19 @@ from watchroom_tui.terminal.session import has_terminal
 
 
 class StartPlace(NamedTuple):
-    """Where a client that is started works: in the workspace at ``root``, which is that of the repository
-    ``place`` if it is not None."""
+    """The place where a started client works.
+
+    - ``root``: the workspace's folder.
+    - ``place``: the workspace's repository, None for a workspace without one.
+    """
 
     root: str
     place: RepositoryPlace | None
 
 
 def find_start(folder: str) -> StartPlace | None:
-    """Return where a client that is started in ``folder`` works: in the nearest workspace or repository
-    upwards, in a workspace if both have the same folder. None if there is neither."""
+    """Return the nearest workspace or repository around ``folder``, None if there is neither. A workspace
+    precedes a repository in the same folder."""
     while True:
         if is_workspace(folder):
             return StartPlace(folder, None)
@@ -37,8 +40,8 @@ def find_start(folder: str) -> StartPlace | None:
 
 
 def make_workspace(root: str, language: Language) -> None:
-    """Make the workspace of a repository at ``root``. Raises `WatchroomError`, OSError."""
-    # Slow to load, and needed only once for a repository.
+    """Create the workspace of a repository at ``root``. Raises `WatchroomError`, OSError."""
+    # Slow to load, and needed only once per repository.
     from watchroom.workspace import Workspace
 
     Workspace.open(root, language=language).close()
@@ -69,7 +72,7 @@ def offer_workspace(texts: Catalogue, language: Language) -> str | None:
 
 
 def ask(question: str) -> bool:
-    """Return whether the person at the terminal says yes to ``question``."""
+    """Return whether the person at the terminal answers yes to ``question``."""
     try:
         return input(f"{question} ").strip().lower() in ("y", "yes", "是")
     except EOFError:

@@ -1,23 +1,21 @@
-"""The command resume: go on with an agent's session whose process is not seen alive, on this machine."""
+"""The command resume: resume the session of an agent whose process is lost, on this machine."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
-from watchroom.agents.clients.processes import find_parent_agent
-from watchroom.errors import AgentCannotAnswer
 from watchroom.features.policy.shown_commands import quote_word
 from watchroom.kernel.journal import is_server_address
 from watchroom.texts import Catalogue
 from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
 from watchroom_tui.presentation.usage import WrongUsage
 
+from watchroom_cli.acting_person import refuse_agents
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.publication import publish_later
 from watchroom_cli.start.task import BASE_URL, follow_tasks, open_models
@@ -39,12 +37,11 @@ def declare_resume(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_resume(args: Namespace, texts: Catalogue) -> int:
-    """Status 1 where the session, or the task of its agent, did not come to be done."""
-    if agent := find_parent_agent(args.dir, os.environ):
-        raise AgentCannotAnswer(agent=agent)
+    """Return the exit status: 1 unless the session, or the task of its agent, is done."""
+    refuse_agents(args.dir)
     if args.checkout and not is_server_address(args.dir):
         raise WrongUsage(texts("cli.open.checkout_of_database"))
-    # Slow to load: what is refused is refused at once.
+    # Slow to load, so refusals come first.
     from watchroom.agents.society.resuming import client_of, find_session, find_task
     from watchroom.errors import SessionOfClient
     from watchroom.workspace import Workspace
@@ -52,7 +49,7 @@ def run_resume(args: Namespace, texts: Catalogue) -> int:
     with Workspace.open(args.dir, create=False, scan=False, checkout=args.checkout) as workspace:
         publish_later(workspace, texts)
         workspace.file_watcher.subscribe()
-        # Between two messages the sessions of a task's agents have ended, and still go on.
+        # The agents of a task have no open session between two messages, but can still be resumed.
         task = find_task(workspace, args.session)
         if task is not None:
             if task.model and args.model is None:
@@ -65,11 +62,11 @@ def run_resume(args: Namespace, texts: Catalogue) -> int:
         if args.model is None:
             raise WrongUsage(texts("cli.resume.no_model", model="NAME"))
 
-        def tell() -> None:
+        def on_start() -> None:
             print(texts("cli.resume.goes_on", session=sanitize(session.row.path)), file=sys.stderr)
 
         models = open_models(args, workspace.config.language, 0.0, texts)
-        state = asyncio.run(_resume(workspace, session, models, tell))
+        state = asyncio.run(_resume(workspace, session, models, on_start))
     print("\n".join(sanitize_lines(state.messages[-1].content if state.messages else "")))
     return 0 if state.status == "done" else 1
 
@@ -78,19 +75,19 @@ async def _resume(
     workspace: Workspace,
     session: SessionHead,
     models: Callable[[], AbstractAsyncContextManager[Models]],
-    tell: Callable[[], None],
+    on_start: Callable[[], None],
 ) -> AgentState:
     from watchroom.agents.society.resuming import resume_session
     from watchroom.features.tasks.rules import Member
 
     async with models() as model_of:
-        # The model is one for all: whose it is makes no difference.
+        # All members use the same model, so any member will do.
         member = Member(session.agent, "", "bottom", "", "", 0, None, None)
-        return await resume_session(workspace, session, model_of(member), tell)
+        return await resume_session(workspace, session, model_of(member), on_start)
 
 
 def _resume_task(workspace: Workspace, task: str, args: Namespace, texts: Catalogue) -> int:
-    """Go on with all agents of ``task``: whoever runs one of them runs them together."""
+    """Resume all agents of ``task``, because one process runs them together."""
     from watchroom.agents.society import Society, SocietyThread
 
     language = workspace.config.language

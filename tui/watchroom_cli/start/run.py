@@ -1,4 +1,4 @@
-"""The command run: a client such as Claude Code works as an agent of a workspace."""
+"""The command run: run a client such as Claude Code as an agent of a workspace."""
 
 from __future__ import annotations
 

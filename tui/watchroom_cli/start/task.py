@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
 TEAM_SUFFIX: Final = "-watchroom"
-"""What the team's folder is called after the task's, beside which it lies: agents' commands must not reach
-the journal."""
+"""The suffix of the team's folder, which is beside the task's folder, out of reach of the agents'
+commands."""
 BASE_URL: Final = "https://api.openai.com/v1"
 KEYS: Final = ("WATCHROOM_API_KEY", "OPENAI_API_KEY")
 _LIMITS: Final = ("depth", "agents", "steps")
-_TOLD: Final = frozenset({MESSAGE, SPAWN, TERMINATE, END_TASK, "end_command"})
+_REPORTED_TOOLS: Final = frozenset({MESSAGE, SPAWN, TERMINATE, END_TASK, "end_command"})
 
 
 def declare_task(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -62,14 +62,14 @@ def declare_task(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_task(args: Namespace, texts: Catalogue) -> int:
-    """Begins the task, or without a text goes on with those that are open, until they have ended."""
+    """Start the task, or resume the open tasks if there is no text, until they end."""
     root = _team_folder(args, texts)
     text = sys.stdin.read() if args.text == "-" else args.text
-    limits = _checked(args, root, text, texts)
+    limits = _check_arguments(args, root, text, texts)
     has_dashboard = not (args.headless or args.background)
     if has_dashboard:
         require_terminal(texts, "watchroom task --headless")
-    # Slow to load: what is refused is refused at once.
+    # Slow to load, so refusals come first.
     with collector_paused():
         from watchroom.agents.society import Society, SocietyThread
         from watchroom.workspace import Workspace
@@ -82,7 +82,7 @@ def run_task(args: Namespace, texts: Catalogue) -> int:
         if options and args.base_url != BASE_URL:
             options += ["--base-url", args.base_url]
         if not workspace.journal.is_shared:
-            # On another machine the folder is another one: what resumes it there says the need.
+            # The command to resume it works only on this machine, where the folder is.
             workspace.journal.presence.hold(
                 resume=quote_command(["watchroom", "task", "--team", root, *options])
             )
@@ -113,7 +113,7 @@ def run_task(args: Namespace, texts: Catalogue) -> int:
 
 
 def _submit(workspace: Workspace, args: Namespace, text: str, limits: Mapping[str, int]) -> Task:
-    """The task that was asked for, begun. Raises `InvalidAgentId`, `InvalidWorkspace`, `NotText`."""
+    """Submit and start the task. Raises `InvalidAgentId`, `InvalidWorkspace`, `NotText`."""
     from watchroom.features.tasks.rows import TaskLimits
 
     person = validation.check_human_name(name_of_this_person() if args.person is None else args.person)
@@ -123,9 +123,9 @@ def _submit(workspace: Workspace, args: Namespace, text: str, limits: Mapping[st
     return task
 
 
-def _checked(args: Namespace, root: str, text: str | None, texts: Catalogue) -> dict[str, int]:
-    """The limits that were given, if everything that was given makes sense. Nothing is made yet. Raises
-    `WrongUsage`, `InvalidWorkspace`."""
+def _check_arguments(args: Namespace, root: str, text: str | None, texts: Catalogue) -> dict[str, int]:
+    """Check the arguments and return the given limits. Changes nothing. Raises `WrongUsage`,
+    `InvalidWorkspace`."""
     from watchroom.features.tasks.folder import check_task_folder
 
     if text is not None and not text.strip():
@@ -161,7 +161,7 @@ def _team_folder(args: Namespace, texts: Catalogue) -> str:
 
 
 def _unfinished(workspace: Workspace, args: Namespace, texts: Catalogue) -> list[Task]:
-    """The tasks that are open, and those whose agents do not know yet that it has ended."""
+    """Return the open tasks, and the ended tasks with agents still at work."""
     found = [each for each in workspace.tasks.list() if each.status == "open" or _is_at_work(workspace, each)]
     if not found:
         raise WrongUsage(texts("cli.task.none_open"))
@@ -172,7 +172,7 @@ def _unfinished(workspace: Workspace, args: Namespace, texts: Catalogue) -> list
 
 
 def _is_at_work(workspace: Workspace, task: Task) -> bool:
-    """Whether a session of the task has not ended."""
+    """Return whether a session of the task has not ended."""
     sessions = workspace.sessions
     members = workspace.members.of_task(task.id)
     return any(head.status not in ENDED for each in members for head in sessions.list(each.id))
@@ -181,7 +181,7 @@ def _is_at_work(workspace: Workspace, task: Task) -> bool:
 def open_models(
     args: Namespace, language: Language, speed: float, texts: Catalogue
 ) -> Callable[[], AbstractAsyncContextManager[Models]]:
-    """What opens the models: one for all, or the simulated ones."""
+    """Return a function that opens the models: the same for all members, or simulated ones."""
     if args.model is None:
         print(texts("cli.task.simulated"), file=sys.stderr)
 
@@ -204,7 +204,7 @@ def open_models(
 def follow_tasks(
     workspace: Workspace, background: SocietyThread, root: str, texts: Catalogue
 ) -> tuple[Task, ...]:
-    """Tells on standard error how it goes; returns the tasks as they were at the end."""
+    """Print the news of the tasks on standard error. Return the tasks at the end."""
     news = Event()
     forget = workspace.subscribe(news.set)
     seq = workspace.journal.last_seq()
@@ -218,7 +218,7 @@ def follow_tasks(
                     news.clear()
                 while rows := workspace.journal.rows(seq):
                     seq = rows[-1].seq
-                    _tell(rows, texts)
+                    _print_rows(rows, texts)
     except KeyboardInterrupt:
         print(texts("cli.task.later", root=place_word(root)), file=sys.stderr)
         raise
@@ -228,7 +228,7 @@ def follow_tasks(
 
 
 def _summarize(workspace: Workspace, ended: Sequence[Task], root: str, texts: Catalogue) -> int:
-    """Prints a summary of each task; returns 0 if all were done."""
+    """Print a summary of each task. Return the exit status: 0 if all are done."""
     workspace.flush()
     problems = workspace.verify()
     for task in ended:
@@ -238,9 +238,9 @@ def _summarize(workspace: Workspace, ended: Sequence[Task], root: str, texts: Ca
     return 0 if not problems and all(each.status == "done" for each in ended) else 1
 
 
-def _tell(rows: list[Row], texts: Catalogue) -> None:
+def _print_rows(rows: list[Row], texts: Catalogue) -> None:
     for row in rows:
-        if row.tool not in _TOLD or row.outcome != "ok":
+        if row.tool not in _REPORTED_TOOLS or row.outcome != "ok":
             continue
         who = sanitize(row.actor)
         if row.tool == "end_command":

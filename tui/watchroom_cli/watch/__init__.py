@@ -1,1 +1,1 @@
-"""Commands that show what happens now, and answer agents."""
+"""Commands that show the present state, and answer agents."""

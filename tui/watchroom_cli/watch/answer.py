@@ -52,7 +52,7 @@ def declare_answer(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_answer(args: Namespace, texts: Catalogue) -> int:
-    """Without an answer, the request is printed."""
+    """Answer the request. Without an answer, print it."""
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
         _check_options(args, texts)
         request = workspace.requests.find(args.request)
@@ -94,7 +94,7 @@ def _answer_call(workspace: Workspace, args: Namespace, request: Request, texts:
         raise WrongUsage(texts("cli.answer.either"))
     calls = {call.id for call in request.calls}
     if not args.approve and calls - chosen:
-        # Nobody has said anything of the others.
+        # The other calls are undecided.
         raise WrongUsage(texts("cli.answer.others", calls=sanitize(", ".join(sorted(calls - chosen)))))
     decisions = decide_calls(request.calls, reviews, words, approved=calls, edited=edited)
     return person_calls.decide_calls(args.request, decisions)

@@ -19,8 +19,8 @@ from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.command import print_json_line
 from watchroom_cli.output.stream import is_output_lost
 
-_LOOK_SECONDS: Final = 1.0
-"""Seconds between checks whether somebody still reads the output."""
+_CHECK_SECONDS: Final = 1.0
+"""Seconds between checks whether the output still has a reader."""
 
 
 def declare_events(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -39,7 +39,7 @@ def run_events(args: Namespace, texts: Catalogue) -> int:
     with closing(open_journal(args.dir)) as journal:
         newest = journal.last_seq()
         if not 0 <= args.after <= newest:
-            # Rows of another journal would be left out in silence.
+            # A row number from another journal would skip events silently.
             raise WrongUsage(texts("cli.moment.beyond", given=args.after, last=newest))
         for agent in args.agent or ():
             check_actor(journal, agent)
@@ -55,10 +55,10 @@ def run_events(args: Namespace, texts: Catalogue) -> int:
 
 
 def _read(journal: Journal, after: int, until: int | None) -> Iterator[Event]:
-    """Yield the events after row ``after`` up to row ``until``. If it is None, go on as rows come in, until
-    nobody reads the output."""
+    """Yield the events after row ``after`` up to row ``until``. If it is None, follow new rows until the
+    output loses its reader."""
     reader = EventReader(journal)
-    # Opened before the first look, so that no row between the two is missed.
+    # Opened before the first read, so that no row in between is missed.
     with closing(journal.changes()) as changes:
         while not is_output_lost():
             while events := reader.read(after, until=until):
@@ -66,7 +66,7 @@ def _read(journal: Journal, after: int, until: int | None) -> Iterator[Event]:
                 after = events[-1].row.seq
             if until is not None:
                 return
-            changes.wait(_LOOK_SECONDS)
+            changes.wait(_CHECK_SECONDS)
 
 
 def _is_wanted(event: Event, args: Namespace) -> bool:

@@ -1,4 +1,4 @@
-"""Reviews of what calls would write, as they are given on a command line: hunks and comments by number."""
+"""Reviews of proposed writes as command line options: hunks and comments by number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.usage import WrongUsage
 
 _OLD = "old:"
-"""Before the number of a line of the text that would be replaced."""
+"""The prefix of a line number in the old text."""
 
 
 def add_review_arguments(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -25,15 +25,15 @@ def add_review_arguments(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def has_review(args: Namespace) -> bool:
-    """Whether anything was said of single hunks or lines."""
+    """Return whether the options decide hunks or comment on lines."""
     return bool(args.take or args.decline or args.comment)
 
 
 def review_calls(
     args: Namespace, request: Request, begun: Mapping[str, Review], texts: Catalogue
 ) -> dict[str, Review]:
-    """The reviews ``begun`` (by the calls of ``request``) as the options of ``args`` go on with them. Raises
-    `WrongUsage` where these name what is not there, or contradict each other."""
+    """Return the reviews ``begun`` (by call id) with the options applied. Raises `WrongUsage` if an option
+    names a missing call, hunk or line, or if options contradict each other."""
     reviews = dict(begun)
     taken = _hunks(args.take, request, reviews, texts)
     declined = _hunks(args.decline, request, reviews, texts)
@@ -46,13 +46,13 @@ def review_calls(
 
 
 def reviewed_calls(args: Namespace, request: Request, texts: Catalogue) -> frozenset[str]:
-    """The calls of ``request`` (ids) whose hunks ``args`` takes or declines. Raises `WrongUsage`."""
+    """Return the ids of the calls whose hunks ``args`` takes or declines. Raises `WrongUsage`."""
     return frozenset(split_call(text, request, texts)[0] for text in (*args.take, *args.decline))
 
 
 def split_call(text: str, request: Request, texts: Catalogue) -> tuple[str, str]:
-    """Which call of ``request`` the value ``text`` of an option is about, and the rest of it. Of a single
-    call the name may be left out. Raises `WrongUsage`."""
+    """Split an option's value into the id of a call of ``request`` and the rest. The id is optional if there
+    is only one call. Raises `WrongUsage`."""
     ids = [call.id for call in request.calls]
     call, separator, rest = text.partition("=")
     if separator and call in ids:
@@ -65,7 +65,7 @@ def split_call(text: str, request: Request, texts: Catalogue) -> tuple[str, str]
 def _hunks(
     given: Sequence[str], request: Request, reviews: Mapping[str, Review], texts: Catalogue
 ) -> dict[str, frozenset[int]]:
-    """By call, the hunks (indices) that are named."""
+    """Return the named hunks (indices) by call."""
     named: dict[str, frozenset[int]] = {}
     for text in given:
         call, numbers = split_call(text, request, texts)
@@ -77,7 +77,7 @@ def _hunks(
 
 def _indices(numbers: str, count: int, texts: Catalogue) -> Iterator[int]:
     for number in numbers.split(","):
-        # Longer ones are no numbers of hunks, and slow to read.
+        # Longer numbers are out of range, and slow to convert.
         if not (number.strip().isdecimal() and len(number) <= 9 and 1 <= int(number) <= count):
             raise WrongUsage(texts("cli.answer.no_hunk", given=sanitize(number[:40]), count=count))
         yield int(number) - 1
@@ -92,8 +92,8 @@ def _review(call: str, reviews: Mapping[str, Review], texts: Catalogue) -> Revie
 def _choose(
     review: Review, taken: frozenset[int] | None, declined: frozenset[int] | None, texts: Catalogue
 ) -> Review:
-    """``review`` with these hunks taken and the others declined, or the other way round; where both are
-    named, each hunk has to be."""
+    """Return ``review`` with these hunks taken and the others declined, or the reverse. If both are given,
+    they must cover all hunks."""
     everything = frozenset(range(len(review.hunks)))
     if taken is not None and declined is not None and (taken & declined or taken | declined != everything):
         unclear = (taken & declined) or everything - taken - declined

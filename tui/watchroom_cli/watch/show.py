@@ -1,4 +1,4 @@
-"""The command show: print what the dashboard shows."""
+"""The command show: print a view of the dashboard."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def run_show(args: Namespace, texts: Catalogue) -> int:
     try:
         model = read_model(journal, moment(journal, args.at, texts))
         if args.at is None:
-            # As of now, as the dashboard shows it: things become urgent without a row.
+            # Without a moment the view is of now, because needs become urgent without a row.
             model = with_presences(model, journal.presence.all, own_folder(journal, args.dir))
             model = model._replace(time=journal.now())
     finally:
         journal.close()
     if args.view != "needs" and any(need.row.error == ConfigInvalid.code for need in model.needs):
-        # What is shown rests on an older one.
+        # The views use the last valid configuration.
         print(f"watchroom: {texts('cli.show.config')}", file=sys.stderr)
     lines = view_of(model, args.view, texts, timestamp if args.json else zoned_time)
     if args.json:

@@ -1,15 +1,12 @@
-"""The command stop: pause or end agents, and tell for each what shows that it has stopped."""
+"""The command stop: pause or end agents, and print for each the proof that it has stopped."""
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 
-from watchroom.agents.clients.processes import find_parent_agent
 from watchroom.agents.clients.stopping import StopProof, end_agents, prove_paused, running_agents
-from watchroom.errors import AgentCannotAnswer
 from watchroom.model import HUMAN_PREFIX, RELEASE_AGENTS, STOP_AGENTS, Json
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
@@ -17,7 +14,7 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.usage import WrongUsage
 from watchroom_tui.services.person_calls import PersonCall
 
-from watchroom_cli.acting_person import act_as_person, name_of_this_person
+from watchroom_cli.acting_person import act_as_person, name_of_this_person, refuse_agents
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.command import print_json
 
@@ -35,7 +32,7 @@ def declare_stop(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_stop(args: Namespace, texts: Catalogue) -> int:
-    """Status 1 where an agent is not proven to have stopped."""
+    """Return the exit status: 1 if an agent is not proven to have stopped."""
     if bool(args.agent) + args.all + args.release != 1:
         raise WrongUsage(texts("cli.stop.which"))
     person = args.person or name_of_this_person()
@@ -56,8 +53,7 @@ def _stop(
     workspace: Workspace, person: str, agents: Sequence[str], args: Namespace, texts: Catalogue
 ) -> list[StopProof]:
     if args.end:
-        if agent := find_parent_agent(workspace.root, os.environ):
-            raise AgentCannotAnswer(agent=agent)
+        refuse_agents(workspace.root)
         return end_agents(workspace, agents, HUMAN_PREFIX + person)
     call = PersonCall(STOP_AGENTS, {"agents": agents})
     result = act_as_person(workspace, person, call, language=args.language)
@@ -84,7 +80,7 @@ def _is_done(result: Mapping[str, Json]) -> bool:
 
 
 def _confirm(agents: Sequence[str], args: Namespace, texts: Catalogue) -> None:
-    """Ask once, for all."""
+    """Ask for one confirmation for all agents. Raises `WrongUsage`."""
     if args.yes:
         return
     if not sys.stdin.isatty():

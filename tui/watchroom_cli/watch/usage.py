@@ -1,4 +1,4 @@
-"""The command usage: what agents used, and what that cost."""
+"""The command usage: the tokens that agents used, and their cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the dashboard shows, as tables: for ``watchroom show``."""
+"""The dashboard's views as tables, for ``watchroom show``."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ FormatTime: TypeAlias = Callable[[int], str]
 
 
 def view_of(model: Model, view: str, texts: Catalogue, time: FormatTime) -> Table:
-    """The lines of a view, which is one of `VIEWS`. ``time`` formats nanoseconds since the epoch, as the
-    reader wants them."""
+    """Return the table of a view, which is one of `VIEWS`. ``time`` formats nanoseconds since the epoch."""
     return _MAKERS[view](model, texts, time)
 
 
@@ -122,7 +121,7 @@ def _documents(model: Model, texts: Catalogue, time: FormatTime) -> Table:
 
 
 def _boards(model: Model, texts: Catalogue, time: FormatTime) -> Table:
-    # What is known of boards stands in their package, which the other views need not load.
+    # Imported here, because the other views need not load the package of boards.
     from watchroom_tui.formatters.board_tree import board_tree
 
     return [
@@ -171,7 +170,7 @@ def _sessions(model: Model, texts: Catalogue, time: FormatTime) -> Table:
 
 
 def _status(status: str, *, is_lost: bool) -> str:
-    """How far something is, or that nobody runs it any more."""
+    """Return the status, or `NOT_SEEN_ALIVE`."""
     return NOT_SEEN_ALIVE if is_lost else status
 
 

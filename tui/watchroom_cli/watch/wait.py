@@ -28,7 +28,7 @@ from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.command import print_json
 
 TIMED_OUT: Final = 124
-"""The exit status after the timeout, as that of timeout(1)."""
+"""The exit status after the timeout, as for timeout(1)."""
 _BATCH_SECONDS: Final = 0.05
 """Seconds in which rows are collected before the state is derived again."""
 _CHUNK: Final = 2000
@@ -39,7 +39,7 @@ _ENDINGS: Final[Mapping[Ending, str]] = {
     "lost": "legend.agents.lost",
     "ended": "cli.wait.by_others",
 }
-"""The texts that say how a session ended."""
+"""The keys of the texts that name a session's ending."""
 
 
 def declare_wait(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -53,7 +53,7 @@ def declare_wait(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_wait(args: Namespace, texts: Catalogue) -> int:
-    """Return 0 if the state is reached, `TIMED_OUT` if it is not in time."""
+    """Return 0 if a goal is reached, `TIMED_OUT` after the timeout."""
     timeout: float | None = args.timeout
     if timeout is not None and not 0 <= timeout < math.inf:
         raise WrongUsage(texts("cli.wait.not_negative"))
@@ -63,10 +63,10 @@ def run_wait(args: Namespace, texts: Catalogue) -> int:
         state = waiter.wait(timeout)
         now = journal.now()
     if state.reached is None:
-        wanted = ", ".join(goals)
+        listed = ", ".join(goals)
         print(
             texts(
-                "cli.wait.timed_out", agent=sanitize(args.agent), state=_describe(state, texts), goals=wanted
+                "cli.wait.timed_out", agent=sanitize(args.agent), state=_describe(state, texts), goals=listed
             ),
             file=sys.stderr,
         )
@@ -89,14 +89,14 @@ class _Waiter:
 
     @property
     def row(self) -> int:
-        """The number of the last row that was read."""
+        """Number of the last row read."""
         return self._fold.seq
 
     def wait(self, timeout: float | None) -> GoalState:
-        """Return the state of the agent once a goal holds, or after ``timeout`` seconds (None: never). Raise
+        """Return the agent's state once a goal holds, or after ``timeout`` seconds (None: no timeout). Raises
         `UnknownAgent` if the agent is not registered, and `JournalError`."""
         deadline = math.inf if timeout is None else time.monotonic() + timeout
-        # Opened before the first look, so that no row between the two is missed.
+        # Opened before the first read, so that no row in between is missed.
         with closing(self._journal.changes()) as changes:
             while True:
                 has_rows = self._read_rows()
@@ -128,7 +128,7 @@ class _Waiter:
 
 
 def _describe(state: GoalState, texts: Catalogue) -> str:
-    """Return the state in a few words, and what the agent waits for."""
+    """Return the state in a few words, with the requests that the agent waits for."""
     word = texts(f"legend.agents.{state.status}")
     if state.reached == "ended" and state.ending is not None:
         word = texts("cli.wait.ended", how=texts(_ENDINGS[state.ending]))

@@ -54,9 +54,11 @@ def run_watch(args: Namespace, texts: Catalogue) -> int:
 
 
 def watch_folder(args: Namespace) -> int:
-    """Tell what comes into the workspace that the command names, until the input ends or the person leaves;
-    ask for answers where a terminal is there and it may be written to. External edits are recorded meanwhile,
-    unless the person only views. Returns the exit status."""
+    """Print the news of the workspace until the input ends or the person leaves. Return the exit status.
+
+    Questions are asked at a terminal if the workspace is writable. External edits are recorded meanwhile,
+    unless the person only views.
+    """
     with ExitStack() as stack:
         journal = stack.enter_context(closing(open_journal(args.dir)))
         workspace = None
@@ -68,14 +70,14 @@ def watch_folder(args: Namespace) -> int:
                 publish_later(workspace, load_texts(args.language))
                 watch_files(workspace, load_texts(args.language))
             except (WatchroomError, OSError) as error:
-                # What can only be read can be watched.
+                # A read-only workspace can still be watched.
                 message = error.message(args.language) if isinstance(error, WatchroomError) else str(error)
                 print(load_texts(args.language)("watch.view_only", reason=sanitize(message)), file=sys.stderr)
         return watch_plainly(journal, args.dir, args, workspace)
 
 
 def _send(args: Namespace) -> int:
-    """Watch, and send alerts as well, until SIGTERM comes."""
+    """Watch and send alerts until SIGTERM."""
     from watchroom.features.alerts.rules import is_link
     from watchroom.workspace import Workspace
 
@@ -111,7 +113,7 @@ def watch_files(workspace: Workspace, texts: Catalogue) -> None:
 
 
 def is_interactive() -> bool:
-    """Whether there is a person at a terminal who reads what is printed, and may answer."""
+    """Return whether a person at a terminal reads the output and can answer."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
@@ -122,9 +124,14 @@ def watch_plainly(
     workspace: Workspace | None,
     alerts: AlertSender | None = None,
 ) -> int:
-    """Tell what comes into ``journal``, that of the workspace at ``root``, as lines; with ``workspace``, ask
-    for answers if there is a terminal; with ``alerts``, send them until SIGTERM comes. Returns the exit
-    status. Raises `InvalidAgentId` for a name that none can have."""
+    """Print the news of ``journal`` as lines, and return the exit status.
+
+    - ``root``: the workspace's folder or address.
+    - ``workspace``: the open workspace. With it, questions are asked at a terminal.
+    - ``alerts``: a sender of alerts. With it, the watch ends on SIGTERM.
+
+    Raises `InvalidAgentId` if the person's name is invalid.
+    """
     from watchroom_cli.plain.watcher import Watcher, WatchOptions
 
     options = WatchOptions(
@@ -149,7 +156,7 @@ def watch_plainly(
 
 @contextmanager
 def _on_sigterm(stop: Callable[[], None]) -> Iterator[None]:
-    """Within, SIGTERM calls ``stop`` and ends nothing else."""
+    """Call ``stop`` on SIGTERM while the context lasts."""
     before = signal.signal(signal.SIGTERM, lambda *_: stop())
     try:
         yield

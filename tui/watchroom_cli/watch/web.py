@@ -31,7 +31,7 @@ def declare_web(parser: ArgumentParser, texts: Catalogue) -> None:
 def run_web(args: Namespace, texts: Catalogue) -> int:
     from watchroom_tui.web import HOST, WebDashboard
 
-    # Said before anything is served, not in a browser.
+    # Report an unreadable workspace here, and not in a browser.
     open_journal(args.dir).close()
     listener = listen(HOST, args.port, texts)
     root = os.path.abspath(args.dir)
@@ -41,16 +41,16 @@ def run_web(args: Namespace, texts: Catalogue) -> int:
     command += ["--view"] if args.view else []
     command += ["--utc"] if args.utc else []
 
-    def started(url: str) -> None:
+    def on_start(url: str) -> None:
         print(texts("cli.web.serving", url=url), flush=True)
 
     WebDashboard(
-        # Without a shell in between, which would be what the server knows.
+        # exec, so that the server's child is the dashboard and not a shell.
         f"exec {shlex.join(command)}",
         listener,
         secrets.token_urlsafe(24),
         title=f"Watchroom · {display_name(root)}",
         refusal=texts("cli.web.refusal"),
-        started=started,
+        on_start=on_start,
     ).serve()
     return 0

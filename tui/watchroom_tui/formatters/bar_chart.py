@@ -1,4 +1,4 @@
-"""Numbers over time as bars that stand on a line. Pure."""
+"""Numbers over time as a bar chart. Pure."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from watchroom_tui.formatters.styled_text import Line, Span
 
 _EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
 _WIDEST: Final = 6
-"""Cells of a bar, where there is plenty of width."""
+"""Max cells of a bar."""
 
 
 class Bar(NamedTuple):
-    """A bar: how much it stands for, and what stands below it where there is space."""
+    """A bar: its value, and the label below it if there is space."""
 
     value: float
     label: str
 
 
 def draw_bars(bars: Sequence[Bar], width: int, height: int, scale: str) -> list[Line]:
-    """``bars``, oldest first, as ``height`` lines of at most ``width`` cells: the last line has the labels,
-    the first begins with ``scale``, which says how much the highest bar stands for. Those for which there is
-    no space are left out, the oldest first."""
+    """Draw ``bars``, oldest first, as ``height`` lines of at most ``width`` cells.
+
+    The last line has the labels. The first line starts with ``scale``, the value of the highest bar. The
+    oldest bars are left out if there is no space.
+    """
     margin = len(scale) + 1
     rows = height - 1
     if rows < 1 or width < margin + 2 or not bars:
@@ -40,16 +42,17 @@ def draw_bars(bars: Sequence[Bar], width: int, height: int, scale: str) -> list[
 
 
 def _cell(part: float, row: int, rows: int) -> str:
-    """One cell of a bar that is ``part`` of the highest, ``row`` cells above the line."""
+    """Return one cell of a bar. ``part`` is its share of the highest bar, ``row`` the cell's height above the
+    line."""
     eighths = round(part * rows * 8)
     if part > 0 and row == 0:
-        # What there was is seen, however little.
+        # Small values are visible.
         eighths = max(1, eighths)
     return _EIGHTHS[max(0, min(8, eighths - 8 * row))]
 
 
 def _labels(shown: Sequence[Bar], step: int) -> str:
-    """The labels below the bars that have space for them, the newest first."""
+    """Return the line of labels. A label without space is left out, the older one first."""
     line = [" "] * (len(shown) * step)
     free = len(line)
     for at in range(len(shown) - 1, -1, -1):

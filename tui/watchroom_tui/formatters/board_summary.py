@@ -1,4 +1,4 @@
-"""The items of a board as lines for the panel beside it. Pure; parsed in the worker process."""
+"""The items of a board as lines for the panel beside it. Pure. Boards are parsed in the worker process."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from watchroom_tui.presentation.sanitize import sanitize
 Kind: TypeAlias = Literal["milestone", "task", "decision", "negotiation", "risk", "problem", "log"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 MOST_LOGGED: Final = 30
-"""So many of the newest entries of logs are listed."""
+"""Max entries of logs to list, the newest ones."""
 BAR: Final = 12
-"""So many cells a progress bar has, where there is space."""
+"""Max cells of a progress bar."""
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 
 DONE: Final = 100
@@ -31,8 +31,12 @@ DECISION_MARKS: Final = {
 
 
 class SummaryItem(NamedTuple):
-    """One line of the panel: a heading (``offset`` -1), or something that the board says and where it stands
-    there (in bytes). ``state`` is a status, or a number in per cent; ``who`` wrote, proposed or blocks it."""
+    """One line of the panel: a heading (``offset`` -1), or an item of the board.
+
+    - ``offset``: the item's place in the board, in bytes.
+    - ``state``: a status, or a percentage.
+    - ``who``: the agent who wrote, proposed or blocks the item.
+    """
 
     kind: Kind
     offset: int
@@ -46,7 +50,7 @@ class SummaryItem(NamedTuple):
 
 
 def summary_of(text: str, language: Language) -> list[tuple[str, int, str, str, str]]:
-    """All that the board says, as the fields of `SummaryItem`. Takes a while for a long text."""
+    """Return the items of the board, as the fields of `SummaryItem`. Slow for a long text."""
     from watchroom_whiteboards.board_parser import parse_board
 
     data = text.encode()
@@ -82,7 +86,7 @@ def summary_of(text: str, language: Language) -> list[tuple[str, int, str, str, 
 
 
 def with_headings(items: Sequence[SummaryItem]) -> list[SummaryItem]:
-    """The items by kind, under a heading each that says how far they are."""
+    """Return the items by kind, each kind below a heading with its progress."""
     return list(_grouped(items))
 
 
@@ -95,15 +99,15 @@ def _grouped(items: Sequence[SummaryItem]) -> Iterator[SummaryItem]:
 
 
 def _how_far(kind: Kind, items: Sequence[SummaryItem]) -> str:
-    """How much of it is done, in per cent; empty where that cannot be said."""
+    """Return the progress in per cent, empty for a kind without progress."""
     if kind not in ("milestone", "task"):
         return ""
     return str(round(sum(int(each.state) for each in items) / len(items)))
 
 
 def summary_lines(item: SummaryItem, width: int, texts: Catalogue) -> list[Line]:
-    """The item in lines of at most ``width`` cells: long texts are wrapped, and a task's progress follows its
-    text."""
+    """Return the item as lines of at most ``width`` cells. Long texts are wrapped, and a task's progress
+    follows its text."""
     if item.kind != "task" or item.is_heading:
         return wrapped(_summary_line(item, width, texts), width)
     space = min(BAR, width // 6)

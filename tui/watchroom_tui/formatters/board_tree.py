@@ -1,4 +1,4 @@
-"""The boards of a team as a tree, with the owner and the lease of each. Pure."""
+"""The boards of a team as a tree, with their owners and locks. Pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ from watchroom_whiteboards import Board, list_boards
 
 
 class BoardItem(NamedTuple):
-    """A board with its place in the tree: ``guides`` are the lines that lead to it. ``view`` is None where
-    nothing was written yet. ``lease`` may have run out. ``board`` is None for a name that no board can have:
-    such rows are written past the tools."""
+    """A board and its place in the tree.
+
+    - ``board``: None for a name that no board can have. Only rows that bypass the tools have such names.
+    - ``guides``: the lines that lead to the board.
+    - ``view``: None if nothing was written.
+    - ``lease``: the row of the board's lock, which may have expired.
+    """
 
     name: str
     board: Board | None
@@ -32,18 +36,19 @@ class BoardItem(NamedTuple):
         return (self.view.head.version or 0) if self.view else 0
 
     def holder(self, now: int) -> str:
-        """Who holds the board at ``now`` (nanoseconds since the epoch), empty if nobody does."""
+        """Return the holder of the board's lock at ``now`` (nanoseconds since the epoch), empty if there is
+        none."""
         return self.lease.actor if self.lease and lease_end(self.lease) > now else ""
 
 
 def board_config(model: Model) -> Config:
-    """Who works here at the model's moment. The language is not known to it."""
+    """Return the team at the model's moment. The model does not know the language."""
     return Config().with_agents(view.agent for view in model.agents)
 
 
 def board_tree(model: Model) -> tuple[BoardItem, ...]:
-    """Every board of the team and every one that was ever written, those above first. Names that no board can
-    have come last."""
+    """Return all boards of the team and all written boards, parents first. Names that no board can have come
+    last."""
     config = board_config(model)
     written = {view.name: view for view in model.boards}
     disputed = [each.path for each in model.conflicts if each.zone == "board"]
@@ -79,7 +84,7 @@ def board_tree(model: Model) -> tuple[BoardItem, ...]:
 
 
 def _above(board: Board, config: Config) -> Board:
-    """The board that a board hangs from: that of whoever supervises its owner."""
+    """Return a board's parent: the board of its owner's supervisor."""
     if board.kind == "top":
         return Board("global")
     if board.kind == "mid":

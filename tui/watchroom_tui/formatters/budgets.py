@@ -1,4 +1,4 @@
-"""How much of a budget is used, as a bar and in words."""
+"""The use of a budget, as a bar and in words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CELLS: Final = 5
 
 
 def budget_bar(use: BudgetUse) -> Span:
-    """The share of ``use`` as a bar; what there is of it is seen, and only what is used up is full."""
+    """Return the use as a bar. It is empty only for no use, and full only for a reached budget."""
     filled = min(_CELLS, int(use.share * _CELLS + 0.5))
     if not use.is_reached:
         filled = min(filled, _CELLS - 1)
@@ -24,13 +24,13 @@ def budget_bar(use: BudgetUse) -> Span:
 
 
 def budget_style(use: BudgetUse) -> str:
-    """The style of what is said of ``use``: a warning from where people are warned on."""
+    """Return the style of a budget's use: a warning from the warning threshold on."""
     return "error" if use.is_reached else "warning" if use.is_near else "dim"
 
 
 def budget_amount(use: BudgetUse, texts: Catalogue, words: Catalogue) -> str:
-    """How much is used of how much; ``words`` are those in which amounts are said. Of money, ``≥`` says that
-    some tokens have no known price."""
+    """Return the used and the total amount. ``words`` is the catalogue for amounts. A ``≥`` before a cost
+    means that some tokens have no known price."""
     measure = use.budget.measure
     used = format_amount(words, measure, use.used)
     shown = f"≥ {used}" if measure == "cost" and use.unpriced else used
@@ -38,11 +38,11 @@ def budget_amount(use: BudgetUse, texts: Catalogue, words: Catalogue) -> str:
 
 
 def budget_percent(use: BudgetUse) -> str:
-    """The share of ``use``, never rounded up to what it has not reached."""
+    """Return the use in per cent, rounded down."""
     return f"{min(int(use.share * 100), 999)} %"
 
 
 def budget_next(use: BudgetUse, texts: Catalogue) -> str:
-    """What comes next by ``use``."""
+    """Return the next action of the budget."""
     name = "held" if use.is_reached else "near" if use.is_near else "free"
     return texts(f"usage.budget.{name}")

@@ -1,4 +1,4 @@
-"""A call of a client's own tool as lines: what it changed, else its arguments and result. Pure."""
+"""A call of a client's own tool as lines: its change, or its arguments and result. Pure."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _STYLES: Final = {"+": "added", "-": "removed", "@": "header-line"}
 
 
 def client_call_lines(text: ClientCallText, texts: Catalogue) -> list[Line]:
-    """The difference of a call; of a call without one its arguments and what it gave."""
+    """Return the lines of a call's difference, or of its arguments and result if it has none."""
     if text.difference:
-        # The names of the files stand in the title.
+        # The title contains the names of the files.
         told = [line for line in sanitize_lines(text.difference) if not line.startswith(("--- ", "+++ "))]
         return _bounded([[Span(f" {line}", _STYLES.get(line[:1], ""))] for line in told])
     lines: list[Line] = [[Span(f" {line}")] for line in sanitize_lines(format_json(text.arguments))]
@@ -34,14 +34,14 @@ def client_call_lines(text: ClientCallText, texts: Catalogue) -> list[Line]:
 
 
 def client_file_lines(file: ClientFile, text: ClientCallText, texts: Catalogue) -> list[Line]:
-    """Who edited ``file``, and its newest edit, which is ``text``."""
+    """Return lines with the agents that edited ``file``, and its newest edit ``text``."""
     who = ", ".join(map(sanitize, file.agents))
     about = texts("files.by_client", count=file.edits, agents=who)
     return [[Span(" "), Span(about, "dim")], [], *client_call_lines(text, texts)]
 
 
 def client_edit_lines(edits: Sequence[ClientEdit], texts: Catalogue) -> list[str]:
-    """The files of ``edits``, a line each, safe to print."""
+    """Return one line for each of the ``edits``, safe to print."""
     lines = [
         sanitize(f"{CLIENT_MARK} {each.path}  {each.agent} ×{each.times}") for each in edits[:_MAX_LISTED]
     ]

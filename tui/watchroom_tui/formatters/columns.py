@@ -1,4 +1,4 @@
-"""Text in columns: widths are terminal cells, so that wide characters keep columns straight. Pure."""
+"""Text in columns. Widths are in terminal cells, so that wide characters keep columns aligned. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ BARS: Final = " ▁▂▃▄▅▆▇█"
 
 
 class Column(NamedTuple):
-    """A column of a list. It takes what its widest text needs, up to ``most`` cells, and gives way down to
-    ``least`` where there is less; what is left over goes to the one that ``grows``. ``cut`` says where its
-    texts lose something; narrower than ``from_width``, a list leaves it out, and if it is ``optional``,
-    wherever not all texts are whole beside it."""
+    """A column of a list.
+
+    - ``least``: min cells if space is short.
+    - ``most``: max cells.
+    - ``cut``: where texts are cut.
+    - ``grows``: the column gets the remaining cells.
+    - ``from_width``: min cells of the list. Narrower lists leave the column out.
+    - ``optional``: leave the column out unless all texts fit beside it.
+    """
 
     least: int = 0
     most: int = 1000
@@ -26,10 +31,11 @@ class Column(NamedTuple):
 
 
 def share_width(columns: Sequence[Column], needs: Sequence[int], width: int) -> list[int]:
-    """How many of ``width`` cells each column gets; 0: it is left out, and no blank stands before it.
+    """Return the cells of each column in a list of ``width`` cells. 0: the column is left out, with its
+    space.
 
-    ``needs``: how wide the widest text of each column is. Where there is too little, the widest columns give
-    way first: no text is cut while the columns beside it are blank.
+    ``needs``: the width of the widest text of each column. If space is short, the widest columns shrink
+    first, so that no text is cut beside blank cells.
     """
     wanted = [
         min(need, column.most) if width >= column.from_width else 0
@@ -46,7 +52,7 @@ def share_width(columns: Sequence[Column], needs: Sequence[int], width: int) -> 
         widest -= 1
         shares = [min(want, max(low, widest)) for want, low in zip(wanted, least, strict=True)]
     growing = next((at for at, each in enumerate(columns) if each.grows and shares[at]), None)
-    # One step of the loop may take a cell of several columns.
+    # One step of the loop may take a cell from several columns.
     left = free - sum(shares)
     if growing is not None and left > 0:
         shares = [share + left * (at == growing) for at, share in enumerate(shares)]
@@ -54,12 +60,12 @@ def share_width(columns: Sequence[Column], needs: Sequence[int], width: int) -> 
 
 
 def _blanks(widths: Sequence[int]) -> int:
-    """How many cells lie between columns of these widths."""
+    """Return the number of cells between columns of these widths."""
     return max(0, sum(map(bool, widths)) - 1)
 
 
 def fit(text: str, width: int, align: Literal["left", "right"] = "left") -> str:
-    """``text`` in exactly ``width`` cells: padded, or cut at its end with an ellipsis."""
+    """Return ``text`` in exactly ``width`` cells: padded, or cut at its end with an ellipsis."""
     if width <= 0:
         return ""
     length = cell_len(text)
@@ -69,8 +75,8 @@ def fit(text: str, width: int, align: Literal["left", "right"] = "left") -> str:
 
 
 def fit_path(path: str, width: int) -> str:
-    """``path`` in exactly ``width`` cells, cut in its middle: both its folder and its name say something. The
-    name stays whole where that leaves space for a sign of its folder, so that it differs from others."""
+    """Return ``path`` in exactly ``width`` cells, cut in its middle to keep both folder and name. The name is
+    kept whole if there is space for a sign of the folder, so that names can be told apart."""
     if cell_len(path) <= width or width < 5:
         return fit(path, width)
     tail_width = (width - 1) * 2 // 3
@@ -84,7 +90,7 @@ def fit_path(path: str, width: int) -> str:
 
 
 def format_age(then: int, now: int) -> str:
-    """How long ago: ``12 s``, ``4 m``, ``3 h``, ``2 d``. Both are nanoseconds since the epoch."""
+    """Return the age as ``12 s``, ``4 m``, ``3 h``, ``2 d``. Both times are nanoseconds since the epoch."""
     seconds = max(0, (now - then) // 1_000_000_000)
     for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
         if seconds >= size:
@@ -93,7 +99,7 @@ def format_age(then: int, now: int) -> str:
 
 
 def sparkline(counts: Sequence[int], width: int) -> str:
-    """``counts`` as ``width`` bars, the newest at the right; nothing at all stays blank."""
+    """Return ``counts`` as ``width`` bars, the newest at the right. Zero is blank."""
     if width <= 0:
         return ""
     chunk = max(1, -(-len(counts) // width))
@@ -105,7 +111,7 @@ def sparkline(counts: Sequence[int], width: int) -> str:
 
 
 def size(count: int | None) -> str:
-    """A number of bytes, short: ``812 B``, ``3.4 KB``, ``1.2 MB``."""
+    """Return a number of bytes as ``812 B``, ``3.4 KB``, ``1.2 MB``."""
     if count is None:
         return "–"
     if count < 1000:
@@ -114,10 +120,10 @@ def size(count: int | None) -> str:
 
 
 def wrap(text: str, width: int, *, first: int | None = None) -> list[str]:
-    """``text`` in pieces of at most ``width`` cells, broken after a space where one is near the edge.
+    """Split ``text`` into pieces of at most ``width`` cells, after a space if one is near the edge.
 
-    The first piece has ``first`` cells where that is given, those left on a line that something else begins,
-    and is broken after any space. A ``width`` below 2 leaves the text as it is.
+    ``first``: the width of the first piece, if it continues a line. It is then broken after any space. A
+    ``width`` below 2 leaves the text as it is.
     """
     if width < 2:
         return [text]
@@ -126,12 +132,12 @@ def wrap(text: str, width: int, *, first: int | None = None) -> list[str]:
     space = width if first is None else first
     is_plain = text.isascii()
     while True:
-        # Never the whole rest: a line may be megabytes long.
+        # Not the whole rest, because a line may be megabytes long.
         near = text[start : start + space + 1]
         if cell_len(near) <= space:
             if start + len(near) == len(text):
                 return [*pieces, near]
-            # Characters without a width, as accents are, leave space for more.
+            # Zero-width characters such as accents leave space for more.
             near = text[start : start + 4 * space]
         head = (near[:space] if is_plain else (chop_cells(near, space) or [near])[0]) if space > 1 else ""
         is_rest_of_line = first is not None and not pieces and first < width
@@ -144,6 +150,6 @@ def wrap(text: str, width: int, *, first: int | None = None) -> list[str]:
 
 
 def format_duration(start: int, end: int) -> str:
-    """How long something took: ``0.4 s``, ``12 s``, ``4 m``. Both are nanoseconds since the epoch."""
+    """Return the duration as ``0.4 s``, ``12 s``, ``4 m``. Both times are nanoseconds since the epoch."""
     tenths = max(0, end - start) // 100_000_000
     return format_age(start, end) if tenths >= 100 else f"{tenths / 10:.1f} s"

@@ -1,6 +1,6 @@
-"""What changed between two texts, as rows for the screen: one below the other, or side by side. Pure.
+"""The changes between two texts as rows: unified, or side by side. Pure.
 
-A row is worked out when it is asked for, and words are compared only then: texts may have ten megabytes.
+Rows are computed, and words compared, only when they are drawn, because texts may have ten megabytes.
 """
 
 from __future__ import annotations
@@ -16,26 +16,28 @@ from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.sanitize import TAB, sanitize
 
 CONTEXT: Final = 3
-"""So many lines that did not change stand around those that did."""
+"""Unchanged lines to show around changed ones."""
 
 MOST_OF_A_LINE: Final = 0.7
-"""Where more of a line changed than this, its words are not marked: all of it is new."""
+"""Max share of changed characters in a line with marked words. In other lines no words are marked."""
 
 MEASURED: Final = 2000
-"""So many rows are measured to know how far there is to scroll sideways."""
+"""Max rows to measure for horizontal scrolling."""
 
 SIGNS: Final = {"same": " ", "removed": "−", "added": "+"}
 
 NO_END: Final = " ⌁"
-"""Stands after a last line that has no end."""
+"""The mark after a last line without a line end."""
 
 LineKind: TypeAlias = Literal["same", "removed", "added"]
 
 
 class Cell(NamedTuple):
-    """A line of text on the screen: what stands fixed before it, the text itself, and the style beneath.
+    """A line of text on the screen.
 
-    ``more`` stands before the further lines that a long text takes; blank where it is empty.
+    - ``gutter``: the fixed part before the text.
+    - ``under``: the style of the background.
+    - ``more``: the gutter of wrapped lines, default: blank.
     """
 
     gutter: Line
@@ -45,36 +47,37 @@ class Cell(NamedTuple):
 
 
 class Drawing(Protocol):
-    """Rows that are drawn when they come into view; each has as many cells as there are ``columns``, or one
-    that stands across all of them."""
+    """Rows that are drawn when they become visible. A row has ``columns`` cells, or one across all
+    columns."""
 
     columns: int
 
     def __len__(self) -> int: ...
 
     def row(self, index: int, reach: int, *, is_top: bool) -> Sequence[Cell]:
-        """The cells of a row; their texts may end after ``reach`` cells. ``is_top``: nothing is above it."""
+        """Return the cells of a row. Texts may end after ``reach`` cells. ``is_top``: the row is the first
+        visible one."""
 
     def cell_texts(self, index: int) -> Sequence[str]:
-        """What the cells of a row say, whole. Quicker than to draw them."""
+        """Return the whole texts of a row's cells, faster than by drawing."""
 
     def gutter(self, index: int) -> int:
-        """How wide the gutter of the row's cells is."""
+        """Return the width of the gutter of the row's cells."""
 
     def longest(self) -> int:
-        """How wide the widest text is, as far as that was measured."""
+        """Return the width of the widest measured text."""
 
     def foot(self, index: int) -> str:
-        """What stands at the foot while the cursor is on this row."""
+        """Return the foot for a cursor on this row."""
         return ""
 
     def copy_text(self, index: int) -> str:
-        """The row as it is copied: safe to paste into a shell, but with its tabs."""
+        """Return the row's text to copy: safe to paste into a shell, with its tabs."""
         return "\t".join(self.cell_texts(index)).replace(TAB, "\t")
 
 
 class DiffInput(NamedTuple):
-    """Two texts as lines, and what changed from the one to the other."""
+    """Two texts as lines, and the changes from one to the other."""
 
     old: Sequence[str]
     new: Sequence[str]
@@ -82,7 +85,7 @@ class DiffInput(NamedTuple):
 
 
 class _RowGroup(NamedTuple):
-    """Neighbouring rows of one kind, from these lines on."""
+    """Adjacent rows of one kind: their first lines and numbers of lines."""
 
     kind: Literal["hunk", "same", "changed"]
     old: int
@@ -92,7 +95,7 @@ class _RowGroup(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A line, the one that it is compared with, and its numbers, counted from 0."""
+    """A line, the line to compare it with, and its numbers (from 0)."""
 
     kind: LineKind
     text: str
@@ -106,7 +109,8 @@ class _Line(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Without its end. What changed keeps its carriage return: that may be all that changed."""
+        """The text without its line end. Changed lines keep a carriage return, because it may be the only
+        change."""
         text = self.text.removesuffix("\n")
         return text.removesuffix("\r") if self.kind == "same" else text
 
@@ -116,7 +120,7 @@ class _Line(NamedTuple):
 
 
 class DiffDrawing(Drawing):
-    """The rows of a comparison. Lines are counted from 1 where they are shown."""
+    """The rows of a comparison. Shown line numbers count from 1."""
 
     def __init__(self, compared: DiffInput, *, side_by_side: bool) -> None:
         self.columns = 2 if side_by_side else 1
@@ -179,7 +183,7 @@ class DiffDrawing(Drawing):
         return self._parts[at], index - self._starts[at]
 
     def _lines(self, part: _RowGroup, offset: int) -> Sequence[_Line | None]:
-        """The lines of a row; None where one side has no more."""
+        """Return the lines of a row, None where one side has no line."""
         if self.columns == 2:
             return [self._old_line(part, offset), self._new_line(part, offset)]
         if part.kind == "same" or offset < part.old_count:
@@ -202,7 +206,7 @@ class DiffDrawing(Drawing):
         line = self._new[part.new + offset]
         old = part.old + offset
         if part.kind == "same":
-            # Beside its twin, which has the number of the other side.
+            # Beside its counterpart, which has the number of the other side.
             return _Line("same", line, None, part.new + offset, None)
         other = self._old[old] if offset < part.old_count else None
         return _Line("added", line, other, None, part.new + offset)
@@ -234,7 +238,7 @@ class DiffDrawing(Drawing):
 
 
 def _marked_text(line: _Line, reach: int) -> Iterator[Span]:
-    """The line with the words marked that its partner has not, and a mark where it has no end."""
+    """Yield the line with its changed words marked, and a mark for a missing line end."""
     if line.kind == "same":
         yield Span(sanitize(_near(line.shown, reach)))
         return
@@ -252,7 +256,7 @@ def _marked_text(line: _Line, reach: int) -> Iterator[Span]:
 
 
 def _marked(text: str, other: str | None) -> list[tuple[int, int]]:
-    """Where the words stand that the other line has not; nowhere if that is nearly all of it."""
+    """Return the ranges of words that the other line lacks, none if they are most of the line."""
     if other is None:
         return []
     words = find_changed_words(other.removesuffix("\n"), text)
@@ -262,7 +266,8 @@ def _marked(text: str, other: str | None) -> list[tuple[int, int]]:
 
 
 def _near(line: str, reach: int) -> str:
-    """As much of a line as can be seen up to ``reach`` cells: a line may be megabytes long."""
+    """Return the part of a line that is visible within ``reach`` cells, because a line may be megabytes
+    long."""
     most = 4 * reach
     return line if len(line) <= most else line[:most]
 
@@ -273,7 +278,7 @@ def _range(part: _RowGroup) -> str:
 
 
 def _parts(lines: int, changed: Sequence[LineChange]) -> Iterator[_RowGroup]:
-    """The changes with the lines around them; those that are near each other stand together."""
+    """Yield the changes with their context. Close changes share a hunk."""
     for group in _near_each_other(changed):
         first, last = group[0], group[-1]
         before = min(CONTEXT, first.old_start)

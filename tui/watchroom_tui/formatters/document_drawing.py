@@ -1,4 +1,4 @@
-"""Draw a realtime document: each field by its type, with authors and what is new."""
+"""A realtime document as rows: each field by its type, with authors and news."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _KEY: Final = 22
 _BAR: Final = 24
 _MOST_NAMED: Final = 5
 _MOST_VALUE: Final = 2_000
-"""Characters of a value that are shown in its row."""
+"""Max characters of a value in its row."""
 _NS_PER_MS: Final = 1_000_000
 _NEW: Final = Span("▌", "accent")
 _GUTTER: Final = 2
 
 
 class DocumentRow(NamedTuple):
-    """A row. ``field`` and ``key`` find it again after an update; ``foot`` says more about it."""
+    """A row. ``field`` and ``key`` identify it after an update, and ``foot`` has details."""
 
     field: str
     key: str
@@ -60,7 +60,7 @@ class DocumentDrawing(Drawing):
             self.rows += _Field(name, kind, texts).rows(picture)
         self._plain_texts = [_plain_text(row) for row in self.rows]
         self.new_rows = sum(row.is_new for row in self.rows)
-        """How many rows hold something new."""
+        """Number of rows with news."""
         lengths = (len(said) if said.isascii() else 2 * len(said) for said in self._plain_texts)
         self._longest = max(lengths, default=0)
 
@@ -68,7 +68,8 @@ class DocumentDrawing(Drawing):
         return len(self.rows)
 
     def same_row(self, row: DocumentRow, near: int) -> int | None:
-        """Where a row of an earlier drawing is now: by its key, or the nearest that says the same."""
+        """Return the index of a row of an earlier drawing: the nearest row with the same text, or the one
+        with the same key. None if there is neither."""
         says = _plain_text(row)
         found = [
             index
@@ -147,7 +148,7 @@ class _Field(NamedTuple):
             yield DocumentRow(self.name, f"{number}", spans, is_new, authors)
 
     def _authors(self, field: AttributedText) -> list[Span]:
-        """How long the text is, and how much of it is whose, in their colours."""
+        """Return the text's length and its authors' shares, in their colours."""
         said = [Span(self.texts("documents.characters", count=f"{len(field.text):,}"), "dim")]
         if field.text and not field.runs:
             return [*said, Span("  " + self.texts("documents.not_blamed"), "dim")]
@@ -217,13 +218,13 @@ def _names(agents: Sequence[str]) -> list[Span]:
 
 
 def _lines(value: Json) -> list[str]:
-    """A value as safe lines: texts as they are, the rest as JSON."""
+    """Return a value as sanitized lines: texts as they are, other values as JSON."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return sanitize_lines(text if len(text) <= _MOST_VALUE else text[:_MOST_VALUE] + "…")
 
 
 def _lines_of(text: str, runs: Sequence[Run]) -> list[list[tuple[str, Run]]]:
-    """The text in lines, each in pieces by one writer."""
+    """Return the text as lines, each as pieces by one author."""
     lines: list[list[tuple[str, Run]]] = [[]]
     at = 0
     for run in runs:

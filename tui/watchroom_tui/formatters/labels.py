@@ -1,4 +1,4 @@
-"""Rows, agents and needs as text, the same on every screen."""
+"""Texts for rows, agents and needs, the same on every screen."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ TASK_MARKS: Final[dict[str, Span]] = {
     "cancelled": Span("⊘", "dim"),
 }
 ENDED_MARK: Final = Span("–", "dim")
-"""Before an agent that works no more."""
+"""The mark of an ended agent."""
 NEED_MARKS: Final[dict[str, Span]] = {
     "forged": Span("✗", "error"),
     "unreadable": Span("☐", "error"),
@@ -100,7 +100,7 @@ _FLAWS: Final[dict[str, str]] = {
     "decision_elsewhere": "elsewhere",
     "decision_legacy": "legacy",
 }
-"""What people are told of why a decision does not count, by the rule; of any other: it differs."""
+"""The keys of the texts that explain an invalid decision, by rule. The default says that it differs."""
 
 
 MARKER_SIGNS: Final[dict[str, Span]] = {
@@ -111,19 +111,19 @@ MARKER_SIGNS: Final[dict[str, Span]] = {
     "revert": Span("↶", "warning"),
     "task": Span("⚑", "ok"),
 }
-"""What happened at a moment, on the time line."""
+"""The signs of events on the timeline."""
 MOST_NAMED: Final = 3
 BOARD_MARK: Final = "▤"
-"""Before the name of a board, which a shared file may have as well."""
+"""The mark of a board, because a shared file may have the same name."""
 CLIENT_MARK: Final = "◇"
-"""Before a file that agents edited by their clients' own tools, which has no versions."""
+"""The mark of a file that agents edited with their clients' own tools. It has no versions."""
 BUFFER_MARK: Final = "✎"
-"""Before the name of a buffer."""
+"""The mark of a buffer."""
 SESSION_WIDTH: Final = 8
-"""So much of a session's id tells it from others."""
+"""Characters of a session's id that identify it."""
 SUBJECT_WIDTH: Final = 40
 TASK_WIDTH: Final = 8
-"""So much of a task's id tells it from others."""
+"""Characters of a task's id that identify it."""
 
 
 def tool_name(name: str, texts: Catalogue) -> str:
@@ -132,8 +132,7 @@ def tool_name(name: str, texts: Catalogue) -> str:
 
 
 def tool_label(row: Row, texts: Catalogue) -> str:
-    """The tool's name, short: a glance must do. A tool that we do not know keeps its own, as the tools of
-    clients do."""
+    """Return a short name of the row's tool. Unknown tools, such as those of clients, keep their names."""
     call = client_call(row)
     if call is not None:
         return sanitize(call.tool)
@@ -145,8 +144,8 @@ def tool_label(row: Row, texts: Catalogue) -> str:
 
 
 def path_of(row: Row) -> str:
-    """The path as its zone shows it; of a request its number, of a session the end of its id, of a call of a
-    client's own tool what it is about."""
+    """Return the row's path for people: a request's number, the end of a session's id, the subject of a
+    client's call, else the path. Not sanitized."""
     if row.zone == "request":
         return f"#{details.request_number(row)}"
     call = client_call(row)
@@ -175,12 +174,13 @@ def path_of(row: Row) -> str:
 
 
 def tree_name(tree: str) -> str:
-    """The name of a working tree's folder, from its id."""
+    """Return the name of a working tree's folder, from the tree's id."""
     return tree.rpartition("-")[0] or tree
 
 
 def actor_span(row: Row) -> Span:
-    """Who made ``row``; of a version of a file in a working tree, as sure as that is known."""
+    """Return the actor of ``row``. For a version of a file in a working tree, the name shows how certain it
+    is."""
     if row.zone != "repo" or row.version is None:
         return Span(sanitize(row.actor), agent_class(row.actor))
     author = author_of(row)
@@ -188,8 +188,10 @@ def actor_span(row: Row) -> Span:
 
 
 def shown_path(row: Row, texts: Catalogue, *, has_trees: bool = False) -> str:
-    """The path, where people read it who are meant by some: safe already. ``has_trees``: there are several
-    working trees, so a file is named with its tree."""
+    """Return the row's path, sanitized. Messages to the person are addressed to you.
+
+    ``has_trees``: there are several working trees, so files are named with their tree.
+    """
     if row.zone == "repo" and has_trees:
         tree, _, name = row.path.partition("/")
         return sanitize(f"{tree_name(tree)}: {name}")
@@ -199,7 +201,7 @@ def shown_path(row: Row, texts: Catalogue, *, has_trees: bool = False) -> str:
 
 
 def activity_spans(row: Row, texts: Catalogue) -> tuple[Span, Span]:
-    """What an agent did, and to what, for where nothing stands after it: of a command, the command itself."""
+    """Return an agent's action and its subject, for a place without an outcome. A command is shown itself."""
     if row.zone == "command":
         went_wrong = row.outcome != "ok" or CommandDetail.of(row).is_failure
         return Span("$", "error" if went_wrong else "dim"), Span(sanitize(row.message))
@@ -208,7 +210,7 @@ def activity_spans(row: Row, texts: Catalogue) -> tuple[Span, Span]:
 
 
 def outcome_span(row: Row, texts: Catalogue, *, is_open: bool = False) -> Span:
-    """What came of an operation, in a few words. ``is_open``: a conflict that nobody settled yet."""
+    """Return the outcome of an operation in a few words. ``is_open``: the conflict is not settled."""
     call = client_call(row)
     if call is not None:
         return _of_a_client_call(call, texts)
@@ -229,7 +231,7 @@ def outcome_span(row: Row, texts: Catalogue, *, is_open: bool = False) -> Span:
 
 
 def _of_a_client_call(call: ClientCall, texts: Catalogue) -> Span:
-    """What a call of a client's own tool came to."""
+    """Return the outcome of a call of a client's own tool."""
     if call.outcome == "denied":
         return Span(f"{texts('outcome.denied')}: {sanitize(call.error)}", "error")
     if call.outcome == "failed":
@@ -238,7 +240,7 @@ def _of_a_client_call(call: ClientCall, texts: Catalogue) -> Span:
 
 
 def _done(row: Row, texts: Catalogue) -> Span:
-    """What an operation came to that was done."""
+    """Return the result of a successful operation."""
     if row.zone in ("request", "session") and row.version is not None:
         return _of_a_session(row, texts)
     if row.zone == "command":
@@ -261,8 +263,8 @@ def _done(row: Row, texts: Catalogue) -> Span:
 
 
 def row_message(row: Row) -> str:
-    """What the actor said of it; of an edit of a realtime document, what it did; of a new agent, what for; of
-    a call of a client's own tool, why it was not made or failed."""
+    """Return the row's message, sanitized. For a document edit it is the change, for a new agent its role and
+    task, for a client's call the reason of its refusal or failure."""
     call = client_call(row)
     if call is not None:
         return sanitize(call.reason)
@@ -285,13 +287,13 @@ def row_message(row: Row) -> str:
 
 
 def zone_name(zone: str, texts: Catalogue) -> str:
-    """Return what people call ``zone``. A zone that is not known keeps its own name, made safe."""
+    """Return the name of ``zone`` for people. Unknown zones keep their names, sanitized."""
     key = f"zone.{zone}"
     return texts(key) if key in texts else sanitize(zone)
 
 
 def need_subject(need: Need, texts: Catalogue) -> str:
-    """What a need is about: of a handoff, the file; of a request, what is asked."""
+    """Return the subject of a need, such as a handoff's file or a request's question."""
     if need.kind == "request":
         return request_text(RequestView(need.row), texts)
     if need.kind in ("lost", "expired"):
@@ -304,19 +306,19 @@ def need_subject(need: Need, texts: Catalogue) -> str:
 
 
 def omitted_text(need: Need, texts: Catalogue) -> str:
-    """Which parts the command of ``need`` leaves out because they are not valid; empty for none."""
+    """Return which parts of the need's command are left out because they are invalid, empty for none."""
     return "".join(texts(f"need.omitted_{part}") for part in need.resume.omitted)
 
 
 def need_kind(need: Need, texts: Catalogue) -> str:
-    """In one word; of a request, what kind of answer it wants."""
+    """Return the kind of a need in one word. For a request it is the kind of its answer."""
     if need.kind == "request":
         return texts(f"request.kind.{RequestView(need.row).kind}")
     return texts(f"need.kind.{need.kind}")
 
 
 def need_text(need: Need, texts: Catalogue) -> str:
-    """Who waits for what, without the path."""
+    """Return who waits for what, without the path."""
     if need.row.error == "config_invalid":
         return texts("need.config")
     if need.row.error == "settings_unsigned":
@@ -350,7 +352,7 @@ def need_text(need: Need, texts: Catalogue) -> str:
 
 
 def _edit_text(need: Need, texts: Catalogue) -> str:
-    """What external edits did other than change the text of one file."""
+    """Return the text about external edits of several files, or other than a changed text."""
     if need.paths > 1:
         return texts("need.outside_many", count=need.paths - 1)
     return texts("need.not_a_file" if need.row.error == NOT_A_FILE else "need.deleted")
@@ -364,7 +366,7 @@ def _forged_text(row: Row, texts: Catalogue) -> str:
 
 
 def with_machine(text: str, need: Need, texts: Catalogue) -> str:
-    """``text`` with the machine where the file of ``need`` was edited by hand, of several."""
+    """Return ``text`` with the machine of an external edit, if there are several machines."""
     machine = need.row.detail.get(MACHINE) if need.kind == "outside" else None
     return (
         texts("need.on_machine", what=text, machine=sanitize(machine)) if isinstance(machine, str) else text
@@ -372,7 +374,7 @@ def with_machine(text: str, need: Need, texts: Catalogue) -> str:
 
 
 def alert_text(needs: Sequence[Need], texts: Catalogue) -> str:
-    """Some needs in one line; the first few by name."""
+    """Return needs in one line, the first few by name."""
     named = [
         texts(
             "alert.thing",
@@ -389,7 +391,7 @@ def alert_text(needs: Sequence[Need], texts: Catalogue) -> str:
 
 
 def _of_a_session(row: Row, texts: Catalogue) -> Span:
-    """What a step, a request or an answer came to."""
+    """Return the outcome of a step, a request or an answer."""
     if row.zone == "request":
         ended = details.request_outcome(row)
         return Span(texts(f"request.outcome.{ended}"), "ok") if ended else Span("◐", "warning")
@@ -397,7 +399,7 @@ def _of_a_session(row: Row, texts: Catalogue) -> Span:
 
 
 def _of_a_command(row: Row, texts: Catalogue) -> Span:
-    """That a command runs, or how it ended."""
+    """Return the state of a command: running, or how it ended."""
     command = CommandDetail.of(row)
     if command.ending == "running":
         return Span("▸", "dim")
@@ -408,7 +410,7 @@ def _of_a_command(row: Row, texts: Catalogue) -> Span:
 
 
 def _of_a_society(row: Row, texts: Catalogue) -> Span:
-    """That a task or an agent begins, or how it ended."""
+    """Return the start of a task or agent, or how it ended."""
     if row.tool == END_TASK:
         status = details.task_end_status(row)
         return Span(task_status(status, texts), TASK_MARKS[status].style)
@@ -416,7 +418,7 @@ def _of_a_society(row: Row, texts: Catalogue) -> Span:
 
 
 def _of_a_buffer(row: Row, texts: Catalogue) -> Span:
-    """That a buffer changed, waits for a choice, or was closed."""
+    """Return the state of a buffer: its version, an open choice, or closed."""
     buffer = BufferDetail.of(row)
     if buffer.is_closed:
         return Span(texts("row.closed"), "dim")
@@ -430,14 +432,14 @@ def task_status(status: str, texts: Catalogue) -> str:
 
 
 def message_mark(message: MessageView) -> Span:
-    """How far a message got: sent, delivered, read."""
+    """Return the state of a message: sent, delivered or read."""
     if message.read is not None:
         return Span("✓✓", "ok")
     return Span("✓", "") if message.delivered is not None else Span("·", "dim")
 
 
 def end_reason(row: Row, agent: str, texts: Catalogue) -> str:
-    """How an agent ended that ``row`` ended: by somebody, with the one above it, with its task."""
+    """Return how the agent ended: by someone, with its parent, or with its task."""
     if row.tool == END_TASK:
         return texts("tasks.ended_with_task")
     if row.path != agent:
@@ -447,15 +449,18 @@ def end_reason(row: Row, agent: str, texts: Catalogue) -> str:
 
 
 def lost_text(since: int, resume: str, texts: Catalogue) -> str:
-    """That something is not seen alive ``since`` (nanoseconds since the epoch), and the command that resumes
-    it, empty where none is known. Not safe yet."""
+    """Return that something is lost ``since`` (nanoseconds since the epoch), and the command that resumes it,
+    if it is known. Not sanitized."""
     key = "lost.resumable" if resume else "lost.since"
     return texts(key, time=local_clock(since), resume=resume)
 
 
 def agent_status_text(view: AgentView, now: int, texts: Catalogue, resume: str = "") -> str:
-    """What an agent waits for, that its model is just saying something, or that it is not seen alive, with
-    the command that would ``resume`` it; empty where what it did says more. Not safe yet."""
+    """Return the agent's state if it says more than its last action, else an empty text. Not sanitized.
+
+    - ``now``: nanoseconds since the epoch.
+    - ``resume``: the command that resumes a lost agent.
+    """
     session = view.session
     if session is None:
         return ""
@@ -475,7 +480,7 @@ def agent_status_text(view: AgentView, now: int, texts: Catalogue, resume: str =
 
 
 def request_text(asked: RequestView, texts: Catalogue) -> str:
-    """What is asked, in one line: the calls that are to be approved, or the question."""
+    """Return the subject of a request in one line: the calls to approve, or the question."""
     calls = zip(asked.tools, asked.subjects, strict=False)
     named = ", ".join(f"{tool_name(tool, texts)} {about}".strip() for tool, about in calls)
     return sanitize(named or asked.row.message)
@@ -490,20 +495,20 @@ def request_mark(asked: RequestView, *, is_open: bool) -> Span:
 
 
 def request_outcome(asked: RequestView, texts: Catalogue) -> str:
-    """How a request ended; of one that nobody closed although its time is over, that it expired."""
+    """Return how a request ended. An open request past its deadline has expired."""
     return texts(f"request.outcome.{asked.outcome or 'expired'}")
 
 
 def format_count(count: int) -> str:
-    """A number, short: ``812``, ``3.4k``, ``1.2M``."""
+    """Return a number as ``812``, ``3.4k``, ``1.2M``."""
     if count < 1000:
         return str(count)
     return f"{count / 1000:.1f}k" if count < 999_950 else f"{count / 1_000_000:.1f}M"
 
 
 def cost_text(used: UsageTotal) -> str:
-    """What ``used`` cost in US dollars, short: ``$12.30``, ``$0.0042``; after ``≥`` where part of it has no
-    known price, and ``–`` where nothing of it has."""
+    """Return the cost in US dollars as ``$12.30`` or ``$0.0042``. A ``≥`` before it means that a part has no
+    known price, and ``–`` that nothing has."""
     cost = used.known_cost
     if cost is None:
         return "–"

@@ -24,7 +24,7 @@ _MESSAGE_SIGNS: Final[Sequence[tuple[str, Span]]] = (
 
 
 def legend_lines(texts: Catalogue) -> list[Line]:
-    """What each sign stands for: of agents and tasks, needs, rows, the time line, and messages."""
+    """Return lines that explain the signs of agents and tasks, needs, rows, the timeline, and messages."""
     return [
         *_group("agents", labels.STATUS_MARKS.items(), texts),
         *_group("needs", labels.NEED_MARKS.items(), texts),

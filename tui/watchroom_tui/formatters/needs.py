@@ -1,4 +1,4 @@
-"""Needs as people read them in a list and in the header. Pure."""
+"""Needs in lists and in the header. Pure."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.presentation.sanitize import sanitize
 
 SOON_SECONDS: Final = 30
-"""What runs out in fewer seconds is red."""
+"""Seconds to the deadline below which it is red."""
 _OF_AGENTS: Final = ("request", "message", "failed", "breaker", "denied", "stalled", "lost", "expired")
-"""The kinds that are about agents; the others are about files."""
+"""The kinds of needs about agents. The others are about files."""
 
 
 def need_party(need: Need, texts: Catalogue) -> Span:
-    """Whom ``need`` is about, or which file; of more than one agent, how many: `need_matter` names them."""
+    """Return the agent or file that ``need`` is about. For several agents it is their number, and
+    `need_matter` names them."""
     if len(need.work.agents) > 1:
         return Span(texts("header.agents", count=len(need.work.agents)), "strong")
     if need.kind in ("lost", "expired"):
@@ -32,7 +33,7 @@ def need_party(need: Need, texts: Catalogue) -> Span:
 
 
 def need_matter(need: Need, texts: Catalogue) -> str:
-    """What ``need`` is about, without its party. Safe already."""
+    """Return what ``need`` is about, without its party. Sanitized."""
     times = f"×{need.times} " if need.times > 1 else ""
     if need.kind in ("request", "message"):
         return times + labels.need_subject(need, texts)
@@ -52,18 +53,19 @@ def need_matter(need: Need, texts: Catalogue) -> str:
 
 
 def is_soon(need: Need, now: int) -> bool:
-    """Whether ``need`` runs out within `SOON_SECONDS` of ``now`` (nanoseconds since the epoch)."""
+    """Return whether the deadline of ``need`` is within `SOON_SECONDS` of ``now`` (nanoseconds since the
+    epoch)."""
     return need.deadline is not None and need.deadline - now < SOON_SECONDS * 1_000_000_000
 
 
 def time_left(need: Need, now: int) -> str:
-    """How long ``need`` can still be dealt with at ``now`` (nanoseconds since the epoch), as ``12 s``; empty
-    where that has no end."""
+    """Return the time to the deadline of ``need`` at ``now`` (nanoseconds since the epoch) as ``12 s``. Empty
+    if it has none."""
     return "" if need.deadline is None else format_age(now, need.deadline)
 
 
 def need_time(need: Need, now: int, texts: Catalogue) -> Span:
-    """How long ``need`` can still be dealt with; of one without an end, how old it is."""
+    """Return the time to the deadline of ``need``, or its age if it has none."""
     left = time_left(need, now)
     if left:
         return Span(texts("needs.left", time=left), "error" if is_soon(need, now) else "warning")
@@ -71,7 +73,7 @@ def need_time(need: Need, now: int, texts: Catalogue) -> Span:
 
 
 class NeedKeys(NamedTuple):
-    """The keys that deal with needs where they are listed, as people read them."""
+    """The keys that settle needs in a list, as people read them."""
 
     approve: str
     reject: str
@@ -79,8 +81,10 @@ class NeedKeys(NamedTuple):
 
 
 def need_keys(need: Need, texts: Catalogue, keys_of: NeedKeys, *, can_act: bool) -> str:
-    """Return the keys that deal with ``need`` where it is listed, and what the key that opens does. Without
-    ``can_act`` it opens what there is to look at."""
+    """Return the keys that settle ``need`` in its list, and the effect of the key that opens it.
+
+    ``can_act``: the person can act. Otherwise the key opens it to read.
+    """
     answer = need.answers[0]
     verb = answer if can_act and answer in ("reply", "choose", "merge", "compare") else "open"
     keys = f"{keys_of.open} {texts(f'needs.enter.{verb}')}"

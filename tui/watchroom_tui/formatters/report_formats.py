@@ -1,4 +1,4 @@
-"""A page of a report as Markdown, as HTML, and as JSON. Pure. What agents wrote is markup in none of them."""
+"""A report's page as Markdown, HTML and JSON. Pure. Texts of agents are never markup."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from watchroom.model import Json, row_as_json, timestamp
 from watchroom_tui.formatters.report_page import Cell, PageTable, Quoted, ReportPage
 
 _MARKUP: Final = re.compile(r"[\\`*_\[\]<|~]|&(?=#?\w+;)|^[#>=+-]|#(?=#*$)")
-"""What is markup anywhere; and what begins a heading, a quotation, a list or a rule, or ends a heading."""
+"""Matches characters that are markup anywhere, and those that start a heading, quotation, list or rule, or
+end a heading."""
 _NUMBERED: Final = re.compile(r"^(\d+)([.)])")
 _BACKTICKS: Final = re.compile("`+")
 _STYLE: Final = """
@@ -31,8 +32,8 @@ _LOADS: Final = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def as_markdown(page: ReportPage) -> str:
-    """``page`` as Markdown with tables, as GitHub and others read it. What somebody wrote stands in code
-    spans, within which nothing is markup, and no address a link."""
+    """Return ``page`` as GitHub Markdown with tables. Texts of agents are code spans, so that they contain no
+    markup or links."""
     parts = [f"# {_escape_markdown(page.title)}"]
     parts += [_escape_markdown(line) for line in page.lead]
     for table in page.tables:
@@ -55,7 +56,7 @@ def _markdown_cell(cell: Cell) -> str:
         return _escape_markdown(str(cell))
     if not cell.text.strip():
         return "–"
-    # A code span ends at as many backticks as it begins with; only a table looks for its bars before.
+    # A code span ends at as many backticks as it starts with. Only tables interpret bars before that.
     most = max((len(run) for run in _BACKTICKS.findall(cell.text)), default=0)
     fence = "`" * (most + 1)
     padding = " " if cell.text[0] in " `" or cell.text[-1] in " `" else ""
@@ -63,21 +64,21 @@ def _markdown_cell(cell: Cell) -> str:
 
 
 def _escape_bars(text: str) -> str:
-    # Not all readers of tables agree on what a backslash before another one means.
+    # Readers of tables disagree on a backslash before another one.
     return text.replace("\\|", "\\ |").replace("|", "\\|")
 
 
 def _escape_markdown(text: str) -> str:
-    """One line of ``text`` as it is, wherever it stands. What nobody takes for markup is left alone; one
-    dollar is money, but between two some readers see a formula."""
+    """Return one line of ``text`` with its markup escaped. Dollars are escaped if there are several, because
+    some readers see a formula between two."""
     escaped = _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
     escaped = _NUMBERED.sub(r"\1\\\2", escaped)
     return escaped.replace("$", "\\$") if escaped.count("$") > 1 else escaped
 
 
 def as_html(page: ReportPage, language: str) -> str:
-    """``page`` as one file of HTML in ``language`` that needs no other: no script, no picture, no address. A
-    browser is told to load nothing."""
+    """Return ``page`` as one self-contained HTML file in ``language``, without scripts, pictures or links.
+    Its policy forbids browsers to load anything."""
     title = escape(page.title)
     parts = [
         f'<!doctype html>\n<html lang="{escape(language)}">\n<head>\n<meta charset="utf-8">',
@@ -106,7 +107,7 @@ def _html_cell(cell: Cell) -> str:
 
 
 def as_json(report: Report) -> dict[str, Json]:
-    """``report`` as JSON; what agents wrote stands there as they wrote it."""
+    """Return ``report`` as JSON, with the texts of agents unchanged."""
     return {
         "from": report.after,
         "to": report.until,

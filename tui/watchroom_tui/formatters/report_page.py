@@ -1,4 +1,4 @@
-"""A report as a page of tables, before it is Markdown or HTML. Pure."""
+"""A report as a page of tables, from which Markdown and HTML are made. Pure."""
 
 from __future__ import annotations
 
@@ -18,22 +18,25 @@ from watchroom_tui.formatters.needs import need_matter, need_party
 from watchroom_tui.presentation.sanitize import sanitize
 
 _LONGEST = 300
-"""So many characters of what somebody wrote stand in a cell."""
+"""Max characters of a quoted text in a cell."""
 
 
 class Quoted(NamedTuple):
-    """What an agent, a person or a client wrote or chose: never markup. One line."""
+    """One line of text by an agent, a person or a client. It is never markup."""
 
     text: str
 
 
 Cell: TypeAlias = str | int | Quoted
-"""A text of ours, a number, or what somebody wrote."""
+"""A text of ours, a number, or a quotation."""
 
 
 class PageTable(NamedTuple):
-    """A section: its ``title``, what stands in each column, its rows, and what stands beneath, if anything.
-    Without rows only that stands there."""
+    """A section of the page. A section without rows has only its ``note``.
+
+    - ``head``: the names of the columns.
+    - ``note``: the text below the table.
+    """
 
     title: str
     head: tuple[str, ...]
@@ -42,7 +45,7 @@ class PageTable(NamedTuple):
 
 
 class ReportPage(NamedTuple):
-    """The whole page: its title, some lines in short, and its sections."""
+    """The page: its title, a summary, and its sections."""
 
     title: str
     lead: tuple[str, ...]
@@ -50,7 +53,7 @@ class ReportPage(NamedTuple):
 
 
 def lay_out_report(report: Report, texts: Catalogue) -> ReportPage:
-    """``report`` as a page in the language of ``texts``."""
+    """Return ``report`` as a page in the language of ``texts``."""
     lead = (
         texts("report.span", since=zoned_time(report.since), ended=zoned_time(report.ended)),
         texts(

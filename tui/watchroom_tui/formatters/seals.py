@@ -16,14 +16,14 @@ from watchroom_tui.presentation.shown_place import place_word
 
 @dataclass(frozen=True, slots=True)
 class SealLines:
-    """Lines that say what agrees, and lines that say what shows tampering."""
+    """Lines about agreement, and lines about signs of tampering."""
 
     agrees: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
 
 
 def seal_lines(report: SealReport, root: str, texts: Catalogue) -> SealLines:
-    """Return ``report`` on the workspace at ``root`` as lines; none if the journal was never sealed."""
+    """Return ``report`` on the workspace at ``root`` as lines, none if the journal was never sealed."""
     newest, agrees = report.newest, []
     if newest is not None:
         by = _signed(report, texts)

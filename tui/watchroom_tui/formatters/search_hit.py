@@ -1,4 +1,4 @@
-"""What a search found, in one line: where it is, and the excerpt."""
+"""A search hit in one line: its place, and the excerpt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from watchroom_tui.presentation.sanitize import sanitize
 
 
 def place_of(hit: Hit) -> str:
-    """The zone and path of ``hit``, with its version and line where it has them; safe to show."""
+    """Return the zone and path of ``hit``, with its version and line if it has them. Safe to show."""
     row = hit.row
     place = f"{row.zone} {sanitize(path_of(row))}"
     if row.version is not None and hit.line:
@@ -19,8 +19,8 @@ def place_of(hit: Hit) -> str:
 
 
 def marked_line(hit: Hit, before: int) -> Line:
-    """The excerpt of ``hit`` as one line with what matches marked, from at most ``before`` characters before
-    the first match on."""
+    """Return the excerpt of ``hit`` as one line with its matches marked. It starts at most ``before``
+    characters before the first match."""
     text, matches = excerpt_line(hit)
     start = max(0, matches[0][0] - before) if matches else 0
     spans = [Span("…", "dim")] if start else []
@@ -31,7 +31,7 @@ def marked_line(hit: Hit, before: int) -> Line:
 
 
 def marked_lines(hit: Hit) -> list[Line]:
-    """The excerpt of ``hit``, line by line, with what matches marked."""
+    """Return the excerpt of ``hit`` line by line, with its matches marked."""
     lines: list[Line] = []
     at = 0
     for text in hit.excerpt.rstrip().split("\n"):
@@ -47,7 +47,7 @@ def marked_lines(hit: Hit) -> list[Line]:
 
 
 def excerpt_line(hit: Hit) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """The excerpt of ``hit`` as one line that is safe to show, and the places in it that match."""
+    """Return the excerpt of ``hit`` as one line that is safe to show, and the ranges of its matches."""
     text = hit.excerpt.rstrip()
     shown, matches, at = "", [], 0
     for start, end in hit.matches:

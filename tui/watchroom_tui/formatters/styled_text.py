@@ -1,4 +1,4 @@
-"""Styled text: a `Line` is a sequence of `Span`s, whose text is sanitized already."""
+"""Styled text: a `Line` is a sequence of `Span`s with sanitized text."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from watchroom_tui.formatters.columns import Column, fit, fit_path, wrap
 
 
 class Span(NamedTuple):
-    """A piece of a line. ``style`` names a component class without its prefix, or several with blanks between
-    them, the last above the others; empty: plain."""
+    """A piece of a line. ``style``: names of component classes without their prefix, separated by spaces.
+    Later ones take precedence. Empty is plain."""
 
     text: str
     style: str = ""
@@ -24,13 +24,13 @@ Line: TypeAlias = Sequence[Span]
 
 
 def sentence(text: str, style: str = "") -> Line:
-    """A cell that is cut at its end, in a column whose texts are cut in their middle: what stands before the
-    last span is."""
+    """Return a cell that is cut at its end, for a column whose texts are cut in their middle: only the last
+    span is cut in the middle."""
     return [Span(text, style), Span("")]
 
 
 def wrapped(line: Line, width: int) -> list[Line]:
-    """``line`` in lines of at most ``width`` cells; all but the first begin below the second span."""
+    """Wrap ``line`` into lines of at most ``width`` cells. The others are indented to the second span."""
     if len(line) < 2 or sum(cell_len(span.text) for span in line) <= width:
         return [line]
     indent = Span(" " * cell_len(line[0].text))
@@ -47,12 +47,12 @@ def wrapped(line: Line, width: int) -> list[Line]:
 
 
 def width_of(line: Line) -> int:
-    """How many cells the line takes."""
+    """Return the number of cells of the line."""
     return sum(len(span.text) if span.text.isascii() else cell_len(span.text) for span in line)
 
 
 def cut(line: Line, start: int, end: int) -> Line:
-    """The characters of the line from ``start`` up to ``end``."""
+    """Return the characters of the line from ``start`` up to ``end``."""
     found: list[Span] = []
     at = 0
     for text, style in line:
@@ -64,7 +64,7 @@ def cut(line: Line, start: int, end: int) -> Line:
 
 
 def fit_line(line: Line, width: int) -> Line:
-    """The line in at most ``width`` cells."""
+    """Return the line in at most ``width`` cells."""
     spans: list[Span] = []
     for span in line:
         used = width_of([span])
@@ -76,7 +76,7 @@ def fit_line(line: Line, width: int) -> Line:
 
 
 def mark(line: Line, pattern: re.Pattern[str], style: str) -> Line:
-    """The line with ``style`` above what ``pattern`` finds in it."""
+    """Return the line with ``style`` added to all matches of ``pattern``."""
     found = [match.span() for match in pattern.finditer("".join(span.text for span in line))]
     if not found:
         return line
@@ -92,7 +92,7 @@ def mark(line: Line, pattern: re.Pattern[str], style: str) -> Line:
 
 
 def align_cells(columns: Sequence[Column], cells: Sequence[Line], widths: Sequence[int]) -> Line:
-    """The cells of an item in a line, each in its column; ``widths`` are those of `share_width`."""
+    """Return the cells of an item as one line, each in its column. ``widths``: see `share_width`."""
     spans: list[Span] = []
     for column, cell, width in zip(columns, cells, widths, strict=True):
         if width > 0:
@@ -103,8 +103,8 @@ def align_cells(columns: Sequence[Column], cells: Sequence[Line], widths: Sequen
 def wrap_cells(
     columns: Sequence[Column], cells: Sequence[Line], widths: Sequence[int], most: int
 ) -> Sequence[Line]:
-    """The cells of an item in at most ``most`` lines: the column that grows goes on below itself where it is
-    too narrow for its text."""
+    """Return the cells of an item as at most ``most`` lines: the column that ``grows`` is wrapped if it is
+    too narrow."""
     at = next((at for at, column in enumerate(columns) if column.grows), None)
     if at is None or not 1 < widths[at] < width_of(cells[at]):
         return [align_cells(columns, cells, widths)]
@@ -116,14 +116,14 @@ def wrap_cells(
     blank: Sequence[Line] = [()] * len(columns)
     lines = []
     for part, others in zip(parts, [cells, *[blank] * (len(parts) - 1)], strict=True):
-        # Each part fits: nothing of it is to be cut in its middle.
+        # Each part fits, so nothing is cut in its middle.
         row = [*others[:at], [*part, Span("")], *others[at + 1 :]]
         lines.append(align_cells(columns, row, widths))
     return lines
 
 
 def _fitted(column: Column, cell: Line, width: int) -> list[Span]:
-    """The cell in exactly ``width`` cells: the last span gives way."""
+    """Return the cell in exactly ``width`` cells. The last span is padded or cut."""
     if not cell:
         return [Span(" " * width)]
     *first, last = cell

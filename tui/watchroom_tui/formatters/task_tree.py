@@ -13,9 +13,13 @@ from watchroom.model import Row
 
 
 class MemberItem(NamedTuple):
-    """An agent of a task with its place in the tree: ``guides`` are the lines that lead to it. ``view`` is
-    None where it is not registered yet; ``command`` is what it is running, ``resume`` the command that goes
-    on with it where it is not seen alive."""
+    """An agent of a task, and its place in the tree.
+
+    - ``guides``: the lines that lead to the agent.
+    - ``view``: None before its registration.
+    - ``command``: the command that it runs, if any.
+    - ``resume``: the command that resumes a lost agent.
+    """
 
     member: Member
     guides: str
@@ -25,15 +29,15 @@ class MemberItem(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """Since when (nanoseconds since the epoch) something is not seen alive, and the command that goes on with
-    it, empty where none is known."""
+    """The time since which something is lost (nanoseconds since the epoch), and the command that resumes it,
+    empty if it is unknown."""
 
     since: int
     resume: str = ""
 
 
 class TaskItem(NamedTuple):
-    """A task, how many of its agents wait for a person, and its loss where nobody is seen to run it."""
+    """A task, the number of its agents that wait for a person, and its loss if no process runs it."""
 
     task: TaskView
     waiting: int
@@ -41,12 +45,12 @@ class TaskItem(NamedTuple):
 
     @property
     def at_work(self) -> int:
-        """How many of its agents have not ended."""
+        """Number of its agents that have not ended."""
         return sum(each.ended is None for each in self.task.members)
 
 
 def task_items(model: Model) -> tuple[TaskItem, ...]:
-    """The tasks of the model, newest first."""
+    """Return the tasks of the model, newest first."""
     if not model.tasks:
         return ()
     asking = {view.agent.id for view in model.agents if view.request is not None}
@@ -61,7 +65,7 @@ def task_items(model: Model) -> tuple[TaskItem, ...]:
 
 
 def member_items(task: TaskView, model: Model) -> tuple[MemberItem, ...]:
-    """The agents of a task, each beneath the one that made it."""
+    """Return the agents of a task, each below its parent."""
     views = {view.agent.id: view for view in model.agents}
     running = {
         each.begun.actor: each
@@ -77,7 +81,7 @@ def member_items(task: TaskView, model: Model) -> tuple[MemberItem, ...]:
 
 
 def below(task: TaskView, agent: str) -> list[str]:
-    """Those that an agent made, and that these made, as far as they still work."""
+    """Return the descendants of an agent that have not ended."""
     found = {agent}
     for each in task.members:
         if each.parent in found:
@@ -86,18 +90,18 @@ def below(task: TaskView, agent: str) -> list[str]:
 
 
 def ended_agents(tasks: Iterable[TaskView]) -> dict[str, Row]:
-    """All agents that work no more, each with the row that ended it."""
+    """Return all ended agents, each with the row that ended it."""
     return {each.id: each.ended for task in tasks for each in task.members if each.ended is not None}
 
 
 def resume_commands(model: Model) -> dict[str, str]:
-    """By agent, the command that goes on with what its process left that is not seen alive."""
+    """Return the commands that resume lost agents, by agent."""
     lost = (need for need in model.needs if need.kind == "lost")
     return {agent: need.hint for need in lost for agent in need.work.agents}
 
 
 def find_loss(task: TaskView, model: Model) -> Loss | None:
-    """Since when nobody is seen to run ``task``, and how it is resumed; None where it is not lost."""
+    """Return the loss of ``task``, None if it is not lost."""
     if not task.is_lost or task.ended is not None:
         return None
     needs = (need for need in model.needs if need.kind == "lost" and task.id in need.work.tasks)
@@ -110,10 +114,10 @@ def find_loss(task: TaskView, model: Model) -> Loss | None:
 
 
 def _guides(depths: Sequence[int]) -> list[str]:
-    """The tree's lines before each of these, which stand in the order of the tree."""
+    """Return the tree's guides for each of these depths, which are in the order of the tree."""
     found: list[str] = []
     goes_on: set[int] = set()
-    """At which depths another one follows beneath the same parent."""
+    """The depths at which a sibling follows."""
     for depth in reversed(depths):
         lead = "".join("│ " if each in goes_on else "  " for each in range(1, depth))
         own = "├ " if depth in goes_on else "╰ "

@@ -1,4 +1,4 @@
-"""A text as rows for the screen, below lines that are drawn already. Pure."""
+"""A text as rows, below drawn lines. Pure."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from watchroom_tui.formatters.styled_text import Line, Span, cut, mark, width_of
 from watchroom_tui.presentation.sanitize import sanitize_lines
 
 MEASURED: Final = 2000
-"""So many lines are measured to know how far there is to scroll sideways."""
+"""Max lines to measure for horizontal scrolling."""
 
 
 class TextDrawing(Drawing):
-    """``text`` with line numbers below ``head``, whose long lines go on below their second span.
+    """``text`` with line numbers below ``head``, whose long lines are wrapped below their second span.
 
-    ``changed`` lines (counted from 0) are marked; what ``marks`` finds in a line stands out.
+    - ``changed``: the lines to mark, counted from 0.
+    - ``marks``: the pattern of texts to emphasize.
     """
 
     columns = 1

@@ -1,4 +1,4 @@
-"""A session as a transcript, by the line: texts, calls, results, questions and answers. Pure."""
+"""A session as a transcript: texts, calls, results, questions and answers. Pure."""
 
 from __future__ import annotations
 
@@ -23,12 +23,16 @@ TranscriptEntryKind: TypeAlias = Literal["said", "call", "note", "stream"]
 
 NAME_WIDTH: Final = 11
 MOST_UNFOLDED: Final = 400
-"""So many lines of a call's arguments and result are shown."""
+"""Max lines of a call's arguments and result."""
 
 
 class TranscriptEntry(NamedTuple):
-    """One thing in a session. ``who`` said it; ``mark`` with its style stands before it. ``more`` is what is
-    shown of a call when it is unfolded."""
+    """An entry of a transcript.
+
+    - ``who``: the agent or person.
+    - ``mark``: the sign before the text.
+    - ``more``: the text below an unfolded call.
+    """
 
     key: str
     kind: TranscriptEntryKind
@@ -45,19 +49,19 @@ class TranscriptEntry(NamedTuple):
 
 
 class SessionStep(NamedTuple):
-    """A step of a session: its row, and its record as the journal keeps it."""
+    """A step of a session: its row, and its record in the journal."""
 
     row: Row
     record: Mapping[str, Any]
 
 
 def make_session_step(row: Row, text: str) -> SessionStep:
-    """Return the step whose row carries ``text``. Its record is empty if the text is damaged."""
+    """Return the step whose row contains ``text``. Its record is empty if the text is damaged."""
     return SessionStep(row, parse_object(text) or {})
 
 
 def make_entries(agent: str, steps: Sequence[SessionStep], texts: Catalogue) -> list[TranscriptEntry]:
-    """What stands in the session's transcript."""
+    """Return the entries of the session's transcript."""
     found: list[TranscriptEntry] = []
     calls: dict[str, int] = {}
     for number, (_, record) in enumerate(steps):
@@ -110,7 +114,7 @@ def _with_result(entry: TranscriptEntry, content: str, texts: Catalogue) -> Tran
 
 
 def _outcome(content: str, texts: Catalogue) -> tuple[Span, str]:
-    """How a call went, and what is worth saying of it beside its name."""
+    """Return the sign of a call's result, and a short text about it."""
     try:
         result = parse_json(content)
     except (ValueError, RecursionError):
@@ -195,12 +199,12 @@ def _decided(decisions: Sequence[Mapping[str, Any]], texts: Catalogue) -> str:
 
 
 def _objects(among: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """Return the objects in the array ``name``, without what is none."""
+    """Return the objects in the array ``name``, without other values."""
     return [each for each in get_list(among, name) if isinstance(each, Mapping)]
 
 
 def format_json(text: str) -> str:
-    """JSON as people read it: a name a line, texts as they are."""
+    """Return JSON for people: one name per line, and texts unescaped."""
     try:
         value = parse_json(text)
     except (ValueError, RecursionError):
@@ -246,7 +250,7 @@ class _Row(NamedTuple):
 
 
 class Transcript(Drawing):
-    """The rows of a transcript: what was said is whole, calls are folded but for those in ``unfolded``."""
+    """The rows of a transcript. Calls are folded unless their keys are in ``unfolded``."""
 
     columns = 1
 
@@ -254,7 +258,7 @@ class Transcript(Drawing):
         self._rows = [row for entry in entries for row in _rows(entry, entry.key in unfolded)]
 
     def saying(self, agent: str, text: str) -> Transcript:
-        """This transcript, and below it what the agent's model is just saying."""
+        """Return this transcript, followed by the text that the agent's model is writing."""
         longer = Transcript(())
         stream = TranscriptEntry("stream", "stream", agent, Span("▍", "accent"), text + "▌")
         longer._rows = [*self._rows, *_rows(stream, is_unfolded=False)]
@@ -264,14 +268,14 @@ class Transcript(Drawing):
         return len(self._rows)
 
     def key_at(self, index: int) -> str:
-        """The key of the entry that a row is of."""
+        """Return the key of a row's entry, empty for no row."""
         return self._rows[index].entry.key if 0 <= index < len(self._rows) else ""
 
     def kind_at(self, index: int) -> TranscriptEntryKind | None:
         return self._rows[index].entry.kind if 0 <= index < len(self._rows) else None
 
     def row_of(self, key: str) -> int | None:
-        """The first row of an entry."""
+        """Return the first row of an entry, None if it is not shown."""
         return next((at for at, row in enumerate(self._rows) if row.entry.key == key), None)
 
     def gutter(self, index: int) -> int:
@@ -289,7 +293,7 @@ class Transcript(Drawing):
         name = row.entry.who if row.is_first and (row.entry.who != before or is_top) else ""
         shown = sanitize(name.removeprefix(HUMAN_PREFIX))
         style = agent_class(row.entry.who) if row.entry.is_named else "dim"
-        # What was said has its mark all along, so that the eye sees where it ends.
+        # Texts repeat their mark, so that their end is visible.
         goes_on = row.entry.mark if row.entry.mark.text == "▍" else Span(" ")
         mark = row.entry.mark if row.is_first else goes_on
         gutter: Line = [Span(fit(shown, NAME_WIDTH) + " ", style), mark, Span(" ")]

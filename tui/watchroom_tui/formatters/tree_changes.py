@@ -13,7 +13,7 @@ from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.sanitize import sanitize
 
 if TYPE_CHECKING:
-    # Slow to load: it knows git.
+    # Slow to load, because it imports git.
     from watchroom.features.trees.commits import BlockedFile
     from watchroom.features.trees.reads import AuthorChanges, ChangedFile
 
@@ -25,17 +25,17 @@ KIND_SIGNS: Final = {
 
 
 def author_style(author: Author) -> str:
-    """The style of an author's name: git and external changes have no colour of an agent."""
+    """Return the style of an author's name. Git and external changes have no agent's colour."""
     return "dim" if author.grade in ("git", "external", "shared") else agent_class(author.actor)
 
 
 def count_text(added: int, removed: int) -> str:
-    """Lines as ``+12 −3``; empty if there are none."""
+    """Return numbers of lines as ``+12 −3``, empty if there are none."""
     return " ".join(f"{sign}{count}" for sign, count in (("+", added), ("−", removed)) if count)
 
 
 def authors_line(authors: Sequence[AuthorChanges]) -> Line:
-    """Who changed a file, and how much: ``alice +12 −3 · ~bob +4``."""
+    """Return a file's authors and their numbers of lines: ``alice +12 −3 · ~bob +4``."""
     spans: list[Span] = []
     for each in authors:
         if spans:
@@ -48,16 +48,16 @@ def authors_line(authors: Sequence[AuthorChanges]) -> Line:
 
 
 def blocked_text(blocked: BlockedFile, texts: Catalogue) -> str:
-    """Why a file is left out of a commit."""
+    """Return why a file is left out of a commit."""
     others = ", ".join(sanitize(each or "git") for each in blocked.others)
     return texts(f"commit_agent.left_out.{blocked.reason}", others=others)
 
 
 def find_changes_of(file: ChangedFile, actors: Sequence[str]) -> list[AuthorChanges]:
-    """What ``actors`` changed in ``file``."""
+    """Return the changes of ``actors`` in ``file``."""
     return [each for each in file.authors if each.author.actor in actors]
 
 
 def propose_branch(agents: Sequence[str], number: int = 1) -> str:
-    """A name for a new branch with the work of ``agents``, with a ``number`` above 1 at its end."""
+    """Return a name for a new branch with the work of ``agents``. A ``number`` above 1 is appended."""
     return "watchroom/" + "+".join(agents) + (f"-{number}" if number > 1 else "")

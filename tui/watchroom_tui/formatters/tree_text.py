@@ -1,4 +1,4 @@
-"""A file of a working tree as rows for the screen, with the author of each line. Pure."""
+"""A file of a working tree as rows, with the author of each line. Pure."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _LONGEST_NAME: Final = 14
 
 
 class TreeText(Drawing):
-    """The ``lines`` with their numbers, and a plus sign where HEAD has them not.
+    """The ``lines`` with their numbers, and a plus sign before lines that HEAD lacks.
 
-    - ``foot``: what stands at the foot for a line.
-    - ``has_authors``: whether each line has its author before it.
+    - ``foot``: returns the foot for a line.
+    - ``has_authors``: show each line's author.
     """
 
     columns = 1

@@ -1,4 +1,4 @@
-"""The registry of all keys. Bindings, footer, help, palette and the docs page are generated from it."""
+"""The registry of all keys, from which bindings, footer, help, palette and the docs page are generated."""
 
 from __future__ import annotations
 
@@ -52,9 +52,13 @@ SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 
 
 class Action(NamedTuple):
-    """One thing a person can do. ``name`` is Textual's action (with arguments); its texts stand in the
-    catalogue under ``action.{id}``. ``acts`` changes the workspace, so it is not offered in the past.
-    ``meaning`` is what its keys stand for on every screen, its id where nothing shares them."""
+    """An action of a person. Its texts are in the catalogue under ``action.{id}``.
+
+    - ``name``: Textual's action, with arguments.
+    - ``footer``: show it in the footer.
+    - ``acts``: it changes the workspace, so it is not offered in the past.
+    - ``meaning``: what its keys mean on every screen, default: its id. Actions that share keys share it.
+    """
 
     id: str
     scope: Scope
@@ -65,36 +69,36 @@ class Action(NamedTuple):
     meaning: str = ""
 
     def label(self, texts: Catalogue) -> str:
-        """One or two words, for the footer."""
+        """Return one or two words for the footer."""
         return texts(f"action.{self.id}.label")
 
     def help(self, texts: Catalogue) -> str:
-        """A sentence, for help, palette and docs."""
+        """Return a sentence for help, palette and docs."""
         return texts(f"action.{self.id}.help")
 
     @property
     def target(self) -> str:
-        """The action as Textual's ``run_action`` takes it: with what should do it."""
+        """The action for Textual's ``run_action``, with its receiver."""
         whose = "app" if self.scope in OF_THE_APP else "focused" if self.scope in OF_THE_FOCUSED else "screen"
         return f"{whose}.{self.name}"
 
     def keys_in(self, keymap: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-        """Its keys, as ``keymap`` changes them: by the ids of actions. What changes the workspace follows the
-        action that it is a shortcut to, whose id is its meaning."""
+        """Return the keys in ``keymap``, which is by action id. A shortcut that changes the workspace follows
+        the action whose id is its meaning."""
         shared = keymap.get(self.meaning, self.keys) if self.acts else self.keys
         return keymap.get(self.id, shared)
 
     def shown_keys(self, keymap: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-        """Its keys as people read them."""
+        """Return the keys for people."""
         return tuple(KEY_NAMES.get(key, key) for key in self.keys_in(keymap))
 
 
 OF_THE_APP: Final = frozenset({"app", "timeline"})
-"""What these keys do is done by the app, wherever one is."""
+"""The scopes whose actions the app runs, on every screen."""
 OF_THE_FOCUSED: Final = frozenset(
     {"list", "view", "search", "board_writing", "editor", "session", "choices", "review", "changes"}
 )
-"""What these keys do is done by the widget that has the focus."""
+"""The scopes whose actions the focused widget runs."""
 
 SCREEN_OF_SCOPE: Final[Mapping[Scope, str]] = {
     "overview": "overview",
@@ -112,7 +116,7 @@ SCREEN_OF_SCOPE: Final[Mapping[Scope, str]] = {
     "activity": "activity",
     "usage": "usage",
 }
-"""The screen on which the keys of a scope work; the others work on what is opened from one."""
+"""The screen on which the keys of a scope work. Other scopes belong to what opens from a screen."""
 
 KEY_NAMES: Final = {
     "question_mark": "?",
@@ -151,7 +155,7 @@ SCREENS: Final[tuple[tuple[str, str], ...]] = (
     ("9", "tasks"),
     ("0", "usage"),
 )
-"""The number key of each screen and its name."""
+"""The number key of each screen, and its name."""
 
 OPEN: Final = ("enter", "l")
 BACK: Final = ("escape", "h")
@@ -338,13 +342,13 @@ BEFORE_WIDGETS: Final = {
     "changes_up",
     "changes_down",
 }
-"""Textual's screens and its editor take these keys otherwise; and what is typed right after a search is begun
-belongs to it."""
+"""Keys that Textual's screens and editor would handle otherwise. Also keys after which typed text belongs to
+a new search."""
 
 
 def bindings(scope: Scope) -> list[BindingType]:
-    """Textual's bindings of one scope, with the ids of the actions, so that a keymap can change them. An
-    action without keys is bound to a name that no terminal sends: a keymap can give it its first."""
+    """Return Textual's bindings of a scope, with action ids for the keymap. An action without keys is bound
+    to a name that no terminal sends, so that a keymap can give it a key."""
     return [
         Binding(
             ",".join(action.keys) or f"unbound_{action.id}",
@@ -360,12 +364,12 @@ def bindings(scope: Scope) -> list[BindingType]:
 
 
 def offered(is_live: bool, *scopes: str) -> list[Action]:
-    """The actions of these scopes that can be done now, or in a look into the past."""
+    """Return the actions of these scopes that are offered, live or in the past."""
     return [action for action in of_scope(*scopes) if is_live or not action.acts]
 
 
 def is_possible(action: Action, screen: Screen[Any]) -> bool:
-    """Whether ``action`` makes sense for what the cursor of ``screen`` is on: Textual's ``check_action``."""
+    """Return whether ``action`` makes sense at the cursor of ``screen``, by Textual's ``check_action``."""
     node: DOMNode = screen.app if action.scope in OF_THE_APP else screen
     if action.scope in OF_THE_FOCUSED and screen.focused is not None:
         node = screen.focused
@@ -378,7 +382,7 @@ def of_scope(*scopes: str) -> list[Action]:
 
 
 def scopes_of(focused: object) -> tuple[Scope, ...]:
-    """Whose keys work because this widget has the focus."""
+    """Return the scopes whose keys work while this widget has the focus."""
     scopes: tuple[Scope, ...] = getattr(focused, "SCOPES", ())
     return scopes
 

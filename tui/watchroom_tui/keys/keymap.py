@@ -1,4 +1,4 @@
-"""Keys as people change and read them: what a keymap may say, and how keys are shown."""
+"""Custom keys: check a keymap, and show keys to people."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _KEY_NAMES: Final = frozenset(key.value for key in Keys)
 
 
 class AmbiguousKey(NamedTuple):
-    """A key that would have a second meaning: that of another action."""
+    """A key that has two meanings, and the other action."""
 
     key: str
     action: str
 
 
 def find_ambiguous_key(changed: str, keymap: Mapping[str, tuple[str, ...]]) -> AmbiguousKey | None:
-    """What keeps the action with the id ``changed`` from having the keys that ``keymap`` gives it; None if
-    nothing does."""
+    """Return the first key of the action ``changed`` (its id) that another action has in ``keymap``, None if
+    all are unambiguous."""
     mine = next(action for action in ACTIONS if action.id == changed)
     keys = {_normal(key) for key in mine.keys_in(keymap)}
     for other in ACTIONS:
@@ -37,12 +37,12 @@ def find_ambiguous_key(changed: str, keymap: Mapping[str, tuple[str, ...]]) -> A
 
 
 def changed_actions(keymap: Mapping[str, tuple[str, ...]]) -> list[Action]:
-    """The actions whose keys ``keymap`` changes."""
+    """Return the actions with other keys in ``keymap``."""
     return [action for action in ACTIONS if action.keys_in(keymap) is not action.keys]
 
 
 def is_key(name: str) -> bool:
-    """Whether ``name`` is a key: a character, or a name as ``f5``, ``pageup`` or ``ctrl+t``."""
+    """Return whether ``name`` is a key: a character, or a name such as ``f5``, ``pageup`` or ``ctrl+t``."""
     *modifiers, key = name.split("+") if len(name) > 1 else [name]
     known = len(key) == 1 or _normal(key) in _KEY_NAMES
     return known and key.isprintable() and set(modifiers) <= {"ctrl", "shift", "alt"}
@@ -53,25 +53,25 @@ def _normal(key: str) -> str:
 
 
 def key_hints(node: DOMNode, texts: Catalogue, keymap: Mapping[str, tuple[str, ...]], *scopes: Scope) -> str:
-    """The keys of these scopes that ``node``, a dialog, takes, each with what it does: for its edge."""
+    """Return the keys of these scopes that work in ``node``, a dialog, with their labels, for its frame."""
     actions = [each for each in of_scope(*scopes) if each.footer and node.check_action(*parse(each.name)[1:])]
     return " · ".join(f"{each.shown_keys(keymap)[0]} {each.label(texts)}" for each in actions if each.keys)
 
 
 def palette_title(action: Action, texts: Catalogue, keymap: Mapping[str, tuple[str, ...]]) -> str:
-    """The label of ``action`` with its screen and its keys."""
+    """Return the label of ``action`` with its screen and its keys."""
     keys = " ".join(action.shown_keys(keymap)) or texts("palette.no_key")
     return f"{texts(f'scope.{action.scope}')}: {action.label(texts)}  ({keys})"
 
 
 def shown_key(action_id: str, keymap: Mapping[str, tuple[str, ...]]) -> str:
-    """The first key of the action with this id, as people read it."""
+    """Return the first key of the action with this id, for people."""
     action = next(each for each in ACTIONS if each.id == action_id)
     return next(iter(action.shown_keys(keymap)), "–")
 
 
 def keys_page(texts: Catalogue) -> str:
-    """The keys as a Markdown page."""
+    """Return the keys as a Markdown page."""
     lines = [f"# {texts('help.title')}", ""]
     for scope in SCOPES:
         actions = of_scope(scope)

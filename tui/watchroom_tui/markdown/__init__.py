@@ -1,1 +1,1 @@
-"""Draws Markdown as lines for a width: pure, a chunk at a time, and nothing in it is ever markup."""
+"""Draw Markdown as lines of a given width. Pure and incremental. No text is read as markup."""

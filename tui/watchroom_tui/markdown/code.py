@@ -14,7 +14,7 @@ from watchroom_tui.presentation.sanitize import sanitize
 
 
 class Lexer(Protocol):
-    """What is used of Pygments' lexers."""
+    """The part of a Pygments lexer that is used here."""
 
     def get_tokens_unprocessed(self, text: str) -> Iterable[tuple[int, object, str]]: ...
 
@@ -37,8 +37,8 @@ _LANGUAGES: Final = {
     },
     **{name: name for name in ("html", "xml", "css", "diff", "console", "gdscript")},
 }
-"""The languages that are coloured, by the names that fences call them. Not all that Pygments knows: the time
-that some of its lexers take for a text made to be slow has no bound."""
+"""The highlighted languages, by their names in fences. Not all languages of Pygments, because some of its
+lexers take unbounded time for malicious texts."""
 
 _LONGEST_LINE: Final = 1000
 
@@ -62,24 +62,24 @@ _loaded: Final[dict[str, Lexer]] = {}
 
 
 def language_of(info: str) -> str:
-    """Which language the words behind a fence name; empty for one that is not coloured."""
+    """Return the language of a fence's info string, empty if it is not highlighted."""
     return _LANGUAGES.get((info.split() or [""])[0].lower(), "")
 
 
 def is_ready(language: str) -> bool:
-    """Whether the language can be coloured without reading anything in."""
+    """Return whether the language can be highlighted without loading a lexer."""
     return not language or language in _loaded
 
 
 def load(language: str) -> None:
-    """Read in what colours a language: some hundredths of a second."""
+    """Load the lexer of a language, which takes some 10 ms."""
     from pygments.lexers import get_lexer_by_name
 
     _loaded[language] = get_lexer_by_name(language)
 
 
 def coloured(text: str, language: str) -> list[list[Span]]:
-    """The lines of a text, safe, in the colours of a language that is ready; plain for any other."""
+    """Return the lines of ``text``, sanitized. They are highlighted if the language is loaded, else plain."""
     lines = text.split("\n")
     lexer = _loaded.get(language)
     if lexer is None or any(len(line) > _LONGEST_LINE for line in lines):
@@ -95,7 +95,7 @@ def coloured(text: str, language: str) -> list[list[Span]]:
 
 
 def _append(line: list[Span], text: str, style: str) -> None:
-    """Add a piece to a line; what has no width of its own stays with the character that it belongs to."""
+    """Append a piece to a line. Zero-width characters join the piece before them, to which they belong."""
     while line and text and cell_len(text[0]) == 0:
         line[-1] = line[-1]._replace(text=line[-1].text + text[0])
         text = text[1:]
@@ -109,7 +109,7 @@ def _style(kind: str) -> str:
 
 
 def wrapped(line: list[Span], width: int) -> Iterator[list[Span]]:
-    """A line of code in lines of at most ``width`` cells, broken anywhere: code has no words."""
+    """Wrap a line of code to at most ``width`` cells. It is broken anywhere, because code has no words."""
     part: list[Span] = []
     used = 0
     for text, style in line:
@@ -127,7 +127,7 @@ def wrapped(line: list[Span], width: int) -> Iterator[list[Span]]:
 
 
 def _fitting(text: str, width: int) -> str:
-    """As much of the beginning of a text as goes into ``width`` cells."""
+    """Return the longest prefix of ``text`` that fits into ``width`` cells."""
     if width < 1:
         return ""
     piece = chop_cells(text[: 4 * width], width)[0]

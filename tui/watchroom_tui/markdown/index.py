@@ -14,11 +14,12 @@ _KINDS: Final = get_args(ChunkKind)
 _RAW: Final = ("fence", "html")
 _BLOCK: Final = 1 << 16
 _CONTEXTS: Final = (2000, 400, 80)
-"""What stood at a place is looked for by so many bytes of it, where several things changed at once."""
+"""Lengths in bytes of the text with which a place is searched again, when several parts changed at once."""
 
 
 class SourceChange(NamedTuple):
-    """What differs between two texts: the bytes from ``start`` to ``old_end`` became those to ``new_end``."""
+    """A difference between two texts: the bytes ``start`` to ``old_end`` became the bytes ``start`` to
+    ``new_end``."""
 
     start: int
     old_end: int
@@ -26,14 +27,15 @@ class SourceChange(NamedTuple):
 
 
 def changed(old: bytes, new: bytes) -> SourceChange:
-    """The one stretch outside of which both texts are the same."""
+    """Return the smallest range outside of which both texts are the same."""
     head = _same_head(old, new)
     tail = _same_tail(old, new, min(len(old), len(new)) - head)
     return SourceChange(head, len(old) - tail, len(new) - tail)
 
 
 def moved(old: bytes, new: bytes, change: SourceChange, offset: int) -> int:
-    """Where in the new text that stands which stood at ``offset`` of the old one: where it can be told."""
+    """Return the offset in the new text for ``offset`` in the old one, the nearest one if that part is
+    gone."""
     if offset < change.start:
         return offset
     if offset >= change.old_end:
@@ -82,14 +84,14 @@ def _part(text: bytes, end: int, first: int, last: int) -> bytes:
 
 
 class Index:
-    """The chunks of a text and its headings, as far as it has grown."""
+    """The chunks and headings of a text. They are found incrementally by `grow`."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.references: dict[str, Any] = {}
-        """What the link references of the whole text are, as markdown-it keeps them, as far as known."""
+        """The text's link references that were found so far, in the form of markdown-it."""
         self.taken_over = 0
-        """How many chunks at the end are those of the text that this one was before."""
+        """Number of chunks at the end that were taken from the text before an edit."""
         self._starts = array("q")
         self._kinds = array("b")
         self._openers = array("q")
@@ -103,7 +105,7 @@ class Index:
         self._before: tuple[Index, SourceChange] | None = None
 
     def __len__(self) -> int:
-        """How many chunks are known."""
+        """Number of known chunks."""
         return len(self._starts)
 
     def __getitem__(self, number: int) -> Chunk:
@@ -113,21 +115,22 @@ class Index:
 
     @property
     def end(self) -> int:
-        """How far the chunks reach that are known."""
+        """The end of the known chunks."""
         return self._end
 
     @property
     def is_whole(self) -> bool:
-        """Whether all is known."""
+        """Whether all chunks and link references are known."""
         return self._source is None and self._defined == len(self._defining)
 
     @property
     def is_cut(self) -> bool:
-        """Whether all chunks are known; link references may not be."""
+        """Whether all chunks are known. Link references may be missing."""
         return self._source is None
 
     def grow(self) -> bool:
-        """Take in some more: a chunk, or the link references of one. False if there is no more."""
+        """Find the next chunk, or the link references of the next chunk. Return False if everything is
+        known."""
         if self._source is not None:
             self._take(next(self._source, None))
             return True
@@ -139,7 +142,7 @@ class Index:
         return False
 
     def at(self, offset: int) -> int:
-        """Which of the known chunks a byte is in."""
+        """Return the number of the known chunk that contains a byte."""
         return max(0, bisect_right(self._starts, offset) - 1)
 
     def _take(self, chunk: Chunk | None) -> None:
@@ -161,8 +164,8 @@ class Index:
             self._levels.append(mark.level)
 
     def edited(self, data: bytes) -> tuple[Index, SourceChange, int]:
-        """The index of a text that this one became, what changed, and how many chunks at the beginning are
-        the same. It still has to grow; behind the change it does so all at once."""
+        """Return the index of the edited text, the change, and the number of unchanged chunks at its
+        beginning. The new index still needs to grow. After the change it takes all old chunks at once."""
         change = changed(self.data, data)
         kept = self._begin_of(self._begin_of(self.at(change.start)) - 1)
         index = Index(data)
@@ -176,14 +179,14 @@ class Index:
         return index, change, kept
 
     def _begin_of(self, number: int) -> int:
-        """The chunk that begins what a chunk goes on with."""
+        """Return the number of the chunk that starts the block which a chunk continues."""
         number = max(0, number)
         while number > 0 and self._kinds[number]:
             number -= 1
         return number
 
     def _take_rest(self, old: Index, change: SourceChange, chunk: Chunk) -> bool:
-        """Take over what stands behind the change, if ``chunk`` is the first of it."""
+        """Take the old chunks after the change, if ``chunk`` is the first of them."""
         shift = change.new_end - change.old_end
         if chunk.start < change.new_end or chunk.kind != "text":
             return False
@@ -197,12 +200,12 @@ class Index:
         self._take_from(old, chunk.start - shift, len(old.data) + 1, shift)
         self._end = len(self.data)
         if is_same:
-            # Nothing was defined in what changed, before or after.
+            # No references were defined in the changed part, before or after.
             self.references, self._defined = old.references, len(self._defining)
         return True
 
     def _take_from(self, old: Index, start: int, end: int, shift: int) -> None:
-        """Take over what another index has from ``start`` up to ``end``."""
+        """Take the entries of another index from ``start`` up to ``end``."""
         first, last = bisect_left(old._starts, start), bisect_left(old._starts, end)
         self._starts.extend(_shifted(old._starts[first:last], shift))
         self._kinds.extend(old._kinds[first:last])
@@ -222,7 +225,7 @@ class Index:
 
     @property
     def headings(self) -> int:
-        """How many headings are known."""
+        """Number of known headings."""
         return len(self._titles)
 
 
@@ -231,7 +234,7 @@ def _shifted(places: array[int], shift: int) -> array[int]:
 
 
 class Outline(Sequence[Heading]):
-    """The headings of a board, read one by one when they are asked for."""
+    """The headings of a board, each parsed on access."""
 
     def __init__(self, index: Index) -> None:
         self._index = index

@@ -17,20 +17,20 @@ _NARROW: Final = (
     "!-\u10ff\u1160-\u2e7f\ua4d0-\uabff\ud7a4-\uf8ff\ufb00-\ufe2f\ufe70-\ufeff\uff61-\uffdf\uffe7-\U0001f2ff"
     "\U0001fb00-\U0001ffff\U0003fffe-\U0010ffff"
 )
-"""What words are made of; of all other characters, which are wide, each may stand on a line of its own."""
+"""Characters of words. All other characters are wide, and a line can be broken between them."""
 _OPENING: Final = "（《「『【〈［｛"
 _CLOSING: Final = "，。、；：？！）》」』】〉］｝…”’,.;:?!)"
 _JOINED: Final = "\u0300-\u036f\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f\U0001f3fb-\U0001f3ff"
 _UNIT: Final = re.compile("\n| +|[^\n ]+")
-"""What a line is not broken within."""
+"""Units within which a line is not broken."""
 
 _STYLES: Final = {"em": "em", "strong": "strong", "s": "strike", "link": "link"}
 
 
 @cache
 def _wide_unit() -> re.Pattern[str]:
-    """Where there are wide characters: a word, or one of them, with the punctuation that belongs to it. Made
-    when it is needed: that takes a millisecond or two."""
+    """Return the pattern for texts with wide characters: a word or a wide character, with its punctuation. It
+    is compiled on first use, because that takes 1 to 2 ms."""
     closing = re.escape(_CLOSING)
     return re.compile(f"\n| +|[{_OPENING}]*[{_NARROW}]+[{closing}]*|[{_OPENING}]*[^\n ][{closing}{_JOINED}]*")
 
@@ -41,18 +41,18 @@ class InlineRun(NamedTuple):
     text: str
     style: str
     source: int
-    """On which line it stands, counted from the first of the paragraph."""
+    """The source line, relative to the paragraph's first line."""
 
 
 class InlineLine(NamedTuple):
-    """A line as it is drawn, and the line of the text that it begins on."""
+    """A drawn line, and the source line of its start."""
 
     spans: list[Span]
     source: int = 0
 
 
 def runs(tokens: Sequence[Token], base: str = "") -> list[InlineRun]:
-    """The pieces of inline tokens. All text is safe."""
+    """Return the pieces of inline tokens. All text is sanitized."""
     return list(_runs(tokens, base, [0]))
 
 
@@ -93,7 +93,7 @@ def _runs(tokens: Sequence[Token], base: str, source: list[int]) -> Iterator[Inl
 
 
 def _target(target: str, title: str, said: str, base: str, source: int) -> Iterator[InlineRun]:
-    """Where a link leads, unless its words say so already."""
+    """Yield a link's target, unless its text already shows it."""
     shown = [target] if target and target.removeprefix("mailto:") != said else []
     shown += [f"“{title}”"] if title else []
     if shown:
@@ -102,14 +102,14 @@ def _target(target: str, title: str, said: str, base: str, source: int) -> Itera
 
 
 def _space(tokens: Sequence[Token], place: int) -> str:
-    """What stands for a line break: nothing between two wide characters, which are written without spaces."""
+    """Return the text for a line break: a space, or nothing between two wide characters."""
     before = tokens[place - 1].content[-1:] if place else ""
     after = tokens[place + 1].content[:1] if place + 1 < len(tokens) else ""
     return "" if width_of(before) == width_of(after) == 2 else " "
 
 
 def _plain(tokens: Sequence[Token]) -> str:
-    """The words alone, as the description of an image is shown."""
+    """Return the text of ``tokens`` without styles, for an image's description."""
     words = []
     for token in tokens:
         if token.type in ("softbreak", "hardbreak"):
@@ -126,12 +126,12 @@ def width_of(text: str) -> int:
 
 
 def natural_width(pieces: Sequence[InlineRun]) -> int:
-    """The cells that the longest line takes where none is broken."""
+    """Return the width in cells of the longest unwrapped line."""
     return max(width_of(line) for line in "".join(run.text for run in pieces).split("\n"))
 
 
 def wrap_runs(pieces: Sequence[InlineRun], width: int) -> list[InlineLine]:
-    """The pieces in lines of at most ``width`` cells (2 at least), broken between words if possible."""
+    """Wrap the pieces into lines of at most ``width`` cells (at least 2), between words if possible."""
     text = "".join(run.text for run in pieces)
     lines = []
     run, run_start = 0, 0
@@ -153,7 +153,7 @@ def wrap_runs(pieces: Sequence[InlineRun], width: int) -> list[InlineLine]:
 
 
 def _lines(text: str, width: int) -> Iterator[tuple[int, int]]:
-    """From where to where each line goes; blanks at which a line is broken belong to none."""
+    """Yield the start and end of each line. Spaces at line breaks are left out."""
     if "\n" not in text and width_of(text) <= width:
         yield 0, len(text)
         return

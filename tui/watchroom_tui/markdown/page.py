@@ -1,6 +1,6 @@
-"""A board as lines of a width: chunks are drawn when they come into view, the others' heights are guessed.
+"""A board as lines of a given width. Visible chunks are drawn, and the heights of the others estimated.
 
-A place on it is a line of a chunk. It stays what it is whatever is drawn or changed elsewhere. Pure.
+A place on the page is a line of a chunk, and does not change when other chunks are drawn or edited. Pure.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from watchroom_tui.markdown.index import Index, SourceChange
 from watchroom_tui.markdown.renderer import MarkdownLine, RenderedChunk, draw
 
 _KEPT: Final = 64
-"""So many chunks stay drawn."""
+"""Max drawn chunks that are cached."""
 
 _AHEAD: Final = 3
-"""So many screens are drawn before they are asked for."""
+"""Screens to draw ahead."""
 
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 
 
 class PagePosition(NamedTuple):
-    """A line of a chunk, as it is drawn."""
+    """A line of a drawn chunk."""
 
     chunk: int
     line: int
@@ -36,7 +36,7 @@ TOP: Final = PagePosition(0, 0)
 
 
 class Page:
-    """What is on the lines of a board."""
+    """The lines of a board."""
 
     def __init__(self, index: Index, width: int) -> None:
         self.index = index
@@ -44,9 +44,9 @@ class Page:
         self._drawn: OrderedDict[Chunk, RenderedChunk] = OrderedDict()
         self._heights = array("l")
         self._before = array("l")
-        """The heights of what may be the same again behind an edit."""
+        """The heights from before an edit, for the chunks after it."""
 
-    # -- what is drawn
+    # -- chunks
 
     def drawn(self, number: int) -> RenderedChunk:
         chunk = self.index[number]
@@ -86,7 +86,7 @@ class Page:
         )
 
     def prepare(self, place: PagePosition, height: int) -> bool:
-        """Draw a chunk that is near what is shown from ``place`` on. False if all of them are drawn."""
+        """Draw one chunk near the window at ``place``. Return False if all of them are drawn."""
         if not self._has(place.chunk):
             return False
         below, lines = place.chunk, -place.line
@@ -106,7 +106,7 @@ class Page:
         return self.drawn(place.chunk).lines[place.line]
 
     def forget(self) -> None:
-        """Draw everything anew when it is next seen."""
+        """Draw all chunks again on their next use."""
         self._drawn.clear()
 
     def resize(self, width: int) -> None:
@@ -115,7 +115,7 @@ class Page:
         del self._heights[:], self._before[:]
 
     def edit(self, data: bytes) -> SourceChange:
-        """The text became another one."""
+        """Change the text to ``data``, and return the change."""
         index, change, kept = self.index.edited(data)
         shift = change.new_end - change.old_end
         first = self.index[kept].start if len(self.index) else 0
@@ -134,7 +134,7 @@ class Page:
     # -- places
 
     def _has(self, number: int) -> bool:
-        """Whether there is a chunk of that number; the index grows up to it."""
+        """Return whether there is a chunk with this number. Grows the index as needed."""
         while number >= len(self.index) and not self.index.is_cut:
             self.index.grow()
         return number < len(self.index)
@@ -143,7 +143,7 @@ class Page:
         return len(self.drawn(number).lines)
 
     def move(self, place: PagePosition, lines: int) -> PagePosition:
-        """The place so many lines further down, or up; at most the last, or the first."""
+        """Return the place ``lines`` further down (negative: up), limited to the page."""
         chunk, line = place.chunk, place.line + lines
         while line < 0 and chunk > 0:
             chunk -= 1
@@ -156,7 +156,7 @@ class Page:
         return PagePosition(chunk, max(0, min(line, self._height(chunk) - 1)))
 
     def last(self, height: int) -> PagePosition:
-        """The place at the top of a window that shows the end."""
+        """Return the top of a window of ``height`` lines that shows the end."""
         if not self._has(0):
             return TOP
         while not self.index.is_cut:
@@ -165,7 +165,7 @@ class Page:
         return self.move(PagePosition(chunk, self._height(chunk)), -height)
 
     def window(self, place: PagePosition, height: int) -> list[PagePosition]:
-        """The places of the lines from ``place`` on."""
+        """Return the places of up to ``height`` lines from ``place`` on."""
         found: list[PagePosition] = []
         chunk, line = place
         while len(found) < height and self._has(chunk):
@@ -175,7 +175,7 @@ class Page:
         return found
 
     def offset(self, place: PagePosition) -> int:
-        """Where in the text the line begins that a place shows."""
+        """Return the offset in the text of the source line that ``place`` shows."""
         if not self._has(place.chunk):
             return 0
         chunk = self.index[place.chunk]
@@ -192,7 +192,7 @@ class Page:
         return start
 
     def place(self, offset: int) -> PagePosition:
-        """The place that shows a byte of the text: the first line that does."""
+        """Return the first place that shows the byte at ``offset``."""
         while self.index.end <= offset and not self.index.is_cut:
             self.index.grow()
         if not self._has(0):
@@ -209,10 +209,10 @@ class Page:
                 best = line
         return PagePosition(number, best)
 
-    # -- how far there is to scroll
+    # -- scroll position
 
     def _measure(self) -> None:
-        """Guess the heights of the chunks that are new."""
+        """Estimate the heights of new chunks."""
         data, index = self.index.data, self.index
         again = index.taken_over if index.taken_over <= len(self._before) else 0
         for number in range(len(self._heights), len(index) - again):
@@ -226,26 +226,26 @@ class Page:
 
     @property
     def is_measured(self) -> bool:
-        """Whether all of it is drawn, so that nothing is guessed."""
+        """Whether all chunks are drawn, so that no height is an estimate."""
         index = self.index
         return (
             index.is_whole and len(index) <= _KEPT and all(index[n] in self._drawn for n in range(len(index)))
         )
 
     def total(self) -> int:
-        """How many lines there are, as far as one can tell."""
+        """Return the number of lines, estimated where chunks are not drawn."""
         self._measure()
         known = sum(self._heights)
         left = len(self.index.data) - self.index.end
         return known + (known * left // self.index.end if self.index.end else 0)
 
     def top(self, place: PagePosition) -> int:
-        """How many lines stand above a place, as far as one can tell."""
+        """Return the number of lines above a place, estimated where chunks are not drawn."""
         self._measure()
         return sum(self._heights[: place.chunk]) + place.line
 
     def at(self, line: int) -> PagePosition:
-        """The place at so many lines from the top, as far as one can tell."""
+        """Return the place at a line of the page, estimated where chunks are not drawn."""
         self._measure()
         for number, height in enumerate(self._heights):
             if line < height:

@@ -14,18 +14,19 @@ from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.markdown.inline import InlineLine, InlineRun, runs, width_of, wrap_runs
 from watchroom_tui.presentation.sanitize import sanitize
 
-# Code and tables are loaded with the first of them: a first screen seldom has any.
+# The modules for code and tables are imported on first use, because a first screen seldom needs them.
 if TYPE_CHECKING:
     from watchroom_tui.markdown.tables import Align, TableCell, TableRow
 
 NARROWEST: Final = 8
-"""Nothing is drawn for less: what is narrower shows the beginnings of the lines."""
+"""Min width in cells of a drawing. Narrower panes show the beginnings of its lines."""
 
 _MOST_BRACKETS: Final = 200
-"""A paragraph of more is shown as it is written: markdown-it takes quadratic time for them."""
+"""Max opening brackets in a parsed paragraph. Others are shown as plain text, because markdown-it takes
+quadratic time for them."""
 
 _SPECIAL: Final = re.compile(r"[\\`*_\[<&~\n]")
-"""What there must be in words that are more than themselves."""
+"""Matches words that may contain markup."""
 
 _DELIMITERS: Final = re.compile(r"^[ >]*[|:-][-|: \t]*$", re.MULTILINE)
 _MOST_CELLS: Final = 4000
@@ -33,20 +34,20 @@ _MOST_CELLS: Final = 4000
 _BULLETS: Final = "•◦▪"
 _TITLES: Final = ("heading", "heading", "heading-3", "heading-4", "heading-4", "heading-6")
 _RULES: Final = ("━", "─")
-"""Beneath the headings of the first levels; the further ones have their marks before them."""
+"""The lines below headings of the first levels. Deeper headings have a mark before them instead."""
 
 _TASKS: Final = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 
 
 class MarkdownLine(NamedTuple):
-    """A line on the screen. ``source`` is the line of the chunk that it shows, or begins with, from 0."""
+    """A line on the screen. ``source`` is the chunk's line at its start, counted from 0."""
 
     spans: Sequence[Span]
     source: int
 
 
 class RenderedChunk(NamedTuple):
-    """A chunk as it is drawn. ``waiting`` are languages whose colours are still to be read in."""
+    """A drawn chunk. ``waiting``: the languages whose lexers must be loaded to highlight it."""
 
     lines: Sequence[MarkdownLine]
     waiting: frozenset[str] = frozenset()
@@ -61,8 +62,13 @@ def draw(
     opener: str = "",
     is_followed: bool = False,
 ) -> RenderedChunk:
-    """``text`` in lines of at most ``width`` cells. ``opener`` is what a chunk goes on with that does not
-    begin something itself. With ``is_followed`` a blank line ends it."""
+    """Draw ``text`` as lines of at most ``width`` cells.
+
+    - ``references``: the link references of the whole text.
+    - ``kind``: the kind of the chunk.
+    - ``opener``: the first line of the block, if the chunk continues a block.
+    - ``is_followed``: end with a blank line.
+    """
     drawer = _Drawer(references)
     width = max(width, NARROWEST)
     if kind == "fence":
@@ -81,13 +87,14 @@ def draw(
 
 
 def _has_huge_table(text: str) -> bool:
-    """Whether there may be a table with so many cells that it would take long: all rows are filled up."""
+    """Return whether the text may contain a table with too many cells to draw quickly. All rows count as
+    full."""
     columns = max((found[0].count("|") for found in _DELIMITERS.finditer(text)), default=0)
     return columns * text.count("\n") > _MOST_CELLS
 
 
 def _body(text: str, opener: str) -> str:
-    """Code without the fence that may end it."""
+    """Return code without its closing fence."""
     bare = text.rstrip("\r\n")
     last = bare[bare.rfind("\n") + 1 :].strip(" \t")
     mark = opener.strip()[:1]
@@ -107,10 +114,10 @@ class _Drawer:
         self._tokens = block_parser().parse(text, self._references)
         return self._blocks(width)
 
-    # -- what contains blocks
+    # -- containers
 
     def _blocks(self, width: int) -> list[MarkdownLine]:
-        """All blocks up to the end of what they are in, with blank lines between them."""
+        """Draw all blocks up to the end of the container, with blank lines between them."""
         lines: list[MarkdownLine] = []
         was_close = True
         while self._at < len(self._tokens) and self._tokens[self._at].nesting >= 0:
@@ -149,7 +156,7 @@ class _Drawer:
     def _list(self, token: Token, width: int) -> list[MarkdownLine]:
         is_ordered = token.type == "ordered_list_open"
         number = int(token.attrGet("start") or 1) if is_ordered else 0
-        # An ordered list that begins with 0 says so.
+        # markdown-it omits a start of 1, so 0 must be told apart from a missing start.
         number = 0 if is_ordered and token.attrGet("start") == 0 else number
         digits = len(str(number + self._count_items(token.level) - 1))
         mark = _BULLETS[min(self._depth, len(_BULLETS) - 1)]
@@ -181,7 +188,7 @@ class _Drawer:
         return lines
 
     def _count_items(self, level: int) -> int:
-        """How many items the list has that has just been opened."""
+        """Return the number of items in the list that was just opened."""
         count = 0
         for token in self._tokens[self._at :]:
             if token.level == level and token.nesting < 0:
@@ -190,7 +197,8 @@ class _Drawer:
         return count
 
     def _task(self) -> str:
-        """The box of the item that begins here, taken from its words; empty if it is no task."""
+        """Remove the checkbox from the item that starts here, and return its sign. Empty if the item is not a
+        task."""
         if self._tokens[self._at].type != "paragraph_open":
             return ""
         words = self._tokens[self._at + 1]
@@ -231,12 +239,12 @@ class _Drawer:
             return _beside([Span(marks, "bullet")], [Span(" " * len(marks))], inner, width)
         return [*inner, MarkdownLine([Span(_RULES[level - 1] * width, "rule")], source)]
 
-    # -- blocks of text that is shown as it is
+    # -- literal blocks
 
     def code(
         self, text: str, info: str, source: int, width: int, *, with_name: bool = True
     ) -> list[MarkdownLine]:
-        """Code on a ground of its own; its language at the right, where there is space."""
+        """Draw code on its own background. Its language is at the right, if there is space."""
         from watchroom_tui.markdown.code import coloured, is_ready, language_of, wrapped
 
         language = language_of(info)
@@ -254,7 +262,7 @@ class _Drawer:
         return lines
 
     def _named(self, lines: list[MarkdownLine], name: str, source: int, width: int) -> list[MarkdownLine]:
-        """With what stands behind the fence: on the first line if it goes there, else above."""
+        """Add the fence's info string: on the first line if it fits there, else above."""
         cells = width_of(name) + 2
         if lines:
             spans = list(lines[0].spans)
@@ -269,7 +277,7 @@ class _Drawer:
         return [*above, *lines]
 
     def raw(self, text: str, source: int, width: int) -> list[MarkdownLine]:
-        """HTML, which is shown and never obeyed."""
+        """Draw HTML as literal text."""
         return [
             MarkdownLine(part.spans, source + number)
             for number, line in enumerate(text.removesuffix("\n").split("\n"))
@@ -306,7 +314,7 @@ def _at(lines: Sequence[InlineLine], token: Token) -> list[MarkdownLine]:
 def _beside(
     first: Sequence[Span], rest: Sequence[Span], lines: Sequence[MarkdownLine], width: int, style: str = ""
 ) -> list[MarkdownLine]:
-    """The lines with something before each; above them, where there is no space for both."""
+    """Return the lines with a prefix for each. If there is no space for both, the prefix is above."""
     if width - sum(width_of(span.text) for span in first) < NARROWEST:
         above = wrap_runs([InlineRun("".join(span.text for span in first).strip(), first[0].style, 0)], width)
         source = lines[0].source if lines else 0

@@ -1,4 +1,4 @@
-"""Lay out tables: natural widths, narrowed columns, or one row below the other. Pure."""
+"""Draw tables with natural widths, narrowed columns, or one cell below the other. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from watchroom_tui.markdown.inline import InlineLine, InlineRun, natural_width, 
 Align: TypeAlias = Literal["left", "center", "right"]
 
 _NARROWEST: Final = 5
-"""A column is not made narrower than this."""
+"""Min width in cells of a narrowed column."""
 
 
 class TableCell(NamedTuple):
@@ -19,7 +19,7 @@ class TableCell(NamedTuple):
 
 
 class TableRow(NamedTuple):
-    """A row and the line of the text that it stands on."""
+    """A row and its source line."""
 
     cells: Sequence[TableCell]
     source: int
@@ -28,7 +28,7 @@ class TableRow(NamedTuple):
 def draw_table(
     head: TableRow, rows: Sequence[TableRow], aligns: Sequence[Align], width: int
 ) -> list[InlineLine]:
-    """The table in lines of at most ``width`` cells."""
+    """Draw the table as lines of at most ``width`` cells."""
     widths = _widths(head, rows, width)
     if widths is None:
         return list(_one_by_one(head, rows, width))
@@ -45,7 +45,7 @@ def draw_table(
 
 
 def _widths(head: TableRow, rows: Sequence[TableRow], width: int) -> list[int] | None:
-    """How wide each column is; None where they do not fit beside each other."""
+    """Return the width of each column, None if they do not fit side by side."""
     count = len(head.cells)
     space = width - 3 * (count - 1)
     if space < count * min(2, _NARROWEST):
@@ -96,7 +96,8 @@ def _row(row: TableRow, widths: Sequence[int], aligns: Sequence[Align]) -> list[
 
 
 def _one_by_one(head: TableRow, rows: Sequence[TableRow], width: int) -> Iterator[InlineLine]:
-    """Each cell below the last, after the name of its column: for what no pane is wide enough for."""
+    """Yield the cells one below the other, each after the name of its column, for tables that are too
+    wide."""
     if not rows:
         for cell in head.cells:
             yield from _sourced(wrap_runs(cell.words, width), head.source)

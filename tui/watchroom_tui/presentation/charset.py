@@ -1,5 +1,5 @@
-"""What a terminal cannot show, as what it can: signs as simpler ones of the same width, everything else by
-its code point."""
+"""Replace characters that a terminal cannot show: signs by simpler ones of the same width, others by their
+code points."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PICTURES: Final = range(0x2400, 0x2420)
 """Pictures of control characters, in their order."""
 _NOT_UTF8: Final = ("C", "POSIX")
 _COERCED: Final = ("C.UTF-8", "C.utf8", "UTF-8")
-"""What Python sets ``LC_CTYPE`` to where it is begun in one of `_NOT_UTF8` (PEP 538)."""
+"""Python's values of ``LC_CTYPE`` when it is started in one of `_NOT_UTF8` (PEP 538)."""
 
 _SIGNS: Final[Mapping[str, str]] = {
     # agents, sessions, tasks
@@ -31,7 +31,7 @@ _SIGNS: Final[Mapping[str, str]] = {
     "◌": "%",
     "◇": "<",
     "⊘": "/",
-    # needs, and what stands on the time line
+    # needs, and events on the timeline
     "⚔": "#",
     "⧗": ":",
     "↻": "@",
@@ -140,54 +140,56 @@ _SIGNS: Final[Mapping[str, str]] = {
     "▊": "█|",
     "▕": "│|",
 }
-"""Signs, each with those that may stand for it, the best first. The last one is ASCII."""
+"""Replacements of signs, the best first. The last one is ASCII."""
 
 
 class Charset(NamedTuple):
-    """The characters that a terminal can show: those of ``repertoire``, a codec. ``encoding`` is how it is
-    written to, and how its keys arrive."""
+    """The characters that a terminal can show.
+
+    - ``repertoire``: the codec that has these characters.
+    - ``encoding``: the encoding of the terminal's output and keys.
+    """
 
     repertoire: str
     encoding: str
 
     def can_show(self, text: str) -> bool:
-        """Whether all of ``text`` can be shown."""
+        """Return whether all of ``text`` can be shown."""
         return _encodes(text, self.repertoire)
 
     def replace(self, text: str) -> str:
-        """``text`` in as many cells, with simpler signs, and ``?`` for what has none."""
+        """Return ``text`` in the same width, with simpler signs, and ``?`` for other characters."""
         return text if text.isascii() else text.translate(_replacements(self.repertoire))
 
     def escape(self, text: str) -> str:
-        """``text`` with simpler signs; other characters that cannot be shown by their code points, as JSON
-        has them."""
+        """Return ``text`` with simpler signs, and escapes for other characters, as in JSON."""
         return text if text.isascii() else text.translate(_escapes(self.repertoire))
 
 
 @cache
 def terminal_charset() -> Charset | None:
-    """What the terminal of this process can show, by its environment; None: every character, or standard
-    output is no terminal."""
+    """Return the charset of this process's terminal, by its environment. None: all characters, or standard
+    output is not a terminal."""
     if not sys.__stdout__ or not sys.__stdout__.isatty():
         return None
     return charset_of(os.environ, locale.getencoding())
 
 
 def output_encoding() -> str | None:
-    """How texts are printed where Python's UTF-8 mode, in which names of files are UTF-8, would have it
-    another way than the locale; None: as it is."""
+    """Return the encoding for printing if Python's UTF-8 mode, which file names need, differs from the
+    locale. None: no change."""
     name = codecs.lookup(locale.getencoding()).name
     is_chosen = "PYTHONUTF8" in os.environ or "PYTHONIOENCODING" in os.environ
     return name if sys.flags.utf8_mode and not is_chosen and name != "ascii" else None
 
 
 def charset_of(environ: Mapping[str, str], encoding: str) -> Charset | None:
-    """What a terminal with these variables can show, where ``encoding`` is that of the locale; None: every
-    character."""
+    """Return the charset of a terminal with these variables, None for all characters. ``encoding`` is the
+    locale's."""
     if environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver") or environ.get("PYTHONUTF8") == "1":
         return None
     if environ.get("TERM") == "linux":
-        # The console without graphics takes UTF-8, but its fonts have at most 512 characters.
+        # The text console accepts UTF-8, but its fonts have at most 512 characters.
         return Charset("cp437", "utf-8")
     given = environ.get("LC_ALL") or environ.get("LANG", "")
     is_coerced = environ.get("LC_ALL", "") == "" and environ.get("LC_CTYPE", "") in _COERCED
@@ -198,22 +200,22 @@ def charset_of(environ: Mapping[str, str], encoding: str) -> Charset | None:
 
 
 def replace_unencodable(error: UnicodeError) -> tuple[str, int]:
-    """An error handler of codecs: what an encoding does not have as `Charset.escape` gives it. Raises other
-    errors again."""
+    """Replace characters that an encoding lacks, as `Charset.escape`. An error handler for codecs. Raises
+    other errors again."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return error.object[error.start : error.end].translate(_escapes(error.encoding)), error.end
 
 
 class _Table(dict[int, str]):
-    """A translation table that works out what to show for a character when it first meets it."""
+    """A translation table that computes the entry of a character on its first use."""
 
     def __init__(self, repertoire: str, *, escapes: bool) -> None:
         self._repertoire = repertoire
         self._escapes = escapes
 
     def __missing__(self, code: int) -> str:
-        # Most commands never come here, and it takes a while to load.
+        # Slow to load, and most commands never get here.
         from rich.cells import cell_len
 
         character = chr(code)
@@ -221,7 +223,7 @@ class _Table(dict[int, str]):
             shown = character
         elif character in _SIGNS:
             given = _SIGNS[character]
-            # One of two cells has one replacement for both.
+            # A sign of two cells has one replacement for both.
             candidates = [given] if cell_len(character) == 2 else list(given)
             shown = next(each for each in candidates if _encodes(each, self._repertoire))
         else:
@@ -250,6 +252,6 @@ def _encodes(text: str, codec: str) -> bool:
 
 
 def json_escape(character: str) -> str:
-    """``character`` as ``\\uXXXX``; one above U+FFFF as two, as in JSON."""
+    """Return ``character`` as ``\\uXXXX``, as two escapes above U+FFFF, as in JSON."""
     units = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

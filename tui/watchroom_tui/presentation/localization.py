@@ -16,7 +16,7 @@ _CHINESE: Final = "\u4e2d"
 
 
 class LocalizedApp(Protocol):
-    """An app that has its texts with it."""
+    """An app with texts, a keymap and a clock."""
 
     texts: Catalogue
     keymap: Mapping[str, tuple[str, ...]]
@@ -29,21 +29,21 @@ def load_texts(language: Language) -> Catalogue:
 
 
 def readable_language(language: Language) -> Language:
-    """``language``; English where the terminal cannot show it."""
+    """Return ``language``, or English if the terminal cannot show it."""
     charset = terminal_charset()
     return language if charset is None or charset.can_show(_CHINESE) else "en"
 
 
 def now_of(node: DOMNode) -> int:
-    """The moment that the app of ``node`` shows, nanoseconds since the epoch."""
+    """Return the moment that the app of ``node`` shows, in nanoseconds since the epoch."""
     return cast("LocalizedApp", node.app).now()
 
 
 def keymap_of(node: DOMNode) -> Mapping[str, tuple[str, ...]]:
-    """The keys that a person gave to actions, by their ids."""
+    """Return the person's own keys, by action id."""
     return cast("LocalizedApp", node.app).keymap
 
 
 def texts_of(node: DOMNode) -> Catalogue:
-    """The texts of the app that ``node`` is in."""
+    """Return the texts of the app of ``node``."""
     return cast("LocalizedApp", node.app).texts

@@ -1,10 +1,9 @@
-"""Make text from agents safe to show: control characters become visible, nothing is dropped.
+"""Make text from agents safe to show: control characters become visible, and nothing is dropped.
 
-Stored text stays as written. Here every control, escape, bidirectional and other invisible character
-becomes something that can be seen, so that it can move no cursor, start no link and hide no word; and what
-the terminal cannot show becomes what it can. Where terminals differ in the cells that they give to a
-character, the rest of the row would shift: the form and the skin tone of an emoji are left out, and symbols
-that became wide in Unicode 16 are spelled out.
+Stored text is unchanged. Here every control, escape, bidirectional and other invisible character becomes
+visible, so that it can move no cursor, start no link and hide no word. Characters that the terminal cannot
+show are replaced. Characters that terminals give different widths would shift the rest of the row: the
+variants and skin tones of emoji are left out, and symbols that became wide in Unicode 16 are spelled out.
 """
 
 from __future__ import annotations
@@ -22,18 +21,19 @@ _VARIANTS: Final = "\ufe00-\ufe0d\U000e0100-\U000e01ef"
 _FORMS: Final = "\ufe0e\ufe0f"
 _SKIN_TONES: Final = "\U0001f3fb-\U0001f3ff"
 INVISIBLE: Final = re.compile(f"[{_FILLERS}{_VARIANTS}{_FORMS}]")
-"""Letters, marks and symbols for Unicode, of which nothing is seen: joiners, fillers, variation selectors."""
+"""Invisible characters that Unicode counts as letters, marks and symbols: joiners, fillers, variation
+selectors."""
 _DISPUTED: Final = (
     "\u2630-\u2637\u268a-\u268f\u302e\u302f\u3248-\u324f\U0001d300-\U0001d356\U0001d360-\U0001d376"
 )
-"""Measured in tmux 3.3a against rich 15: one cell for the one, two or none for the other."""
+"""Characters with different widths in tmux 3.3a (one cell) and rich 15 (two or none)."""
 _REPLACED: Final = re.compile(
     f"(?P<emoji>[{_FORMS}{_SKIN_TONES}])|(?P<variant>[{_VARIANTS}])|[{_FILLERS}{_DISPUTED}]"
 )
 
 
 class _Visible(dict[int, str | int]):
-    """A translation table that works out what to show for a character when it first meets it."""
+    """A translation table that computes the entry of a character on its first use."""
 
     def __missing__(self, code: int) -> str | int:
         character = chr(code)
@@ -56,7 +56,8 @@ _LINE = _Visible({0x09: TAB, 0x0A: _LINE_BREAK, 0x3000: 0x3000, 0xA0: " "})
 
 
 def sanitize(text: str) -> str:
-    """``text`` as one line that is safe to show: every invisible or control character made visible."""
+    """Return ``text`` as one line that is safe to show, with invisible and control characters made
+    visible."""
     shown = _made_visible(text)
     charset = None if shown.isascii() else terminal_charset()
     return shown if charset is None else charset.escape(shown)
@@ -78,10 +79,11 @@ def _replace(found: re.Match[str]) -> str:
 
 
 def copyable(line: str) -> str:
-    """``line`` as it is copied: made safe, as it may be pasted into a shell, but for its tabs."""
+    """Return ``line`` for the clipboard: sanitized, because it may be pasted into a shell, with its tabs."""
     return "\t".join(map(_made_visible, line.split("\t")))
 
 
 def sanitize_lines(text: str) -> list[str]:
-    """``text`` as safe lines, split at line feeds only; a carriage return before one is left out."""
+    """Return ``text`` as safe lines. They are split at line feeds only, without a carriage return before
+    it."""
     return [sanitize(line.removesuffix("\r")) for line in text.split("\n")]

@@ -1,4 +1,4 @@
-"""The two themes: shared tokens for every screen's stylesheet, for terminals of any number of colours."""
+"""The two themes: shared variables for all stylesheets, for terminals with any number of colours."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ DARK: Final = "watchroom-dark"
 LIGHT: Final = "watchroom-light"
 
 ColorDepth: TypeAlias = Literal["16", "256", "full"]
-"""How many colours a terminal has. Of 16 it is its own, on its own ground."""
+"""The number of a terminal's colours. A terminal of 16 uses its own colours and background."""
 
-# In the order in which `AgentColours` gives them out: the first three differ the most, then the first six.
+# In the order of `AgentColours`: the first three differ the most, then the first six.
 _DARK_AGENTS: Final = [
     *("#f2c14e", "#7cb7ff", "#c9a0ff", "#7fd99a", "#5fd7d7", "#ff9e80"),
     *("#e3a869", "#9fb4ff", "#f59ac8", "#b7d36b", "#6fe0b5", "#dba6a6"),
@@ -45,8 +45,8 @@ def _variables(agents: list[str], **more: str) -> dict[str, str]:
 def _terminal_theme(
     name: str, agents: list[str], *, primary: str, accent: str, success: str, error: str, dark: bool
 ) -> Theme:
-    """A theme of the terminal's own colours, by their names, on its own ground. What is marked by a ground in
-    the others is reversed, underlined or bold here (``app.tcss``)."""
+    """Return a theme of the terminal's own colours, by name. Where other themes use a background, it is
+    reversed, underlined or bold (``app.tcss``)."""
     ground = "ansi_default"
     success, error = f"ansi_{success}", f"ansi_{error}"
     return Theme(
@@ -76,7 +76,7 @@ def _terminal_theme(
             added_word_back=ground,
             removed_word_back=ground,
             missing_back=ground,
-            # What Textual's own widgets have.
+            # For Textual's own widgets.
             ansi_background=ground,
             ansi_foreground=ground,
             border_blurred=ground,
@@ -145,7 +145,8 @@ THEMES: Final[Mapping[ColorDepth, tuple[Theme, Theme]]] = {
             ),
         ),
     ),
-    # Colours of the palette that all such terminals have: the nearest to those above can be read less well.
+    # Chosen from the palette that all such terminals have. The nearest to the colours above are less
+    # readable.
     "256": (
         Theme(
             name=DARK,
@@ -225,4 +226,4 @@ THEMES: Final[Mapping[ColorDepth, tuple[Theme, Theme]]] = {
         ),
     ),
 }
-"""The dark theme and the light one, for each number of colours."""
+"""The dark and the light theme, for each number of colours."""

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class WrongUsage(Exception):
-    """The arguments make no sense; the text says why."""
+    """The arguments are wrong. The text gives the reason."""

@@ -1,1 +1,1 @@
-"""Read what a screen shows from the journal, off the event loop."""
+"""Read the data of a screen from the journal, outside of the event loop."""

@@ -1,4 +1,4 @@
-"""Find which version and author each line of a text comes from, and draw it as a gutter."""
+"""Find the version and author of each line of a text, and draw them as a gutter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.worker.process import WorkerProcess
 
 AT_ONCE: Final = 4_000_000
-"""Texts of about so many characters are compared in one go: then somebody else has a turn."""
+"""Max characters of the texts that are compared at once, before other tasks run."""
 
 _NAME: Final = 10
 
@@ -27,10 +27,9 @@ _NAME: Final = 10
 async def blame_lines(
     journal: Journal, versions: Sequence[Row], process: WorkerProcess
 ) -> tuple[str, list[Row]]:
-    """The text of the last of ``versions``, and for each of its lines the version that brought it.
+    """Return the text of the last of ``versions``, and the version of each of its lines.
 
-    ``journal`` is read in a thread. Whoever waits may be cancelled; then nothing further is done. Raises
-    `UnreadableVersionError`, `JournalError`.
+    ``journal`` is read in a thread. Can be cancelled. Raises `UnreadableVersionError`, `JournalError`.
     """
     found: list[Row] = []
     text = ""
@@ -55,7 +54,7 @@ def _handed_on(found: list[Row], steps: Sequence[Sequence[LineChange]], versions
 
 
 def _up_to(most: int, texts: Iterator[str]) -> Iterator[str]:
-    """Texts until they are ``most`` characters together, at least one."""
+    """Yield texts until they have ``most`` characters together, at least one."""
     total = 0
     for text in texts:
         yield text
@@ -65,10 +64,10 @@ def _up_to(most: int, texts: Iterator[str]) -> Iterator[str]:
 
 
 class BlameGutter(Drawing):
-    """A text with a gutter: colour and name of each line's author, and its version.
+    """A text with a gutter: each line's author and version.
 
-    ``oldest`` is the first version that was looked at, if the file is older: its lines may be, too. ``foot``
-    says what stands at the foot for a row.
+    - ``foot``: returns the foot for a version.
+    - ``oldest``: the oldest version that was compared, if the file is older. Its lines may be older too.
     """
 
     columns = 1

@@ -1,4 +1,4 @@
-"""Read boards, current and past. To be called in threads."""
+"""Read boards, current and past. Call it in threads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from watchroom_whiteboards.templates import render_template
 
 
 class BoardSnapshot(NamedTuple):
-    """A board's text as UTF-8, and the row of that version; None where it is still its template."""
+    """A board's text as UTF-8, and the row of its version, None while it is the template."""
 
     name: str
     row: Row | None
@@ -24,9 +24,14 @@ class BoardSnapshot(NamedTuple):
 
 
 def read_board(journal: Journal, name: str, head: Row | None, as_of: int) -> BoardSnapshot:
-    """Return the board called ``name`` at the version ``head``, or its template as the team stood at row
-    ``as_of``. Raise `InvalidName` if no board has that name and nothing was written to it; `JournalDamaged`
-    if its text cannot be read; `JournalError`."""
+    """Return the board called ``name``.
+
+    - ``head``: the row of the version, None for the template.
+    - ``as_of``: the row at which the team is read for the template.
+
+    Raises `InvalidName` if ``head`` is None and no board has that name, `JournalDamaged` if the text cannot
+    be read, `JournalError`.
+    """
     if head is None:
         board, config = Board.named(name), read_config(journal, as_of=as_of)
         return BoardSnapshot(name, None, render_template(board, config, config.language).encode())

@@ -1,5 +1,4 @@
-"""A buffer as people look at it: its text, with the places marked among which its agent has to choose, and
-what it changes in the text that it is based on."""
+"""A buffer for people: its text with the marks of an open choice, and its changes."""
 
 from __future__ import annotations
 
@@ -11,8 +10,8 @@ from watchroom.model import Row
 
 
 class PendingChoice(NamedTuple):
-    """What was looked for, and by what it is to be replaced; in how many places it stands, and how many of
-    them are marked."""
+    """The text that an agent searched and its replacement, the number of matches, and the number of marked
+    ones."""
 
     old: str
     new: str
@@ -21,7 +20,11 @@ class PendingChoice(NamedTuple):
 
 
 class BufferSnapshot(NamedTuple):
-    """``shown`` is ``text`` with marks in it, where a choice is open; ``marks`` finds them in a line."""
+    """A buffer at a version.
+
+    - ``shown``: ``text`` with the marks of an open choice.
+    - ``marks``: the pattern of the marks.
+    """
 
     row: Row
     text: str
@@ -32,14 +35,14 @@ class BufferSnapshot(NamedTuple):
 
 
 def read_buffer(journal: Journal, row: Row) -> BufferSnapshot:
-    """The buffer as of one of its versions. Takes a while: not for the event loop."""
-    # The zone of buffers loads pydantic, which takes longer than to open the screen of agents.
+    """Return the buffer at one of its versions. Slow, so not for the event loop."""
+    # Imports pydantic, which takes longer than to open the screen of agents.
     from watchroom.features.buffers import reads as buffers
 
     found = buffers.read_buffer(journal, row)
     if found.pending is None:
         return BufferSnapshot(row, found.text, found.base, found.text)
-    # The editor is slow to load, and wanted only here.
+    # The editor is slow to load, and needed only here.
     from watchroom.algorithms.editing.selections import Selections, choose_tag, find_matches, insert_markers
 
     old, new = found.pending
@@ -52,6 +55,7 @@ def read_buffer(journal: Journal, row: Row) -> BufferSnapshot:
 
 
 def _marks_of(tag: str) -> re.Pattern[str]:
-    """What is marked, with its marks; of what goes over several lines, the marks."""
+    """Return the pattern of marked texts with their marks. For texts of several lines it matches the marks
+    only."""
     name = re.escape(tag)
     return re.compile(rf"\[\[{name}#(\d+)\]\].*?\[\[/{name}#\1\]\]|\[\[/?{name}#\d+\]\]")

@@ -1,4 +1,4 @@
-"""What differs between two moments: the paths, and what changed in one of them."""
+"""The differences between two moments: the changed paths, and the changes in one of them."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from watchroom_tui.formatters.diff_drawing import DiffInput
 
 
 class PathComparison(NamedTuple):
-    """How much changed in a path, and what: ``diff`` is None where a version is no text or cannot be read."""
+    """The change of a path. ``diff`` is None if a version is binary or unreadable."""
 
     difference: PathDifference
     diff: DiffInput | None
 
 
 async def read_changes(app: Dashboard, target: RangeTarget) -> list[ChangedPath]:
-    """The paths that differ between the two rows of ``target``. The journal is read in a thread. Raises
-    `JournalError`."""
+    """Return the paths that differ between the two rows of ``target``. The journal is read in a thread.
+    Raises `JournalError`."""
     return await asyncio.to_thread(read_changed_paths, app.journal, target.after, target.until)
 
 
 async def compare_path(app: Dashboard, changed: ChangedPath) -> PathComparison | None:
-    """What became of ``changed``, worked out in the worker process; None where the journal has lost its
-    newest version. Raises `JournalError`."""
+    """Return the change of a path, None if the journal has lost its newest version. The worker process
+    compares. Raises `JournalError`."""
     pair = await asyncio.to_thread(find_versions, app.journal, changed)
     if pair is None:
         return None

@@ -14,21 +14,21 @@ from watchroom_tui.formatters.diff_drawing import DiffInput
 
 
 class Comparison(NamedTuple):
-    """Two versions, and what changed from the one to the other."""
+    """Two versions, and the changes from one to the other."""
 
     pair: VersionPair
     diff: DiffInput
 
 
 async def compare_versions(app: Dashboard, row: Row, other: Row | None = None) -> Comparison:
-    """``row`` compared with ``other``, without it with the version that it started from. The journal is read
-    in a thread. Raises `UnreadableVersionError`, `JournalError`."""
+    """Compare ``row`` with ``other``, or with its base if that is None. The journal is read in a thread.
+    Raises `UnreadableVersionError`, `JournalError`."""
     pair = await asyncio.to_thread(find_pair, app.journal, row, other)
     return Comparison(pair, await compare_pair(app, pair))
 
 
 async def compare_pair(app: Dashboard, pair: VersionPair) -> DiffInput:
-    """What changed within ``pair``, worked out in the worker process. Raises `UnreadableVersionError`."""
+    """Return the changes within ``pair``, from the worker process. Raises `UnreadableVersionError`."""
     texts = await asyncio.to_thread(read_pair_texts, app.journal, pair)
     changed = await app.worker_process.changes(texts.old, texts.new)
     old, new = await asyncio.to_thread(lambda: [split_lines(text) for text in texts])

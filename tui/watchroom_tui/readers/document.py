@@ -1,4 +1,4 @@
-"""Read realtime documents, current and past. To be called in threads."""
+"""Read realtime documents, current and past. Call it in threads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CHUNK: Final = 1000
 
 
 class DocumentSnapshot(NamedTuple):
-    """A document at one of its versions. ``row`` made that version; ``newest`` is the last one there is."""
+    """A document at a version. ``row`` made that version, and ``newest`` is the number of the last one."""
 
     name: str
     picture: AttributedFields
@@ -35,7 +35,7 @@ class DocumentSnapshot(NamedTuple):
 
 
 class DocumentReader:
-    """One document at a time. May be used from any thread; a reading waits for the one before it."""
+    """Reads one document at a time. Thread-safe: a read waits for the one before it."""
 
     def __init__(self, journal: Journal, texts: Catalogue) -> None:
         self._journal = journal
@@ -47,9 +47,12 @@ class DocumentReader:
     def now(
         self, name: str, newest: int, workspace: Workspace | None, former: AttributedFields | None = None
     ) -> DocumentSnapshot:
-        """The document at the version ``newest``, or a little later; what came since ``former`` is marked.
+        """Return the document at the version ``newest``, or a little later.
 
-        With a workspace it is begun from its checkpoint. Raises `JournalError`, `DocumentNotFound`.
+        - ``workspace``: with it, reading starts at the document's checkpoint.
+        - ``former``: the fields at an earlier version. Later changes are marked.
+
+        Raises `JournalError`, `DocumentNotFound`.
         """
         with self._lock:
             tail = self._tail_of(name, newest, workspace)
@@ -57,8 +60,8 @@ class DocumentReader:
             return self._drawn(tail, attribute_document(tail.document, former), tail.newest)
 
     def then(self, name: str, version: int, progress: Callable[[float], None]) -> DocumentSnapshot | None:
-        """The document as it was; None if it is no longer the one that is read. The first time its whole
-        history is gone through, and ``progress`` is told the share of it that is."""
+        """Return the document at ``version``, None if another document is being read. The first call reads
+        the whole history, and ``progress`` gets the share that is read."""
         with self._lock:
             tail = self._tail
             if tail is None or tail.name != name:

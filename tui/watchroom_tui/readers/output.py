@@ -1,4 +1,4 @@
-"""Read the output of a command, incrementally while it runs, or whole when it has ended."""
+"""Read the output of a command, incrementally while it runs, or whole after its end."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.sanitize import sanitize_lines
 
 MOST_LINES: Final = 2000
-"""So many lines of it are shown, the newest ones."""
+"""Max lines of output, the newest ones."""
 
 
 class OutputReader:
-    """Keeps what it has read of one command. May be used from any thread."""
+    """Reads and caches the output of one command. Thread-safe."""
 
     def __init__(self, journal: Journal, texts: Catalogue) -> None:
         self._journal = journal
@@ -27,11 +27,11 @@ class OutputReader:
         self._path = ""
         self._seen = 0
         self._printed = _Printed()
-        # A reading that nobody waits for any more may still be going on when the next begins.
+        # A cancelled read may still run when the next one starts.
         self._lock = Lock()
 
     def read(self, command: CommandView) -> Sequence[Line]:
-        """What the command has printed by the rows that ``command`` knows of."""
+        """Return the output of the command up to its last row in ``command``."""
         ended = read_end(self._journal, command)
         if ended is not None:
             return output_lines(ended, self._texts)
@@ -47,8 +47,7 @@ class OutputReader:
 
 
 def output_lines(record: CommandRecord, texts: Catalogue) -> list[Line]:
-    """What a command printed that has ended, what went wrong with it, and whether it printed more than was
-    kept."""
+    """Return the output of an ended command, its errors, and whether the output was truncated."""
     printed = _Printed()
     has_failed = record.exit_code != 0
     for text, style in ((record.stdout, ""), (record.stderr, "warning" if has_failed else "")):
@@ -64,7 +63,7 @@ def output_lines(record: CommandRecord, texts: Catalogue) -> list[Line]:
 
 
 class _Printed:
-    """Lines as they grow; each is kept as its pieces, since both streams may write to one."""
+    """Growing lines. A line is kept as its pieces, because both streams may write to it."""
 
     def __init__(self) -> None:
         self._lines: list[list[Span]] = [[]]

@@ -1,4 +1,4 @@
-"""Format a request, with what its calls would change, as lines."""
+"""A request as lines, with the changes of its calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
 from watchroom_tui.worker.main import DiffLine
 
 MOST_LINES: Final = 2000
-"""So many lines of what a call would change are shown."""
+"""Max lines of a call's changes."""
 
 _LINE_STYLES: Final = {
     "added": ("+", "added"),
@@ -37,8 +37,12 @@ _DIFF_STYLES: Final = {"+": "added", "-": "removed"}
 
 
 class RequestRow(NamedTuple):
-    """A row of a request as it is shown. Where it is a line of what the call with the id ``call`` would
-    write, ``key`` says which one, and ``hunk`` which hunk it is of, None for a line that stays."""
+    """A row of a request.
+
+    - ``call``: the id of the call, if the row is a line of its change.
+    - ``key``: the line's key in the review.
+    - ``hunk``: the line's hunk, None for an unchanged line.
+    """
 
     line: Line
     call: str = ""
@@ -47,7 +51,7 @@ class RequestRow(NamedTuple):
 
 
 class RequestDrawing(TextDrawing):
-    """The ``rows`` of a request; at the foot stands how it is with the hunk under the cursor."""
+    """The ``rows`` of a request. The foot shows the state of the hunk under the cursor."""
 
     def __init__(self, rows: Sequence[RequestRow], reviews: Mapping[str, Review], texts: Catalogue) -> None:
         super().__init__(None, head=[row.line for row in rows])
@@ -70,14 +74,14 @@ class RequestDrawing(TextDrawing):
         return self._rows[index]
 
     def line_row(self, index: int) -> RequestRow:
-        """The row of the line that the row with this index is about: below it stands what is said of it."""
+        """Return the row of the line that the row at ``index`` comments on, or the row itself."""
         row = self._rows[index]
         while index and (before := self._rows[index - 1]).key == row.key and before.call == row.call:
             index, row = index - 1, before
         return row
 
     def find_row(self, row: RequestRow, near: int) -> int | None:
-        """Return the index of ``row`` of an earlier drawing, the closest to the index ``near``; None if it is
+        """Return the index of ``row`` of an earlier drawing, the closest to the index ``near``. None if it is
         not shown any more. A line is found by its key, other rows by their text."""
         found = [
             index
@@ -87,7 +91,7 @@ class RequestDrawing(TextDrawing):
         return min(found, key=lambda index: abs(index - near), default=None)
 
     def next_hunk(self, index: int, step: int) -> int | None:
-        """Where the hunk after the row ``index`` begins, or with a ``step`` of -1 the one before; None if
+        """Return the start of the next hunk (``step`` -1: the previous one) from the row ``index``, None if
         there is none."""
         found = [each for each in self._starts if (each - index) * step > 0]
         return min(found, key=lambda each: abs(each - index), default=None)
@@ -102,16 +106,18 @@ class RequestDrawing(TextDrawing):
 
 
 class _CallHead(NamedTuple):
-    """What stands above the changes of a call; ``divisible``: it can be made with some of them alone."""
+    """The lines above the changes of a call. ``divisible``: the call can be made with some of its hunks
+    only."""
 
     lines: Sequence[Line]
     divisible: bool
 
 
 class RequestPage:
-    """The request ``details`` as people read it; ``changes`` are those that each call would make.
+    """The request ``details`` for people, with the changes that each call would make.
 
-    Made once: the arguments of calls may have megabytes. What a review changes is drawn anew from it."""
+    Created once, because calls can have megabytes of arguments. Reviews are drawn anew from it.
+    """
 
     def __init__(
         self, details: RequestDetails, changes: Sequence[Sequence[DiffLine] | None], texts: Catalogue
@@ -125,8 +131,7 @@ class RequestPage:
         ]
 
     def rows(self, reviews: Mapping[str, Review]) -> list[RequestRow]:
-        """All of it, row by row; ``reviews`` says by the calls' ids which hunks are taken, and what is said
-        of lines."""
+        """Return all rows. ``reviews`` has the taken hunks and the comments, by call id."""
         details, texts = self._details, self._texts
         rows = [RequestRow(line) for line in _request_head(details, texts)]
         calls = zip(details.request.calls, details.proposals, self._changes, self._heads, strict=True)
@@ -145,7 +150,7 @@ class RequestPage:
         return rows
 
     def draw(self, reviews: Mapping[str, Review]) -> RequestDrawing:
-        """The drawing of all of it, with ``reviews`` as above."""
+        """Return the drawing of all rows. ``reviews``: see `rows`."""
         return RequestDrawing(self.rows(reviews), reviews, self._texts)
 
 
@@ -193,7 +198,7 @@ def _call_head(
 
 
 def _told_difference(details: RequestDetails) -> list[Line]:
-    """What a call would change outside of the zones, as its client or the hook has told it."""
+    """Return the difference outside of the zones that the client or its hook reported."""
     told = details.request.metadata.get(DIFFERENCE)
     if not isinstance(told, str):
         return []
@@ -282,7 +287,7 @@ def _answer_lines(details: RequestDetails, texts: Catalogue) -> list[Line]:
 
 
 def _without_text(call: PendingCall, would: Proposal | None) -> Mapping[str, Json]:
-    """The arguments, without the text that the changes below show anyway."""
+    """Return the arguments without the text that the changes show."""
     given = parse_arguments(call.arguments)
     return {
         name: value for name, value in given.items() if would is None or value != would.after or not value
@@ -294,6 +299,6 @@ def pretty_lines(arguments: Mapping[str, Json]) -> list[str]:
 
 
 def _without_start(changed: Sequence[DiffLine]) -> Sequence[DiffLine]:
-    """Without the mark that lines are left out, where none are: at the start."""
+    """Return the lines without a hunk header at the text's start, where no lines are left out."""
     starts = changed and changed[0].kind == "hunk" and max(changed[0].old, changed[0].new) <= 1
     return changed[1:] if starts else changed

@@ -15,7 +15,8 @@ from watchroom_tui.services.terminal_alerts import alert_sequence
 
 
 class AlertMonitor:
-    """Tells of new needs. What waits when the whole journal is read is never told: the header says it."""
+    """Announces new needs. Needs that already wait at the start are not announced, because the header shows
+    them."""
 
     def __init__(self, app: Dashboard, mode: AlertMode) -> None:
         self.mode: AlertMode = mode
@@ -24,23 +25,23 @@ class AlertMonitor:
         self._is_on = False
 
     def start(self) -> None:
-        """Begin to tell, if what is shown is live: nothing of the past is told."""
+        """Start to announce, if the present is shown."""
         self._is_on = self._app.is_live
         self.record_current_needs()
 
     def record_current_needs(self) -> None:
-        """Hold what waits now for known, if the journal is read whole and that was not done before."""
+        """Record the present needs as known, once the journal is read completely."""
         app = self._app
         if self._watch is None and app.progress == 1:
             self._watch = initial_state(urgent_needs(app.model, app.now()))
 
     def cycle(self) -> None:
-        """To the next mode, and say which it is."""
+        """Switch to the next mode, and show it."""
         self.mode = next_mode(self.mode)
         self._app.show_message(self._app.texts(f"alert.mode.{self.mode}"))
 
     def tell(self, needs: Sequence[Need]) -> None:
-        """Send an alert if one is due; ``needs`` is what waits for a person now."""
+        """Send an alert if one is due. ``needs``: the needs that wait for a person now."""
         app = self._app
         if self._watch is None or not self._is_on:
             return

@@ -1,6 +1,6 @@
-"""What to tell a person who looks elsewhere: each new thing that needs them, once, and not too often.
+"""Which needs to announce to a person who looks elsewhere: each once, at a limited rate.
 
-Pure: a `AlertState` goes in with what presses now, the next one comes out with what to tell.
+Pure: takes an `AlertState` and the present needs, and returns the next state and the needs to announce.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ MODES: Final[tuple[AlertMode, ...]] = get_args(AlertMode)
 Identity: TypeAlias = tuple[NeedKind, str, int]
 
 DELAY_SECONDS: Final = 3.0
-"""So many seconds a new thing may have gone again by itself: most agents recover from a conflict sooner."""
+"""Seconds before a new need is announced, because most agents recover from a conflict sooner."""
 INTERVAL_SECONDS: Final = 10.0
-"""So many seconds between two alerts at least; what comes meanwhile goes into one."""
+"""Min seconds between two alerts. Needs that come in between share one alert."""
 
 
 class AlertState(NamedTuple):
-    """What was told or was there from the start, what is new since when, and when the last alert was."""
+    """The needs that are known, the new ones with their times in seconds, and the time of the last alert."""
 
     known: Set[Identity]
     new: Mapping[Identity, float] = MappingProxyType({})
@@ -31,14 +31,14 @@ class AlertState(NamedTuple):
 
 
 def initial_state(pressing: Sequence[Need]) -> AlertState:
-    """The watch of somebody who sees that much from the start, and needs not be told."""
+    """Return the state in which all ``pressing`` needs are known."""
     return AlertState(frozenset(need.identity for need in pressing))
 
 
 def next_alerts(
     watch: AlertState, pressing: Sequence[Need], now: float
 ) -> tuple[AlertState, tuple[Need, ...]]:
-    """The next watch, and what to tell at ``now`` (seconds): nothing, or all that is new, in one alert."""
+    """Return the next state, and the needs to announce at ``now`` (seconds): none, or all new ones."""
     new = [need for need in pressing if need.identity not in watch.known]
     since = {need.identity: watch.new.get(need.identity, now) for need in new}
     is_due = (
@@ -51,5 +51,5 @@ def next_alerts(
 
 
 def next_mode(mode: AlertMode) -> AlertMode:
-    """The mode that the key changes to."""
+    """Return the mode after ``mode``."""
     return MODES[(MODES.index(mode) + 1) % len(MODES)]

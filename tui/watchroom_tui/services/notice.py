@@ -1,4 +1,4 @@
-"""Passing messages, which can always be shown once more."""
+"""Notices that never expire while a screen shows them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from textual.notifications import Notification, Notify
 from watchroom_tui.presentation.sanitize import sanitize
 
 SHORTEST: Final = 0.05
-"""Seconds. A timer of less than none never lets anything else run (Textual 8.2), and between a screen's look
-whether a notice has expired and the timer that it sets, the notice may expire."""
+"""Min seconds of a notice's timer. A negative timer blocks the event loop (Textual 8.2), and a notice may
+expire between a screen's check and its timer."""
 
 
 NOTICE_SECONDS: Final = {"information": 3.0, "warning": 5.0, "error": 8.0}
-"""So long a passing message stays."""
+"""Seconds that a notice is shown."""
 
 
 @dataclass
@@ -32,12 +32,12 @@ class Notice(Notification):
 
 
 class NoticeApp(App[None]):
-    """An app whose notices no screen can meet at the very moment when they end."""
+    """An app whose notices have timers of at least `SHORTEST`."""
 
     def show_message(
         self, text: str, severity: Literal["information", "warning", "error"] = "information"
     ) -> None:
-        """A passing message; ``text`` is shown as it is."""
+        """Show a notice. ``text`` is not read as markup."""
         self.notify(sanitize(text), severity=severity, markup=False, timeout=NOTICE_SECONDS[severity])
 
     def notify(
@@ -49,6 +49,6 @@ class NoticeApp(App[None]):
         timeout: float | None = None,
         markup: bool = True,
     ) -> None:
-        """As Textual's."""
+        """Show a notice, as Textual does."""
         seconds = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
         self.post_message(Notify(Notice(message, title, severity, seconds, markup=markup)))

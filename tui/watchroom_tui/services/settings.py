@@ -1,7 +1,7 @@
-"""A person's settings for all workspaces: one TOML file in the folder that the system has for settings.
+"""A person's settings for all workspaces: one TOML file in the system's folder for settings.
 
-The file is the person's own. The dashboard writes into it only what the person changes there; comments, order
-and keys stay. `watchroom_tui.services.workspace_memory` keeps what belongs to one workspace.
+The file belongs to the person. The dashboard writes only what the person changes there, and keeps comments,
+order and keys. `watchroom_tui.services.workspace_memory` stores the state of one workspace.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from watchroom_tui.presentation.usage import WrongUsage
 from watchroom_tui.services.alert_policy import MODES, AlertMode
 
 MAX_BYTES: Final = 64 * 1024
-"""A longer file is not a person's settings."""
+"""Max bytes of the file."""
 
 _IDS: Final = frozenset(action.id for action in ACTIONS)
 
@@ -33,23 +33,24 @@ _CHOICES: Final[Mapping[str, Sequence[str]]] = {
     "alerts": MODES,
     "screen": [name for _, name in SCREENS],
 }
-"""The values of the settings that are one of a few."""
+"""The settings with a fixed set of values."""
 
 _PUBLISH: Final = ("folder", "git", "branch", "webhook")
-"""What the table ``publish`` may have."""
+"""The keys of the table ``publish``."""
 
 
 _OBSOLETE: Final = ("filters",)
-"""What earlier versions remembered here for all workspaces. It has no effect."""
+"""Settings of earlier versions, which have no effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of one person. Every one may be left out.
+    """The settings of one person, all optional.
 
-    ``publish`` says where checkpoints of journals are published: a folder, or a table of ``folder``, ``git``
-    (a repository), ``branch`` and ``webhook``. ``screen`` is the one to open in where none is remembered for
-    the workspace, ``keys`` the keys of actions by their ids; the others keep theirs.
+    - ``publish``: where checkpoints of journals are published: a folder, or a table of ``folder``, ``git`` (a
+      repository), ``branch`` and ``webhook``.
+    - ``screen``: the screen to open if none is remembered for the workspace.
+    - ``keys``: the person's own keys, by action id. Other actions keep theirs.
     """
 
     theme: Literal["dark", "light"] | None = None
@@ -68,7 +69,8 @@ class Settings:
 
     @property
     def webhook(self) -> str:
-        """The address to which checkpoints are posted, or the variable that has it; empty for none."""
+        """The address that checkpoints are posted to, or the variable that has it (``$NAME``). Empty for
+        none."""
         return self._publish_table.get("webhook", "")
 
     @property
@@ -84,15 +86,15 @@ class Settings:
 
 
 def settings_path() -> Path:
-    """Where the settings stand on this system."""
+    """Return the path of the settings on this system."""
     return user_config_path("watchroom", appauthor=False) / "settings.toml"
 
 
 def read_settings(path: Path, texts: Catalogue) -> Settings:
-    """The settings in the file at ``path``; the defaults where there is none.
+    """Return the settings in the file at ``path``, the defaults without a file.
 
-    Raises `WrongUsage`, which names the file and the line, where a setting, an action or a key is unknown, or
-    where a key would mean two things.
+    Raises `WrongUsage` with the file and the line if a setting, an action or a key is unknown, or if a key
+    has two meanings.
     """
     try:
         with path.open("rb") as file:
@@ -118,8 +120,8 @@ def read_settings(path: Path, texts: Catalogue) -> Settings:
 
 
 def _mistakes(values: Mapping[str, Any], texts: Catalogue) -> Iterator[tuple[Sequence[str], str]]:
-    """Where something stands that is no setting, and what is wrong with it. By hand: else nothing loads
-    pydantic before the first paint."""
+    """Yield the place and the error of each invalid setting. Written by hand, because pydantic would delay
+    the first paint."""
     for name, value in values.items():
         if name in _CHOICES and value not in _CHOICES[name]:
             yield (name,), texts("settings.one_of", name=name, values=", ".join(_CHOICES[name]))
@@ -137,7 +139,7 @@ def _mistakes(values: Mapping[str, Any], texts: Catalogue) -> Iterator[tuple[Seq
                 elif not isinstance(text, str):
                     yield (name, entry), texts("settings.no_text", name=entry or name)
                 elif "\0" in text:
-                    # No path has one, and where it is looked for the home folder of a person that raises.
+                    # No path has a null character, and resolving a home folder with one raises an error.
                     yield (name, entry), texts("settings.nul", name=entry or name)
         elif name not in _CHOICES:
             yield (name,), texts("settings.unknown", name=name)
@@ -151,10 +153,10 @@ def _check_keys(settings: Settings, source: str, path: Path, texts: Catalogue) -
 
 
 def _key_mistake(action: str, keys: Sequence[str], settings: Settings, texts: Catalogue) -> str | None:
-    """What is wrong with the keys of ``action``; None if nothing is."""
+    """Return the error in the keys of ``action``, None if there is none."""
     if action not in _IDS:
         return texts("settings.no_action", name=action)
-    # With an empty list Textual would leave the old keys in force.
+    # Textual would keep the old keys for an empty list.
     unknown = next((key for key in keys or ("[]",) if not is_key(key)), None)
     if unknown is not None:
         return texts("settings.no_key", name=unknown)
@@ -165,7 +167,7 @@ def _key_mistake(action: str, keys: Sequence[str], settings: Settings, texts: Ca
 
 
 def _line_of(source: str, place: Sequence[str | int]) -> int | None:
-    """The line of a setting, or of the table that it would stand in. Only read for an error."""
+    """Return the line of a setting, or of its table. Called only for an error."""
     from watchroom.agents.simulation.toml_lines import line_numbers
 
     lines = line_numbers(source)
@@ -179,8 +181,8 @@ def _problem(path: Path, line: int | None, said: str, texts: Catalogue) -> Wrong
 
 
 def remember(path: Path, **values: str) -> None:
-    """Write these settings into the file at ``path``, and leave all else in it as it is. Raise OSError, and
-    ValueError if the file is not TOML or would become longer than `MAX_BYTES`: then it stays as it is."""
+    """Write these settings into the file at ``path``, and keep everything else. Raises OSError, and
+    ValueError if the file is not TOML or would be longer than `MAX_BYTES`. The file is then unchanged."""
     import tomlkit
 
     try:

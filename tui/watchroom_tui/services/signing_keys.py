@@ -1,4 +1,4 @@
-"""The keys of the person at this machine: where they lie, and how they are unlocked."""
+"""The keys of the person at this machine: their files, and how to unlock them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 def key_path(name: str) -> str:
-    """Where the key file of the person called ``name`` is."""
+    """Return the path of the key file of the person called ``name``."""
     from platformdirs import user_config_path
 
     return str(user_config_path("watchroom", appauthor=False) / "keys" / f"{name}.json")
 
 
 def enrolled_keys(people: People, name: str) -> list[PublicKey]:
-    """The keys by which the person called ``name`` is known."""
+    """Return the enrolled keys of the person called ``name``."""
     person = people.find(HUMAN_PREFIX + name)
     return [] if person is None else [parse_key(line) for line in person.keys]
 
 
 def find_device(people: People, name: str) -> Signer | None:
-    """The FIDO2 device of the person called ``name`` that is at this machine, if there is one. Raises
+    """Return the FIDO2 device of the person called ``name`` at this machine, None if there is none. Raises
     `SignerFailed`."""
     if not any(key.is_touched for key in enrolled_keys(people, name)):
         return None
@@ -40,9 +40,14 @@ def find_device(people: People, name: str) -> Signer | None:
 
 
 def open_signer(people: People, name: str, ask: Callable[[str], str], path: str = "") -> Signer | None:
-    """What signs for the person called ``name``: a device, or the key file at ``path`` (default: the one of
-    that name), whose passphrase ``ask`` gives when it is told the path. None where there is neither. Raises
-    `SignerFailed`, `KeyFileUnusable`, `WrongPassphrase`, `SigningNotInstalled`."""
+    """Return the signer for a person: a device, else a key file. None if there is neither.
+
+    - ``name``: the person's name.
+    - ``ask``: gets the path of the key file, and returns its passphrase.
+    - ``path``: the key file, default: the person's own.
+
+    Raises `SignerFailed`, `KeyFileUnusable`, `WrongPassphrase`, `SigningNotInstalled`.
+    """
     if not path and (device := find_device(people, name)) is not None:
         return device
     path = path or key_path(name)

@@ -1,9 +1,9 @@
-"""Alerts as terminals take them: the bell, and the two sequences for a notification on the desktop.
+"""Alerts as terminal sequences: the bell, and two sequences for desktop notifications.
 
-OSC 9 (one text) is what iTerm2 brought; OSC 777 (a title and a text) is urxvt's, and what most others take.
-Kitty, Ghostty, WezTerm, foot and Warp take both and would notify twice, so a terminal that is known gets one
-of them; only one that is not known gets both. A terminal that takes neither shows nothing. tmux knows the
-bell; the rest it hands on if it is wrapped and ``allow-passthrough`` is on, and drops otherwise.
+OSC 9 (one text) comes from iTerm2, OSC 777 (title and text) from urxvt, and most others accept the latter.
+Kitty, Ghostty, WezTerm, foot and Warp accept both and would notify twice, so a known terminal gets one of
+them. Only an unknown one gets both. A terminal that knows neither shows nothing. tmux knows the bell. It
+passes on the rest if it is wrapped and ``allow-passthrough`` is on, and drops it otherwise.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from watchroom_tui.services.alert_policy import AlertMode
 
 BELL: Final = "\a"
 LONGEST: Final = 160
-"""So many characters of a field at most: desktops show no more, and some terminals drop what is long."""
+"""Max characters of a field. Desktops show no more, and some terminals drop longer ones."""
 _ESCAPE: Final = "\x1b"
 _END: Final = "\x1b\\"
 
@@ -26,8 +26,10 @@ _TAKES_777_MARK: Final = ("KITTY_WINDOW_ID", "GHOSTTY_RESOURCES_DIR", "WEZTERM_P
 
 
 def alert_sequence(mode: AlertMode, title: str, text: str, environ: Mapping[str, str]) -> str:
-    """What to write to the terminal that ``environ`` tells of; nothing in ``title`` or ``text`` gets out of
-    the sequence. The title goes first and is a word: a number would be a command of ConEmu's."""
+    """Return the sequence for the terminal that ``environ`` describes. No text can end the sequence early.
+
+    The title comes first and is a word, because ConEmu reads a number as a command.
+    """
     parts = [BELL] if mode in ("bell", "both") else []
     if mode in ("desktop", "both"):
         notices = _notices(_field(title), _field(text), environ)
@@ -49,7 +51,8 @@ def _notices(title: str, text: str, environ: Mapping[str, str]) -> list[str]:
 
 
 def _field(text: str) -> str:
-    """One field: no control character, short, and without the semicolon that would begin the next one."""
+    """Return a field: no control characters, shortened, and without the semicolon that would start the next
+    one."""
     shown = sanitize(text[: LONGEST + 1]).replace(";", ",")
     return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
 

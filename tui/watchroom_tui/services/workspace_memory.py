@@ -1,4 +1,4 @@
-"""What the dashboard remembers of one workspace for one person: a file in the person's state folder."""
+"""The dashboard's memory of one workspace for one person: a file in the person's state folder."""
 
 from __future__ import annotations
 
@@ -15,27 +15,26 @@ from watchroom import validation
 from watchroom_tui.keys.actions import SCREENS
 
 MAX_BYTES: Final = 64 * 1024
-"""A longer file is ignored, and none is written."""
+"""Max bytes of the file. Larger files are ignored, and not written."""
 _SCREENS: Final = frozenset(name for _, name in SCREENS)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceMemory:
-    """The ``screen`` that was shown last (None: not known), and what lists are filtered by, by
-    ``screen.list``."""
+    """The last ``screen`` (None: unknown), and the filters of lists, by ``screen.list``."""
 
     screen: str | None = None
     filters: Mapping[str, str] = field(default_factory=dict)
 
 
 def memory_path(place: str) -> Path:
-    """Return the file for the workspace at ``place``: its folder, or its address on a server."""
+    """Return the path of the file for the workspace at ``place``: its folder, or its address on a server."""
     digest = hashlib.sha256(os.fsencode(place)).hexdigest()[:32]
     return user_state_path("watchroom", appauthor=False) / "dashboards" / f"{digest}.toml"
 
 
 def read_memory(path: Path) -> WorkspaceMemory:
-    """Return what the file at ``path`` holds. A missing or damaged file holds nothing."""
+    """Return the content of the file at ``path``, an empty memory if it is missing or damaged."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -52,8 +51,8 @@ def read_memory(path: Path) -> WorkspaceMemory:
 
 
 def write_memory(path: Path, memory: WorkspaceMemory) -> None:
-    """Write ``memory`` into the file at ``path``, unless the file holds it. Raise OSError, and ValueError if
-    it has more than `MAX_BYTES`."""
+    """Write ``memory`` into the file at ``path``, unless it is the same. Raises OSError, and ValueError for
+    more than `MAX_BYTES`."""
     if memory == read_memory(path):
         return
     import tomlkit

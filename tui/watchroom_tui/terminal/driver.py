@@ -1,4 +1,4 @@
-"""Textual's driver of a terminal, which can be stopped and told to go on at any moment."""
+"""Textual's driver of a terminal, made safe to suspend and resume at any moment."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class SuspendableDriver(LinuxDriver):
-    """A handler of a signal may interrupt whoever holds the lock that it would wait for: what SIGTSTP and
-    SIGCONT ask for is done by the event loop."""
+    """Handles SIGTSTP and SIGCONT in the event loop, because a signal handler may interrupt the holder of a
+    lock that it needs."""
 
     encoding = "utf-8"
-    """What the terminal sends."""
+    """The encoding of the terminal's input."""
 
     def __init__(self, app: App[Any], **given: Any) -> None:
-        # From here on signals come.
+        # Signals can come from here on.
         self._loop = get_running_loop()
         self._is_suspended = False
         super().__init__(app, **given)
@@ -37,7 +37,7 @@ class SuspendableDriver(LinuxDriver):
         self._call_soon(self._go_on)
 
     def _call_soon(self, act: Callable[[], None]) -> None:
-        # Once the loop is closed the dashboard has ended, and its process is about to.
+        # With a closed loop the dashboard has ended, and its process is about to.
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(act)
 
@@ -49,24 +49,24 @@ class SuspendableDriver(LinuxDriver):
         if self._is_running:
             super()._sigtstp_application()
         else:
-            # There is nothing to restore, nor to set up again.
+            # Nothing to restore, and nothing to set up again.
             os.kill(os.getpid(), signal.SIGSTOP)
 
     def _go_on(self) -> None:
         if not self._auto_restart:
             return
         if self._is_running:
-            # It was told to go on without having stopped in order (SIGSTOP): two threads would share the
-            # keys, and the terminal may be set up for another program.
+            # Resumed after SIGSTOP, without suspending first: two threads would share the keys, and the
+            # terminal may be set up for another program.
             self.suspend_application_mode()
-        # Neither: it has ended already.
+        # False for both if the driver has ended.
         if self._is_suspended:
             self.resume_application_mode()
-            # The terminal's other screen was emptied, and a size that did not change repaints nothing.
+            # The alternate screen was cleared, and an unchanged size repaints nothing.
             self._app.refresh(layout=True)
 
     def suspend_application_mode(self) -> None:
-        """Give the terminal back, until `start_application_mode`."""
+        """Return the terminal, until `start_application_mode`."""
         super().suspend_application_mode()
         self._is_suspended = True
 
@@ -78,8 +78,8 @@ class SuspendableDriver(LinuxDriver):
         super().start_application_mode()  # type: ignore[no-untyped-call]
 
     def run_input_thread(self) -> None:
-        """Read keys until the driver ends. Textual's own decodes strictly, and UTF-8 alone: one other byte
-        would end the dashboard. And it looks for the end ten times a second."""
+        """Read keys until the driver ends. Textual's own thread decodes strict UTF-8, so that one other byte
+        would end the dashboard, and polls for the end ten times a second."""
         read_input(self.fileno, self.encoding, self.exit_event, self.process_message)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Reads what the terminal sends, without waking while it sends nothing."""
+"""Read the terminal's input, without waking up while there is none."""
 
 from __future__ import annotations
 
@@ -18,21 +18,20 @@ if TYPE_CHECKING:
     from textual.message import Message
 
 _MOST_BYTES: Final = 4096
-"""So many are read at once."""
+"""Max bytes to read at once."""
 _TICK_SECONDS: Final = 0.1
-"""So often the parser is asked whether an escape was the key of that name or begins a sequence."""
+"""Seconds between checks whether an escape is a key or starts a sequence."""
 
 
 class SelectableEvent(Event):
-    """An event that a selector can wait for: its descriptor can be read as long as it is set, and once it is
-    closed."""
+    """An event for selectors: its descriptor is readable while it is set, and after it is closed."""
 
     def __init__(self) -> None:
         super().__init__()
         self._writer: int | None
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
-        # Who still waits for it keeps it open.
+        # A waiting thread keeps it open.
         weakref.finalize(self, os.close, self._reader)
 
     def fileno(self) -> int:
@@ -50,7 +49,7 @@ class SelectableEvent(Event):
             os.read(self._reader, _MOST_BYTES)
 
     def close(self) -> None:
-        """Wake all who wait, for good. May be called again."""
+        """Wake all waiting threads, permanently. Can be called again."""
         writer, self._writer = self._writer, None
         if writer is not None:
             os.close(writer)
@@ -59,18 +58,16 @@ class SelectableEvent(Event):
 def read_input(
     descriptor: int, encoding: str, exit_event: SelectableEvent, handle: Callable[[Message], None]
 ) -> None:
-    """Read keys, the mouse and pasted text until ``exit_event`` is set or closed.
+    """Read keys, mouse events and pasted text until ``exit_event`` is set or closed.
 
-    Args:
-        descriptor: Of the terminal.
-        encoding: What it sends; bytes that mean nothing in it are replaced.
-        exit_event: Ends the reading at once.
-        handle: Is called in this thread with each event.
+    - ``descriptor``: the terminal's descriptor.
+    - ``encoding``: the encoding of its input. Invalid bytes are replaced.
+    - ``exit_event``: ends the reading at once.
+    - ``handle``: called in this thread with each event.
 
-    Raises:
-        OSError: The terminal cannot be read.
+    Raises OSError if the terminal cannot be read.
     """
-    # A module without a promise; the tests of this one say when it changes.
+    # A private module of Textual. The tests notice changes.
     from textual._xterm_parser import XTermParser
 
     parser = XTermParser()
@@ -84,14 +81,14 @@ def read_input(
             timeout = _TICK_SECONDS if monotonic() < settled_at else None
             ready = {key.fd for key, _ in selector.select(timeout)}
             if exit_event.fileno() in ready:
-                # It may be cleared already: a program that is told to go on (SIGCONT) has two such threads.
+                # It may be cleared again, because a process resumed by SIGCONT has two such threads.
                 break
             if descriptor in ready:
                 data = _read(descriptor)
                 if not data:
-                    # Its other end was closed. It could be read for ever, to learn that again.
+                    # The other end was closed, and would be readable forever.
                     selector.unregister(descriptor)
-                # Part of a character gives no text yet; to the parser, no text is the end.
+                # A partial character decodes to no text, which the parser would take for the end.
                 text = decoder.decode(data)
                 for event in parser.feed(text) if text else ():
                     handle(event)
@@ -101,7 +98,7 @@ def read_input(
 
 
 def _read(descriptor: int) -> bytes:
-    """What was sent; nothing where the other end is closed."""
+    """Return the bytes that were sent, none if the other end is closed."""
     try:
         return os.read(descriptor, _MOST_BYTES)
     except OSError as error:

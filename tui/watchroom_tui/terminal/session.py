@@ -1,4 +1,4 @@
-"""The terminal that the dashboard runs in: whether there is one, and whether it is still open."""
+"""The terminal of the dashboard: whether there is one, and whether it is still open."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from watchroom_tui.presentation.theme import ColorDepth
 
 _STREAMS = (0, 1, 2)
-"""Standard input, output and error: Textual reads the first and draws on the last."""
+"""Standard input, output and error. Textual reads the first and draws on the last."""
 
 
 def require_terminal(texts: Catalogue, instead: str) -> None:
-    """Raises `WrongUsage`, which names ``instead``, where the dashboard would be drawn into a file or a pipe,
-    or in a terminal that cannot move its cursor.
+    """Raise `WrongUsage`, which names ``instead``, if the output is a file or a pipe, or if the terminal
+    cannot move its cursor.
 
-    A page in a browser (`watchroom web`) needs none.
+    A page in a browser (`watchroom web`) needs no terminal.
     """
     if is_page():
         return
@@ -47,8 +47,8 @@ def has_terminal() -> bool:
 
 
 def color_depth(environ: Mapping[str, str]) -> ColorDepth:
-    """How many colours a terminal with these variables has, as rich has it, which draws them; where colours
-    are not wanted (``NO_COLOR``), as few as there are."""
+    """Return the number of colours of a terminal with these variables, as rich determines it. 16 if colours
+    are disabled (``NO_COLOR``)."""
     depths: Mapping[str, ColorDepth] = {"truecolor": "full", "256": "256", "standard": "16"}
     wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "auto")
     if "NO_COLOR" in environ:
@@ -62,12 +62,12 @@ def color_depth(environ: Mapping[str, str]) -> ColorDepth:
 
 
 def is_page() -> bool:
-    """Whether the dashboard is drawn for a page in a browser: its server says so by the driver it sets."""
+    """Return whether the dashboard is drawn for a page in a browser. Its server sets the driver."""
     return os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
 
 
 class TerminalWatch:
-    """Knows when nobody can see the dashboard any more: its terminal was closed, or its server has ended."""
+    """Knows when nobody can see the dashboard any more: its terminal was closed, or its server ended."""
 
     def __init__(self) -> None:
         self._is_gone = Event()
@@ -75,22 +75,24 @@ class TerminalWatch:
 
     @property
     def must_close(self) -> bool:
-        """Whether the dashboard is to close: its terminal is gone, or SIGTERM came."""
+        """Whether the dashboard must close: its terminal is gone, or SIGTERM came."""
         return self._is_terminated.is_set() or self.is_gone
 
     @property
     def is_gone(self) -> bool:
-        """Whether the terminal is gone. It never comes back."""
+        """Whether the terminal is gone, which is permanent."""
         return self._is_gone.is_set() or is_hung_up(sys.__stdin__)
 
     def mark_gone(self) -> None:
-        """Nobody reads what is written."""
+        """Record that the output has no reader."""
         self._is_gone.set()
 
     @contextmanager
     def hangups(self) -> Iterator[None]:
-        """Note SIGHUP and SIGTERM, so that the dashboard closes what it has open and restores the terminal.
-        Only in the main thread. Afterwards, if the terminal is gone, what is printed goes nowhere."""
+        """Record SIGHUP and SIGTERM, so that the dashboard closes what it has open and restores the terminal.
+
+        Only in the main thread. If the terminal is gone at the end, later output is discarded.
+        """
         before = {
             signal.SIGHUP: signal.signal(signal.SIGHUP, lambda _number, _frame: self.mark_gone()),
             signal.SIGTERM: signal.signal(signal.SIGTERM, lambda _number, _frame: self._is_terminated.set()),
@@ -105,12 +107,12 @@ class TerminalWatch:
 
     @property
     def color_depth(self) -> ColorDepth:
-        """How many colours it has."""
+        """The number of colours."""
         return color_depth(os.environ)
 
     def driver_class(self) -> type[Driver]:
-        """Textual's driver of a terminal, or of a page in a browser, which outlives a failed write: with the
-        first one the thread that writes would end, and all who write would wait for it, the exit too."""
+        """Return Textual's driver for a terminal or a page, adapted to survive a failed write. Otherwise the
+        thread that writes would end, and all writers, even the exit, would wait for it."""
         return self._page_driver() if is_page() else self._terminal_driver()
 
     def _terminal_driver(self) -> type[Driver]:
@@ -150,8 +152,8 @@ class TerminalWatch:
 
 
 class WatchedOutput:
-    """A terminal to write to; once a write fails, nothing is written any more. What it cannot show, by
-    ``charset``, is replaced."""
+    """A terminal to write to. After a failed write, nothing more is written. Characters outside of
+    ``charset`` are replaced."""
 
     def __init__(self, file: IO[str], mark_gone: Callable[[], None], charset: Charset | None = None) -> None:
         self._file = file
@@ -186,8 +188,8 @@ class WatchedOutput:
 
 
 def is_hung_up(stream: IO[str] | None) -> bool:
-    """Whether the other end of ``stream`` is closed; of one without a descriptor, never. A system that cannot
-    tell by polling says no: there a failed write tells."""
+    """Return whether the other end of ``stream`` is closed. False without a descriptor, and on systems where
+    polling cannot tell. There a failed write tells."""
     if stream is None:
         return True
     try:
@@ -200,7 +202,7 @@ def is_hung_up(stream: IO[str] | None) -> bool:
 
 
 def _discard_streams() -> None:
-    """What is still printed, and what lies in buffers, is written to nowhere, without an error."""
+    """Discard buffered and later output, without an error."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in _STREAMS:
         os.dup2(nowhere, stream)

@@ -1,4 +1,4 @@
-"""Whether somebody types at the tmux that this process is in, or a program sends keys to it."""
+"""Detect whether a person types in the tmux of this process, or a program sends keys to it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from collections.abc import Mapping
 from typing import Final
 
 _RECENT_SECONDS: Final = 2
-"""Who types now typed so lately; tmux tells whole seconds."""
+"""Seconds within which typing counts as recent. tmux reports whole seconds."""
 _ANSWER_SECONDS: Final = 2.0
 
 
 def has_recent_typing(environ: Mapping[str, str]) -> bool:
-    """Whether a client of the tmux session named in ``environ`` was typed into just now. Keys that a program
-    sends (``send-keys``) are no activity of a client. True where this is no tmux, or it does not answer: it
-    is a tripwire, and proves nothing."""
+    """Return whether a client of the tmux session in ``environ`` was typed into just now.
+
+    Keys that a program sends (``send-keys``) do not count. True outside of tmux, and if tmux does not answer:
+    the check is a tripwire, not a proof.
+    """
     socket, _, rest = environ.get("TMUX", "").partition(",")
     session = rest.rpartition(",")[2]
     if not socket or not session.isdigit():

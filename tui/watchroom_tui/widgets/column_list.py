@@ -1,4 +1,4 @@
-"""A list in columns that share its width by what their texts need."""
+"""A list in columns that share its width by the lengths of their texts."""
 
 from __future__ import annotations
 
@@ -16,22 +16,21 @@ T = TypeVar("T")
 Wrapping: TypeAlias = Literal["to-fit", "always"]
 
 MOST_WRAPPED: Final = 50
-"""Only so many items, the first ones, take several rows: how high they are is worked out for all of them."""
+"""Max items that can take several rows, because the heights of all of them are computed."""
 MOST_CHARACTERS: Final = 2000
-"""So many characters of a text are looked at; six rows of a wide terminal hold fewer."""
+"""Max characters of a text to draw. Six rows of a wide terminal hold fewer."""
 MOST_ROWS: Final = 6
-"""An item takes no more rows than these; what is longer is read where it is opened."""
+"""Max rows of an item. Longer texts are read in the item's own view."""
 
 
 class ColumnList(LineList[T]):
-    """A column becomes as wide as the texts in it that were seen so far, and never narrower while the same is
-    shown: what comes later moves nothing back."""
+    """A list in columns. A column is as wide as the longest text in it so far, and does not become narrower
+    while the same subject is shown, so that new items do not move the others."""
 
     COLUMNS: ClassVar[Sequence[Column]]
 
     WRAPS: ClassVar[Wrapping] = "to-fit"
-    """Whether an item takes several rows where its text needs them: as far as all items stay in sight, or
-    always."""
+    """When items take several rows: as long as all items stay visible, or always."""
 
     _needs: Sequence[int] = ()
     _shares: Sequence[int] = ()
@@ -44,20 +43,20 @@ class ColumnList(LineList[T]):
 
     @abstractmethod
     def cells(self, item: T) -> Sequence[Line]:
-        """What stands in each column of the item's line; safe already."""
+        """Return the sanitized text of each column of the item."""
 
     def line(self, item: T, width: int) -> Line:
         return align_cells(self.COLUMNS, *self._measured(item, width))
 
     def render_key(self, item: T, width: int) -> Hashable:
-        # How cells share the width is no part of the key: `_widen` drops all drawn lines when that changes.
+        # The shares of the width are not in the key, because `_widen` drops all drawn lines when they change.
         return tuple(map(tuple, self._bounded_cells(item)))
 
     def lines(self, item: T, width: int, most: int) -> Sequence[Line]:
         return wrap_cells(self.COLUMNS, *self._measured(item, width), most)
 
     def _measured(self, item: T, width: int) -> tuple[Sequence[Line], Sequence[int]]:
-        """The cells of the item, and how wide each of them may be."""
+        """Return the cells of the item and their widths."""
         if not self._needs:
             self._measure_visible()
         cells = self._bounded_cells(item)
@@ -69,7 +68,7 @@ class ColumnList(LineList[T]):
     def arrange_rows(self) -> ItemRows:
         area, count = self.content_area, len(self._shown)
         is_full = self.WRAPS == "to-fit" and count >= area.height and not self.styles.is_auto_height
-        # Before it is laid out, nobody knows what fits; where nothing is free, nothing can be given.
+        # Before the first layout the height is unknown. A full list has no rows to give.
         wanted = () if is_full or not area.width else self._wanted_heights(self._shown, area.width)
         if self._wanted_rows != (rows := sum(wanted)):
             self._wanted_rows = rows
@@ -77,29 +76,29 @@ class ColumnList(LineList[T]):
                 self.refresh(layout=True)
         if self.WRAPS == "to-fit":
             return ItemRows(count, fit_heights(wanted, count, area.height))
-        # No item is higher than the list: its end could not be read.
+        # No item is higher than the list, or its end could not be read.
         return ItemRows(count, [min(height, max(1, area.height)) for height in wanted])
 
     def count_rows(self, items: Sequence[T], width: int) -> int:
         return ItemRows(len(items), self._wanted_heights(items, width)).total
 
     def _wanted_heights(self, items: Sequence[T], width: int) -> Sequence[int]:
-        """In how many rows each of the first of ``items`` is whole; empty if each has one row."""
+        """Return the rows that each of the first ``items`` needs. Empty if each has one row."""
         if self.WRAPS == "to-fit" and len(items) > MOST_WRAPPED:
             return ()
         return self._heights.measure(items[:MOST_WRAPPED], width, self)
 
     def wanted_height(self, item: T, width: int) -> int:
-        """In how many rows the item is whole."""
+        """Return the number of rows that the item needs."""
         return len(self.lines(item, width, MOST_ROWS))
 
     def prepare_lines(self, items: Sequence[T]) -> None:
-        """Make the columns wide enough for ``items``."""
+        """Widen the columns for ``items``."""
         self._widen([self._bounded_cells(item) for item in items])
 
     def _bounded_cells(self, item: T) -> Sequence[Line]:
-        """The cells, of whose texts as much as can be seen: a request names all the calls that it is about,
-        and sixty thousand wide characters take a fifth of a second to wrap."""
+        """Return the cells, cut to `MAX_CHARACTERS`. A request lists all its calls, and 60,000 wide
+        characters take 0.2 s to wrap."""
         cells = self.cells(item)
         if any(len(span.text) > MOST_CHARACTERS for cell in cells for span in cell):
             return [cut(cell, 0, MOST_CHARACTERS) for cell in cells]
@@ -107,7 +106,7 @@ class ColumnList(LineList[T]):
 
     def _widen(self, lines: Sequence[Sequence[Line]]) -> None:
         if self._grow(lines):
-            # What was drawn before stands in narrower columns.
+            # Lines drawn before have narrower columns.
             self._kept.clear()
             self._heights.forget()
             self.refresh()
@@ -117,7 +116,7 @@ class ColumnList(LineList[T]):
 
     def show(self, items: Sequence[T]) -> None:
         if len(items) < len(self._all):
-            # What is gone needs no width any more.
+            # Removed items need no width.
             self._forget_widths()
         super().show(items)
 
@@ -131,19 +130,19 @@ class ColumnList(LineList[T]):
         super().set_filter(text)
 
     def _forget_widths(self) -> None:
-        """Before something else is shown: what was seen before it says nothing of its widths."""
+        """Forget the widths, because the next subject has its own."""
         self._needs = ()
         self._shared = -1
         self._kept.clear()
         self._heights.forget()
 
     def _measure_visible(self) -> None:
-        """Before the first line is drawn, so that the next ones do not move it."""
+        """Measure the visible items before the first is drawn, so that later lines do not move it."""
         top = self.scroll_offset.y
         self._grow([self._bounded_cells(each) for each in self._shown[top : top + self.content_area.height]])
 
     def _grow(self, lines: Sequence[Sequence[Line]]) -> bool:
-        """Make the columns wide enough for these cells; False if they are."""
+        """Widen the columns for these cells. Return False if they are wide enough."""
         needs = self._needs or [0] * len(self.COLUMNS)
         for cells in lines:
             needs = [max(need, width_of(cell)) for need, cell in zip(needs, cells, strict=True)]

@@ -1,6 +1,6 @@
-"""Textual's containers, of which nothing shows but what is in them.
+"""Textual's containers, as blank widgets.
 
-Textual draws a blank widget at once. Of any other it works out each line whenever anything is painted.
+Textual draws a blank widget at once. For any other, it computes every line on every paint.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from textual import containers
 
 
 class Container(containers.Container):
-    """Lays out as its styles say."""
+    """Arranges its children as its styles say."""
 
     BLANK = True
 
 
 class Horizontal(containers.Horizontal):
-    """Lays out from the left to the right."""
+    """Arranges its children from left to right."""
 
     BLANK = True
 
 
 class Vertical(containers.Vertical):
-    """Lays out from the top to the bottom."""
+    """Arranges its children from top to bottom."""
 
     BLANK = True

@@ -1,4 +1,4 @@
-"""An editor that replaces unsafe characters by placeholders while the text is edited."""
+"""An editor that shows placeholders for unsafe characters."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.presentation.sanitize import sanitize
 
 _FIRST_STAND_IN: Final = 0xF0000
-"""In a plane that is for private use, so that no text of anyone has it."""
+"""The first placeholder. It is in a private use plane, so that it occurs in no text."""
 _TABS: Final = re.compile(r"^\t", re.MULTILINE)
 _LONE_RETURN: Final = re.compile(r"\r(?!\n)")
 _LONE_FEED: Final = re.compile(r"(?<!\r)\n")
 
 
 class SourceArea(TextArea):
-    """Base of what edits a `source`: the text, character for character, but for what the person changes."""
+    """Base of editors. `source` is the text with its original characters, except for the person's changes."""
 
     _meant: dict[int, str] = {}  # noqa: RUF012  # replaced, never changed
 
     def load_source(self, source: str) -> None:
-        """Edit ``source`` instead."""
+        """Load ``source`` into the editor."""
         shown, self._meant = substitution_maps(source)
         self.load_text(source.translate(shown))
 
     @property
     def source(self) -> str:
-        """The text as it is now."""
+        """The current text, with the original characters."""
         return self.text.translate(self._meant)
 
     def get_line(self, line_index: int) -> Text:
-        """The line, with one visible character for each that is not."""
+        """Return the line, with a visible character for each invisible one."""
         line = self.document.get_line(line_index)
         shown = "".join(_visible(self._meant.get(ord(each), each)) for each in line)
         return Text(shown, end="", no_wrap=True)
@@ -56,15 +56,15 @@ class Editor(SourceArea):
         self._is_opening = False
 
     def open(self, source: str, line: int) -> None:
-        """Edit ``source``, with the cursor at the start of ``line`` (counted from 0), which the next layout
-        scrolls to the middle."""
+        """Edit ``source``, with the cursor at the start of ``line`` (from 0). The next layout scrolls it to
+        the middle."""
         self.indent_type = "tabs" if _TABS.search(source) else "spaces"
         self.load_source(source)
         self.move_cursor((line, 0))
         self._is_opening = True
 
     def _scroll_update(self, virtual_size: Size) -> None:
-        # Textual calls it in each layout, before it paints: then the editor has the size that it is shown in.
+        # Textual calls this in each layout before it paints, when the editor has its final size.
         super()._scroll_update(virtual_size)
         if self._is_opening:
             self._is_opening = False
@@ -72,7 +72,7 @@ class Editor(SourceArea):
 
     @property
     def tab_text(self) -> str:
-        """The pane's name, where there are tabs."""
+        """The name on the pane's tab."""
         return str(self.border_title or "")
 
     def action_finish(self) -> None:
@@ -80,8 +80,8 @@ class Editor(SourceArea):
 
 
 def substitution_maps(text: str) -> tuple[dict[int, str], dict[int, str]]:
-    """What stands for the unsafe characters of ``text`` while it is edited, and what that means again: two
-    tables for ``str.translate``. Line ends stand for themselves, if the text has one kind of them."""
+    """Return two tables for ``str.translate``: from the unsafe characters of ``text`` to placeholders, and
+    back. Line ends are kept if the text has one kind only."""
     ends_differ = _LONE_FEED.search(text) is not None or _LONE_RETURN.search(text) is not None
     kept = {"\n", "\t"} if ends_differ else {"\r", "\n", "\t"}
     strange = sorted(each for each in set(text) - kept if sanitize(each) != each or _is_stand_in(each))

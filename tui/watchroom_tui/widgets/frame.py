@@ -23,19 +23,20 @@ from watchroom_tui.presentation.localization import keymap_of, now_of, texts_of
 from watchroom_tui.widgets.line_widget import LineWidget
 
 PARTY_WIDTHS: Final = (24, 14)
-"""So many cells of the name of what is next, where there is space and where there is little."""
+"""Max cells of the name of the next need, with much and with little space."""
 SEPARATOR: Final = " │"
 NAMES_FROM: Final = 100
-"""Narrower, the names of other screens give way to the keys of the one that is shown."""
+"""Min columns for the names of other screens. Narrower footers show more keys of this screen instead."""
 SEAL: Final = "▣"
 SEAL_FROM: Final = 120
-"""Narrower, nothing is said of the newest checkpoint."""
+"""Min columns for the newest checkpoint."""
 MORE: Final = " …"
-"""Where not all keys have space."""
+"""The sign for keys that do not fit."""
 
 
 class Header(LineWidget):
-    """Which workspace, how fresh, how busy, how many things wait for a person, and which of them is next."""
+    """Shows the workspace, its state and time, its number of agents and rate, and the needs with the next
+    one."""
 
     def __init__(self, place: str) -> None:
         super().__init__()
@@ -60,9 +61,18 @@ class Header(LineWidget):
         outage: int | None = None,
         polls_files: bool = False,
     ) -> None:
-        """``needs``: what waits for a person now. ``next_need``: what the key for the next one would open.
-        ``outage``: since when the journal's server does not answer. ``polls_files``: whether external edits
-        are found by polling."""
+        """Update the header.
+
+        - ``model``: the model to show.
+        - ``needs``: the needs that wait for a person now.
+        - ``next_need``: the need that the key for the next one would open.
+        - ``is_live``: the present is shown.
+        - ``can_act``: the person can act.
+        - ``progress``: the part of the journal that is read, from 0 to 1.
+        - ``outage``: the time since which the journal's server does not answer, in nanoseconds since the
+          epoch.
+        - ``polls_files``: external edits are found by polling.
+        """
         self._outage, self._polls_files = outage, polls_files
         self._model, self._is_live, self._progress = model, is_live, progress
         self._needs, self._next, self._may_act = needs, next_need, can_act
@@ -75,8 +85,8 @@ class Header(LineWidget):
         return self.strip([*left, Span(" " * max(0, space)), *right], width)
 
     def _fitting(self, width: int) -> tuple[Line, Line]:
-        """What stands at the left and at the right: as much as there is space for. The number of agents goes
-        before what is next, which goes before how busy they are."""
+        """Return the left and the right part that fit into ``width``. The next need gives way to the number
+        of agents, and the rate to the next need."""
         rights = self._rights()
         lefts = self._lefts(width - width_of(rights[-1]))
         for right in rights:
@@ -86,7 +96,8 @@ class Header(LineWidget):
         return lefts[-1], rights[-1]
 
     def _lefts(self, width: int) -> list[Line]:
-        """What can stand at the left, the richest first; the last one fits into ``width`` if any does."""
+        """Return the variants of the left part, longest first. The last one fits into ``width`` if any
+        does."""
         texts, model, now = texts_of(self), self._model, now_of(self)
         start = [Span(" watchroom ", "title"), Span(f" {self._place}  ", "strong")]
         clock = Span("")
@@ -122,14 +133,14 @@ class Header(LineWidget):
         ]
 
     def _cost(self, now: int) -> Line:
-        """What the team cost today, where anything did."""
+        """Return today's cost of the team, empty if there is none."""
         used = self._model.usage.since(start_of_day(now))
         if not used.cost:
             return []
         return [Span(f"{texts_of(self)('header.cost', cost=cost_text(used))}  ", "dim")]
 
     def _moment(self, width: int, now: int) -> Span:
-        """Which moment of the past is shown: its time as exactly as there is space for."""
+        """Return the time of the past moment, as precisely as it fits."""
         texts = texts_of(self)
         times = (
             f"{local_time(now)} {utc_offset(now)}",
@@ -141,7 +152,7 @@ class Header(LineWidget):
         return Span(next((each for each in variants if cell_len(each) <= width), variants[-1]), "warning")
 
     def _rights(self) -> list[Line]:
-        """What can stand at the right, the richest first."""
+        """Return the variants of the right part, longest first."""
         texts, now, need = texts_of(self), now_of(self), self._next
         if not self._needs or need is None:
             return [[Span(f"✓ {texts('header.calm')} ", "ok")]]
@@ -156,12 +167,12 @@ class Header(LineWidget):
 
     def on_click(self, event: events.Click) -> None:
         if event.x >= self.size.width - width_of(self._fitting(self.size.width)[1]):
-            # Later: what removes this widget's screen waits until the widget has done.
+            # Later, because removing this widget's screen waits for its event handlers.
             self.app.call_later(self.app.run_action, "app.urgent", self.screen)
 
 
 class PaneTabs(LineWidget):
-    """The panes of a screen by name, where there is only space for one of them. Can be clicked."""
+    """The names of a screen's panes, if only one of them fits. Clickable."""
 
     class Chosen(Message):
         def __init__(self, index: int) -> None:
@@ -188,7 +199,7 @@ class PaneTabs(LineWidget):
         return self.strip(line, max(width + left, width_of(line))).crop(left, left + width)
 
     def _left(self) -> int:
-        """How many cells are left out at the left, so that the tab in front shows whole."""
+        """Return the number of cells to cut at the left, so that the front tab is visible."""
         end = sum(cell_len(name) + 3 for name in self._names[: self._front + 1])
         return max(0, end - self.size.width)
 
@@ -202,7 +213,7 @@ class PaneTabs(LineWidget):
 
 
 class _Entry(NamedTuple):
-    """A key with its label, and the action that a click on it does."""
+    """A key with its label, and the action of a click on it."""
 
     key: str
     label: str
@@ -210,7 +221,7 @@ class _Entry(NamedTuple):
     style: str = "dim"
     before: str = " "
     after: str = " "
-    """What stands around the label."""
+    """The text after the label."""
 
     @property
     def spans(self) -> Line:
@@ -220,8 +231,8 @@ class _Entry(NamedTuple):
 
 
 class Footer(LineWidget):
-    """The screens with their number keys, and the keys that matter here; all can be clicked. And the newest
-    checkpoint of the journal, where there is space."""
+    """The screens with their number keys, and the keys of this screen, all clickable. Also the newest
+    checkpoint of the journal, if there is space."""
 
     def __init__(self, screen_name: str) -> None:
         super().__init__()
@@ -238,7 +249,7 @@ class Footer(LineWidget):
             self.refresh()
 
     def _is_as_painted(self) -> bool:
-        # What can be done changes with much that this does not hear of.
+        # The possible actions depend on much that sends no event.
         return False
 
     def notify_style_update(self) -> None:
@@ -269,8 +280,8 @@ class Footer(LineWidget):
         return self.strip([*left, *more, Span(" " * space), *mark, *right], width)
 
     def _seal_mark(self, width: int) -> Line:
-        """How many rows are sealed, and their root, for people to compare; the root alone, or nothing, where
-        there is no space."""
+        """Return the number of sealed rows and their root, to compare. Only the root, or nothing, if space is
+        short."""
         seal = self._seal
         if seal is None or self.size.width < SEAL_FROM:
             return []
@@ -280,9 +291,11 @@ class Footer(LineWidget):
     def _fitting(
         self, here: Sequence[_Entry], everywhere: list[_Entry], width: int
     ) -> tuple[list[_Entry], list[_Entry]]:
-        """The screens, and the keys for everywhere: as long as leaves space for what can be done just here,
-        which goes before the names of other screens. What lies over a screen says nothing of screens where
-        that would leave too little space for its keys."""
+        """Return the entries for the screens and for the global keys.
+
+        Keys of this screen take precedence over the names of other screens. An overlay leaves out screens
+        that would take too much of its space.
+        """
         bare = [entry._replace(label="") for entry in everywhere]
         variants = [
             (self._screens("label"), everywhere),
@@ -292,7 +305,7 @@ class Footer(LineWidget):
         ]
         mark = width_of(self._seal_mark(width))
         for screens, keys in variants[:2] if mark else ():
-            # Short names of screens do, where the newest checkpoint has space then.
+            # Short names of screens make space for the newest checkpoint.
             if _width(screens) + len(SEPARATOR) + _width(here) + mark + _width(keys) <= width:
                 return screens, keys
         if width < NAMES_FROM:
@@ -319,13 +332,13 @@ class Footer(LineWidget):
         ]
 
     def _numbers(self) -> list[_Entry]:
-        """The screens by their keys alone, but for the one that is shown."""
+        """Return the screens by key only, except for the current one."""
         entries = self._screens("short")
         return [each if each.style == "strong" else each._replace(label="") for each in entries]
 
     def _here(self) -> list[_Entry]:
-        """What can be done here, what only this screen has before what every list has; without the former,
-        the way back."""
+        """Return the actions of the current screen, before those of every list. If there are none of its own,
+        add the way back."""
         actions = [
             action
             for action in offered(dashboard_of(self).can_act, *self._scopes())
@@ -341,18 +354,18 @@ class Footer(LineWidget):
         return _Entry(action.shown_keys(keymap_of(self))[0], action.label(texts_of(self)), action.target)
 
     def _scopes(self) -> list[str]:
-        """What the keys mean where the focus is."""
+        """Return the scopes of the focused widget's keys."""
         mine = [] if self._is_written_in() else [self._screen_name]
         replay = ["timeline"] if dashboard_of(self).timeline is not None else []
         return [*replay, *mine, *scopes_of(self.screen.focused)]
 
     def _is_written_in(self) -> bool:
-        """Whether the keys that have no other meaning write."""
+        """Return whether other keys are typed into a text."""
         focused = self.screen.focused
         return focused is not None and focused.has_class("editor")
 
     def _laid(self, entries: Sequence[_Entry], start: int, end: int) -> tuple[list[Span], int]:
-        """The entries that fit between two columns, and the column after the last."""
+        """Return the entries that fit between two columns, and the column after the last."""
         spans: list[Span] = []
         position = start
         for index, entry in enumerate(entries):

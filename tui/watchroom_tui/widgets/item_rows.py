@@ -1,4 +1,4 @@
-"""Which rows of a list its items take. Pure."""
+"""The rows of a list that each item takes. Pure."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ T = TypeVar("T")
 Of = TypeVar("Of", contravariant=True)
 
 MOST_KEPT: Final = 2000
-"""So many heights are kept for the next time."""
+"""Max cached heights."""
 
 
 class ItemRows:
-    """The first items take as many rows as ``heights`` says, all others one."""
+    """Maps rows to items. The first items take ``heights`` rows, all others one row."""
 
     def __init__(self, count: int, heights: Sequence[int] = ()) -> None:
-        """``count``: how many items there are, those with a height included."""
+        """``count``: the number of items, including those with a height."""
         self._heights = tuple(heights)
         self._starts = list(accumulate(heights, initial=0))
         self.total = self._starts[-1] + count - len(heights)
 
     def has_same_heights(self, other: ItemRows) -> bool:
-        """Whether each item that takes several rows takes as many in ``other``."""
+        """Return whether the items that take several rows have the same heights in ``other``."""
         return self._heights == other._heights
 
     def item_at(self, row: int) -> tuple[int, int]:
-        """The index of the item that ``row`` belongs to, and which of its rows that is, from 0 on. Below the
-        last item, indices go on, a row each."""
+        """Return the index of the item at ``row``, and the row within the item (from 0). After the last item,
+        each row counts as one index."""
         several = self._starts[-1]
         if row >= several:
             return row - several + len(self._heights), 0
@@ -37,25 +37,25 @@ class ItemRows:
         return index, row - self._starts[index]
 
     def first_row_of(self, index: int) -> int:
-        """The first row of the item at ``index``."""
+        """Return the first row of the item at ``index``."""
         known = len(self._heights)
         return self._starts[index] if index <= known else self._starts[-1] + index - known
 
     def height_of(self, index: int) -> int:
-        """How many rows the item at ``index`` takes."""
+        """Return the number of rows of the item at ``index``."""
         return self._heights[index] if index < len(self._heights) else 1
 
     def rows_of(self, index: int) -> range:
-        """The rows of the item at ``index``."""
+        """Return the rows of the item at ``index``."""
         first = self.first_row_of(index)
         return range(first, first + self.height_of(index))
 
 
 def fit_heights(heights: Sequence[int], count: int, space: int) -> list[int]:
-    """How many rows each item gets where all stand in ``space`` rows: what is left beside one row each goes
-    to the first that want more.
+    """Return the rows for each item in ``space`` rows. After one row each, the first items that need more get
+    the rest.
 
-    ``heights``: how many each of the ``count`` items wants. Empty if there is nothing to share.
+    ``heights``: the rows that each of the ``count`` items needs. Empty if there is nothing to distribute.
     """
     spare = space - count
     if spare <= 0:
@@ -72,39 +72,39 @@ class ItemDrawing(Protocol[Of]):
     """How a list draws its items."""
 
     def render_key(self, item: Of, width: int) -> Hashable:
-        """Return what is drawn of the item in ``width`` cells."""
+        """Return the appearance of the item in ``width`` cells."""
 
     def prepare_lines(self, items: Sequence[Of]) -> None:
-        """Look at all of ``items`` before the first is measured."""
+        """Prepare to measure ``items``."""
 
     def wanted_height(self, item: Of, width: int) -> int:
-        """In how many rows of ``width`` cells the item is whole."""
+        """Return the number of rows that the item needs in ``width`` cells."""
 
 
 class ItemHeights(Generic[T]):
-    """In how many rows items are whole; each is measured once, as long as it looks the same."""
+    """The rows that items need. Each item is measured once per appearance."""
 
     def __init__(self) -> None:
         self._width = -1
         self._known: dict[Hashable, int] = {}
 
     def forget(self) -> None:
-        """Measure all anew: how the width is shared has changed."""
+        """Measure all items again, because the columns have other widths."""
         self._known.clear()
 
     def measure(self, items: Sequence[T], width: int, drawing: ItemDrawing[T]) -> list[int]:
-        """The heights of ``items`` in ``width`` cells, in rows."""
+        """Return the heights of ``items`` in ``width`` cells, in rows."""
         if self._width != width or len(self._known) > MOST_KEPT:
             self._width = width
             self.forget()
         keyed = [(drawing.render_key(item, width), item) for item in items]
-        # This may make that all is forgotten.
+        # This may call `forget`.
         drawing.prepare_lines([item for key, item in keyed if key not in self._known])
         heights = []
         for key, item in keyed:
             height = self._known.get(key)
             if height is None:
-                # And this, where the clock has moved on meanwhile and made a column wider.
+                # This may call `forget`, if a time became longer and widened its column.
                 height = drawing.wanted_height(item, width)
                 self._known[key] = height
             heights.append(height)

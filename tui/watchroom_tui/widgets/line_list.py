@@ -1,7 +1,7 @@
-"""A list that is drawn by the line: as quick with a hundred thousand items as with ten.
+"""A list that draws only visible lines, so that 100,000 items are as fast as ten.
 
-The cursor stays on its item when others come and go; nothing moves under it. A list that grows at its top
-waits while it is being read, and says how many have come.
+The cursor stays on its item, at the same place, when others come and go. A list that grows at its top holds
+new items back while the person reads, and counts them.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ from watchroom_tui.widgets.search import open_search
 T = TypeVar("T")
 
 MOST_KEPT: Final = 2000
-"""So many drawn lines are kept for the next time."""
+"""Max cached lines."""
 
 
 class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
-    """Base of all lists. Subclasses say how an item is drawn and what tells it from others."""
+    """Base of all lists. Subclasses draw items and tell them apart."""
 
     BINDINGS = bindings("list")
 
     SCOPES: ClassVar[tuple[Scope, ...]] = ("list",)
-    """Whose keys work while it has the focus."""
+    """The scopes of the keys that work while the list has the focus."""
 
     GROWS_AT_TOP = False
-    """Whether new items come first: then the list holds still while the cursor is not on the first."""
+    """Whether new items come first. Then the list holds them back unless the cursor is on the first item."""
 
     ITEMS_CHANGE = False
-    """Whether what is shown of an item may become another while it stands there."""
+    """Whether the appearance of an item can change."""
 
     class Highlighted(Message):
-        """The cursor is on another item, or on none: see the sender's ``item``."""
+        """The cursor moved to another item, or to none: see ``item`` of the sender."""
 
         def __init__(self, sender: Widget) -> None:
             super().__init__()
@@ -60,10 +60,10 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
             return self.sender
 
     class Counted(Highlighted):
-        """There are more items now, or fewer."""
+        """The number of items changed."""
 
     class Opened(Highlighted):
-        """The item under the cursor was chosen, with enter or a double click."""
+        """The item under the cursor was opened with enter or a double click."""
 
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
@@ -82,18 +82,18 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
 
     @abstractmethod
     def item_key(self, item: T) -> Hashable:
-        """What makes this item the same item after an update."""
+        """Return the identity of the item across updates."""
 
     @abstractmethod
     def line(self, item: T, width: int) -> Line:
-        """How the item looks in ``width`` cells."""
+        """Return the item's line in ``width`` cells."""
 
     def lines(self, item: T, width: int, most: int) -> Sequence[Line]:
-        """The item in at most ``most`` rows; one row is its line."""
+        """Return the item's lines, at most ``most``."""
         return [self.line(item, width)]
 
     def render_key(self, item: T, width: int) -> Hashable:
-        """Return what is drawn of the item in ``width`` cells. A line is drawn again if its key differs."""
+        """Return the appearance of the item in ``width`` cells. A line is drawn again if its key differs."""
         return tuple(self.line(item, width))
 
     @property
@@ -103,15 +103,15 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
 
     @property
     def items(self) -> Sequence[T]:
-        """The items that are shown."""
+        """The visible items."""
         return self._shown
 
     def show(self, items: Sequence[T]) -> None:
-        """Show these items, keeping the cursor on its item and everything where the eye has it."""
+        """Show these items. The cursor stays on its item, and the item at its place."""
         if items is not self._all:
             before, self._all = self._all, items
             is_held = self.GROWS_AT_TOP and self._is_being_read() and self._has_grown(before)
-            # An earlier moment has its own rows: none of another one stays in sight.
+            # An earlier moment has its own rows, so nothing is held back.
             if is_held and dashboard_of(self).is_live:
                 self._held = items
                 self._retitle()
@@ -122,7 +122,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         self._redraw_changed()
 
     def show_of(self, subject: Hashable, items: Sequence[T]) -> None:
-        """Show the items of ``subject``: those of another one from the first on."""
+        """Show the items of ``subject``. A new subject starts at the first item."""
         if subject == self._subject:
             self.show(items)
             return
@@ -132,13 +132,15 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         self.refresh()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As high as its items, or as what it says while there are none, where its height is ``auto``."""
+        """Return the number of rows of the items, or of the text for an empty list, for an ``auto``
+        height."""
         if not self._all:
             return len(self.empty_lines(width)) + 1
         return self.count_rows(self._all, width)
 
     def move_to(self, key: Hashable) -> bool:
-        """Put the cursor on the item with this key, behind the filter too; False if there is none."""
+        """Move the cursor to the item with this key. If the filter hides it, end the filter. Return False if
+        there is no such item."""
         for index, item in enumerate(self._shown):
             if self.item_key(item) == key:
                 self._move_cursor(index)
@@ -146,13 +148,13 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         return self.end_search() and self.move_to(key)
 
     def _renew(self) -> None:
-        """Bring what is shown up to date, while what is new is held back."""
+        """Update the visible items while new ones are held back."""
         if self.ITEMS_CHANGE and self._held is not None:
             now = {self.item_key(item): item for item in self._held}
             self._shown = [now.get(self.item_key(item), item) for item in self._shown]
 
     def _has_grown(self, before: Sequence[T]) -> bool:
-        """Whether others stand at the top than before, or what came there is held back already."""
+        """Return whether there are new items at the top, or held-back ones."""
         if self._held is not None or not before or not self._all:
             return True
         return self.item_key(before[0]) != self.item_key(self._all[0])
@@ -183,7 +185,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
             self.post_message(self.Highlighted(self))
 
     def _arrange(self) -> bool:
-        """Give each item its rows; False if there are as many as before."""
+        """Assign rows to items. Return False if the total is unchanged."""
         before, self._rows = self._rows, self.arrange_rows()
         if not self._rows.has_same_heights(before):
             self.refresh()
@@ -195,11 +197,11 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         return True
 
     def arrange_rows(self) -> ItemRows:
-        """Which rows the items that are shown take."""
+        """Return the rows of the visible items."""
         return ItemRows(len(self._shown))
 
     def count_rows(self, items: Sequence[T], width: int) -> int:
-        """In how many rows of ``width`` cells all of ``items`` are whole."""
+        """Return the number of rows that ``items`` need in ``width`` cells."""
         return len(items)
 
     def _at_live_top(self) -> bool:
@@ -222,7 +224,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         return [item for item in items if wanted in self.item_text(item).casefold()]
 
     def item_text(self, item: T) -> str:
-        """What a filter looks for its words in."""
+        """Return the text that filters search."""
         return "".join(span.text for span in self.line(item, 400))
 
     def render_line(self, y: int) -> Strip:
@@ -265,7 +267,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         if height == 1:
             return self.line(item, width)
         lines = self.lines(item, width, height)
-        # Its text may have become shorter, and its rows not yet fewer.
+        # The text may be shorter than when the rows were assigned.
         return lines[part] if part < len(lines) else ()
 
     def notify_style_update(self) -> None:
@@ -273,17 +275,17 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         self._kept.clear()
 
     def empty_lines(self, width: int) -> list[str]:
-        """What stands here while there is nothing: what will appear, and how to make it happen."""
+        """Return the text for an empty list: what will appear, and how to get it."""
         texts = texts_of(self)
         text = texts("list.no_match", filter=self._filter) if self._filter else texts(self._empty)
         return wrap(sanitize(text), max(10, width - 2))
 
     def redraw(self) -> None:
-        """Draw anew what looks different by now."""
+        """Draw the lines again whose appearance changed."""
         self._redraw_changed()
 
     def _redraw_changed(self) -> None:
-        """Redraw those visible lines that look different now."""
+        """Draw the visible lines again whose appearance changed."""
         self._arrange()
         width, top = self.content_area.width, self.scroll_offset.y
         for y in range(min(len(self._drawn), self.content_area.height)):
@@ -308,12 +310,12 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
             self.border_subtitle = content(titles[1]) if parts else None
 
     def title_text(self, title: str) -> str:
-        """The title as it is shown now."""
+        """Return the current title."""
         return title
 
     @property
     def tab_text(self) -> str:
-        """What stands on this pane's tab, where only one pane shows."""
+        """The name on this pane's tab, if only one pane is visible."""
         return f"{self._titles[0]} {len(self._shown)}"
 
     def _count_new(self) -> int:
@@ -337,10 +339,10 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
             self.post_message(self.Highlighted(self))
 
     def _show_cursor(self) -> None:
-        """Scroll as little as brings the cursor's line into view."""
+        """Scroll the minimum that makes the cursor's line visible."""
         top, height = self.scroll_offset.y, self.content_area.height
         if not height:
-            return  # It is not shown yet; when it is, its size tells.
+            return  # Not visible yet: `on_resize` calls this again.
         rows = self._rows.rows_of(self._cursor)
         if rows.start < top:
             self._scroll_to_line(rows.start)
@@ -348,8 +350,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
             self._scroll_to_line(min(rows.start, rows.stop - height))
 
     def _scroll_to_line(self, y: int) -> None:
-        # By force: a list that has just become long has no scrollbar before it is laid out, and would stay
-        # where it is.
+        # Forced, because a list that has just become long has no scrollbar before the next layout.
         self.scroll_to(y=y, animate=False, immediate=True, force=True)
 
     def on_resize(self) -> None:
@@ -391,7 +392,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
             self.app.notify(texts_of(self)("list.copied"), markup=False, timeout=2)
 
     def copy_text(self, item: T) -> str:
-        """What `y` puts on the clipboard."""
+        """Return the text for the clipboard."""
         return self.item_text(item).strip()
 
     async def action_filter(self) -> None:
@@ -399,22 +400,22 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
 
     @property
     def sought(self) -> str:
-        """What is shown holds this; empty: all is shown."""
+        """The filter's words, empty without a filter."""
         return self._filter
 
     def search_for(self, words: str) -> None:
-        """Show only what holds ``words``."""
+        """Show only items that contain ``words``."""
         if words != self._filter:
             self.set_filter(words)
 
     def end_search(self) -> bool:
-        """Show everything again; False if nothing was filtered."""
+        """Remove the filter. Return False if there was none."""
         was_filtered = bool(self._filter)
         self.search_for("")
         return was_filtered
 
     def set_filter(self, text: str) -> None:
-        """Show only items whose line holds ``text``."""
+        """Show only items whose text contains ``text``."""
         self._filter = text
         self._held = None
         self._take(self._all)
@@ -422,7 +423,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         self.refresh()
 
     def age_of(self, row: Row | None) -> str:
-        """How long ago a row was made, as lists say it."""
+        """Return the age of a row, as lists show it."""
         return format_age(row.time, now_of(self)) if row else ""
 
     def on_click(self, event: events.Click) -> None:
@@ -431,7 +432,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
             return
         index, _part = self._rows.item_at(offset.y + self.scroll_offset.y)
         if index < len(self._shown):
-            # A double click opens too: its second is on the item that the first went to.
+            # A double click also opens, because its second click is on the selected item.
             is_opened = index == self._cursor
             self._move_cursor(index)
             if is_opened:

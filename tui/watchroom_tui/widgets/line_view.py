@@ -1,4 +1,4 @@
-"""Show a drawing by the line, with fixed gutters: diffs, blame, documents."""
+"""Show a drawing line by line, with fixed gutters: differences, blame, documents."""
 
 from __future__ import annotations
 
@@ -23,18 +23,17 @@ from watchroom_tui.widgets.line_widget import content
 from watchroom_tui.widgets.scrollable import MOST_COPIED, ScrollableWidget
 
 MOST_WRAPPED: Final = 4_000
-"""Drawings of more rows, or of more than a hundred times as many characters, are not wrapped at the edge of
-the pane: that would take longer than a key may. They scroll sideways."""
+"""Max rows of a wrapped drawing, with at most a hundred times as many characters. Wrapping more would delay
+keys. Larger drawings scroll sideways."""
 
 SLICE: Final = 0.006
-"""So many seconds at a time are spent on a search: a key waits no longer."""
+"""Max seconds of a search before keys are handled."""
 
 
 class LineView(ScrollableWidget):
-    """Shows a `Drawing`, with a cursor on one of its rows where that is wanted: texts, differences, blame,
-    documents, transcripts.
+    """Shows a `Drawing`: texts, differences, blame, documents, transcripts. It can have a cursor on a row.
 
-    Long lines are wrapped. The scroll position and the cursor stay when the same subject is drawn anew.
+    Long lines are wrapped. The scroll position and the cursor are kept when the same subject is drawn again.
     """
 
     SCOPES: ClassVar[tuple[Scope, ...]] = ("view",)
@@ -49,15 +48,15 @@ class LineView(ScrollableWidget):
         self._cursor: int | None = None
         self._measured_at = 0
         self._heights: dict[tuple[int, tuple[str, ...]], int] = {}
-        """How many lines the rows took that were last drawn: most come again with the next drawing."""
+        """The heights of the rows last drawn, because most of them are in the next drawing."""
         self._starts: list[int] | None = None
-        """On which line each row begins, and the end; None where nothing is wrapped."""
+        """The first line of each row, and the end. None if nothing is wrapped."""
         self._pattern: re.Pattern[str] | None = None
         self._matching: list[int] = []
         self._matching_row: int | None = None
         self._searched_from = 0
 
-    # -- what is shown
+    # -- content
 
     def show_text(
         self,
@@ -69,20 +68,23 @@ class LineView(ScrollableWidget):
         changed: frozenset[int] = frozenset(),
         marks: re.Pattern[str] | None = None,
     ) -> None:
-        """Show ``text`` below ``head``, with line numbers; ``changed`` lines (counted from 0) are marked, and
-        what ``marks`` finds in a line stands out. ``subject`` is what it is about: another one starts at the
-        top."""
+        """Show ``text`` below ``head``, with line numbers.
+
+        - ``subject``: what the text is about. A new subject starts at the top.
+        - ``changed``: the lines to mark, counted from 0.
+        - ``marks``: the pattern of texts to emphasize.
+        """
         drawing = TextDrawing(text, head=head, changed=changed, marks=marks)
         self.show_drawing(subject, drawing, title=title)
 
     def show_notice(self, subject: object, lines: Sequence[Line], *, title: str) -> None:
-        """Show drawn lines. ``subject`` as above."""
+        """Show drawn lines. ``subject``: see `show_text`."""
         self.show_drawing(subject, TextDrawing(None, head=lines), title=title)
 
     def show_drawing(
         self, subject: object, drawing: Drawing, *, title: str, with_cursor: bool = False
     ) -> None:
-        """Show ``drawing``. ``subject`` as above."""
+        """Show ``drawing``. ``subject``: see `show_text`."""
         is_another = subject != self._subject
         before = 0 if is_another or self._cursor is None else self._cursor
         self._subject, self._drawing = subject, drawing
@@ -106,7 +108,7 @@ class LineView(ScrollableWidget):
 
     @property
     def tab_text(self) -> str:
-        """What stands on this pane's tab, where only one pane shows."""
+        """The name on this pane's tab, if only one pane is visible."""
         return texts_of(self)(self._title)
 
     def _entitle(self, title: str) -> None:
@@ -121,7 +123,7 @@ class LineView(ScrollableWidget):
             return ""
         return fit(self._drawing.foot(self._cursor or 0), width).rstrip()
 
-    # -- searching and copying
+    # -- search and copy
 
     def search_for(self, words: str) -> None:
         if words == self._sought:
@@ -193,12 +195,12 @@ class LineView(ScrollableWidget):
 
     @staticmethod
     def _space(drawing: Drawing, row: int, width: int) -> int:
-        """How many cells of text there are in each column of a row of ``width`` cells, beside the gutters."""
+        """Return the cells for text in each column of a row of ``width`` cells, without the gutters."""
         columns = drawing.columns
         return max(1, (width - columns + 1) // columns - drawing.gutter(row))
 
     def _measure(self, drawing: Drawing) -> Size:
-        """How far there is to scroll: before the first layout, as if nothing were wrapped."""
+        """Return the size to scroll. Before the first layout, nothing counts as wrapped."""
         width = self._width_for(drawing)
         known = self._heights if self._measured_at == width else {}
         self._measured_at = width
@@ -209,7 +211,7 @@ class LineView(ScrollableWidget):
         return Size(width + hidden if hidden else 0, len(drawing))
 
     def _width_for(self, drawing: Drawing) -> int:
-        """How many cells the lines have beside the scrollbar that stands there or is to come."""
+        """Return the cells of a line, beside a present or expected scrollbar."""
         width, height = self.container_size
         has_bar = self.show_vertical_scrollbar or len(drawing) > height
         return max(0, width - self.styles.scrollbar_size_vertical) if has_bar else width
@@ -232,7 +234,7 @@ class LineView(ScrollableWidget):
         return starts
 
     def _row_at(self, line: int) -> tuple[int, int]:
-        """Which row stands on a line, and which of its lines that is."""
+        """Return the row at a line, and the line within the row."""
         if self._starts is None:
             return line, 0
         row = bisect_right(self._starts, line) - 1
@@ -242,18 +244,19 @@ class LineView(ScrollableWidget):
         return row if self._starts is None else self._starts[row]
 
     def _scroll_update(self, virtual_size: Size) -> None:
-        # Textual calls it in each layout, before it paints: what is measured here shows at once as it stays.
+        # Textual calls this in each layout before it paints, so the final size is measured before the first
+        # paint.
         self._fit_width()
         super()._scroll_update(self.virtual_size)
         if self._fit_width():
             super()._scroll_update(self.virtual_size)
 
     def _fit_width(self) -> bool:
-        """Measure the lines for the width that there is; False if that is done."""
+        """Measure the lines for the current width. Return False if that was done."""
         drawing = self._drawing
         if drawing is None or self._measured_at == self._width_for(drawing):
             return False
-        # Without another layout: nothing around this depends on it.
+        # Without another layout, because nothing around this widget depends on its size.
         self.set_reactive(LineView.virtual_size, self._measure(drawing))
         self._set_dirty()
         self._show_foot()
@@ -265,7 +268,7 @@ class LineView(ScrollableWidget):
             self._show_cursor()
 
     def watch_show_vertical_scrollbar(self) -> None:
-        # Its cell is one less to write in, and no event says so.
+        # The scrollbar takes one cell, and sends no resize event.
         self.call_after_refresh(self.on_resize)
 
     # -- drawing
@@ -300,7 +303,7 @@ class LineView(ScrollableWidget):
         return Strip.join(strips)
 
     def _part_of(self, cell: Cell, part: int, space: int) -> Cell:
-        """One line of a cell whose text is wrapped."""
+        """Return one line of a wrapped cell."""
         pieces = wrap("".join(span.text for span in cell.text), space)
         gutter = cell.gutter if part == 0 else cell.more or [Span(" " * width_of(cell.gutter))]
         if part >= len(pieces):
@@ -341,7 +344,7 @@ class LineView(ScrollableWidget):
             self.refresh()
 
     def _show_cursor(self) -> None:
-        """Scroll as little as brings the cursor's row into view."""
+        """Scroll the minimum that makes the cursor's row visible."""
         row, top, height = self._cursor or 0, self.scroll_offset.y, max(1, self.content_area.height)
         first, last = self._line_of(row), self._line_of(row + 1) - 1
         if first < top:
@@ -370,4 +373,4 @@ class LineView(ScrollableWidget):
             self.open_row()
 
     def open_row(self) -> None:
-        """What a click on the row under the cursor does: the same as enter."""
+        """Open the row under the cursor, on a click as on enter."""

@@ -1,4 +1,4 @@
-"""The base of widgets that draw their own lines. Colours come from the stylesheets, by name."""
+"""The base of widgets that draw their own lines. Stylesheets define the colours, by name."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NOTHING_FOR_US: Final = (ANSIToTruecolor, DimFilter)
 
 
 class LineWidget(Widget):
-    """A widget that draws its own lines out of spans."""
+    """A widget that draws its own lines from spans."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
@@ -56,7 +56,7 @@ class LineWidget(Widget):
         self._painted: tuple[tuple[Region, Size], list[Strip]] | None = None
 
     def strip(self, line: Line, width: int, under: str = "") -> Strip:
-        """``line`` in exactly ``width`` cells, on the background of the style ``under``."""
+        """Return ``line`` in exactly ``width`` cells, on the background of the style ``under``."""
         segments = []
         used = 0
         for text, style in line:
@@ -70,18 +70,18 @@ class LineWidget(Widget):
 
     @property
     def content_area(self) -> Size:
-        """The cells that lines can be drawn in, beside the scrollbars."""
-        # Textual works it out anew each time, which is too dear to be done for every line.
+        """The cells for lines, without the scrollbars."""
+        # Textual computes it on each access, which is too slow for every line.
         return self._drawing_in or self.scrollable_content_region.size
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """The frame is Textual's; the lines within go around what it does for styles that we do not use.
+        """Draw the frame with Textual, and the lines without its handling of unused styles.
 
-        While rows come in by the hundred, that is half the cost of showing them.
+        That halves the cost when hundreds of rows arrive.
         """
         part = (crop, self.outer_size)
         if any(not isinstance(each, NoColor) for each in self.get_line_filters()):
-            # A dialog that lies above it dims it.
+            # A dialog above this widget dims it.
             self._painted = None
             return super().render_lines(crop)
         if self._painted is not None and self._painted[0] == part and self._is_as_painted():
@@ -92,8 +92,8 @@ class LineWidget(Widget):
         return strips
 
     def _is_as_painted(self) -> bool:
-        """Whether nothing that is drawn here has changed. Whatever is painted anywhere, Textual asks every
-        widget of the screen for all of its lines."""
+        """Return whether nothing changed since the last paint. On each paint, Textual asks every widget of
+        the screen for all of its lines."""
         return not self._dirty_regions
 
     def _render_anew(self, crop: Region) -> list[Strip]:
@@ -114,7 +114,7 @@ class LineWidget(Widget):
         return strips
 
     def _between_sides(self, strip: Strip, width: int, has_left: bool, has_right: bool) -> Strip:
-        """The strip with the sides of the frame; a scrollbar covers what it leaves free."""
+        """Add the sides of the frame. A scrollbar covers the free cells."""
         free = width - has_left - has_right - strip.cell_length
         if not (has_left or has_right or free):
             return strip
@@ -129,7 +129,7 @@ class LineWidget(Widget):
         return Strip(segments, width)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Without those that replace a terminal's sixteen colours and its dim text: here is neither."""
+        """Leave out the filters for the terminal's 16 colours and dim text, because lines have neither."""
         return [each for each in super().get_line_filters() if not isinstance(each, NOTHING_FOR_US)]
 
     def notify_style_update(self) -> None:
@@ -150,16 +150,17 @@ class LineWidget(Widget):
         for each in (*under.split(), *name.split()):
             style += style_named(self, each)
         if self.app.no_color or (self.app.native_ansi_color and under == "cursor"):
-            # Reversed, the line of the cursor is one stripe: each colour would be a ground of its own.
+            # Without colours the reversed cursor line is one stripe. Otherwise each colour would be a
+            # background.
             return style.without_color
         return style
 
 
 class StyleRegistry(Widget):
-    """Shows nothing: the one widget in which the named styles are worked out, each when it is first drawn.
+    """An invisible widget that computes the named styles, each on first use.
 
-    As component classes, Textual would match all of them against every rule before anything is painted, and
-    again with each change of the screen's classes.
+    As component classes, Textual would match all of them against every rule before the first paint, and again
+    with each change of the screen's classes.
     """
 
     DEFAULT_CSS = "StyleRegistry { display: none; }"
@@ -169,19 +170,18 @@ class StyleRegistry(Widget):
         styled_app(self).line_styles.clear()
 
     def style_of(self, name: str) -> Style:
-        """The style that the stylesheets give to ``line--NAME``. Raises KeyError for a name that they do not
-        know."""
+        """Return the stylesheets' style for ``line--NAME``. Raises KeyError if the name is unknown."""
         if name not in STYLE_NAMES:
             raise KeyError(name)
         node = DOMNode(classes=f"line--{name}")
-        # What Textual does for a component class: a node of that class beneath this one.
+        # As Textual does for a component class: a node with that class below this one.
         node._attach(self)
         self.app.stylesheet.apply(node, animate=False)
         return node.styles.partial_rich_style
 
 
 class StyledApp(Protocol):
-    """An app that keeps the styles that were worked out, and has a `StyleRegistry` in its lowest screen."""
+    """An app that caches styles, and has a `StyleRegistry` in its lowest screen."""
 
     line_styles: dict[str, Style]
     agent_colours: AgentColours
@@ -195,7 +195,7 @@ def styled_app(widget: Widget) -> StyledApp:
 
 
 def style_named(widget: Widget, name: str) -> Style:
-    """The style of a name, as the theme has it now."""
+    """Return the style of a name in the current theme."""
     app = styled_app(widget)
     style = app.line_styles.get(name)
     if style is None:
@@ -205,8 +205,8 @@ def style_named(widget: Widget, name: str) -> Style:
 
 
 def assign_colours(app: StyledApp, agents: Iterable[str]) -> None:
-    """Give ``agents``, ids in the order of their registration, their colours; what shows one of them in
-    another colour is drawn anew."""
+    """Assign colours to ``agents``, ids in the order of registration, and draw the widgets again whose
+    colours changed."""
     if app.agent_colours.assign(agents):
         app.line_styles.clear()
         for widget in (each for screen in app.screen_stack for each in screen.query(LineWidget)):
@@ -215,5 +215,5 @@ def assign_colours(app: StyledApp, agents: Iterable[str]) -> None:
 
 
 def content(text: str) -> Content:
-    """``text`` as something a widget takes as it is: made safe, and never read as markup."""
+    """Return ``text`` as widget content: sanitized, and not read as markup."""
     return Content(sanitize(text))

@@ -37,9 +37,9 @@ from watchroom_tui.widgets.column_list import ColumnList
 
 SHORT_OUTCOME = 9
 BUDGETS_FROM = 110
-"""From so many columns on, it is said in words what is used of a budget."""
+"""Min columns for a budget's amount in words."""
 NEXT_FROM = 150
-"""From so many columns on, what comes next, too."""
+"""Min columns for the budget's next action."""
 
 
 class RowList(ColumnList[Row]):
@@ -62,7 +62,7 @@ class RowList(ColumnList[Row]):
         texts, is_open = texts_of(self), dashboard_of(self).model.is_open(item)
         outcome, said = labels.outcome_span(item, texts, is_open=is_open), labels.row_message(item)
         if said:
-            # Short outcomes stand in a column, so that the messages after them line up.
+            # Short outcomes are padded, so that the messages after them are aligned.
             outcome = outcome._replace(text=outcome.text.ljust(SHORT_OUTCOME))
         changed_nothing = is_reading(item) or (item.version is None and item.outcome == "ok")
         return (
@@ -87,8 +87,8 @@ class OwnRowList(RowList):
 
 
 class AgentList(ColumnList[AgentView]):
-    """Agents with status, layer, last action and a sparkline of the last two minutes; those that have ended
-    are dimmed."""
+    """Agents with status, layer, last action, and a sparkline of the last two minutes. Ended agents are
+    dimmed."""
 
     COLUMNS: ClassVar = (
         Column(least=2),
@@ -115,7 +115,7 @@ class AgentList(ColumnList[AgentView]):
             self._tasks, self._ended = model.tasks, ended_agents(model.tasks)
         self._resumes = resume_commands(model)
         self._usage = model.usage.agents
-        # The most used first: of an agent that one counts.
+        # Most used first, because an agent's fullest budget counts.
         used = [use for use in model.budgets if use.budget.scope == "agent"]
         self._budgets = {use.budget.name: use for use in reversed(used)}
         self.show(model.agents)
@@ -128,7 +128,7 @@ class AgentList(ColumnList[AgentView]):
         return labels.cost_text(used) if used is not None else ""
 
     def _budget(self, item: AgentView) -> Line:
-        """How much of its budget is used, and what comes next, as far as there is space."""
+        """Return the agent's budget use, and the next action if it fits."""
         use, width, texts = self._budgets.get(item.agent.id), self.content_area.width, texts_of(self)
         if use is None:
             return ()
@@ -165,7 +165,7 @@ class AgentList(ColumnList[AgentView]):
         )
 
     def _activity(self, item: AgentView, ended: Row | None) -> tuple[Line, str]:
-        """What the agent does or did last, and how long ago."""
+        """Return the agent's present or last activity, and its age."""
         texts, now = texts_of(self), now_of(self)
         if ended is not None:
             return [Span(texts("agents.ended"), "dim")], self.age_of(ended)
@@ -179,7 +179,7 @@ class AgentList(ColumnList[AgentView]):
         if item.last.zone == "command":
             return sentence(f"{tool.text} {path.text}", tool.style), self.age_of(item.last)
         if outcome_of(item.last) != "ok":
-            # Why it is stuck.
+            # The outcome shows why the agent is stuck.
             outcome = labels.outcome_span(item.last, texts, is_open=True)
             return [tool, Span(" "), path, Span("  "), outcome, Span("")], self.age_of(item.last)
         return [tool, Span(" "), path], self.age_of(item.last)
@@ -189,7 +189,7 @@ class AgentList(ColumnList[AgentView]):
 
 
 class SharedFileList(ColumnList[SharedFile | ClientFile]):
-    """Collaborative files by path, and below them those that agents edited by their clients' own tools."""
+    """Collaborative files by path, then the files that agents edited with their clients' own tools."""
 
     COLUMNS: ClassVar = (
         Column(least=12, cut="middle", grows=True),
@@ -226,7 +226,7 @@ class SharedFileList(ColumnList[SharedFile | ClientFile]):
 
 
 class FileList(ColumnList[Row | ClientFile]):
-    """An agent's own files, by path, and below them those that it edited by its client's own tools."""
+    """An agent's own files by path, then the files that it edited with its client's own tools."""
 
     COLUMNS: ClassVar = (
         Column(least=12, cut="middle", grows=True),

@@ -1,7 +1,6 @@
-"""A board, rendered: Markdown drawn by the line, as quick with ten megabytes as with ten lines.
+"""A rendered board. Only visible lines are drawn, so that ten megabytes are as fast as ten lines.
 
-What is on the screen is held by a place in the text, not by a number of lines from its top: what is changed
-or drawn elsewhere moves nothing.
+The screen is anchored to a place in the text, not to a line number, so that edits elsewhere move nothing.
 """
 
 from __future__ import annotations
@@ -29,25 +28,24 @@ if TYPE_CHECKING:
     from watchroom_tui.markdown.text_finder import Finder
 
 _SLICE: Final = 0.006
-"""So many seconds at a time are spent on what is not on the screen: a key waits no longer."""
+"""Max seconds of background work before keys are handled."""
 
 _FIRST: Final = 0.02
 _PAUSE: Final = 0.005
 _MARGIN: Final = " "
 _FLASH: Final = 1.0
 _LOOK_AHEAD: Final = 3
-"""Scrolling by at most so many screens goes line by line; further, to where the scrollbar says."""
+"""Max screens to scroll line by line. Longer jumps go to the scrollbar's position."""
 
 _ROUGH: Final = 0.02
-"""The scrollbar of a board that is too long to be measured follows when there is this much more or less to
-scroll than it shows."""
+"""Min relative change of the estimated length before the scrollbar of a long board follows."""
 
 _STEPS: Final = 8
-"""So many steps of the scrollbar can be told apart in each cell."""
+"""Steps of the scrollbar per cell."""
 
 
 class MarkdownView(LineView):
-    """Shows a board; messages as its siblings do. Search, outline and `go_to` speak of bytes of the text."""
+    """Shows a board. It sends the messages of its siblings. Search, outline and `go_to` use byte offsets."""
 
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(title=title, empty=empty, id=id, classes=classes)
@@ -66,11 +64,14 @@ class MarkdownView(LineView):
         self._flashes = 0
         self._loading: set[str] = set()
 
-    # -- what is shown
+    # -- content
 
     def show_board(self, subject: object, data: bytes, *, title: str) -> None:
-        """Show the board ``data`` (UTF-8). ``subject`` is what it is about: where it is the same as before,
-        what is on the screen stays in place and what changed flashes; another one starts at the top."""
+        """Show the board ``data`` (UTF-8).
+
+        ``subject`` is what it is about. For the same subject the screen keeps its place, and changes flash. A
+        new subject starts at the top.
+        """
         self._drawing, self._cursor = None, None
         if self._page is not None and subject == self._subject:
             self._edit(self._page, data)
@@ -119,17 +120,17 @@ class MarkdownView(LineView):
 
     @property
     def is_growing(self) -> bool:
-        """Whether the board is still being gone through."""
+        """Whether the board is still being parsed."""
         return self._is_growing or (self._page is not None and not self._page.index.is_whole)
 
     def _begin_to_grow(self) -> None:
         if not self._is_growing and self.content_area.height:
             self._is_growing = True
-            # What is on the screen comes first.
+            # The visible part is painted first.
             self.set_timer(_FIRST, self._grow)
 
     def _grow(self) -> None:
-        """Take in more of the board, for no longer than a key may wait; then go on, if there is more."""
+        """Parse more of the board for `_SLICE` seconds, and continue later if there is more."""
         page = self._page
         if page is None:
             self._is_growing = False
@@ -144,7 +145,7 @@ class MarkdownView(LineView):
             self.set_timer(0.001, self._grow)
 
     def _finish(self, page: Page) -> None:
-        """All of the board is known: link references, how long it is, and where a wish leads."""
+        """Use the complete index: link references, length, and the place of a pending `go_to`."""
         if page.index.references:
             page.forget()
         wish, self._wish = self._wish, None
@@ -153,7 +154,7 @@ class MarkdownView(LineView):
         self._show_anew()
 
     def _prepare(self) -> None:
-        """Draw what is next above or below before a key asks for it."""
+        """Draw the next chunks above or below, before they are scrolled to."""
         page = self._page
         self._is_preparing = page is not None and page.prepare(self._place, self.content_area.height)
         if self._is_preparing:
@@ -168,7 +169,7 @@ class MarkdownView(LineView):
         self._move_to(self._place)
 
     def _move_to(self, place: PagePosition) -> None:
-        """Have ``place`` at the top, and the scrollbar where that is, as far as one can tell."""
+        """Move ``place`` to the top, and the scrollbar to its estimated position."""
         page = self._page
         if page is None:
             return
@@ -182,7 +183,7 @@ class MarkdownView(LineView):
             self.call_after_refresh(self.set_timer, _PAUSE, self._prepare)
 
     def _show_how_far(self, page: Page) -> None:
-        """Move the scrollbar, unless nobody could see it move: it costs more than all the rest of a key."""
+        """Move the scrollbar if that is visible, because it costs more than the rest of a key."""
         top, height = page.top(self._place), self.content_area.height
         total = max(page.total(), top + height if self._place != TOP else 0)
         shown, is_end = self.virtual_size.height, len(self._rows or ()) < height
@@ -241,8 +242,7 @@ class MarkdownView(LineView):
             self._begin_to_grow()
 
     def _fit(self, page: Page) -> None:
-        """Lay the board out for the width that there is. The first painting comes before the message that
-        tells of it."""
+        """Draw the board for the current width. The first paint comes before the resize event."""
         if self._text_width() != page.width:
             top = page.offset(self._place) if self._place != TOP else 0
             page.resize(self._text_width())
@@ -250,23 +250,24 @@ class MarkdownView(LineView):
             self._strips.clear()
 
     def _text_width(self) -> int:
-        """Leaves space for a scrollbar, shown or not: nothing is laid out twice when it appears."""
+        """Return the width of the text. Space for a scrollbar is always reserved, so that nothing is drawn
+        twice when it appears."""
         beside = self.styles.scrollbar_size_vertical + 2 * len(_MARGIN)
         return max(NARROWEST, self.content_region.width - beside)
 
-    # -- the outline, and places in the text
+    # -- outline and places
 
     @property
     def at_offset(self) -> int:
-        """Which byte of the text is at the top."""
+        """The byte offset of the top line."""
         return self._page.offset(self._place) if self._page is not None else 0
 
     def outline(self) -> Sequence[Heading]:
-        """The headings of the board, as far as it has been gone through."""
+        """Return the headings of the parsed part of the board."""
         return Outline(self._page.index) if self._page is not None else ()
 
     def go_to(self, offset: int) -> None:
-        """Show the line in which a byte of the text stands, at the top if possible."""
+        """Show the line that contains the byte at ``offset``, at the top if possible."""
         page = self._page
         if page is None:
             return
@@ -277,11 +278,11 @@ class MarkdownView(LineView):
             self._wish = offset
 
     def shows(self, offset: int) -> bool:
-        """Whether the line in which a byte of the text stands is on the screen."""
+        """Return whether the line that contains the byte at ``offset`` is visible."""
         page = self._page
         return page is not None and page.place(offset) in self._visible(page)
 
-    # -- searching
+    # -- search
 
     async def search(self, words: str) -> int:
         page = self._page
@@ -334,7 +335,7 @@ class MarkdownView(LineView):
         if page is None:
             return super().copied_text()
         data = page.index.data
-        # What is cut has a character of at most four bytes at its end.
+        # A cut can leave a partial character, which has at most four bytes.
         taken = data[: 4 * MOST_COPIED].decode("utf-8", "ignore").removesuffix("\n")
         lines = taken[: MOST_COPIED + 1].split("\n")
         return "\n".join(map(copyable, lines)), data.count(b"\n") + (not data.endswith(b"\n"))
@@ -342,7 +343,7 @@ class MarkdownView(LineView):
     # -- drawing
 
     def _visible(self, page: Page) -> list[PagePosition]:
-        """The places on the lines of the screen. At the end of the board the last line is the lowest."""
+        """Return the places of the visible lines. At the end of the board the last line is at the bottom."""
         self._fit(page)
         if self._rows is None:
             height = self.content_area.height
@@ -357,7 +358,7 @@ class MarkdownView(LineView):
         return self._rows
 
     async def _load(self, languages: set[str]) -> None:
-        """Read in what colours code, beside what the person does."""
+        """Load lexers in a thread, while the person works."""
         from watchroom_tui.markdown import code
 
         for language in sorted(languages):
@@ -398,7 +399,7 @@ class MarkdownView(LineView):
         return self.strip([Span(_MARGIN), *spans], width, under)
 
     def _is_at_match(self, page: Page, place: PagePosition) -> bool:
-        """Whether this line shows a part of the line of the text in which the match stands."""
+        """Return whether this line shows a part of the source line that contains the match."""
         if self._match is None:
             return False
         here = page.place(self._match)

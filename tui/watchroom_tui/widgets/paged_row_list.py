@@ -1,4 +1,4 @@
-"""The list of all rows; older ones are loaded page by page."""
+"""The list of all rows. Older rows are loaded page by page."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from watchroom_tui.context import dashboard_of
 from watchroom_tui.widgets.lists import RowList
 
 NEAR: Final = 100
-"""So many rows before the last one that is loaded, the next page is asked for."""
+"""Distance in rows to the last loaded one at which the next page is requested."""
 
 KEPT: Final = 10_000
-"""While new rows come in at the top, so many are kept; what is older is read again when it is wanted."""
+"""Max rows that are kept while new ones arrive. Older rows are read again on demand."""
 
 
 class PagedRowList(RowList):
     PAGE: Final = 1000
 
     class PageRequested(Message):
-        """Rows with seq < ``before`` that pass ``only`` are wanted: answer with `add_older`."""
+        """Requests the rows with seq < ``before`` that pass ``only``. Answer with `add_older`."""
 
         def __init__(self, before: int, only: RowFilter) -> None:
             super().__init__()
@@ -39,9 +39,9 @@ class PagedRowList(RowList):
     _label = ""
 
     def show_newest(self, recent: Sequence[Row]) -> None:
-        """Take in new rows at the top. ``recent``: the newest rows, newest first."""
+        """Add new rows at the top. ``recent``: the newest rows, newest first."""
         if self._newest > (recent[0].seq if recent else 0) and not dashboard_of(self).is_live:
-            # An earlier moment is shown than before. Live, what was read may be newer than what is shown.
+            # An earlier moment was chosen. In live mode, loaded rows may be newer than the model's.
             self._newest = 0
             self._loaded = ()
             self.show(())
@@ -63,7 +63,7 @@ class PagedRowList(RowList):
             self.show(self._loaded)
 
     def show_only(self, only: RowFilter, label: str) -> None:
-        """Show only rows that pass ``only``, beside the typed filter; ``label`` says so in the title."""
+        """Show only rows that pass ``only`` and the typed filter. ``label`` is shown in the title."""
         self._only = only._replace(text=self._only.text)
         self._label = label
         self._start_over()
@@ -74,12 +74,11 @@ class PagedRowList(RowList):
         self._start_over()
 
     def _filtered(self, items: Sequence[Row]) -> Sequence[Row]:
-        # The journal has filtered already.
+        # The journal has already filtered.
         return items
 
     def add_older(self, request: PageRequested, rows: Sequence[Row]) -> None:
-        """Take in ``rows``, the answer to ``request``; a late one, to a question that is no longer asked, is
-        dropped."""
+        """Add ``rows``, the answer to ``request``. Late answers to other requests are dropped."""
         if request is not self._asked:
             return
         self._asked = None

@@ -1,4 +1,4 @@
-"""The base of what scrolls and can be searched: it draws its own lines."""
+"""The base of scrollable, searchable widgets that draw their own lines."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from watchroom_tui.widgets.line_widget import LineWidget, content
 from watchroom_tui.widgets.search import open_search
 
 MOST_COPIED: Final = 100_000
-"""So many characters of a text are copied: terminals take little more."""
+"""Max characters to copy, because terminals accept little more."""
 
 SEARCH_ACTIONS: Final = ("search", "match", "copy")
 
 
 class ScrollableWidget(LineWidget, ScrollView, can_focus=True):
-    """Scrolls at once, without an animation: a key's answer is on the screen with the next frame."""
+    """Scrolls without animation, so that the next frame shows the answer to a key."""
 
     BINDINGS = VIEW_BINDINGS
 
     IS_SEARCHABLE = False
-    """Whether its text can be searched and copied."""
+    """Whether the text can be searched and copied."""
 
     _sought = ""
     _shown_foot = ""
@@ -46,17 +46,17 @@ class ScrollableWidget(LineWidget, ScrollView, can_focus=True):
         self.action_scroll_by(pages * max(1, self.content_area.height - 1))
 
     def action_scroll_sideways(self, cells: int) -> None:
-        # Also where there is no scrollbar to show it.
+        # Forced, so that it also works without a scrollbar.
         self.scroll_to(x=self.scroll_offset.x + cells, animate=False, immediate=True, force=True)
 
     def action_scroll_to_end(self, end: int) -> None:
         self.scroll_to(y=self.virtual_size.height if end else 0, animate=False, immediate=True)
 
-    # -- searching
+    # -- search
 
     @property
     def sought(self) -> str:
-        """What is looked for; empty: nothing."""
+        """The search words, empty without a search."""
         return self._sought
 
     async def action_search(self) -> None:
@@ -66,18 +66,18 @@ class ScrollableWidget(LineWidget, ScrollView, can_focus=True):
         self.go_to_match(step)
 
     def search_for(self, words: str) -> None:
-        """Mark ``words`` and go to where they stand first from here on."""
+        """Mark ``words``, and go to the first match from here on."""
         if words != self._sought:
             self._seek(words, is_new=True)
 
     def end_search(self) -> bool:
-        """Look for nothing any more; False if nothing was looked for."""
+        """End the search. Return False if there was none."""
         was_sought = bool(self._sought)
         self.search_for("")
         return was_sought
 
     def renew_search(self) -> None:
-        """Look for the same in what is shown now, without moving."""
+        """Search the current content for the same words, without moving."""
         if self._sought:
             self._seek(self._sought, is_new=False)
 
@@ -97,16 +97,16 @@ class ScrollableWidget(LineWidget, ScrollView, can_focus=True):
                 self.go_to_match(1)
 
     async def search(self, words: str) -> int:
-        """Mark ``words`` wherever they stand, whatever their case; how often that is. Empty ends it."""
+        """Mark all matches of ``words``, ignoring case, and return their number. Empty words end the
+        search."""
         return 0
 
     def go_to_match(self, step: int) -> bool:
-        """Show the next match, or with -1 the one before, beginning anew at the other end. False if there is
-        none."""
+        """Show the next match (-1: the previous one), and wrap around. Return False if there is none."""
         return False
 
     def foot(self) -> str:
-        """What stands in the frame below while nothing is looked for."""
+        """Return the text in the lower frame when there is no search."""
         return ""
 
     def _show_foot(self) -> None:
@@ -119,7 +119,7 @@ class ScrollableWidget(LineWidget, ScrollView, can_focus=True):
             self._shown_foot = text
             self.border_subtitle = content(text) if text else None
 
-    # -- copying
+    # -- copy
 
     def action_copy(self) -> None:
         text, total = self.copied_text()
@@ -132,5 +132,6 @@ class ScrollableWidget(LineWidget, ScrollView, can_focus=True):
         self.app.notify(texts_of(self)(key, count=count, total=total), markup=False, timeout=2)
 
     def copied_text(self) -> tuple[str, int]:
-        """What is copied, of long texts at least ``MOST_COPIED`` characters, and how many lines there are."""
+        """Return the text to copy (of a long text at least ``MAX_COPIED`` characters), and its number of
+        lines."""
         return "", 0

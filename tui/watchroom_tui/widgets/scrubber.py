@@ -1,4 +1,4 @@
-"""The time line of a document: drag, play and pause."""
+"""The timeline of a document: drag, play and pause."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from watchroom_tui.widgets.line_widget import LineWidget
 
 
 class Scrubber(LineWidget):
-    """Two lines: which version is shown and what it brought; and how far along the history it is."""
+    """Two lines: the current version and its change, and its position in the history."""
 
     class SeekRequested(Message):
-        """The mouse points at this share of the history."""
+        """The mouse points at this share of the history, from 0 to 1."""
 
         def __init__(self, share: float) -> None:
             super().__init__()
@@ -35,13 +35,13 @@ class Scrubber(LineWidget):
         self._progress: float | None = None
 
     def show(self, row: Row | None, newest: int, mark: Span) -> None:
-        """Show that the version which ``row`` made is shown, of ``newest``; ``mark`` says in a word how."""
+        """Show the version that ``row`` made, out of ``newest`` versions. ``mark`` is the state in a word."""
         self._row, self._newest, self._mark = row, newest, mark
         self._progress = None
         self.refresh()
 
     def show_progress(self, share: float) -> None:
-        """The history is being read: so much of it is."""
+        """Show the share of the history that is read, from 0 to 1."""
         self._progress = share
         self.refresh()
 

@@ -1,5 +1,4 @@
-"""What can be searched or filtered opens the one search bar of its screen. The bar itself is loaded when it
-is first wanted."""
+"""Open the search bar of a screen, which is loaded on first use."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 
 async def open_search(target: Searchable) -> None:
-    """Give the keys to the search bar of the screen of ``target``, a widget, to type what is looked for."""
+    """Focus the search bar of the screen of ``target``, a widget."""
     screen = cast("Widget", target).screen
     bar = _bar_of(screen)
     if bar is None:
@@ -27,7 +26,7 @@ async def open_search(target: Searchable) -> None:
 
 
 def close_search(screen: Screen[Any]) -> None:
-    """Give the keys back to what is searched, which goes on to show what was found."""
+    """Return the focus to the searched widget, which keeps its matches."""
     bar = _bar_of(screen)
     if bar is not None:
         bar.close()

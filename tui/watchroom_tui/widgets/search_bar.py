@@ -1,4 +1,4 @@
-"""The one line in which a filter or a search is typed, in place of the footer."""
+"""The line to type a filter or a search, in place of the footer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from watchroom_tui.widgets.searchable import Searchable
 
 
 class SearchInput(Input):
-    """Hands what is typed to what is searched, with each key."""
+    """Passes its text to the searched widget on each key."""
 
     BINDINGS = bindings("search")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("search",)
@@ -28,9 +28,9 @@ class SearchInput(Input):
         super().__init__(classes="editor", compact=True, select_on_focus=False)
 
     async def _on_key(self, event: events.Key) -> None:
-        # Here and not through the bindings, which come after the keys that were typed right behind.
+        # Handled here, because bindings come after the keys that were typed right behind.
         if self.target is None:
-            # It was closed meanwhile: this key belongs to what has the focus now.
+            # The bar was closed, so this key belongs to the focused widget.
             event.stop()
             event.prevent_default()
             self.app.post_message(events.Key(event.key, event.character))
@@ -67,7 +67,7 @@ class SearchInput(Input):
 
 
 class SearchBar(Horizontal):
-    """The input, and which keys end it."""
+    """The input, and the keys that end it."""
 
     def compose(self) -> ComposeResult:
         dashboard, typed = dashboard_of(self), SearchInput()
@@ -77,7 +77,7 @@ class SearchBar(Horizontal):
         yield Static(content(keys), classes="keys")
 
     def open(self, target: Searchable) -> None:
-        """Let the person go on to type what ``target`` looks for."""
+        """Edit the search of ``target``."""
         typed = self.query_one(SearchInput)
         typed.target = target
         with typed.prevent(Input.Changed):
@@ -87,5 +87,5 @@ class SearchBar(Horizontal):
         self.screen.set_focus(typed)
 
     def close(self) -> None:
-        """Keep what was typed, and give the keys back."""
+        """Keep the search, and return the focus."""
         self.query_one(SearchInput).action_keep()

@@ -1,4 +1,4 @@
-"""What can be searched or filtered."""
+"""The protocol of widgets that can be searched or filtered."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Protocol
 
 
 class Searchable(Protocol):
-    """A widget that shows only what matches, or where it is."""
+    """A widget that filters by words, or finds them."""
 
     @property
     def sought(self) -> str:
-        """What is looked for; empty: nothing."""
+        """The search words, empty without a search."""
 
     def search_for(self, words: str) -> None:
-        """Look for ``words`` instead."""
+        """Search for ``words``."""
 
     def end_search(self) -> bool:
-        """Look for nothing any more; False if nothing was looked for."""
+        """End the search. Return False if there was none."""

@@ -1,4 +1,4 @@
-"""Says that the terminal is too small for what lies beneath."""
+"""A notice that the terminal is too small."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from watchroom_tui.keys.actions import bindings
 from watchroom_tui.presentation.localization import texts_of
 
 LEAST_SIZE: Final = Size(40, 12)
-"""Columns and rows in which every screen and every dialog can be used."""
+"""The columns and rows that every screen and dialog needs."""
 
 
 def is_too_small(size: Size) -> bool:
-    """Whether a terminal of this size is smaller than `LEAST_SIZE`."""
+    """Return whether a terminal of this size is smaller than `LEAST_SIZE`."""
     return size.width < LEAST_SIZE.width or size.height < LEAST_SIZE.height
 
 
 class SizeNotice(ModalScreen[None]):
-    """Lies over everything until the terminal is large enough, or the person closes it."""
+    """Covers everything until the terminal is large enough, or the person closes it."""
 
     BINDINGS = bindings("dialog")
 
@@ -36,7 +36,7 @@ class SizeNotice(ModalScreen[None]):
         self._close_if_large_enough()
 
     def on_screen_resume(self) -> None:
-        # It may have grown while another screen lay above.
+        # The terminal may have grown below another screen.
         self._close_if_large_enough()
 
     def action_back(self) -> None:

@@ -1,4 +1,4 @@
-"""The time line: how busy the workspace was, what happened when, and which moment is shown."""
+"""The timeline: activity, events, and the current moment."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from watchroom_tui.presentation.localization import now_of, texts_of
 from watchroom_tui.widgets.line_widget import LineWidget
 
 LABEL_WIDTH: Final = 25
-"""So many cells at the left say which moment is shown."""
+"""Cells of the label with the current moment, at the left."""
 BARS: Final = "▁▂▃▄▅▆▇█"
 
 
 class TimelineBar(LineWidget):
-    """Two lines. At the left which moment is shown; beside it what happened when, over how busy it was. Can
-    be clicked and dragged."""
+    """Two lines: the current moment at the left, then the events above the activity. Clickable and
+    draggable."""
 
     class SeekRequested(Message):
-        """The mouse points at row ``seq``; ``is_dragging`` where it is still on its way."""
+        """The mouse points at row ``seq``. ``is_dragging``: the button is still pressed."""
 
         def __init__(self, seq: int, *, is_dragging: bool) -> None:
             super().__init__()
@@ -76,7 +76,7 @@ class TimelineBar(LineWidget):
         ]
 
     def _marked_cells(self, y: int, space: int) -> Line:
-        """One of the two lines, with the cell of the moment that is shown set apart."""
+        """Return one of the two lines, with the current moment highlighted."""
         state = self._state
         cells = [each[y] for each in self._cells]
         if state.marked is not None and y == 0:
@@ -115,13 +115,14 @@ class TimelineBar(LineWidget):
 
 
 def _cells_of(timeline: TimelineView, space: int) -> list[tuple[Span, Span]]:
-    """``timeline`` in ``space`` cells: of each the sign of the most urgent marker, and how busy it was."""
+    """Return ``timeline`` as ``space`` cells, each with the sign of its most urgent marker and its
+    activity."""
     count = len(timeline.columns)
     if not count:
         return [(Span(" "), Span(" "))] * space
     bounds = [n * count // space for n in range(space + 1)]
     parts = [timeline.columns[begin : max(end, begin + 1)] for begin, end in pairwise(bounds)]
-    # Where there are more cells than columns, a column is several cells wide: its rows count once a cell.
+    # If there are more cells than columns, a column covers several cells, and its rows count in each.
     rows = [sum(each.rows for each in part) for part in parts]
     most = max(1, *rows)
     cells = []
@@ -141,6 +142,6 @@ def _sign(totals: Sequence[int]) -> Span:
 def _bar(rows: int, most: int) -> Span:
     if not rows:
         return Span(" ")
-    # A cell with few rows beside one with thousands is seen, too.
+    # Square root, so that a cell with few rows is visible beside one with thousands.
     height = (rows / most) ** 0.5 * (len(BARS) - 1)
     return Span(BARS[round(height)], "dim")

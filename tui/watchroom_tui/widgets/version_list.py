@@ -1,4 +1,4 @@
-"""The versions of a file as a timeline; refused writes branch off it."""
+"""The versions of a file as a timeline, with refused writes as branches."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.column_list import ColumnList
 
 SIZED_FROM: Final = 64
-"""From so many columns on, the timeline says how large each version is."""
+"""Min columns for the size of each version."""
 
 
 def version_name(row: Row) -> str:
-    """The version, or what a row is that made none: refused, or an edit made by hand."""
+    """Return the version, or the sign of a row without one: a refused write or an external edit."""
     if row.version is not None:
         return f"v{row.version}"
     return "✎" if row.error == "outside_edit" else "✗"
 
 
 class VersionTimeline(ColumnList[Row]):
-    """Newest first. One version can be marked, to be compared with others; broken ones say what is wrong."""
+    """Versions, newest first. One version can be marked for comparison. Broken versions show their
+    problem."""
 
     COLUMNS: ClassVar = (
         Column(least=3),
         Column(least=2),
         Column(least=8, most=20),
         Column(least=4, align="right"),
-        # Where there is little space, what was meant says more than how much it is.
+        # With little space, the message is more useful than the size.
         Column(align="right", from_width=SIZED_FROM),
         Column(least=10, grows=True),
     )
@@ -52,12 +53,12 @@ class VersionTimeline(ColumnList[Row]):
 
     @property
     def compared(self) -> Row | None:
-        """The marked version, where the cursor is on another one."""
+        """The marked version, if the cursor is on another one."""
         row, marked = self.item, self._marked
         return marked if marked is not None and (row is None or marked.seq != row.seq) else None
 
     def flip_mark(self) -> None:
-        """Mark the version under the cursor; a second time takes the mark away."""
+        """Mark the version under the cursor, or remove its mark."""
         if self.item is not None:
             self.mark(self.item if self._marked is None or self._marked.seq != self.item.seq else None)
 
@@ -73,7 +74,7 @@ class VersionTimeline(ColumnList[Row]):
         super().show(items)
 
     def show_broken(self, broken: Mapping[int, str]) -> None:
-        """Say of these rows, by their numbers, what is wrong with them."""
+        """Show problems of rows, by row number."""
         self._broken = broken
         self._redraw_changed()
 
@@ -85,7 +86,7 @@ class VersionTimeline(ColumnList[Row]):
 
     @property
     def tab_text(self) -> str:
-        """What stands on this pane's tab: the mark stands in its title."""
+        """The name on this pane's tab, without the mark, which is in the title."""
         return f"{texts_of(self)(self._title)} {len(self.items)}"
 
     def cells(self, item: Row) -> Sequence[Line]:
@@ -120,7 +121,7 @@ class VersionTimeline(ColumnList[Row]):
         return Span(" ✖─" if style == "error" else " ●─", style)
 
     def _style_of(self, item: Row) -> str:
-        """Accepted, open, or past."""
+        """Return the style for an accepted, open or settled row."""
         if item.version is not None:
             return "ok"
         if not dashboard_of(self).model.is_open(item):
@@ -132,8 +133,11 @@ class VersionTimeline(ColumnList[Row]):
 
 
 def _find_equal_versions(timeline: Iterable[Row]) -> dict[int, int]:
-    """The refused rows of a timeline, newest first, whose very text a version has: by their numbers, the
-    newest such version that they met or that came after them."""
+    """Return the refused rows whose text equals a version: the newest such version since the write, by row
+    number.
+
+    ``timeline``: the rows, newest first.
+    """
     newest: dict[str, int] = {}
     waiting: list[Row] = []
     for row in timeline:

@@ -1,5 +1,5 @@
-"""The base of all screens: they load data in workers, have their styles read when the first of them is made,
-and say when the terminal is too small for them."""
+"""The base of all screens: data is loaded in workers, styles are read with the first instance, and a terminal
+that is too small is reported."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ Result = TypeVar("Result")
 
 
 class WorkerScreen(Screen[Result]):
-    """What it still works on is cancelled before its panes go, which are removed before the screen is. A
-    reading that comes back meanwhile would look for them."""
+    """Cancels its workers before its panes are removed, because a worker that returns later would look for
+    them."""
 
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-high")]  # noqa: RUF012  # as textual has it
 
     def __init__(self, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(name, id, classes)
         stylesheet, size = self.app.stylesheet, self.app.size
-        # Before Textual does: for each that comes it would parse all others once more.
+        # Before Textual does, which would parse all other stylesheets again for each new one.
         for path in self.css_path:
             if not stylesheet.has_source(str(path)):
                 stylesheet.add_source(path.read_text("utf-8"), (str(path), ""))
-        # What is new is styled as it is mounted; that, too, would have everything parsed again.
+        # New widgets are styled when they are mounted. Otherwise everything would be parsed again.
         self._css_update_count = self.app._css_update_count
-        # Textual has these only after the first layout: then all would be styled and laid out once more.
+        # Textual adds these classes after the first layout, which would repeat all styling and layout.
         self.add_class(
             *self._get_breakpoint_classes(size.width, self.HORIZONTAL_BREAKPOINTS or []), update=False
         )
@@ -37,12 +37,12 @@ class WorkerScreen(Screen[Result]):
 
     @property
     def is_in_front(self) -> bool:
-        """Whether it is shown with nothing over it. Of a dashboard that closes there is no such screen."""
+        """Whether it is shown without an overlay. False while the dashboard closes."""
         return self.app.screen_stack[-1:] == [self]
 
     @on(events.Resize)
     def notice_small_size(self, event: events.Resize) -> None:
-        """Say it where there is too little space for it."""
+        """Show the notice if the terminal is too small."""
         if is_too_small(event.size) and self.is_in_front:
             self.app.push_screen(SizeNotice())
 

@@ -1,6 +1,6 @@
-"""What the worker process does: it answers questions on its standard input until that ends.
+"""The worker process: answer questions on standard input until it ends.
 
-Apart from `worker`, so that the process starts without asyncio.
+Separate from `process`, so that the process starts without asyncio.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DiffKind: TypeAlias = Literal["same", "added", "removed", "hunk"]
 
 
 class DiffLine(NamedTuple):
-    """A line of a diff. Numbers count from 1; 0 where the line is not on that side."""
+    """A line of a difference. Line numbers count from 1, and are 0 if the line is not on that side."""
 
     kind: DiffKind
     old: int
@@ -27,10 +27,10 @@ class DiffLine(NamedTuple):
 
 
 def diff(old: str, new: str, context: int = 3) -> list[DiffLine]:
-    """The changed lines from ``old`` to ``new`` with ``context`` lines around them."""
+    """Return the changed lines from ``old`` to ``new``, with ``context`` lines around them."""
     import pygit2
 
-    # The patch points into these two, so they have to outlive it.
+    # The patch points into these two, so they must outlive it.
     before, after = old.encode(), new.encode()
     patch = pygit2.Patch.create_from(before, after, context_lines=context, interhunk_lines=1)
     lines: list[DiffLine] = []
@@ -46,14 +46,14 @@ def diff(old: str, new: str, context: int = 3) -> list[DiffLine]:
 
 
 def changes_of(*texts: str) -> list[tuple[int, int, int, int, int]]:
-    """What changed from each text to the next: which of the steps, counted from 0, and the change."""
+    """Return the changes from each text to the next, each with the number of its step (from 0)."""
     return [
         (step, *change) for step, (old, new) in enumerate(pairwise(texts)) for change in diff_lines(old, new)
     ]
 
 
 def summary_of(board: str, language: Language) -> Sequence[tuple[str | int, ...]]:
-    """See `watchroom_tui.formatters.board_summary`, which is loaded with the first board."""
+    """See `watchroom_tui.formatters.board_summary`, which is imported with the first board."""
     from watchroom_tui.formatters import board_summary
 
     return board_summary.summary_of(board, language)
@@ -65,18 +65,18 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Sequence[tuple[str | int, ...]]]]] =
     "changes_of": changes_of,
     "summary_of": summary_of,
 }
-"""What the process can do."""
+"""The functions that questions can call."""
 
 
 CHUNK: Final = 256
-"""So many tuples are in one line of an answer."""
+"""Max tuples in one line of an answer."""
 
 CHUNK_CHARACTERS: Final = 64 * 1024
-"""A line ends earlier where its texts are this long together: keys are handled between two lines."""
+"""Characters after which a line of an answer ends, because keys are handled between two lines."""
 
 
 def chunks(answer: Sequence[tuple[str | int, ...]]) -> Iterator[tuple[Sequence[tuple[str | int, ...]], bool]]:
-    """The answer in parts, each with whether it is the last; an empty answer is one empty part."""
+    """Yield the answer in parts, each with whether it is the last. An empty answer is one empty part."""
     start, characters = 0, 0
     for index, item in enumerate(answer):
         characters += sum(len(each) for each in item if isinstance(each, str))

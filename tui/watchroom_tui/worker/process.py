@@ -19,16 +19,17 @@ if TYPE_CHECKING:
     from watchroom_tui.formatters.board_summary import SummaryItem
 
 MAX_LINE_BYTES: Final = 128 * 1024 * 1024
-"""One line of a diff may be as long as a text, and JSON spells some characters in six."""
+"""Max bytes of a line of an answer. A line of a difference can be a whole text, and JSON escapes take six
+bytes."""
 
 Values: TypeAlias = list[Any]
-"""A tuple that a worker's function gives, as JSON has it."""
+"""A tuple from a worker's function, as JSON."""
 
 T = TypeVar("T")
 
 
 class _Question:
-    """What waits for an answer, which comes in parts."""
+    """A question that waits for the parts of its answer."""
 
     def __init__(self, make: Callable[[Values], object]) -> None:
         self.make = make
@@ -37,12 +38,11 @@ class _Question:
 
 
 class WorkerProcess:
-    """Works in a process of its own, which starts with the first question and ends with its input.
+    """Runs functions in a worker process, which starts with the first question and ends with its input.
 
-    A question is a line of JSON, which says how many bytes of each text follow: texts of many megabytes are
-    never wrapped in JSON, which would hold up a key. An answer comes in lines of JSON with a few hundred
-    tuples each, and between two of them the event loop does what else there is. Both have a number: an answer
-    that nobody waits for any more is dropped.
+    A question is a line of JSON with the lengths of the texts that follow. Texts of many megabytes are not
+    encoded as JSON, which would delay keys. An answer is several lines of JSON with a few hundred tuples
+    each, and the event loop runs between them. Both have a number, so that cancelled answers can be dropped.
 
     `anyio.to_process` and `ProcessPoolExecutor` unpickle an answer in one piece, on the event loop or with
     the interpreter's lock held.
@@ -57,7 +57,7 @@ class WorkerProcess:
         self._is_closed = False
 
     async def diff(self, old: str, new: str) -> list[DiffLine]:
-        """The lines of `diff`."""
+        """Return the lines of `diff`."""
         return await self._ask(DiffLine._make, "diff", old, new)
 
     async def changes(self, old: str, new: str) -> list[LineChange]:
@@ -65,7 +65,7 @@ class WorkerProcess:
         return await self._ask(LineChange._make, "changes", old, new)
 
     async def changes_of(self, texts: Sequence[str]) -> list[list[LineChange]]:
-        """What changed from each text to the next."""
+        """Return the changes from each text to the next."""
         steps: list[list[LineChange]] = [[] for _ in texts[1:]]
         await self._ask(
             lambda found: steps[found[0]].append(LineChange._make(found[1:])), "changes_of", *texts
@@ -73,17 +73,17 @@ class WorkerProcess:
         return steps
 
     async def summary(self, board: bytes, language: Language) -> list[SummaryItem]:
-        """What `watchroom_tui.formatters.board_summary.summary_of` finds in a board (UTF-8)."""
+        """Return what `watchroom_tui.formatters.board_summary.summary_of` finds in a board (UTF-8)."""
         from watchroom_tui.formatters.board_summary import SummaryItem
 
         return await self._ask(SummaryItem._make, "summary_of", board, language)
 
     async def start(self) -> None:
-        """Start the process, for a question that will come: starting takes longer than most answers."""
+        """Start the process ahead of a question, because starting takes longer than most answers."""
         await self._running()
 
     async def _ask(self, make: Callable[[Values], T], function: str, *arguments: str | bytes) -> list[T]:
-        """The answer, each of its tuples passed through ``make`` as it comes."""
+        """Return the answer, with each tuple passed through ``make`` on arrival."""
         process = await self._running()
         number = next(self._numbers)
         question = self._waiting[number] = _Question(make)
@@ -123,7 +123,7 @@ class WorkerProcess:
                 question.items += map(question.make, part)
                 if is_last and not question.done.done():
                     question.done.set_result(None)
-            # A line that is there already is read without a pause.
+            # Lines that are already there are read without a pause.
             await asyncio.sleep(0)
         for question in self._waiting.values():
             if self._is_closed:
@@ -132,7 +132,7 @@ class WorkerProcess:
                 question.done.set_exception(RuntimeError("the worker process ended"))
 
     async def close(self) -> None:
-        """End the process, whatever it is at. Who waits for an answer is cancelled, and who asks later."""
+        """Kill the process. Pending and later questions are cancelled."""
         async with self._starting:
             process, self._is_closed = self._process, True
         if process is not None:
