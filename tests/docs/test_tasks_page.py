@@ -40,10 +40,8 @@ def test_every_tool_and_role_of_a_task_stands_in_a_table() -> None:
 
 def test_the_limits_are_those_of_a_task() -> None:
     assert TaskLimits() == (4, 12, 300)
-    assert (
-        "four layers beneath its first agent, twelve agents at a time, and each may take three hundred"
-        in PAGE
-    )
+    assert "four layers beneath its first agent and twelve agents at a time" in PAGE
+    assert "at most three hundred steps" in PAGE
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
