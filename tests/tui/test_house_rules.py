@@ -17,11 +17,13 @@ import watchroom
 import watchroom_cli
 import watchroom_tui
 import watchroom_whiteboards
+from textual.app import App
 from watchroom.kernel.journal import Journal
 from watchroom.texts import LANGUAGES, Catalogue, catalogue
 from watchroom_tui.keys.actions import ACTIONS, OF_THE_FOCUSED, SCOPES, SCREENS
 from watchroom_tui.keys.keymap import keys_page
 from watchroom_tui.presentation.localization import load_texts
+from watchroom_tui.textual_compat import TextualIncompatible, require
 
 TUI: Final = Path(watchroom_tui.__file__ or "").parent
 CLI: Final = Path(watchroom_cli.__file__ or "").parent
@@ -434,3 +436,46 @@ def test_the_catalogue_refuses_a_key_that_it_has_not() -> None:
     words: Callable[[str], str] = Catalogue("a.b = 'text'")
     with pytest.raises(KeyError):
         words("a.c")
+
+
+# -- what is private in Textual is used in one module
+
+
+def private_names(tree: ast.Module) -> Iterator[ast.AST]:
+    """Private attributes of other objects, and private modules of Textual."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("textual._"):
+            yield node
+        elif isinstance(node, ast.Attribute) and re.match("_[a-z]", node.attr):
+            own = ("self", "cls", "recorder")
+            if (isinstance(node.value, ast.Attribute) and node.value.attr in ("app", "screen")) or (
+                isinstance(node.value, ast.Name) and node.value.id not in own and node.attr in PRIVATE
+            ):
+                yield node
+
+
+PRIVATE: Final = {
+    "_driver",
+    "_set_dirty",
+    "_dirty_regions",
+    "_dirty_widgets",
+    "_attach",
+    "_css_update_count",
+    "_get_breakpoint_classes",
+    "_process_messages",
+}
+
+
+def test_what_is_private_in_textual_is_used_in_one_module() -> None:
+    found = [
+        place(path, node)
+        for path, tree in sources(TUI, CLI)
+        for node in private_names(tree)
+        if path.name != "textual_compat.py"
+    ]
+    assert found == []
+
+
+def test_a_version_of_textual_without_a_private_name_is_refused_by_name() -> None:
+    with pytest.raises(TextualIncompatible, match=r"^textual [0-9.]+: App has no _gone, _lost$"):
+        require(App, "_handle_exception", "_gone", "_lost")

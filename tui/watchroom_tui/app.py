@@ -48,6 +48,7 @@ from watchroom_tui.services.replay import ReplayApp
 from watchroom_tui.services.screen_registry import load_screen_class
 from watchroom_tui.services.start_up import load_screens, resume_collector
 from watchroom_tui.services.workspace_memory import WorkspaceMemory
+from watchroom_tui.textual_compat import driver_of
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_widget import assign_colours
 from watchroom_tui.widgets.scrollable import ScrollableWidget
@@ -353,8 +354,9 @@ class WatchroomApp(ReplayApp):
 
     def send_to_terminal(self, sequence: str) -> None:
         """Write a sequence that does not draw. The driver writes it between two frames."""
-        if self._driver is not None and not self.is_headless:
-            self._driver.write(sequence)
+        driver = driver_of(self)
+        if driver is not None and not self.is_headless:
+            driver.write(sequence)
 
     @property
     def base_screen(self) -> BaseScreen | None:

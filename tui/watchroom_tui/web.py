@@ -20,6 +20,8 @@ from aiohttp.typedefs import Handler, Middleware
 from textual_serve.app_service import AppService
 from textual_serve.server import Server
 
+from watchroom_tui.textual_compat import process_messages, require
+
 HOST: Final = "127.0.0.1"
 COOKIE: Final = "watchroom"
 """The port is appended, because a browser sends a machine's cookies to all of its ports."""
@@ -40,6 +42,8 @@ _GRACE: Final = 5.0
 
 _NONSENSE: Final = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """Errors from reading messages that the page's own script does not send."""
+
+require(Server, "_process_messages")
 
 
 class DashboardProcess(AppService):
@@ -131,7 +135,7 @@ class WebDashboard(Server):
             width = _within(_number(request.query.get("width"), _COLUMNS), MOST_COLUMNS)
             height = _within(_number(request.query.get("height"), _ROWS), MOST_ROWS)
             await dashboard.start(width, height)
-            await self._process_messages(page, dashboard)
+            await process_messages(self, page, dashboard)
         except _NONSENSE:
             await page.close(code=WSCloseCode.UNSUPPORTED_DATA)
         finally:

@@ -6,7 +6,10 @@ from textual.command import CommandList, CommandPalette
 from textual.widgets.option_list import Option
 
 from watchroom_tui.presentation.localization import texts_of
+from watchroom_tui.textual_compat import require
 from watchroom_tui.widgets.line_widget import content
+
+require(CommandPalette, "_start_no_matches_countdown", "_NO_MATCHES", "_list_visible")
 
 
 class Palette(CommandPalette):

@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any
 from textual.drivers.linux_driver import LinuxDriver
 
 from watchroom_tui.terminal.input import SelectableEvent, read_input
+from watchroom_tui.textual_compat import require
 
 if TYPE_CHECKING:
     from textual.app import App
+
+
+require(LinuxDriver, "_sigtstp_application", "_sigcont_application")
 
 
 class SuspendableDriver(LinuxDriver):

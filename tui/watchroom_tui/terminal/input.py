@@ -17,6 +17,8 @@ from textual.constants import ESCAPE_DELAY
 if TYPE_CHECKING:
     from textual.message import Message
 
+from watchroom_tui.textual_compat import make_xterm_parser
+
 _MOST_BYTES: Final = 4096
 """Max bytes to read at once."""
 _TICK_SECONDS: Final = 0.1
@@ -67,10 +69,7 @@ def read_input(
 
     Raises OSError if the terminal cannot be read.
     """
-    # A private module of Textual. The tests notice changes.
-    from textual._xterm_parser import XTermParser
-
-    parser = XTermParser()
+    parser = make_xterm_parser()
     decoder = getincrementaldecoder(encoding)("replace")
     # Until then the parser may wait for the rest of a sequence.
     settled_at = 0.0

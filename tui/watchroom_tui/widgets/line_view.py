@@ -19,6 +19,7 @@ from watchroom_tui.formatters.styled_text import Line, Span, cut, mark, width_of
 from watchroom_tui.formatters.text_drawing import TextDrawing
 from watchroom_tui.keys.actions import Scope
 from watchroom_tui.presentation.localization import texts_of
+from watchroom_tui.textual_compat import mark_dirty
 from watchroom_tui.widgets.line_widget import content
 from watchroom_tui.widgets.scrollable import MOST_COPIED, ScrollableWidget
 
@@ -258,7 +259,7 @@ class LineView(ScrollableWidget):
             return False
         # Without another layout, because nothing around this widget depends on its size.
         self.set_reactive(LineView.virtual_size, self._measure(drawing))
-        self._set_dirty()
+        mark_dirty(self)
         self._show_foot()
         return True
 

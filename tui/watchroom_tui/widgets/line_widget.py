@@ -18,6 +18,7 @@ from textual.widget import Widget
 from watchroom_tui.formatters.actor_class import AGENT_COLOURS, AgentColours
 from watchroom_tui.formatters.styled_text import Line
 from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.textual_compat import attach, clear_dirty_regions, has_dirty_regions
 
 STYLE_NAMES: Final = (
     *("dim", "strong", "title", "key", "ok", "warning", "error", "accent", "human", "outside", "system"),
@@ -86,7 +87,7 @@ class LineWidget(Widget):
             return super().render_lines(crop)
         if self._painted is not None and self._painted[0] == part and self._is_as_painted():
             return self._painted[1]
-        self._dirty_regions.clear()
+        clear_dirty_regions(self)
         strips = self._render_anew(crop)
         self._painted = (part, strips)
         return strips
@@ -94,7 +95,7 @@ class LineWidget(Widget):
     def _is_as_painted(self) -> bool:
         """Return whether nothing changed since the last paint. On each paint, Textual asks every widget of
         the screen for all of its lines."""
-        return not self._dirty_regions
+        return not has_dirty_regions(self)
 
     def _render_anew(self, crop: Region) -> list[Strip]:
         top, right, bottom, left = self.styles.gutter
@@ -175,7 +176,7 @@ class StyleRegistry(Widget):
             raise KeyError(name)
         node = DOMNode(classes=f"line--{name}")
         # As Textual does for a component class: a node with that class below this one.
-        node._attach(self)
+        attach(node, self)
         self.app.stylesheet.apply(node, animate=False)
         return node.styles.partial_rich_style
 

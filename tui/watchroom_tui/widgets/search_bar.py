@@ -13,8 +13,11 @@ from textual.widgets import Input, Static
 from watchroom_tui.context import dashboard_of
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.keys.keymap import key_hints
+from watchroom_tui.textual_compat import require
 from watchroom_tui.widgets.line_widget import content
 from watchroom_tui.widgets.searchable import Searchable
+
+require(Input, "_on_key")
 
 
 class SearchInput(Input):

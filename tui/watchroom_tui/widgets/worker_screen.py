@@ -9,6 +9,7 @@ from textual import events, on
 from textual.messages import Prune
 from textual.screen import Screen
 
+from watchroom_tui.textual_compat import add_breakpoint_classes, note_styles_read
 from watchroom_tui.widgets.size_notice import SizeNotice, is_too_small
 
 Result = TypeVar("Result")
@@ -22,18 +23,14 @@ class WorkerScreen(Screen[Result]):
 
     def __init__(self, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(name, id, classes)
-        stylesheet, size = self.app.stylesheet, self.app.size
+        stylesheet = self.app.stylesheet
         # Before Textual does, which would parse all other stylesheets again for each new one.
         for path in self.css_path:
             if not stylesheet.has_source(str(path)):
                 stylesheet.add_source(path.read_text("utf-8"), (str(path), ""))
         # New widgets are styled when they are mounted. Otherwise everything would be parsed again.
-        self._css_update_count = self.app._css_update_count
-        # Textual adds these classes after the first layout, which would repeat all styling and layout.
-        self.add_class(
-            *self._get_breakpoint_classes(size.width, self.HORIZONTAL_BREAKPOINTS or []), update=False
-        )
-        self.add_class(*self._get_breakpoint_classes(size.height, self.VERTICAL_BREAKPOINTS), update=False)
+        note_styles_read(self)
+        add_breakpoint_classes(self)
 
     @property
     def is_in_front(self) -> bool:

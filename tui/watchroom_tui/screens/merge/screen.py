@@ -28,6 +28,7 @@ from watchroom_tui.screens.merge.measures import RegionMeasures
 from watchroom_tui.screens.merge.panes import RegionPane, ResultPane, SidePane
 from watchroom_tui.screens.merge.resolution import ConflictResolution
 from watchroom_tui.screens.merge.title import MergeTitle
+from watchroom_tui.textual_compat import paint_with_next_frame
 from watchroom_tui.widgets.containers import Horizontal
 from watchroom_tui.widgets.editor import Editor
 from watchroom_tui.widgets.frame import Footer
@@ -399,7 +400,7 @@ class MergeScreen(BaseScreen):
         # At once: with the messages of the new focus, its colours and the footer would come frames later.
         shown.has_focus = True
         self.set_focus(shown)
-        self._dirty_widgets.add(self.query_one(Footer).refresh())
+        paint_with_next_frame(self, [self.query_one(Footer).refresh()])
 
     @on(Editor.Done)
     @work(exclusive=True, group="written")

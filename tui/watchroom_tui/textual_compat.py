@@ -1,0 +1,108 @@
+"""Everything that the dashboard uses of Textual and textual-serve although it is private there.
+
+Functions here use private attributes. A class that overrides a private method calls `require` when it is
+imported, which fails if a version of Textual has other names. The real tier of the tests runs with the oldest
+and the newest version that is allowed. "Needed" names the public interface to ask for upstream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, cast
+
+from textual.app import App
+from textual.dom import DOMNode
+from textual.screen import Screen
+from textual.widget import Widget
+
+if TYPE_CHECKING:
+    from textual._xterm_parser import XTermParser
+    from textual.driver import Driver
+
+
+class TextualIncompatible(ImportError):
+    """The installed version of Textual or textual-serve lacks what the dashboard uses of it."""
+
+
+def require(owner: type, *names: str) -> None:
+    """Raise `TextualIncompatible` unless the class ``owner`` has the attributes ``names``."""
+    missing = [name for name in names if not hasattr(owner, name)]
+    if missing:
+        package = owner.__module__.partition(".")[0].replace("_", "-")
+        problem = f"{package} {version(package)}: {owner.__name__} has no {', '.join(missing)}"
+        raise TextualIncompatible(problem)
+
+
+# App._handle_exception is overridden: a public hook for errors of workers.
+require(App, "_handle_exception")
+# Widget._scroll_update is overridden: an event after a layout and before its paint.
+require(Widget, "_scroll_update", "_set_dirty")
+require(DOMNode, "_attach")
+require(Screen, "_get_breakpoint_classes")
+
+
+def driver_of(app: App[Any]) -> Driver | None:
+    """Return the driver of a running app. Needed: a method of `App` that writes a terminal sequence."""
+    return app._driver
+
+
+def mark_dirty(widget: Widget) -> None:
+    """Have all of ``widget`` painted with the current frame. Needed: `refresh` during a layout."""
+    widget._set_dirty()
+
+
+def has_dirty_regions(widget: Widget) -> bool:
+    """Return whether ``widget`` changed since `clear_dirty_regions`. Needed: a paint cache in Textual, which
+    asks all widgets for all lines on each paint."""
+    return bool(widget._dirty_regions)
+
+
+def clear_dirty_regions(widget: Widget) -> None:
+    """Note that ``widget`` is painted."""
+    widget._dirty_regions.clear()
+
+
+def paint_with_next_frame(screen: Screen[Any], widgets: Iterable[Widget]) -> None:
+    """Paint ``widgets`` together with the next frame of ``screen``. Needed: a refresh without a message."""
+    for each in widgets:
+        screen._dirty_widgets.add(each)
+
+
+def attach(node: DOMNode, parent: DOMNode) -> None:
+    """Make ``node`` a child of ``parent`` for the stylesheet only. Needed: the style of one component class,
+    computed on first use."""
+    node._attach(parent)
+
+
+def note_styles_read(screen: Screen[Any]) -> None:
+    """Keep Textual from parsing all stylesheets again for ``screen``, whose own were just read.
+
+    Needed: adding a stylesheet without parsing the others.
+    """
+    screen._css_update_count = screen.app._css_update_count
+
+
+def add_breakpoint_classes(screen: Screen[Any]) -> None:
+    """Add the classes of ``screen`` for the size of the terminal before the first layout.
+
+    Textual does so after it, and then repeats all styling and layout. Needed: the same, before the layout.
+    """
+    size = screen.app.size
+    across, down = screen.HORIZONTAL_BREAKPOINTS or [], screen.VERTICAL_BREAKPOINTS or []
+    screen.add_class(*screen._get_breakpoint_classes(size.width, across), update=False)
+    screen.add_class(*screen._get_breakpoint_classes(size.height, down), update=False)
+
+
+def make_xterm_parser() -> XTermParser:
+    """Return Textual's parser of terminal input. Needed: a driver whose input can be decoded with errors
+    replaced."""
+    from textual._xterm_parser import XTermParser
+
+    return XTermParser()
+
+
+async def process_messages(server: object, page: object, dashboard: object) -> None:
+    """Pass messages between a page and its dashboard process, as textual-serve's server does. Needed: a
+    handler of websockets that subclasses can wrap."""
+    await cast(Any, server)._process_messages(page, dashboard)
