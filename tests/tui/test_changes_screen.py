@@ -106,9 +106,9 @@ async def test_space_groups_by_author_and_by_tree(
         await user.press("space")
         await user.sees("by author", "▾   alice", "▾   ~bob")
         await user.press("space")
-        await user.sees("by tree", "⎇ main")
+        await user.sees("by tree", "▾   ⎇ main")
         await user.press("space")
-        await user.sees_no("⎇ main")
+        await user.sees_no("▾   ⎇ main")
 
 
 async def test_versions_of_a_changed_file_are_compared(
@@ -230,3 +230,17 @@ async def test_rows_of_trees_are_shown_without_ids_and_with_how_sure_they_are(
         rows = [line for line in user.lines() if "a.txt" in line and "~bob" in line]
         assert rows
         assert kept.trees.all()[0].id not in rows[0]
+
+
+async def test_the_header_names_the_branch_and_follows_a_checkout(
+    kept: Workspace, repository: Repository
+) -> None:
+    async with dashboard(kept) as user:
+        await user.sees("team/  ⎇ main  ● live")
+        repository.git("switch", "-qc", "fares")
+        kept.trees.refresh_all()
+        await user.sees("team/  ⎇ fares  ● live")
+        head = repository.git("rev-parse", "HEAD")
+        repository.git("checkout", "-q", "--detach")
+        kept.trees.refresh_all()
+        await user.sees(f"team/  ⎇ {head[:8]}  ● live")

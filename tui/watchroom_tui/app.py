@@ -74,7 +74,8 @@ class WatchroomApp(ReplayApp):
     something new needs a person. ``initial_screen`` is the one that it opens in. ``filters``: what lists are
     filtered by, by ``screen.list``. ``watch`` knows whether
     the terminal is still there; without it the dashboard has none. ``root`` is the workspace's folder, or its
-    address on a server, with which it can be searched before it is open.
+    address on a server, with which it can be searched before it is open. ``folder`` is the one in which the
+    dashboard was started.
     """
 
     BINDINGS = bindings("app")
@@ -98,6 +99,7 @@ class WatchroomApp(ReplayApp):
         settings: Settings | None = None,
         filters: Mapping[str, str] | None = None,
         root: str | None = None,
+        folder: str = "",
     ) -> None:
         if initial_screen is not None:
             # Before Textual names the first screen after it.
@@ -124,6 +126,7 @@ class WatchroomApp(ReplayApp):
         self._view_only = ""
         """Why the workspace could not be opened, as people read it."""
         self.root = root
+        self.folder = folder
         self._end_after = end_after
         self._stop_watching: Callable[[], None] | None = None
         self.polls_files = False

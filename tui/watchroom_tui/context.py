@@ -169,6 +169,8 @@ class Dashboard(Protocol):
     place: str
     root: str | None
     """The folder of the workspace, or its address on a server; None where that is not known."""
+    folder: str
+    """The folder in which the dashboard was started; empty where that is not known."""
     person: str
     model: Model
     newest_model: Model

@@ -10,6 +10,7 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 from watchroom.features.overview.model import Model, Need, SealView
+from watchroom.features.trees.view import find_home
 from watchroom.kernel.rules.activity import BUCKET_SECONDS, sparkline_counts
 
 from watchroom_tui.actions import SCREENS, Action, is_possible, of_scope, offered, scopes_of
@@ -19,11 +20,14 @@ from watchroom_tui.formatters.labels import cost_text, need_kind
 from watchroom_tui.formatters.local_time import local_clock, local_time, start_of_day, utc_offset, zoned_time
 from watchroom_tui.formatters.needs import is_soon, need_party, time_left
 from watchroom_tui.formatters.styled_text import Line, Span, width_of
+from watchroom_tui.formatters.tree_changes import branch_text
 from watchroom_tui.localization import keymap_of, now_of, texts_of
 from watchroom_tui.widgets.line_widget import LineWidget
 
 PARTY_WIDTHS: Final = (24, 14)
 """So many cells of the name of what is next, where there is space and where there is little."""
+BRANCH_WIDTH: Final = 24
+"""So many cells at most for the branch."""
 SEPARATOR: Final = " │"
 NAMES_FROM: Final = 100
 """Narrower, the names of other screens give way to the keys of the one that is shown."""
@@ -37,9 +41,11 @@ MORE: Final = " …"
 class Header(LineWidget):
     """Which workspace, how fresh, how busy, how many things wait for a person, and which of them is next."""
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, folder: str = "") -> None:
+        """``folder``: the folder in which the dashboard was started. Its branch is shown."""
         super().__init__()
         self._place = place
+        self._folder = folder
         self._model = Model()
         self._needs: Sequence[Need] = ()
         self._next: Need | None = None
@@ -89,6 +95,9 @@ class Header(LineWidget):
         """What can stand at the left, the richest first; the last one fits into ``width`` if any does."""
         texts, model, now = texts_of(self), self._model, now_of(self)
         start = [Span(" watchroom ", "title"), Span(f" {self._place}  ", "strong")]
+        branch = self._branch()
+        if width_of(branch) + width_of(start) + cell_len(texts("header.live")) + 2 <= width:
+            start += branch
         clock = Span("")
         if self._outage is not None:
             out = texts("header.outage", time=local_clock(self._outage))
@@ -120,6 +129,15 @@ class Header(LineWidget):
             [*start, *polled, agents],
             [*start, *polled],
         ]
+
+    def _branch(self) -> Line:
+        """The branch of the tree that the person is in; nothing outside of a repository."""
+        tree = find_home(self._model.trees, self._folder)
+        return (
+            []
+            if tree is None
+            else [Span(f"{fit_path(branch_text(tree), BRANCH_WIDTH).rstrip()}  ", "accent")]
+        )
 
     def _cost(self, now: int) -> Line:
         """What the team cost today, where anything did."""

@@ -98,6 +98,20 @@ class TreeProjection:
         return self._current
 
 
+def find_home(trees: Iterable[Tree], folder: str) -> Tree | None:
+    """Return the innermost tree that ``folder`` is in, else the main one. None if there is neither."""
+    found = [*trees]
+    inside = [each for each in found if f"{folder}/".startswith(f"{each.folder}/")]
+    if inside:
+        return max(inside, key=lambda each: len(each.folder))
+    return next((each for each in found if not is_linked(each)), None)
+
+
+def is_linked(tree: Tree) -> bool:
+    """Return whether ``tree`` is a linked working tree, and not the repository's main one."""
+    return os.path.basename(os.path.dirname(tree.git)) == "worktrees"
+
+
 def find_row_path(trees: Iterable[Tree], path: str, folder: str = "") -> str | None:
     """Return the path of the rows of the file at ``path``, None if it is in none of ``trees``.
 

@@ -11,7 +11,13 @@ from watchroom.features.trees.view import join_authors
 from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.formatters.tree_changes import KIND_SIGNS, author_style, authors_line, count_text
+from watchroom_tui.formatters.tree_changes import (
+    KIND_SIGNS,
+    author_style,
+    authors_line,
+    branch_text,
+    count_text,
+)
 from watchroom_tui.localization import texts_of
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.widgets.column_list import ColumnList
@@ -148,8 +154,7 @@ class ChangeList(ColumnList[ChangeItem]):
             name = Span(sanitize(item.group), f"{author_style(total.author)} strong")
             return ([Span("▾", "dim")], [name], [Span(count_text(total.added, total.removed))], (), [files])
         tree = self._trees[item.group]
-        branch = sanitize(tree.branch or tree.head[:12])
-        place = [Span(f"⎇ {branch}", "strong"), Span(f"  {sanitize(tree.folder)}", "dim")]
+        place = [Span(branch_text(tree), "strong"), Span(f"  {sanitize(tree.folder)}", "dim")]
         return ([Span("▾", "dim")], place, (), (), [files])
 
     def copy_text(self, item: ChangeItem) -> str:
