@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from tui.conflict_steps import is_asked_for_a_message
 from tui.driver import WIDE, User, dashboard
 from tui.team import has_opened_merge
 from watchroom import Workspace
+from watchroom.features.trees.rows import TRY_AGENT
+from watchroom.kernel.call_context import CallContext
 
 
 @pytest.fixture
@@ -59,6 +62,12 @@ def collide(alice: ScriptedClient, bob: ScriptedClient) -> None:
         bob.write("a.txt", "uno\ntwo\nthree\n")
     alice.stop()
     bob.stop()
+
+
+def name_of_change(user: User) -> str:
+    """The name of the changed file under the cursor, empty if there is none."""
+    item = user.cursor("changes")
+    return item.file.name if item is not None and item.file is not None else ""
 
 
 async def opens_changes(user: User, count: int) -> None:
@@ -244,3 +253,37 @@ async def test_the_header_names_the_branch_and_follows_a_checkout(
         repository.git("checkout", "-q", "--detach")
         kept.trees.refresh_all()
         await user.sees(f"team/  ⎇ {head[:8]}  ● live")
+
+
+async def test_trees_come_first_without_tasks_and_lead_to_their_changes(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, bob: ScriptedClient, tmp_path: Path
+) -> None:
+    await asyncio.to_thread(work, alice, bob)
+    repository.git("worktree", "add", "-q", "-b", "fares", str(tmp_path / "fares"))
+    repository.git("-C", str(tmp_path / "fares"), "commit", "-q", "--allow-empty", "-m", "two")
+    kept.trees.refresh_all()
+    await asyncio.to_thread(lambda: ScriptedClient(kept, "bob", tmp_path / "fares").write("c.txt", "1\n"))
+    async with dashboard(kept) as user:
+        await user.goes_to("9", "tasks")
+        assert user.pane == "trees"
+        await user.sees("⎇ main", "alice, bob", "files: 2", "⎇ fares", "↑1 main", "files: 1")
+        assert "members" not in user.shown_panes()
+        await user.press("/", *"fares", "enter")
+        await user.press("enter")
+        await user.until(lambda: user.place == "files", "the files")
+        await user.until(lambda: name_of_change(user) == "c.txt", "the change in that tree")
+
+
+async def test_the_last_check_of_a_tree_is_shown(
+    kept: Workspace, alice: ScriptedClient, tmp_path: Path
+) -> None:
+    await asyncio.to_thread(alice.write, "new.txt", "1\n")
+    dana = CallContext("human:dana", TRY_AGENT)
+    git = kept.trees.all()[0].git
+    async with dashboard(kept) as user:
+        await user.goes_to("9", "tasks")
+        for command, shown in (("exit 3", "✖ 3 "), ("exit 0", "✓ ")):
+            words = ["sh", "-c", command]
+            attempt = partial(kept.agent_commits.try_agent, git, ["alice"], words, call=dana)
+            await asyncio.to_thread(attempt, cache=str(tmp_path / "cache"))
+            await user.sees(shown)

@@ -62,6 +62,12 @@ class TaskTarget(NamedTuple):
     id: str
 
 
+class TreeTarget(NamedTuple):
+    """A working tree by its id: what changed in it since HEAD."""
+
+    id: str
+
+
 class RangeTarget(NamedTuple):
     """What differs between two moments: after row ``after``, up to row ``until``."""
 
@@ -69,7 +75,9 @@ class RangeTarget(NamedTuple):
     until: int
 
 
-Target: TypeAlias = RowTarget | VersionTarget | AgentTarget | SessionTarget | TaskTarget | RangeTarget
+Target: TypeAlias = (
+    RowTarget | VersionTarget | AgentTarget | SessionTarget | TaskTarget | TreeTarget | RangeTarget
+)
 """What a screen can be asked to put the cursor on."""
 
 

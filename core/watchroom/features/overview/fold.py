@@ -300,8 +300,7 @@ class Fold:
         self._agents.apply(row, is_reading=reading)
 
     def _apply_to_tree(self, row: Row) -> None:
-        if row.version is not None:
-            self._trees.apply(row, self._contents.find(row.seq))
+        self._trees.apply(row, self._contents.find(row.seq) if row.version is not None else None)
 
     def _apply_to_request(self, row: Row) -> None:
         self._requests.apply(row)
@@ -370,6 +369,7 @@ class Fold:
             deliveries=self._deliveries.current(),
             files=self._files.current(conflicts),
             trees=trees,
+            tries=self._trees.tries(),
             tree_files=tree_files,
             documents=self._documents.current(),
             boards=self._boards.current(),

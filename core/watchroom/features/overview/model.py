@@ -153,6 +153,8 @@ class Model(NamedTuple):
     """By path."""
     trees: tuple[Tree, ...] = ()
     """The working trees of the repository, by id. Empty outside of a repository."""
+    tries: Mapping[str, Row] = MappingProxyType({})
+    """The newest try of agents' work in each tree, by the tree's id."""
     tree_files: tuple[SharedFile, ...] = ()
     """The files of working trees that have versions, by the paths of their rows."""
     client_files: tuple[ClientFile, ...] = ()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import Field
 
 from watchroom.errors import TreeGone
-from watchroom.features.trees.rows import COMMIT_AGENT, TREE, read_commit
+from watchroom.features.trees.rows import COMMIT_AGENT, TREE, TRY_AGENT, read_commit
 from watchroom.kernel.tools.context import ToolContext
 from watchroom.kernel.tools.models import FrozenModel, Message, Name, ParamsModel, ResultModel
 from watchroom.kernel.tools.tool import Toolset
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 TOOLS: Final = Toolset(TREE, audience="people")
 tool = TOOLS.tool
 
-TRY_AGENT: Final = "try_agent"
 LINKED: Final = ("node_modules", ".venv", "venv")
 """The ignored folders that are linked into the copy in which a command is tried."""
 _MAX_AGENTS: Final = 100
@@ -103,7 +102,9 @@ def try_agent(context: ToolContext, params: TryAgentParams) -> TryAgentResult:
     """Run a command in a copy of the tree that has the work of some agents only. Raises `TreeGone`,
     `GitError`."""
     found = _find(context, params.tree)
-    done = context.zones.agent_commits.try_agent(found.git, params.agents, params.command, linked=LINKED)
+    done = context.zones.agent_commits.try_agent(
+        found.git, params.agents, params.command, call=context.call, linked=LINKED
+    )
     return TryAgentResult(
         status=done.status, output=done.output, folder=done.folder, seconds=round(done.seconds, 3)
     )

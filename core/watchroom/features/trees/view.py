@@ -8,6 +8,7 @@ from typing import ClassVar, Final, NamedTuple, cast
 
 from watchroom.features.trees.rows import (
     BASELINE,
+    TRY_AGENT,
     Grade,
     Tree,
     candidates_of,
@@ -81,11 +82,14 @@ class TreeProjection:
 
     def __init__(self) -> None:
         self._trees: dict[str, Tree] = {}
+        self._tries: Mapping[str, Row] = {}
         self._changed = False
         self._current: tuple[Tree, ...] = ()
 
     def apply(self, row: Row, content: str | None) -> None:
-        """Apply ``row`` with its ``content``. Only new versions matter."""
+        """Apply ``row`` with its ``content``. Only new versions and tries matter."""
+        if row.tool == TRY_AGENT and row.version is None:
+            self._tries = {**self._tries, row.path: row}
         if row.version is not None:
             self._trees[row.path] = read_tree(row.path, content or "")
             self._changed = True
@@ -96,6 +100,10 @@ class TreeProjection:
             self._changed = False
             self._current = tuple(tree for _, tree in sorted(self._trees.items()) if tree.folder)
         return self._current
+
+    def tries(self) -> Mapping[str, Row]:
+        """Return the newest try of each tree, by the tree's id. Return the same object if none came."""
+        return self._tries
 
 
 def find_home(trees: Iterable[Tree], folder: str) -> Tree | None:

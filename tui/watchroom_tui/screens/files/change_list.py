@@ -121,6 +121,13 @@ class ChangeList(ColumnList[ChangeItem]):
         found = next((each for each in self.items if each.file and each.file.head.path == path), None)
         return found is not None and self.move_to(self.item_key(found))
 
+    def move_to_tree(self, tree: str) -> bool:
+        """Put the cursor on the first change in ``tree``; False if the list does not have the tree."""
+        mine = next((each for each in self.items if each.file and each.file.tree == tree), None)
+        head = next((each for each in self.items if each.file is None and each.group == tree), None)
+        found = mine or head
+        return found is not None and self.move_to(self.item_key(found))
+
     def title_text(self, title: str) -> str:
         return (
             title

@@ -28,7 +28,7 @@ from watchroom.model import Row
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
-from watchroom_tui.context import Target, VersionTarget
+from watchroom_tui.context import Target, TreeTarget, VersionTarget
 from watchroom_tui.dialogs.agent_commit import commit_agent
 from watchroom_tui.dialogs.restore import ask_to_restore
 from watchroom_tui.dialogs.revert import RevertSubject, ask_to_revert, ask_to_revert_row
@@ -97,6 +97,8 @@ class FilesScreen(BaseScreen):
         """Whether the changes were shown for the last model."""
         self._wanted_change = ""
         """The path of the rows of a changed file to go to once the changes are loaded."""
+        self._wanted_tree = ""
+        """The id of a tree to whose first change to go then."""
 
         self.changes = ChangeList(
             title="pane.changes", empty="empty.changes", id="changes", classes="pane -away"
@@ -160,6 +162,10 @@ class FilesScreen(BaseScreen):
         super().go_to(target)
         if isinstance(target, VersionTarget):
             self._go_to_version(target.path, target.version)
+        elif isinstance(target, TreeTarget):
+            self._show_lists(self.dashboard.model)
+            self._wanted_tree = target.id
+            self._seek_change()
 
     def go_to_row(self, row: Row) -> None:
         """To the file of ``row``, and to that row on its timeline."""
@@ -206,9 +212,12 @@ class FilesScreen(BaseScreen):
         self._show_versions()
 
     def _seek_change(self) -> None:
-        """Go to the changed file that is wanted, once it is in the list."""
+        """Go to the changed file or the tree that is wanted, once it is in the list."""
+        is_found = bool(self._wanted_tree) and self.changes.move_to_tree(self._wanted_tree)
         if self._wanted_change and self.changes.move_to_file(self._wanted_change):
-            self._wanted_change = ""
+            is_found = True
+        if is_found:
+            self._wanted_change = self._wanted_tree = ""
             self._is_in_tree = True
             self.front(self.changes)
             self._shown_file = None
