@@ -15,6 +15,7 @@ from tui.conflict_steps import is_asked_for_a_message
 from tui.driver import WIDE, User, dashboard
 from tui.team import has_opened_merge
 from watchroom import Workspace
+from watchroom.features.trees.comments import SENT
 from watchroom.features.trees.rows import TRY_AGENT
 from watchroom.kernel.call_context import CallContext
 
@@ -287,3 +288,74 @@ async def test_the_last_check_of_a_tree_is_shown(
             attempt = partial(kept.agent_commits.try_agent, git, ["alice"], words, call=dana)
             await asyncio.to_thread(attempt, cache=str(tmp_path / "cache"))
             await user.sees(shown)
+
+
+async def comments(user: User, text: str) -> None:
+    """Write a comment on the line under the cursor, in place of what is there."""
+    await user.press(";")
+    await user.until(lambda: user.place == "TextInputDialog", "where the comment is written")
+    await user.press("ctrl+u", *text, "enter")
+    await user.until(lambda: user.place == "files", "the files")
+
+
+async def test_comments_stand_below_their_lines_and_are_sent_as_the_next_prompt(
+    kept: Workspace, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    await asyncio.to_thread(work, alice, bob)
+    async with dashboard(kept) as user:
+        await opens_changes(user, 2)
+        await user.press("enter")
+        await user.sees("+ │alice TWO")
+        await user.press("down")
+        await comments(user, "Why in capitals?")
+        await user.sees("┃ Why in capitals?", "comments: 1")
+        await user.press("d")
+        await user.sees("+ TWO", "┃ Why in capitals?")
+        await user.press("d")
+        await user.sees("a.txt  with authors")
+        await user.press("down")
+        await comments(user, "Why [bold]capitals[/]?")
+        await user.sees("┃ Why [bold]capitals[/]?", "comments: 1")
+        await user.goes_to("1", "overview")
+    async with dashboard(kept) as user:
+        await opens_changes(user, 2)
+        await user.press("down", "enter")
+        await user.sees("new.txt  with authors")
+        await user.press("space", "down")
+        await comments(user, "Both?")
+        await user.sees("┃ Both?")
+        await user.press("m")
+        await user.is_asked("Send these comments to alice as its next prompt? Comments: 2.")
+        shown = user.words_in("#changes")
+        assert "a.txt, line 2: > TWO Why [bold]capitals[/]?" in shown
+        assert "new.txt, line 1: > 1 > 2 Both?" in shown
+        await user.press("enter")
+        await user.is_told("Sent.")
+        await user.sees("┃ ✓ Both?")
+        assert kept.journal.rows_before(kept.journal.last_seq() + 1, limit=1)[0].tool == SENT
+        await user.press("m")
+        await user.until(lambda: user.place == "TextInputDialog", "where a message is written")
+
+
+async def test_a_comment_without_text_is_removed(kept: Workspace, alice: ScriptedClient) -> None:
+    await asyncio.to_thread(alice.write, "new.txt", "1\n2\n")
+    async with dashboard(kept) as user:
+        await opens_changes(user, 1)
+        await user.press("enter")
+        await user.sees("new.txt  with authors")
+        await comments(user, "Why?")
+        await user.sees("┃ Why?")
+        await comments(user, "")
+        await user.sees_no("┃ Why?")
+        assert user.model.comments == ()
+
+
+async def test_nobody_reads_a_comment_on_what_no_agent_wrote(kept: Workspace, repository: Repository) -> None:
+    (repository.folder / "new.txt").write_text("1\n")
+    kept.trees.refresh_all()
+    async with dashboard(kept) as user:
+        await opens_changes(user, 1)
+        await user.press("enter")
+        await user.sees("new.txt  with authors")
+        await user.press(";")
+        await user.is_told("No agent made this change")

@@ -26,6 +26,7 @@ Scope: TypeAlias = Literal[
     "tasks",
     "files",
     "changes",
+    "line_comments",
     "documents",
     "boards",
     "board_versions",
@@ -92,7 +93,18 @@ class Action(NamedTuple):
 OF_THE_APP: Final = frozenset({"app", "timeline"})
 """What these keys do is done by the app, wherever one is."""
 OF_THE_FOCUSED: Final = frozenset(
-    {"list", "view", "search", "board_writing", "editor", "session", "choices", "review", "changes"}
+    {
+        "list",
+        "view",
+        "search",
+        "board_writing",
+        "editor",
+        "session",
+        "choices",
+        "review",
+        "changes",
+        "line_comments",
+    }
 )
 """What these keys do is done by the widget that has the focus."""
 
@@ -103,6 +115,7 @@ SCREEN_OF_SCOPE: Final[Mapping[Scope, str]] = {
     "tasks": "tasks",
     "files": "files",
     "changes": "files",
+    "line_comments": "files",
     "documents": "documents",
     "boards": "boards",
     "handoffs": "handoffs",
@@ -232,6 +245,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("sides", "files", "flip_sides", ("s",), footer=True),
     Action("blame", "files", "flip_blame", ("L",), footer=True),
     Action("group_changes", "changes", "group", ("space",), footer=True, meaning="mark"),
+    Action("comment_line", "line_comments", "comment", ("semicolon",), True, True, "comment"),
+    Action("mark_lines", "line_comments", "mark_lines", ("space",), footer=True, meaning="mark"),
+    Action("message_author", "files", "message", ("m",), footer=True, acts=True, meaning="message"),
     Action("open_file", "files", "open_file", ("o",), footer=True, meaning="outline"),
     Action("play", "documents", "play", ("greater_than_sign",), footer=True),
     Action("earlier", "documents", "step(-1)", PREVIOUS, footer=True, meaning="previous"),

@@ -342,14 +342,16 @@ class Footer(LineWidget):
         return [each if each.style == "strong" else each._replace(label="") for each in entries]
 
     def _here(self) -> list[_Entry]:
-        """What can be done here, what only this screen has before what every list has; without the former,
-        the way back."""
+        """What can be done here: in the pane that has the keys, on this screen, then in every list. Without
+        the first two, the way back."""
         actions = [
             action
             for action in offered(dashboard_of(self).can_act, *self._scopes())
             if action.footer and is_possible(action, self.screen)
         ]
         ours = [action for action in actions if action.scope not in ("list", "view")]
+        focused = scopes_of(self.screen.focused)
+        ours.sort(key=lambda action: action.scope not in focused)
         back = [] if ours else [action for action in of_scope("app") if action.id == "back"]
         shared = [action for action in actions if action not in ours]
         shared.sort(key=lambda action: action.meaning != "open")

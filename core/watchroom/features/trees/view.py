@@ -16,7 +16,7 @@ from watchroom.features.trees.rows import (
     read_tree,
     repo_path,
 )
-from watchroom.model import OUTSIDE, SYSTEM, Row
+from watchroom.model import OUTSIDE, SYSTEM, Row, actor_kind
 
 NO_AGENTS: Final = ("", OUTSIDE, SYSTEM)
 """Actors of versions that are neither agents nor people."""
@@ -46,6 +46,11 @@ class Author(NamedTuple):
 
 
 GIT_AUTHOR: Final = Author("", "git")
+
+
+def is_by_agent(author: Author) -> bool:
+    """Return whether ``author`` is one agent, though perhaps not for sure."""
+    return author.grade in ("tool", "window") and actor_kind(author.actor) == "agent"
 
 
 def author_of(row: Row) -> Author:

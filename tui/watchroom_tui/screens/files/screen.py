@@ -24,6 +24,7 @@ from watchroom.features.overview.reads import (
     read_lineage,
 )
 from watchroom.features.trees.rows import REPO
+from watchroom.features.trees.view import is_by_agent
 from watchroom.model import Row
 
 from watchroom_tui.actions import bindings
@@ -43,12 +44,14 @@ from watchroom_tui.readers.blame import BlameGutter, blame_lines
 from watchroom_tui.readers.comparison import Comparison, compare_versions
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.files.change_list import ChangeItem, ChangeList
+from watchroom_tui.screens.files.change_view import ChangeView, ChosenLines
 from watchroom_tui.screens.files.tree_pane import TreePane
+from watchroom_tui.services.agent_actions import AgentActions
+from watchroom_tui.services.change_comments import ChangeComments
 from watchroom_tui.services.external_editor import edit_file
 from watchroom_tui.widgets.containers import Container
 from watchroom_tui.widgets.frame import Footer
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.lists import SharedFileList
 from watchroom_tui.widgets.version_list import VersionTimeline, version_name
 
@@ -73,7 +76,7 @@ class Shown(NamedTuple):
 class FilesScreen(BaseScreen):
     CSS_PATH = "files.tcss"
     SCREEN_NAME: ClassVar = "files"
-    EXTRA_SCOPES: ClassVar = ("changes",)
+    EXTRA_SCOPES: ClassVar = ("changes", "line_comments")
     AUTO_FOCUS = "#shared"
     BINDINGS = bindings("files")
 
@@ -107,7 +110,9 @@ class FilesScreen(BaseScreen):
         self.timeline = VersionTimeline(
             title="pane.versions", empty="empty.versions", id="versions", classes="pane"
         )
-        self.view = LineView(title="pane.diff", empty="empty.diff", id="diff", classes="pane")
+        self.view = ChangeView(
+            self._comment, title="pane.diff", empty="empty.diff", id="diff", classes="pane"
+        )
         self._body = Container(id="body", classes="group")
         self._tree_pane: TreePane | None = None
 
@@ -127,6 +132,7 @@ class FilesScreen(BaseScreen):
         self._show_lists(model)
         self._seek_version()
         self._show_versions()
+        self._show_comments()
         if self.dashboard.workspace is not None and not self._checked_files and self.timeline.items:
             self.check_versions(anew=True)
 
@@ -256,7 +262,7 @@ class FilesScreen(BaseScreen):
         if action == "settle" and self._is_in_tree:
             change = self.changes.item
             return change is not None and change.file is not None and change.file.has_conflict
-        of_changes = {"commit_agent", "open_file"}
+        of_changes = {"commit_agent", "open_file", "message"}
         if action in of_changes:
             return self._change is not None
         # Versions of files in trees are brought back by taking work back; and only versions are marked.
@@ -572,6 +578,49 @@ class FilesScreen(BaseScreen):
             app.show_message(app.texts("commit_agent.nobody"), "warning")
             return
         app.run_worker(commit_agent(app, tree, agents, chosen), group="commit_agent", exclusive=True)
+
+    def _show_comments(self) -> None:
+        """Draw the file anew if its comments have changed."""
+        change = self._change
+        file = change.file if change is not None and self._shows_change else None
+        if file is not None and not self.tree_pane.has_shown_comments(file):
+            self.load_change()
+
+    @property
+    def _agent(self) -> str:
+        """The agent that wrote the line under the cursor, else that of the change; empty if there is none."""
+        change = self._change
+        line = self.view.line if self.focused is self.view else None
+        agents = (
+            []
+            if change is None
+            else [each.author.actor for each in change.authors if is_by_agent(each.author)]
+        )
+        return self.tree_pane.find_agent(line) or next(iter(agents), "")
+
+    def _comment(self, chosen: ChosenLines) -> None:
+        """Have the person comment on lines of the changed file, or edit a comment."""
+        app, change = self.dashboard, self._change
+        if not app.can_act:
+            app.explain_read_only()
+            return
+        comments, agent = ChangeComments(app), self._agent
+        if chosen.comment is not None:
+            app.open_editor(partial(comments.edit, chosen.comment))
+        elif not agent or change is None or change.file is None:
+            app.show_message(app.texts("change_comments.nobody"), "warning")
+        else:
+            app.open_editor(partial(comments.write, change.file, agent, chosen.lines))
+
+    def action_message(self) -> None:
+        """Send the comments on the changes of the agent, else have the person write to it."""
+        if self._agent:
+            AgentActions(self.dashboard).send_comments_or_write(self._agent)
+        else:
+            self.dashboard.show_message(self.dashboard.texts("change_comments.nobody"), "warning")
+
+    def cancel_mode(self) -> bool:
+        return self.view.clear_mark()
 
     def action_open_file(self) -> None:
         """Open the file in the person's editor."""
