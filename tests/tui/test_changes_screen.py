@@ -359,3 +359,55 @@ async def test_nobody_reads_a_comment_on_what_no_agent_wrote(kept: Workspace, re
         await user.sees("new.txt  with authors")
         await user.press(";")
         await user.is_told("No agent made this change")
+
+
+async def test_the_work_of_an_agent_is_tried_before_it_is_committed(
+    kept: Workspace,
+    repository: Repository,
+    alice: ScriptedClient,
+    bob: ScriptedClient,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    await asyncio.to_thread(work, alice, bob)
+    async with dashboard(kept) as user:
+        await opens_changes(user, 2)
+        await user.press("K")
+        await user.is_asked("Commit the work of alice onto main? Files: 2.")
+        await user.press("ctrl+t")
+        await user.until(lambda: user.place == "TextInputDialog", "where the command is written")
+        await user.press(*"cat a.txt; false", "enter")
+        await user.is_asked("The try of alice's work ended with status 1")
+        assert "TWO three" in user.words_in("#changes")
+        assert "four" not in user.words_in("#changes")
+        await user.press("escape", "K")
+        await user.is_asked("Commit the work of alice onto main? Files: 2.")
+        await user.press("ctrl+t")
+        await user.sees("cat a.txt; false")
+        await user.press("ctrl+u", *"true", "enter")
+        await user.is_asked("ended with status 0")
+        await user.press("enter")
+        await is_asked_for_a_message(user)
+        await user.type("Two")
+        await user.press("enter")
+        await user.is_told("onto main, files: 2.")
+
+
+async def test_the_work_of_an_agent_is_committed_from_the_agents_screen(
+    kept: Workspace, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    await asyncio.to_thread(work, alice, bob)
+    async with dashboard(kept) as user:
+        await user.goes_to("2", "agents")
+        user.list("agents").move_to("bob")
+        await user.press("K")
+        await user.is_asked("Commit the work of bob onto main? Files: 1.")
+
+
+async def test_an_agent_without_a_client_has_no_terminal(kept: Workspace, alice: ScriptedClient) -> None:
+    await asyncio.to_thread(alice.write, "new.txt", "1\n")
+    async with dashboard(kept) as user:
+        await opens_changes(user, 1)
+        await user.press("J")
+        await user.is_told("No client of alice runs on this machine.")

@@ -4,8 +4,8 @@ app, and the places that it can be asked to go to."""
 from __future__ import annotations
 
 from asyncio import Task
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 if TYPE_CHECKING:
     from rich.style import Style
@@ -247,6 +247,10 @@ class Dashboard(Protocol):
 
     async def wait_for_workspace(self) -> Workspace | None:
         """The workspace, as soon as it is open; None where nothing can be changed."""
+
+    @property
+    def screen_stack(self) -> Sequence[Screen[Any]]:
+        """The screen in front and what it lies over, the lowest first."""
 
     @property
     def screen(self) -> Screen[object]:

@@ -18,6 +18,8 @@ from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.labels import MOST_NAMED, SUBJECT_WIDTH
 from watchroom_tui.formatters.task_tree import below
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.services.agent_terminal import show_terminal
+from watchroom_tui.services.agent_work import commit_work
 from watchroom_tui.services.change_comments import ChangeComments
 from watchroom_tui.services.pausing import is_held
 
@@ -40,6 +42,16 @@ class AgentActions:
             self.write_message(agent)
         elif self._can_receive(agent, ("now", "resumed", "next")):
             self._start(partial(comments.send, agent, self._reading_text(agent)))
+
+    def commit_work(self, agent: str) -> None:
+        """Have the person commit or try the work of ``agent`` in a repository."""
+        if agent:
+            self._start(partial(commit_work, self._app, agent))
+
+    def show_terminal(self, agent: str) -> None:
+        """Show the terminal of ``agent``, or say why there is none."""
+        if agent:
+            self._start(partial(show_terminal, self._app, agent))
 
     def toggle_pause(self, agent: str) -> None:
         """Pause ``agent``, or resume it where it is paused or an error stopped it; says why not."""

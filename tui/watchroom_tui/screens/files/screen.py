@@ -262,6 +262,8 @@ class FilesScreen(BaseScreen):
         if action == "settle" and self._is_in_tree:
             change = self.changes.item
             return change is not None and change.file is not None and change.file.has_conflict
+        if action == "show_terminal":
+            return bool(self._agent)
         of_changes = {"commit_agent", "open_file", "message"}
         if action in of_changes:
             return self._change is not None
@@ -618,6 +620,10 @@ class FilesScreen(BaseScreen):
             AgentActions(self.dashboard).send_comments_or_write(self._agent)
         else:
             self.dashboard.show_message(self.dashboard.texts("change_comments.nobody"), "warning")
+
+    def action_show_terminal(self) -> None:
+        """Show the terminal of the agent of the change."""
+        AgentActions(self.dashboard).show_terminal(self._agent)
 
     def cancel_mode(self) -> bool:
         return self.view.clear_mark()
