@@ -51,12 +51,12 @@ def is_in_server(pane: TmuxPane, environ: Mapping[str, str]) -> bool:
 
 
 def select_pane(pane: TmuxPane, environ: Mapping[str, str]) -> str | None:
-    """Show ``pane``: in the client of this process if it has the same server, else in its own session. Return
-    why that failed, None if it did not."""
-    show = (
-        ["switch-client", "-t", pane.id] if is_in_server(pane, environ) else ["select-window", "-t", pane.id]
-    )
-    command = ["tmux", "-S", pane.socket, *show, ";", "select-pane", "-t", pane.id]
+    """Select ``pane`` in its session, and show it in the terminal of this process if that is in the same
+    server. Return why that failed, None if it did not."""
+    command = ["tmux", "-S", pane.socket, "select-window", "-t", pane.id, ";", "select-pane", "-t", pane.id]
+    if is_in_server(pane, environ):
+        # The pane may be in another session.
+        command += [";", "switch-client", "-t", pane.id]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_ANSWER_SECONDS, check=False)
     except (OSError, subprocess.SubprocessError) as error:
