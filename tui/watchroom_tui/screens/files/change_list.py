@@ -165,4 +165,6 @@ class ChangeList(ColumnList[ChangeItem]):
         return ([Span("▾", "dim")], place, (), (), [files])
 
     def copy_text(self, item: ChangeItem) -> str:
-        return item.file.name if item.file is not None else item.group
+        tree = self._trees.get(item.group)
+        group = tree.folder if tree is not None else item.group
+        return item.file.name if item.file is not None else group
