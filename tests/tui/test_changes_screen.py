@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,9 @@ from tui.conflict_steps import is_asked_for_a_message
 from tui.driver import WIDE, User, dashboard
 from tui.team import has_opened_merge
 from watchroom import Workspace
+from watchroom.features.trees.comments import SENT
+from watchroom.features.trees.rows import TRY_AGENT
+from watchroom.kernel.call_context import CallContext
 
 
 @pytest.fixture
@@ -61,6 +65,12 @@ def collide(alice: ScriptedClient, bob: ScriptedClient) -> None:
     bob.stop()
 
 
+def name_of_change(user: User) -> str:
+    """The name of the changed file under the cursor, empty if there is none."""
+    item = user.cursor("changes")
+    return item.file.name if item is not None and item.file is not None else ""
+
+
 async def opens_changes(user: User, count: int) -> None:
     await user.goes_to("4", "files")
     await user.until(lambda: len(user.list("changes").items) == count, f"{count} changes")
@@ -106,9 +116,9 @@ async def test_space_groups_by_author_and_by_tree(
         await user.press("space")
         await user.sees("by author", "▾   alice", "▾   ~bob")
         await user.press("space")
-        await user.sees("by tree", "⎇ main")
+        await user.sees("by tree", "▾   ⎇ main")
         await user.press("space")
-        await user.sees_no("⎇ main")
+        await user.sees_no("▾   ⎇ main")
 
 
 async def test_versions_of_a_changed_file_are_compared(
@@ -230,3 +240,174 @@ async def test_rows_of_trees_are_shown_without_ids_and_with_how_sure_they_are(
         rows = [line for line in user.lines() if "a.txt" in line and "~bob" in line]
         assert rows
         assert kept.trees.all()[0].id not in rows[0]
+
+
+async def test_the_header_names_the_branch_and_follows_a_checkout(
+    kept: Workspace, repository: Repository
+) -> None:
+    async with dashboard(kept) as user:
+        await user.sees("team/  ⎇ main  ● live")
+        repository.git("switch", "-qc", "fares")
+        kept.trees.refresh_all()
+        await user.sees("team/  ⎇ fares  ● live")
+        head = repository.git("rev-parse", "HEAD")
+        repository.git("checkout", "-q", "--detach")
+        kept.trees.refresh_all()
+        await user.sees(f"team/  ⎇ {head[:8]}  ● live")
+
+
+async def test_trees_come_first_without_tasks_and_lead_to_their_changes(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, bob: ScriptedClient, tmp_path: Path
+) -> None:
+    await asyncio.to_thread(work, alice, bob)
+    repository.git("worktree", "add", "-q", "-b", "fares", str(tmp_path / "fares"))
+    repository.git("-C", str(tmp_path / "fares"), "commit", "-q", "--allow-empty", "-m", "two")
+    kept.trees.refresh_all()
+    await asyncio.to_thread(lambda: ScriptedClient(kept, "bob", tmp_path / "fares").write("c.txt", "1\n"))
+    async with dashboard(kept) as user:
+        await user.goes_to("9", "tasks")
+        assert user.pane == "trees"
+        await user.sees("⎇ main", "alice, bob", "files: 2", "⎇ fares", "↑1 main", "files: 1")
+        assert "members" not in user.shown_panes()
+        await user.press("/", *"fares", "enter")
+        await user.press("enter")
+        await user.until(lambda: user.place == "files", "the files")
+        await user.until(lambda: name_of_change(user) == "c.txt", "the change in that tree")
+
+
+async def test_the_last_check_of_a_tree_is_shown(
+    kept: Workspace, alice: ScriptedClient, tmp_path: Path
+) -> None:
+    await asyncio.to_thread(alice.write, "new.txt", "1\n")
+    dana = CallContext("human:dana", TRY_AGENT)
+    git = kept.trees.all()[0].git
+    async with dashboard(kept) as user:
+        await user.goes_to("9", "tasks")
+        for command, shown in (("exit 3", "✖ 3 "), ("exit 0", "✓ ")):
+            words = ["sh", "-c", command]
+            attempt = partial(kept.agent_commits.try_agent, git, ["alice"], words, call=dana)
+            await asyncio.to_thread(attempt, cache=str(tmp_path / "cache"))
+            await user.sees(shown)
+
+
+async def comments(user: User, text: str) -> None:
+    """Write a comment on the line under the cursor, in place of what is there."""
+    await user.press(";")
+    await user.until(lambda: user.place == "TextInputDialog", "where the comment is written")
+    await user.press("ctrl+u", *text, "enter")
+    await user.until(lambda: user.place == "files", "the files")
+
+
+async def test_comments_stand_below_their_lines_and_are_sent_as_the_next_prompt(
+    kept: Workspace, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    await asyncio.to_thread(work, alice, bob)
+    async with dashboard(kept) as user:
+        await opens_changes(user, 2)
+        await user.press("enter")
+        await user.sees("+ │alice TWO")
+        await user.press("down")
+        await comments(user, "Why in capitals?")
+        await user.sees("┃ Why in capitals?", "comments: 1")
+        await user.press("d")
+        await user.sees("+ TWO", "┃ Why in capitals?")
+        await user.press("d")
+        await user.sees("a.txt  with authors")
+        await user.press("down")
+        await comments(user, "Why [bold]capitals[/]?")
+        await user.sees("┃ Why [bold]capitals[/]?", "comments: 1")
+        await user.goes_to("1", "overview")
+    async with dashboard(kept) as user:
+        await opens_changes(user, 2)
+        await user.press("down", "enter")
+        await user.sees("new.txt  with authors")
+        await user.press("space", "down")
+        await comments(user, "Both?")
+        await user.sees("┃ Both?")
+        await user.press("m")
+        await user.is_asked("Send these comments to alice as its next prompt? Comments: 2.")
+        shown = user.words_in("#changes")
+        assert "a.txt, line 2: > TWO Why [bold]capitals[/]?" in shown
+        assert "new.txt, line 1: > 1 > 2 Both?" in shown
+        await user.press("enter")
+        await user.is_told("Sent.")
+        await user.sees("┃ ✓ Both?")
+        assert kept.journal.rows_before(kept.journal.last_seq() + 1, limit=1)[0].tool == SENT
+        await user.press("m")
+        await user.until(lambda: user.place == "TextInputDialog", "where a message is written")
+
+
+async def test_a_comment_without_text_is_removed(kept: Workspace, alice: ScriptedClient) -> None:
+    await asyncio.to_thread(alice.write, "new.txt", "1\n2\n")
+    async with dashboard(kept) as user:
+        await opens_changes(user, 1)
+        await user.press("enter")
+        await user.sees("new.txt  with authors")
+        await comments(user, "Why?")
+        await user.sees("┃ Why?")
+        await comments(user, "")
+        await user.sees_no("┃ Why?")
+        assert user.model.comments == ()
+
+
+async def test_nobody_reads_a_comment_on_what_no_agent_wrote(kept: Workspace, repository: Repository) -> None:
+    (repository.folder / "new.txt").write_text("1\n")
+    kept.trees.refresh_all()
+    async with dashboard(kept) as user:
+        await opens_changes(user, 1)
+        await user.press("enter")
+        await user.sees("new.txt  with authors")
+        await user.press(";")
+        await user.is_told("No agent made this change")
+
+
+async def test_the_work_of_an_agent_is_tried_before_it_is_committed(
+    kept: Workspace,
+    repository: Repository,
+    alice: ScriptedClient,
+    bob: ScriptedClient,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    await asyncio.to_thread(work, alice, bob)
+    async with dashboard(kept) as user:
+        await opens_changes(user, 2)
+        await user.press("K")
+        await user.is_asked("Commit the work of alice onto main? Files: 2.")
+        await user.press("ctrl+t")
+        await user.until(lambda: user.place == "TextInputDialog", "where the command is written")
+        await user.press(*"cat a.txt; false", "enter")
+        await user.is_asked("The try of alice's work ended with status 1")
+        assert "TWO three" in user.words_in("#changes")
+        assert "four" not in user.words_in("#changes")
+        await user.press("escape", "K")
+        await user.is_asked("Commit the work of alice onto main? Files: 2.")
+        await user.press("ctrl+t")
+        await user.sees("cat a.txt; false")
+        await user.press("ctrl+u", *"true", "enter")
+        await user.is_asked("ended with status 0")
+        await user.press("enter")
+        await is_asked_for_a_message(user)
+        await user.type("Two")
+        await user.press("enter")
+        await user.is_told("onto main, files: 2.")
+
+
+async def test_the_work_of_an_agent_is_committed_from_the_agents_screen(
+    kept: Workspace, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    await asyncio.to_thread(work, alice, bob)
+    async with dashboard(kept) as user:
+        await user.goes_to("2", "agents")
+        user.list("agents").move_to("bob")
+        await user.press("K")
+        await user.is_asked("Commit the work of bob onto main? Files: 1.")
+
+
+async def test_an_agent_without_a_client_has_no_terminal(kept: Workspace, alice: ScriptedClient) -> None:
+    await asyncio.to_thread(alice.write, "new.txt", "1\n")
+    async with dashboard(kept) as user:
+        await opens_changes(user, 1)
+        await user.press("J")
+        await user.is_told("No client of alice runs on this machine.")

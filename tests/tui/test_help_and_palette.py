@@ -25,7 +25,7 @@ async def test_help_shows_the_keys_of_this_screen_first(workspace: Workspace, ke
         await user.press("question_mark")
         await user.until(lambda: user.place == "HelpDialog", "the help")
         text = "\n".join(user.lines())
-        own, everywhere = of_scope(screen)[0].help(user.app.texts), "Everywhere"
+        own, everywhere = first.help(user.app.texts), "Everywhere"
         assert own in text
         assert text.index(own) < text.index(everywhere)
         others = {"files", "handoffs", "activity"} - {screen}

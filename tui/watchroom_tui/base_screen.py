@@ -62,7 +62,7 @@ class BaseScreen(WorkerScreen[None]):
 
     def compose(self) -> ComposeResult:
         yield StyleRegistry()
-        yield Header(self.dashboard.place)
+        yield Header(self.dashboard.place, self.dashboard.folder)
         yield PaneTabs()
         yield from self.compose_panes()
         yield Footer(self.SCREEN_NAME)

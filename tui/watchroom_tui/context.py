@@ -4,8 +4,8 @@ and the places to go to."""
 from __future__ import annotations
 
 from asyncio import Task
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 if TYPE_CHECKING:
     from rich.style import Style
@@ -62,6 +62,12 @@ class TaskTarget(NamedTuple):
     id: str
 
 
+class TreeTarget(NamedTuple):
+    """A working tree by its id: what changed in it since HEAD."""
+
+    id: str
+
+
 class RangeTarget(NamedTuple):
     """The differences between two moments: after row ``after``, up to row ``until``."""
 
@@ -69,8 +75,10 @@ class RangeTarget(NamedTuple):
     until: int
 
 
-Target: TypeAlias = RowTarget | VersionTarget | AgentTarget | SessionTarget | TaskTarget | RangeTarget
-"""A place that a screen can move its cursor to."""
+Target: TypeAlias = (
+    RowTarget | VersionTarget | AgentTarget | SessionTarget | TaskTarget | TreeTarget | RangeTarget
+)
+"""What a screen can be asked to put the cursor on."""
 
 
 class TimelineState(NamedTuple):
@@ -171,7 +179,9 @@ class Dashboard(Protocol):
     journal: Journal
     place: str
     root: str | None
-    """The folder of the workspace, or its address on a server. None if it is unknown."""
+    """The folder of the workspace, or its address on a server; None where that is not known."""
+    folder: str
+    """The folder in which the dashboard was started; empty where that is not known."""
     person: str
     model: Model
     newest_model: Model
@@ -241,6 +251,10 @@ class Dashboard(Protocol):
 
     async def wait_for_workspace(self) -> Workspace | None:
         """Return the workspace as soon as it is open, None if nothing can be changed."""
+
+    @property
+    def screen_stack(self) -> Sequence[Screen[Any]]:
+        """The screen in front and what it lies over, the lowest first."""
 
     @property
     def screen(self) -> Screen[object]:

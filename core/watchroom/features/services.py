@@ -29,6 +29,7 @@ from watchroom.features.sessions.stops import StoppedAgents
 from watchroom.features.tasks.files import TaskFiles
 from watchroom.features.tasks.members import Members
 from watchroom.features.tasks.service import Tasks
+from watchroom.features.trees.comments import TreeComments
 from watchroom.features.trees.rows import REPO
 from watchroom.features.trees.service import Trees
 from watchroom.kernel.checkout.layout import CONTROL, QUARANTINE
@@ -97,6 +98,7 @@ class Services:
         self.members = Members(store, self.tasks, register)
         self.task_files = TaskFiles(store, self.tasks)
         self.trees = Trees(store, root, platform, is_kept_elsewhere)
+        self.tree_comments = TreeComments(store)
         self.conflicts.write_with(REPO, self.trees.write)
         self.reverts = Reverts(
             *(store, reconciler, self.tasks, self.task_files, self.trees),

@@ -14,7 +14,7 @@ from watchroom.agents.clients.processes import find_parent_agent
 from watchroom.errors import AgentCannotAnswer, InvalidBranch
 from watchroom.features.trees.commits import CommitPlan
 from watchroom.features.trees.reads import ChangedFile
-from watchroom.features.trees.rows import COMMIT_AGENT, CommitRecord, Tree, read_commit
+from watchroom.features.trees.rows import COMMIT_AGENT, TRY_AGENT, CommitRecord, Tree, read_commit
 from watchroom.features.trees.tools import LINKED
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import Json
@@ -233,7 +233,14 @@ def run_try(args: Namespace, texts: Catalogue) -> int:
         plan = workspace.agent_commits.plan(git, [args.agent])
         for blocked in plan.blocked:
             print(f"{sanitize(blocked.path)}: {blocked_text(blocked, texts)}", file=sys.stderr)
-        done = workspace.agent_commits.try_agent(git, [args.agent], args.words, linked=args.link or LINKED)
+        actor = find_parent_agent(workspace.root, os.environ) or f"human:{name_of_this_person()}"
+        done = workspace.agent_commits.try_agent(
+            git,
+            [args.agent],
+            args.words,
+            call=CallContext(actor, TRY_AGENT),
+            linked=args.link or LINKED,
+        )
     for line in sanitize_lines(done.output.removesuffix("\n")) if done.output else ():
         print(line)
     status = texts("cli.try.timeout") if done.status is None else str(done.status)

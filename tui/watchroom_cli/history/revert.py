@@ -108,9 +108,14 @@ def _apply(workspace: Workspace, selection: RevertSelection, args: Namespace, te
 
 
 def _result_lines(result: Mapping[str, Any], texts: Catalogue) -> Iterator[str]:
-    for kind in ("written", "items", "conflicts", "could_not"):
+    kinds = ("written", "items", "conflicts", "could_not")
+    has_trees = labels.has_several_trees(
+        (each["zone"], each["path"]) for kind in kinds for each in result[kind]
+    )
+    for kind in kinds:
         for each in result[kind]:
-            yield _line(kind, each["zone"], each["path"], each["reason"], texts)
+            name = labels.file_name(each["zone"], each["path"], has_trees=has_trees)
+            yield _line(kind, each["zone"], name, each["reason"], texts)
     yield from _list_not_reverted(result["not_reverted"], texts)
     if result["written"] or result["conflicts"] or result["items"]:
         count = result["written_count"] + len(result["items"])
@@ -133,10 +138,12 @@ def _print_plan(plan: RevertPlan, args: Namespace, texts: Catalogue) -> None:
         )
         return
     planned: list[PlannedPath | PlannedItem] = [*plan.paths, *plan.items]
+    has_trees = labels.has_several_trees((each.zone, each.path) for each in planned)
     for each in planned:
-        print(_line(each.plan.kind, each.zone, each.path, each.plan.reason, texts))
+        name = labels.file_name(each.zone, each.path, has_trees=has_trees)
+        print(_line(each.plan.kind, each.zone, name, each.plan.reason, texts))
         if args.diff and each.plan.kind in ("clean", "conflict"):
-            print("\n".join(sanitize_lines(describe_change(each))))
+            print("\n".join(sanitize_lines(describe_change(each, name))))
     for line in _list_not_reverted(plan.not_reverted, texts):
         print(line)
     if plan.client_edits:
@@ -153,9 +160,10 @@ def _line(kind: str, zone: str, path: str, reason: str, texts: Catalogue) -> str
     return "\t".join(part for part in (texts(f"revert.kind.{kind}"), place, fields) if part)
 
 
-def describe_change(planned: PlannedPath | PlannedItem) -> str:
-    """Return the change of a revert to a path as a unified difference. For a conflict it is the proposal."""
-    difference = unified_diff(planned.current or "", planned.plan.proposal or "", planned.path, planned.path)
+def describe_change(planned: PlannedPath | PlannedItem, name: str) -> str:
+    """The change that a revert makes to the path that is called ``name``, as a unified difference: where
+    people have to decide, the one that is proposed."""
+    difference = unified_diff(planned.current or "", planned.plan.proposal or "", name, name)
     return "\n".join([*mode_change(planned), difference] if difference else mode_change(planned))
 
 
@@ -169,7 +177,7 @@ def _path_as_json(planned: PlannedPath, *, with_texts: bool) -> dict[str, Json]:
         "gave": list(planned.plan.gave),
         "reason": planned.plan.reason,
     }
-    return {**fields, "diff": describe_change(planned)} if with_texts else fields
+    return {**told, "diff": describe_change(planned, planned.path)} if with_texts else told
 
 
 def _item_as_json(planned: PlannedItem, *, with_texts: bool) -> dict[str, Json]:
@@ -179,7 +187,7 @@ def _item_as_json(planned: PlannedItem, *, with_texts: bool) -> dict[str, Json]:
         "kind": planned.plan.kind,
         "reason": planned.plan.reason,
     }
-    return {**fields, "diff": describe_change(planned)} if with_texts else fields
+    return {**told, "diff": describe_change(planned, planned.path)} if with_texts else told
 
 
 def _list_not_reverted(counts: Mapping[str, int], texts: Catalogue) -> Iterator[str]:

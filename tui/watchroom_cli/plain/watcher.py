@@ -19,6 +19,7 @@ from watchroom.features.requests.reviews import Review
 from watchroom.kernel.journal import Journal
 from watchroom.model import ANSWER, RESOLVE, Json, Row, is_step
 from watchroom.texts import Catalogue, Language, catalogue
+from watchroom_tui.formatters.labels import file_name
 from watchroom_tui.formatters.local_time import local_clock, local_date, utc_offset, zoned_time
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.services.person_calls import PersonCall
@@ -378,6 +379,10 @@ def _done(question: Question, call: PersonCall, result: Mapping[str, Json], text
         return texts("request.done", agent=sanitize(row.actor), outcome=outcome)
     if call.tool == RESOLVE:
         return texts(
-            "watch.took_incoming", path=sanitize(row.path), version=result["version"], who=sanitize(row.actor)
+            "watch.took_incoming",
+            path=sanitize(file_name(row.zone, row.path)),
+            version=result["version"],
+            who=sanitize(row.actor),
         )
-    return texts(f"watch.done.{call.tool}", path=sanitize(row.path), agent=sanitize(row.actor))
+    path = sanitize(file_name(row.zone, row.path))
+    return texts(f"watch.done.{call.tool}", path=path, agent=sanitize(row.actor))

@@ -133,6 +133,7 @@ def run_dashboard(
         filters=memory.filters,
         watch=watch,
         root=getattr(args, "checkout", None) or root,
+        folder=_working_folder(),
     )
     if on_app is not None:
         on_app(app)
@@ -151,6 +152,14 @@ def run_dashboard(
         reason = (error.strerror if isinstance(error, OSError) else None) or error
         print(app.texts("settings.not_kept", path=path, reason=reason), file=sys.stderr)
     return app.return_code or 0
+
+
+def _working_folder() -> str:
+    """Return the working directory, empty if it was removed."""
+    try:
+        return os.path.realpath(os.getcwd())
+    except OSError:
+        return ""
 
 
 def _memory_key(root: str) -> str:

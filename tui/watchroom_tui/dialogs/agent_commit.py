@@ -1,8 +1,10 @@
-"""Commit the work of one agent apart from that of others: the plan, the difference, then the message."""
+"""Commit or try the work of one agent apart from that of others: the plan and the difference, then the
+message or the command."""
 
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
@@ -11,13 +13,15 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from watchroom.algorithms.merge import diff_hunks
 from watchroom.errors import WatchroomError
-from watchroom.features.trees.rows import COMMIT_AGENT, Tree
-from watchroom.model import Json
+from watchroom.features.trees.rows import COMMIT_AGENT, TRY_AGENT, Tree, read_try
+from watchroom.model import Json, Row
 from watchroom.texts import Catalogue
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.commit import CommitDialog
 from watchroom_tui.dialogs.confirm import ConfirmDialog
+from watchroom_tui.dialogs.preview import PreviewDialog
+from watchroom_tui.dialogs.text_input import TextDraft, enter_text
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.formatters.text_drawing import TextDrawing
 from watchroom_tui.formatters.tree_changes import blocked_text, propose_branch
@@ -31,16 +35,21 @@ if TYPE_CHECKING:
 
 _MOST_LINES: Final = 400
 """Of one difference."""
+_SHELL: Final = ("/bin/sh", "-c")
 _STYLES: Final = {"+": "added", "-": "removed", "@": "header-line"}
 
 
 class CommitChoice(NamedTuple):
-    """The commit that a person chose, and its plan as it was shown. ``branch``: None for the checked-out
-    one."""
+    """What a person chose, and its plan as it was shown.
+
+    - ``branch``: None for the checked-out one.
+    - ``tries``: whether the work is tried before it is committed.
+    """
 
     agent: str
     branch: str | None
     lines: Sequence[Line]
+    tries: bool = False
 
 
 class AgentCommitDialog(ConfirmDialog):
@@ -79,6 +88,12 @@ class AgentCommitDialog(ConfirmDialog):
         """Commit onto the checked-out branch, or onto a new one."""
         self._is_here = not self._is_here
         self.load()
+
+    def action_try_work(self) -> None:
+        """Run a command on the work that is shown."""
+        if self.choice is not None:
+            self.choice = self.choice._replace(tries=True)
+            self.dismiss(True)
 
     def action_answer(self, answer: bool) -> None:
         if not answer or self.choice is not None:
@@ -150,13 +165,18 @@ def _difference(before: bytes, after: bytes, texts: Catalogue) -> list[Line]:
 
 
 async def commit_agent(app: Dashboard, tree: Tree, agents: Sequence[str], agent: str) -> None:
-    """Show what a commit of ``agent`` in ``tree`` has, ask for its message, and make it. Await it in a
+    """Show the work of ``agent`` in ``tree``, and commit or try it as the person says. Await it in a
     worker."""
-    texts = app.texts
-    dialog = AgentCommitDialog(tree, agents, agent, texts)
+    dialog = AgentCommitDialog(tree, agents, agent, app.texts)
     if not await app.push_screen_wait(dialog) or dialog.choice is None:
         return
-    choice = dialog.choice
+    if not dialog.choice.tries or await _try(app, tree, dialog.choice.agent):
+        await _commit(app, tree, dialog.choice)
+
+
+async def _commit(app: Dashboard, tree: Tree, choice: CommitChoice) -> None:
+    """Ask for the message of the commit, and make it."""
+    texts = app.texts
     place = sanitize(choice.branch or tree.branch or tree.head[:12])
     title = texts("commit_agent.onto", agent=sanitize(choice.agent), branch=place)
     message = await app.push_screen_wait(CommitDialog(TextDrawing(None, head=choice.lines), title, ""))
@@ -178,3 +198,45 @@ async def commit_agent(app: Dashboard, tree: Tree, agents: Sequence[str], agent:
     count = len(files) if isinstance(files, Sequence) else 0
     values = {"commit": str(result["commit"])[:12], "branch": sanitize(str(result["branch"])), "count": count}
     app.show_message(texts("cli.commit.done", **values))
+
+
+async def _try(app: Dashboard, tree: Tree, agent: str) -> bool:
+    """Ask for a command, run it on the work of ``agent``, and show how it ended. Return whether the person
+    wants to commit now."""
+    texts, name = app.texts, sanitize(agent)
+    key = f"try {tree.id}"
+    draft = app.drafts.find(TextDraft, key) or TextDraft(
+        key, texts("commit_agent.try_draft", agent=agent), _last_command(app.model.tries.get(tree.id))
+    )
+    text = await enter_text(
+        app, draft, texts("commit_agent.try_title", agent=name), texts("commit_agent.try_hint")
+    )
+    app.drafts.drop(TextDraft, key)
+    if text is None:
+        return False
+    app.show_message(texts("commit_agent.trying", agent=name))
+    arguments: dict[str, Json] = {"tree": tree.id, "agents": [agent], "command": [*_SHELL, text]}
+    result = await app.act(TRY_AGENT, arguments)
+    if result is None:
+        return False
+    if not result["success"]:
+        app.show_message(f"{result['message']} {result['suggestion']}", "error")
+        return False
+    status, seconds = result.get("status"), result["seconds"]
+    said = texts("cli.try.timeout") if status is None else str(status)
+    ended = texts("commit_agent.tried", agent=name, status=said, seconds=f"{seconds:.1f}")
+    if len(app.screen_stack) > 1:
+        # Something else has the keys.
+        app.show_message(ended, "information" if status == 0 else "error")
+        return False
+    lines: list[Line] = [[Span(f" {each}")] for each in sanitize_lines(str(result["output"]).rstrip())]
+    question = f"{ended} {texts('commit_agent.commit_now')}"
+    return await app.push_screen_wait(
+        PreviewDialog(texts("commit_agent.try_title", agent=name), question, lines)
+    )
+
+
+def _last_command(tried: Row | None) -> str:
+    """The command of the newest try, as a person wrote it; empty if there is none."""
+    words = () if tried is None else read_try(tried).command
+    return words[-1] if words[:-1] == _SHELL else shlex.join(words)

@@ -30,7 +30,8 @@ class HelpDialog(Dialog):
         lines: list[Line] = []
         # What only works here comes first: that is what people open the help for.
         for scope in sorted(SCOPES, key=lambda each: (each != name, SCOPES.index(each))):
-            actions = of_scope(scope)
+            has_trees = bool(app.model.trees)
+            actions = [each for each in of_scope(scope) if has_trees or not each.in_repository]
             if not actions or scope not in here:
                 continue
             lines.append([Span(f" {app.texts(f'scope.{scope}')}", "title")])

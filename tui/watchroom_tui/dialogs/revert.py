@@ -221,7 +221,8 @@ def plan_lines(plan: RevertPlan, texts: Catalogue) -> list[Line]:
     order = {"conflict": 0, "clean": 1, "cannot": 2, "nothing": 3}
     planned: list[PlannedPath | PlannedItem] = [*plan.paths, *plan.items]
     paths = sorted(planned, key=lambda each: order[each.plan.kind])[:_MOST_PATHS]
-    lines: list[Line] = [[], *(_path_line(each, texts) for each in paths)]
+    has_trees = labels.has_several_trees((each.zone, each.path) for each in planned)
+    lines: list[Line] = [[], *(_path_line(each, texts, has_trees=has_trees) for each in paths)]
     if len(planned) > len(paths):
         lines.append([Span(f"   {texts('revert.more', count=len(planned) - len(paths))}", "dim")])
     if plan.not_reverted:
@@ -234,15 +235,15 @@ def plan_lines(plan: RevertPlan, texts: Catalogue) -> list[Line]:
         lines += [[Span(f"   {line}")] for line in client_edit_lines(plan.client_edits, texts)]
     for each in paths:
         if each.plan.kind in kinds[:2]:
-            lines += [[], _path_line(each, texts), *_difference(each)]
+            lines += [[], _path_line(each, texts, has_trees=has_trees), *_difference(each)]
     return lines
 
 
-def _path_line(planned: PlannedPath | PlannedItem, texts: Catalogue) -> Line:
+def _path_line(planned: PlannedPath | PlannedItem, texts: Catalogue, *, has_trees: bool) -> Line:
     mark, style = _MARKS[planned.plan.kind]
     reason = planned.plan.reason
     said = texts(f"revert.reason.{reason}") if reason else texts(f"revert.kind.{planned.plan.kind}")
-    path = planned.path.partition("/")[2] if planned.zone == "repo" else planned.path
+    path = labels.file_name(planned.zone, planned.path, has_trees=has_trees)
     place = sanitize(f"{labels.zone_name(planned.zone, texts)} {path}")
     return [Span(f" {mark} ", style), Span(place), Span(f"  {said}", "dim")]
 

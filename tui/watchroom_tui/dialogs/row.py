@@ -81,7 +81,7 @@ class RowDialog(Dialog):
             "actor": row.actor,
             "message": row.message,
             "tool": f"{labels.tool_label(row, texts)} · {row.tool}",
-            "path": f"{labels.zone_name(row.zone, texts)} · {row.path}",
+            "path": f"{labels.zone_name(row.zone, texts)} · {_path_of(row)}",
             "version": _versions(row),
             "outcome": f"{outcome} · {row.error}" if row.error else outcome,
             "files": "" if call is None else _files_of(call),
@@ -104,3 +104,8 @@ def _versions(row: Row) -> str:
     started = f"v{row.base}" if row.base is not None and row.base > 0 else ""
     made = "" if row.outcome == "ok" and row.version is None else version_name(row)
     return " → ".join(filter(None, (started, made)))
+
+
+def _path_of(row: Row) -> str:
+    """The path of ``row``. A working tree has its name, and not its id."""
+    return labels.place_text(row.zone, row.path, has_trees=True).removeprefix(f"{row.zone}/")

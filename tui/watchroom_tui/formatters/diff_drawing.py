@@ -46,6 +46,19 @@ class Cell(NamedTuple):
     more: Line = ()
 
 
+class DrawnLine(NamedTuple):
+    """A line of a text as it is drawn in a row.
+
+    - ``at``: its index in the text.
+    - ``is_old``: the text is the old one of a difference.
+    - ``text``: without its end.
+    """
+
+    at: int
+    is_old: bool
+    text: str
+
+
 class Drawing(Protocol):
     """Rows that are drawn when they become visible. A row has ``columns`` cells, or one across all
     columns."""
@@ -143,6 +156,21 @@ class DiffDrawing(Drawing):
             return super().copy_text(index).strip()
         line = self._lines(part, offset)[0]
         return SIGNS[line.kind if line else "same"] + super().copy_text(index)
+
+    def line_at(self, index: int) -> DrawnLine | None:
+        """The line in a row, the newer one of two side by side; None in the head of a hunk."""
+        part, offset = self._at(index)
+        lines = (
+            () if part.kind == "hunk" else [each for each in self._lines(part, offset) if each is not None]
+        )
+        if not lines:
+            return None
+        line = lines[-1]
+        if line.kind == "removed":
+            return DrawnLine(line.old or 0, True, line.text.rstrip("\r\n"))
+        # In the right one of two columns, only the first number is set.
+        number = line.new if line.new is not None else line.old
+        return DrawnLine(number or 0, False, line.text.rstrip("\r\n"))
 
     def gutter(self, index: int) -> int:
         part, _ = self._at(index)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from watchroom.features.budgets.rows import UsageTotal
@@ -171,6 +171,27 @@ def path_of(row: Row) -> str:
     if row.zone in ("board", "lease"):
         return f"{BOARD_MARK} {row.path}"
     return row.path
+
+
+def place_text(zone: str, path: str, *, has_trees: bool = False) -> str:
+    """The path of a row with its zone, not safe yet. A file in a working tree is named without the id of its
+    tree; ``has_trees``: there are several, so with the tree's name."""
+    if zone == "tree":
+        return f"{zone}/{tree_name(path)}"
+    return f"{zone}/{file_name(zone, path, has_trees=has_trees)}"
+
+
+def file_name(zone: str, path: str, *, has_trees: bool = False) -> str:
+    """``path`` without the id of its working tree; ``has_trees`` as in `place_text`."""
+    if zone != "repo":
+        return path
+    tree, _, name = path.partition("/")
+    return f"{tree_name(tree)}/{name}" if has_trees else name
+
+
+def has_several_trees(places: Iterable[tuple[str, str]]) -> bool:
+    """Whether the files among ``places`` (zones and paths) are in several working trees."""
+    return len({path.partition("/")[0] for zone, path in places if zone == "repo"}) > 1
 
 
 def tree_name(tree: str) -> str:

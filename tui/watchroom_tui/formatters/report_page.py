@@ -97,10 +97,11 @@ def _cost(used: UsageTotal) -> str:
 
 def _path_table(report: Report, texts: Catalogue) -> PageTable:
     rows: list[tuple[Cell, ...]] = []
+    has_trees = labels.has_several_trees((each.path.zone, each.path.path) for each in report.paths)
     for each in report.paths:
         who = ", ".join(f"{actor} {count}" for actor, count in each.path.actors)
         lines = "–" if each.added is None else f"+{each.added} −{each.removed}"
-        name = _quoted(f"{each.path.zone}/{each.path.path}")
+        name = _quoted(labels.place_text(each.path.zone, each.path.path, has_trees=has_trees))
         rows.append((name, texts(f"change.{each.kind}"), each.path.versions, lines, _quoted(who)))
     note = texts("report.more_paths", count=report.more_paths) if report.more_paths else ""
     return _table("paths", ("path", "change", "versions", "lines", "by"), rows, texts, note)
@@ -119,7 +120,7 @@ def _decision_cells(each: Decision, texts: Catalogue) -> tuple[Cell, ...]:
         return (
             *began,
             labels.tool_label(row, texts),
-            _quoted(f"{row.zone}/{row.path}"),
+            _quoted(labels.place_text(row.zone, row.path)),
             _quoted(row.message),
         )
     what = texts("report.request", number=asked.id, kind=texts(f"request.kind.{asked.kind}"))
@@ -145,7 +146,7 @@ def _refusal_table(report: Report, texts: Catalogue) -> PageTable:
     for row in report.refused:
         why = labels.outcome_span(row, texts).text
         call = client_call(row)
-        name = _quoted(call.about if call is not None else f"{row.zone}/{row.path}")
+        name = _quoted(call.about if call is not None else labels.place_text(row.zone, row.path))
         tool = _quoted(labels.tool_label(row, texts))
         rows.append((zoned_time(row.time), _quoted(row.actor), tool, name, _quoted(why), row.seq))
     left = report.refusals - len(rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from watchroom.features.trees.rows import Tree
 from watchroom.features.trees.view import Author
 from watchroom.texts import Catalogue
 
@@ -22,6 +23,15 @@ KIND_SIGNS: Final = {
     "modified": Span("M", "accent"),
     "deleted": Span("D", "error"),
 }
+
+
+SHORT_COMMIT: Final = 8
+"""Characters of the id of a commit where people read it."""
+
+
+def branch_text(tree: Tree) -> str:
+    """The branch of ``tree`` as ``⎇ main``; the short id of its commit while HEAD is detached."""
+    return f"⎇ {sanitize(tree.branch or tree.head[:SHORT_COMMIT])}"
 
 
 def author_style(author: Author) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from watchroom_tui.formatters.columns import fit
-from watchroom_tui.formatters.diff_drawing import MEASURED, Cell, Drawing
+from watchroom_tui.formatters.diff_drawing import MEASURED, Cell, Drawing, DrawnLine
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.formatters.tree_changes import author_style
 from watchroom_tui.presentation.sanitize import sanitize
@@ -71,6 +71,10 @@ class TreeText(Drawing):
         text = self._text(index)
         shown = Span(sanitize(text if len(text) <= 4 * reach else text[: 4 * reach]))
         return [Cell(gutter, [shown], "", more)]
+
+    def line_at(self, index: int) -> DrawnLine:
+        """The line in a row."""
+        return DrawnLine(index, False, self._text(index))
 
     def _text(self, index: int) -> str:
         return self._lines[index].text.removesuffix("\r")

@@ -26,6 +26,7 @@ Scope: TypeAlias = Literal[
     "tasks",
     "files",
     "changes",
+    "line_comments",
     "documents",
     "boards",
     "board_versions",
@@ -52,13 +53,10 @@ SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 
 
 class Action(NamedTuple):
-    """An action of a person. Its texts are in the catalogue under ``action.{id}``.
-
-    - ``name``: Textual's action, with arguments.
-    - ``footer``: show it in the footer.
-    - ``acts``: it changes the workspace, so it is not offered in the past.
-    - ``meaning``: what its keys mean on every screen, default: its id. Actions that share keys share it.
-    """
+    """One thing a person can do. ``name`` is Textual's action (with arguments); its texts stand in the
+    catalogue under ``action.{id}``. ``acts`` changes the workspace, so it is not offered in the past.
+    ``meaning`` is what its keys stand for on every screen, its id where nothing shares them.
+    ``in_repository``: it only makes sense there."""
 
     id: str
     scope: Scope
@@ -67,6 +65,7 @@ class Action(NamedTuple):
     footer: bool = False
     acts: bool = False
     meaning: str = ""
+    in_repository: bool = False
 
     def label(self, texts: Catalogue) -> str:
         """Return one or two words for the footer."""
@@ -96,7 +95,18 @@ class Action(NamedTuple):
 OF_THE_APP: Final = frozenset({"app", "timeline"})
 """The scopes whose actions the app runs, on every screen."""
 OF_THE_FOCUSED: Final = frozenset(
-    {"list", "view", "search", "board_writing", "editor", "session", "choices", "review", "changes"}
+    {
+        "list",
+        "view",
+        "search",
+        "board_writing",
+        "editor",
+        "session",
+        "choices",
+        "review",
+        "changes",
+        "line_comments",
+    }
 )
 """The scopes whose actions the focused widget runs."""
 
@@ -107,6 +117,7 @@ SCREEN_OF_SCOPE: Final[Mapping[Scope, str]] = {
     "tasks": "tasks",
     "files": "files",
     "changes": "files",
+    "line_comments": "files",
     "documents": "documents",
     "boards": "boards",
     "handoffs": "handoffs",
@@ -140,7 +151,7 @@ KEY_NAMES: Final = {
     "right": "→",
     "pageup": "pgup",
     "pagedown": "pgdn",
-    **{f"ctrl+{letter}": f"^{letter}" for letter in "pcfjrsx"},
+    **{f"ctrl+{letter}": f"^{letter}" for letter in "pcfjrstx"},
 }
 
 SCREENS: Final[tuple[tuple[str, str], ...]] = (
@@ -216,6 +227,16 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("pause", "agents", "pause", ("p",), footer=True, acts=True, meaning="pause"),
     Action("end_session", "agents", "end_session", ("X",), footer=True, acts=True, meaning="end"),
     Action("revert_agent", "agents", "revert_work", ("V",), acts=True, meaning="revert work"),
+    Action(
+        "commit_of_agent",
+        "agents",
+        "commit_work",
+        ("K",),
+        acts=True,
+        meaning="commit_agent",
+        in_repository=True,
+    ),
+    Action("terminal", "agents", "show_terminal", ("J",), acts=True, meaning="terminal"),
     Action("older_session", "agents", "session(1)", PREVIOUS, footer=True, meaning="previous"),
     Action("newer_session", "agents", "session(-1)", NEXT, meaning="next"),
     Action("buffers", "agents", "buffers"),
@@ -227,7 +248,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("revert_member", "tasks", "revert_work", ("V",), acts=True, meaning="revert work"),
     Action("task_detail", "tasks", "task_detail"),
     Action("sandbox", "tasks", "sandbox"),
-    Action("commit_agent", "files", "commit_agent", ("K",), footer=True, acts=True),
+    Action("commit_agent", "files", "commit_agent", ("K",), footer=True, acts=True, in_repository=True),
     Action("rollback", "files", "rollback", ("R",), footer=True, acts=True, meaning="restore"),
     Action("revert_version", "files", "revert_work", ("V",), acts=True, meaning="revert work"),
     Action("settle", "files", "settle", ("M",), footer=True, acts=True, meaning="merge"),
@@ -235,8 +256,33 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("unified", "files", "flip_diff", ("d",), footer=True, meaning="difference"),
     Action("sides", "files", "flip_sides", ("s",), footer=True),
     Action("blame", "files", "flip_blame", ("L",), footer=True),
-    Action("group_changes", "changes", "group", ("space",), footer=True, meaning="mark"),
-    Action("open_file", "files", "open_file", ("o",), footer=True, meaning="outline"),
+    Action("group_changes", "changes", "group", ("space",), footer=True, meaning="mark", in_repository=True),
+    Action(
+        "comment_line", "line_comments", "comment", ("semicolon",), True, True, "comment", in_repository=True
+    ),
+    Action(
+        "mark_lines",
+        "line_comments",
+        "mark_lines",
+        ("space",),
+        footer=True,
+        meaning="mark",
+        in_repository=True,
+    ),
+    Action(
+        "message_author",
+        "files",
+        "message",
+        ("m",),
+        footer=True,
+        acts=True,
+        meaning="message",
+        in_repository=True,
+    ),
+    Action(
+        "author_terminal", "files", "show_terminal", ("J",), acts=True, meaning="terminal", in_repository=True
+    ),
+    Action("open_file", "files", "open_file", ("o",), footer=True, meaning="outline", in_repository=True),
     Action("play", "documents", "play", ("greater_than_sign",), footer=True),
     Action("earlier", "documents", "step(-1)", PREVIOUS, footer=True, meaning="previous"),
     Action("later", "documents", "step(1)", NEXT, footer=True, meaning="next"),
@@ -294,6 +340,16 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("leave_commit", "commit", "dismiss(None)", ("escape",), footer=True, meaning="back"),
     Action("outcome", "activity", "next_outcome", ("f",), footer=True),
     Action("revert_row", "activity", "revert_work", ("V",), footer=True, acts=True, meaning="revert work"),
+    Action(
+        "commit_of_row",
+        "activity",
+        "commit_work",
+        ("K",),
+        acts=True,
+        meaning="commit_agent",
+        in_repository=True,
+    ),
+    Action("terminal_of_row", "activity", "show_terminal", ("J",), acts=True, meaning="terminal"),
     Action("steps", "activity", "flip_steps", ("z",), footer=True, meaning="fold"),
     Action("acknowledged", "handoffs", "flip_acknowledged", ("z",), footer=True, meaning="fold"),
     Action("approve_need", "overview", "approve", ("a",), footer=True, acts=True, meaning="approve"),
@@ -302,6 +358,16 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("overview_pause", "overview", "pause", ("p",), footer=True, acts=True, meaning="pause"),
     Action("overview_end", "overview", "end_session", ("X",), footer=True, acts=True, meaning="end"),
     Action("overview_revert", "overview", "revert_work", ("V",), acts=True, meaning="revert work"),
+    Action(
+        "overview_commit",
+        "overview",
+        "commit_work",
+        ("K",),
+        acts=True,
+        meaning="commit_agent",
+        in_repository=True,
+    ),
+    Action("overview_terminal", "overview", "show_terminal", ("J",), acts=True, meaning="terminal"),
     Action("readings", "overview", "readings", ("z",), footer=True, meaning="fold"),
     Action("confirm", "confirm", "answer(True)", ("enter",), footer=True, meaning="open"),
     Action("cancel", "confirm", "answer(False)", ("escape",), footer=True, meaning="back"),
@@ -314,6 +380,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("revert_spawned", "revert", "flip_spawned", ("C",), footer=True),
     Action("previous_author", "agent_commit", "step_agent(-1)", PREVIOUS, footer=True, meaning="previous"),
     Action("next_author", "agent_commit", "step_agent(1)", NEXT, footer=True, meaning="next"),
+    Action("try_work", "agent_commit", "try_work", ("ctrl+t",), footer=True),
     Action("new_branch", "agent_commit", "flip_branch", ("z",), footer=True, meaning="fold"),
     Action("hit_up", "finding", "hit(-1)", ("up",), meaning="up"),
     Action("hit_down", "finding", "hit(1)", ("down",), meaning="down"),

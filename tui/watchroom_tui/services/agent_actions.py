@@ -18,6 +18,9 @@ from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.labels import MOST_NAMED, SUBJECT_WIDTH
 from watchroom_tui.formatters.task_tree import below
 from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.services.agent_terminal import show_terminal
+from watchroom_tui.services.agent_work import commit_work
+from watchroom_tui.services.change_comments import ChangeComments
 from watchroom_tui.services.pausing import is_held
 
 
@@ -31,6 +34,24 @@ class AgentActions:
         """Have the person write to ``agent``, and say when it reads that, or why it never does."""
         if self._can_receive(agent, ("now", "resumed", "next")):
             self._app.open_editor(partial(self._write, agent))
+
+    def send_comments_or_write(self, agent: str) -> None:
+        """Have the person send the comments on the changes of ``agent``; without any, write to it."""
+        comments = ChangeComments(self._app)
+        if not comments.list_unsent(agent):
+            self.write_message(agent)
+        elif self._can_receive(agent, ("now", "resumed", "next")):
+            self._start(partial(comments.send, agent, self._reading_text(agent)))
+
+    def commit_work(self, agent: str) -> None:
+        """Have the person commit or try the work of ``agent`` in a repository."""
+        if agent:
+            self._start(partial(commit_work, self._app, agent))
+
+    def show_terminal(self, agent: str) -> None:
+        """Show the terminal of ``agent``, or say why there is none."""
+        if agent:
+            self._start(partial(show_terminal, self._app, agent))
 
     def toggle_pause(self, agent: str) -> None:
         """Pause ``agent``, or resume it where it is paused or an error stopped it; says why not."""

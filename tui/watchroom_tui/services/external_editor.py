@@ -1,30 +1,57 @@
-"""Open a file in the editor of the person, in the terminal of the dashboard."""
+"""Open a file in the editor of the person: in the terminal of the dashboard, or in a window of its own."""
 
 from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 from typing import Any, Final
 
 from textual.app import App, SuspendNotSupported
 
 from watchroom_tui.context import dashboard_of
+from watchroom_tui.presentation.sanitize import sanitize
 
 _VARIABLES: Final = ("VISUAL", "EDITOR")
 _DEFAULT: Final = "vi"
+_WITH_WINDOWS: Final = (
+    *("code", "code-insiders", "codium", "vscodium", "cursor", "windsurf", "zed", "zeditor", "subl", "atom"),
+    *("gvim", "mvim", "neovide", "gedit", "gnome-text-editor", "kate", "kwrite", "mousepad", "pluma", "xed"),
+    *("geany", "mate", "bbedit", "nova", "open", "xdg-open", "idea", "pycharm", "webstorm", "goland"),
+)
+"""Editors that open a window. All others get the terminal."""
+_DETACH: Final = 'exec "$@" < /dev/null > /dev/null 2>&1 &'
 
 
 def edit_file(app: App[Any], path: str) -> None:
-    """Run the editor that the environment names on the file at ``path``, and wait for its end. Nothing is
-    shown meanwhile, because the editor has the terminal."""
+    """Run the editor that the environment names on the file at ``path``. An editor with a window runs beside
+    the dashboard. Any other gets the terminal, and nothing is shown until it ends."""
     dashboard = dashboard_of(app)
     named = next((os.environ[each] for each in _VARIABLES if os.environ.get(each)), _DEFAULT)
     try:
         words = [*shlex.split(named), path]
-        with app.suspend():
-            subprocess.run(words, check=False)  # what the person has chosen
+        if has_window(words[0]):
+            _run_beside(words)
+            dashboard.show_message(dashboard.texts("changes.in_editor", editor=sanitize(named)))
+        else:
+            with app.suspend():
+                subprocess.run(words, check=False)  # what the person has chosen
     except SuspendNotSupported:
         dashboard.show_message(dashboard.texts("changes.no_editor_here"), "warning")
     except (OSError, ValueError) as error:
-        dashboard.show_message(dashboard.texts("changes.no_editor", editor=named, reason=str(error)), "error")
+        values = {"editor": sanitize(named), "reason": sanitize(str(error))}
+        dashboard.show_message(dashboard.texts("changes.no_editor", **values), "error")
+
+
+def has_window(program: str) -> bool:
+    """Return whether the editor ``program`` is known to open a window."""
+    return os.path.basename(program) in _WITH_WINDOWS
+
+
+def _run_beside(words: list[str]) -> None:
+    """Start a program that goes on after the dashboard. Raises OSError."""
+    if shutil.which(words[0]) is None:
+        raise FileNotFoundError(words[0])
+    # The shell ends at once, so that nobody has to wait for the program.
+    subprocess.run(["/bin/sh", "-c", _DETACH, "sh", *words], check=True, start_new_session=True)

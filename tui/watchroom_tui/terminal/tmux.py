@@ -1,11 +1,12 @@
-"""Detect whether a person types in the tmux of this process, or a program sends keys to it."""
+"""The panes of tmux, and whether somebody types at the tmux that this process is in, or a program sends keys
+to it."""
 
 from __future__ import annotations
 
 import subprocess
 import time
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 _RECENT_SECONDS: Final = 2
 """Seconds within which typing counts as recent. tmux reports whole seconds."""
@@ -29,3 +30,37 @@ def has_recent_typing(environ: Mapping[str, str]) -> bool:
         return True
     times = [int(each) for each in told.split() if each.isdigit()]
     return any(time.time() - each < _RECENT_SECONDS + 1 for each in times)
+
+
+class TmuxPane(NamedTuple):
+    """A pane: the ``socket`` of its server, and its ``id`` there, such as ``%3``."""
+
+    socket: str
+    id: str
+
+
+def find_pane(environ: Mapping[str, str]) -> TmuxPane | None:
+    """Return the pane in which a process with the environment ``environ`` was started; None if it was started
+    outside of tmux."""
+    socket, pane = environ.get("TMUX", "").partition(",")[0], environ.get("TMUX_PANE", "")
+    is_pane = pane.startswith("%") and pane[1:].isdigit()
+    return TmuxPane(socket, pane) if socket and is_pane else None
+
+
+def is_in_server(pane: TmuxPane, environ: Mapping[str, str]) -> bool:
+    """Return whether a process with the environment ``environ`` is in the server of ``pane``."""
+    return environ.get("TMUX", "").partition(",")[0] == pane.socket
+
+
+def select_pane(pane: TmuxPane, environ: Mapping[str, str]) -> str | None:
+    """Select ``pane`` in its session, and show it in the terminal of this process if that is in the same
+    server. Return why that failed, None if it did not."""
+    command = ["tmux", "-S", pane.socket, "select-window", "-t", pane.id, ";", "select-pane", "-t", pane.id]
+    if is_in_server(pane, environ):
+        # The pane may be in another session.
+        command += [";", "switch-client", "-t", pane.id]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_ANSWER_SECONDS, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error)
+    return done.stderr.decode("utf-8", "replace").strip() if done.returncode else None

@@ -10,6 +10,7 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 from watchroom.features.overview.model import Model, Need, SealView
+from watchroom.features.trees.view import find_home
 from watchroom.kernel.rules.activity import BUCKET_SECONDS, sparkline_counts
 
 from watchroom_tui.context import dashboard_of
@@ -18,12 +19,14 @@ from watchroom_tui.formatters.labels import cost_text, need_kind
 from watchroom_tui.formatters.local_time import local_clock, local_time, start_of_day, utc_offset, zoned_time
 from watchroom_tui.formatters.needs import is_soon, need_party, time_left
 from watchroom_tui.formatters.styled_text import Line, Span, width_of
-from watchroom_tui.keys.actions import SCREENS, Action, is_possible, of_scope, offered, scopes_of
+from watchroom_tui.formatters.tree_changes import branch_text
 from watchroom_tui.presentation.localization import keymap_of, now_of, texts_of
 from watchroom_tui.widgets.line_widget import LineWidget
 
 PARTY_WIDTHS: Final = (24, 14)
-"""Max cells of the name of the next need, with much and with little space."""
+"""So many cells of the name of what is next, where there is space and where there is little."""
+BRANCH_WIDTH: Final = 24
+"""So many cells at most for the branch."""
 SEPARATOR: Final = " │"
 NAMES_FROM: Final = 100
 """Min columns for the names of other screens. Narrower footers show more keys of this screen instead."""
@@ -38,9 +41,11 @@ class Header(LineWidget):
     """Shows the workspace, its state and time, its number of agents and rate, and the needs with the next
     one."""
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, folder: str = "") -> None:
+        """``folder``: the folder in which the dashboard was started. Its branch is shown."""
         super().__init__()
         self._place = place
+        self._folder = folder
         self._model = Model()
         self._needs: Sequence[Need] = ()
         self._next: Need | None = None
@@ -100,6 +105,9 @@ class Header(LineWidget):
         does."""
         texts, model, now = texts_of(self), self._model, now_of(self)
         start = [Span(" watchroom ", "title"), Span(f" {self._place}  ", "strong")]
+        branch = self._branch()
+        if width_of(branch) + width_of(start) + cell_len(texts("header.live")) + 2 <= width:
+            start += branch
         clock = Span("")
         if self._outage is not None:
             out = texts("header.outage", time=local_clock(self._outage))
@@ -131,6 +139,15 @@ class Header(LineWidget):
             [*start, *polled, agents],
             [*start, *polled],
         ]
+
+    def _branch(self) -> Line:
+        """The branch of the tree that the person is in; nothing outside of a repository."""
+        tree = find_home(self._model.trees, self._folder)
+        return (
+            []
+            if tree is None
+            else [Span(f"{fit_path(branch_text(tree), BRANCH_WIDTH).rstrip()}  ", "accent")]
+        )
 
     def _cost(self, now: int) -> Line:
         """Return today's cost of the team, empty if there is none."""
@@ -337,14 +354,16 @@ class Footer(LineWidget):
         return [each if each.style == "strong" else each._replace(label="") for each in entries]
 
     def _here(self) -> list[_Entry]:
-        """Return the actions of the current screen, before those of every list. If there are none of its own,
-        add the way back."""
+        """What can be done here: in the pane that has the keys, on this screen, then in every list. Without
+        the first two, the way back."""
         actions = [
             action
             for action in offered(dashboard_of(self).can_act, *self._scopes())
             if action.footer and is_possible(action, self.screen)
         ]
         ours = [action for action in actions if action.scope not in ("list", "view")]
+        focused = scopes_of(self.screen.focused)
+        ours.sort(key=lambda action: action.scope not in focused)
         back = [] if ours else [action for action in of_scope("app") if action.id == "back"]
         shared = [action for action in actions if action not in ours]
         shared.sort(key=lambda action: action.meaning != "open")

@@ -283,9 +283,7 @@ class LineView(ScrollableWidget):
         index, part = self._row_at(y + top)
         if index >= len(drawing):
             return self.strip((), width)
-        under = ""
-        if index == self._cursor:
-            under = "cursor" if self.has_focus else "cursor-idle"
+        under = self.style_under(index)
         reach = left + width if self._starts is None else 100 * MOST_WRAPPED
         space = self._space(drawing, index, width)
         cells = [self._marked(cell, index) for cell in drawing.row(index, reach, is_top=y == 0)]
@@ -302,6 +300,12 @@ class LineView(ScrollableWidget):
                 strips.append(self._cell(self._part_of(cell, part, space), mine, 0, under or cell.under))
             free -= mine
         return Strip.join(strips)
+
+    def style_under(self, index: int) -> str:
+        """The style of the whole row at ``index``; empty for the styles of its cells."""
+        if index != self._cursor:
+            return ""
+        return "cursor" if self.has_focus else "cursor-idle"
 
     def _part_of(self, cell: Cell, part: int, space: int) -> Cell:
         """Return one line of a wrapped cell."""

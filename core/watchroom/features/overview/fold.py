@@ -39,6 +39,7 @@ from watchroom.features.sessions.rows import client_call
 from watchroom.features.sessions.rules import stopped_after
 from watchroom.features.sessions.view import RequestProjection, SessionProjection
 from watchroom.features.tasks.view import TaskProjection
+from watchroom.features.trees.comments import CommentProjection
 from watchroom.features.trees.rows import REPO, TREE
 from watchroom.features.trees.view import TreeProjection
 from watchroom.kernel.rules.activity import count_activity
@@ -110,6 +111,7 @@ class Fold:
         self._agents = AgentProjection()
         self._files = FileProjection(SHARED_FILE_ZONE)
         self._trees = TreeProjection()
+        self._comments = CommentProjection()
         self._tree_files = FileProjection(REPO)
         self._boards = BoardProjection()
         self._documents = DocumentProjection()
@@ -300,8 +302,8 @@ class Fold:
         self._agents.apply(row, is_reading=reading)
 
     def _apply_to_tree(self, row: Row) -> None:
-        if row.version is not None:
-            self._trees.apply(row, self._contents.find(row.seq))
+        self._comments.apply(row)
+        self._trees.apply(row, self._contents.find(row.seq) if row.version is not None else None)
 
     def _apply_to_request(self, row: Row) -> None:
         self._requests.apply(row)
@@ -370,6 +372,8 @@ class Fold:
             deliveries=self._deliveries.current(),
             files=self._files.current(conflicts),
             trees=trees,
+            tries=self._trees.tries(),
+            comments=self._comments.current(),
             tree_files=tree_files,
             documents=self._documents.current(),
             boards=self._boards.current(),

@@ -28,6 +28,7 @@ from watchroom.features.overview.timeline import TimelineColumn
 from watchroom.features.people.rows import People, Person
 from watchroom.features.sessions.view import RequestView, SessionView
 from watchroom.features.tasks.view import CommandView, MessageView
+from watchroom.features.trees.comments import TreeComment
 from watchroom.features.trees.rows import Tree
 from watchroom.kernel.rules.conflicts import ConflictView, Refusal
 from watchroom.model import Json, Row
@@ -58,6 +59,7 @@ _RECORDS: Final[tuple[Any, ...]] = (
     Step,
     TimelineColumn,
     Tree,
+    TreeComment,
     UsageTotal,
     Used,
 )

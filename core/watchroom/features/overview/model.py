@@ -24,6 +24,7 @@ from watchroom.features.policy.shown_commands import ResumeCommand, find_resume_
 from watchroom.features.requests.rows import has_expired
 from watchroom.features.sessions.view import RequestView
 from watchroom.features.tasks.view import CommandView, MessageView, TaskView
+from watchroom.features.trees.comments import TreeComment
 from watchroom.features.trees.rows import REPO, Tree
 from watchroom.kernel.rules.conflicts import ConflictView
 from watchroom.model import Outcome, Row, Zone
@@ -153,6 +154,10 @@ class Model(NamedTuple):
     """By path."""
     trees: tuple[Tree, ...] = ()
     """The working trees of the repository, by id. Empty outside of a repository."""
+    tries: Mapping[str, Row] = MappingProxyType({})
+    """The newest try of agents' work in each tree, by the tree's id."""
+    comments: tuple[TreeComment, ...] = ()
+    """What people say of lines that agents changed in working trees, the oldest first."""
     tree_files: tuple[SharedFile, ...] = ()
     """The files of working trees that have versions, by the paths of their rows."""
     client_files: tuple[ClientFile, ...] = ()

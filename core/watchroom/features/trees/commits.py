@@ -29,7 +29,9 @@ from watchroom.features.trees.rows import (
     COMMIT_AGENT,
     REPO,
     TREE,
+    TRY_AGENT,
     CommitRecord,
+    TryRecord,
     repo_path,
     split_repo_path,
 )
@@ -199,12 +201,14 @@ class AgentCommits:
         agents: Collection[str] | None,
         command: Sequence[str],
         *,
+        call: CallContext | None = None,
         linked: Iterable[str] = (),
         timeout: float = 3600.0,
         cache: str = "",
     ) -> TrialOutcome:
         """Run ``command`` in a copy of ``tree`` that has HEAD and the work of ``agents`` only.
 
+        - ``call``: who tries it, recorded as a note; None records nothing.
         - ``linked``: ignored folders, such as ``node_modules``. They are linked into the copy.
         - ``timeout``: seconds, default an hour.
         - ``cache``: the folder of all copies, default ``watchroom`` in the user's cache folder.
@@ -213,7 +217,7 @@ class AgentCommits:
         """
         plan = self.plan(tree, agents)
         content = tree.write_tree(plan.states, parent=plan.head)
-        return run_trial(
+        done = run_trial(
             tree,
             content,
             command,
@@ -222,6 +226,12 @@ class AgentCommits:
             timeout=timeout,
             cache=cache,
         )
+        if call is not None:
+            record = TryRecord(tuple(agents or ()), tuple(command), done.status, done.seconds)
+            subject = extract_first_line(" ".join(command), 200)
+            note = call.with_tool(TRY_AGENT).note(TREE, plan.tree, message=subject, detail=record.detail)
+            self._store.commits.commit(note)
+        return done
 
     def _compare(self, tree: GitTree, tree_id: str, head: str) -> Iterator[_Comparison]:
         """Yield the recorded files of ``tree`` that differ from the commit ``head``."""

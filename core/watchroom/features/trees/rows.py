@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-from watchroom.kernel.rules.details import get_object, get_text
+from watchroom.kernel.rules.details import get_float, get_list, get_object, get_text
 from watchroom.kernel.zones import ZONES
 from watchroom.model import Json, Row, parse_object
 
@@ -27,6 +27,8 @@ RECORD_TREE: Final = "record_tree"
 """The tool of a tree's versions."""
 COMMIT_AGENT: Final = "commit_agent"
 """The tool of the note that a person committed work of agents. See `read_commit`."""
+TRY_AGENT: Final = "try_agent"
+"""The tool of the note that a person tried work of agents. See `TryRecord`."""
 BASELINE: Final = "git_baseline"
 """The tool of the version of a file that git had before anybody changed it. Its actor is ``system``."""
 CHANGE: Final = "tree_change"
@@ -110,6 +112,44 @@ def read_commit(row: Row) -> CommitRecord:
     }
     return CommitRecord(
         row.path, get_text(detail, "branch"), get_text(detail, "commit"), get_text(detail, "parent"), took
+    )
+
+
+class TryRecord(NamedTuple):
+    """How a command ended in a copy of a tree, as the note about it has it.
+
+    - ``agents``: whose work the copy had.
+    - ``command``: the program with its arguments.
+    - ``status``: its exit code; None after the timeout.
+    - ``seconds``: how long it ran.
+    """
+
+    agents: tuple[str, ...]
+    command: tuple[str, ...]
+    status: int | None
+    seconds: float
+
+    @property
+    def detail(self) -> dict[str, Json]:
+        """The record as a row's detail has it."""
+        return {
+            "agents": [*self.agents],
+            "command": [*self.command],
+            "status": self.status,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def read_try(row: Row) -> TryRecord:
+    """Return the record of ``row``, a note with the tool `TRY_AGENT`."""
+    detail = row.detail
+    agents, command = (
+        tuple(each for each in get_list(detail, name) if isinstance(each, str))
+        for name in ("agents", "command")
+    )
+    status = detail.get("status")
+    return TryRecord(
+        agents, command, status if isinstance(status, int) else None, get_float(detail, "seconds")
     )
 
 

@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import Field
 
 from watchroom.errors import TreeGone
-from watchroom.features.trees.rows import COMMIT_AGENT, TREE, read_commit
+from watchroom.features.trees.comments import (
+    COMMENT,
+    MAX_CHARACTERS,
+    MAX_COMMENTS,
+    MAX_QUOTED_CHARACTERS,
+    SENT,
+    TreeComment,
+)
+from watchroom.features.trees.rows import COMMIT_AGENT, TREE, TRY_AGENT, read_commit
 from watchroom.kernel.tools.context import ToolContext
-from watchroom.kernel.tools.models import FrozenModel, Message, Name, ParamsModel, ResultModel
+from watchroom.kernel.tools.models import FrozenModel, Message, Name, ParamsModel, ResultModel, Version
 from watchroom.kernel.tools.tool import Toolset
 
 if TYPE_CHECKING:
@@ -19,7 +27,6 @@ if TYPE_CHECKING:
 TOOLS: Final = Toolset(TREE, audience="people")
 tool = TOOLS.tool
 
-TRY_AGENT: Final = "try_agent"
 LINKED: Final = ("node_modules", ".venv", "venv")
 """The ignored folders that are linked into the copy in which a command is tried."""
 _MAX_AGENTS: Final = 100
@@ -103,10 +110,74 @@ def try_agent(context: ToolContext, params: TryAgentParams) -> TryAgentResult:
     """Run a command in a copy of the tree that has the work of some agents only. Raises `TreeGone`,
     `GitError`."""
     found = _find(context, params.tree)
-    done = context.zones.agent_commits.try_agent(found.git, params.agents, params.command, linked=LINKED)
+    done = context.zones.agent_commits.try_agent(
+        found.git, params.agents, params.command, call=context.call, linked=LINKED
+    )
     return TryAgentResult(
         status=done.status, output=done.output, folder=done.folder, seconds=round(done.seconds, 3)
     )
+
+
+class CommentLinesParams(ParamsModel):
+    """A comment on lines that an agent changed.
+
+    - ``comment``: its id. A known one replaces that comment.
+    - ``tree``: the id of the working tree.
+    - ``path``: the file's path in the tree.
+    - ``agent``: whose change it is about.
+    - ``line``: the number of the first line.
+    - ``quote``: the lines as they are.
+    - ``text``: what is said; empty removes the comment.
+    - ``is_old``: the lines are of HEAD, and the change removed them.
+    """
+
+    comment: Name
+    tree: Name
+    path: Name
+    agent: Name
+    line: Version
+    quote: Annotated[str, Field(max_length=MAX_QUOTED_CHARACTERS)]
+    text: Annotated[str, Field(max_length=MAX_CHARACTERS)]
+    is_old: bool | None = None
+
+
+class CommentResult(ResultModel):
+    """The note."""
+
+    row: int
+
+
+@tool(COMMENT, path=("tree",))
+def comment_lines(context: ToolContext, params: CommentLinesParams) -> CommentResult:
+    """Comment on lines, edit the comment, or remove it. Nothing is sent. Raises `TreeGone`."""
+    if context.zones.trees.tree(params.tree) is None:
+        raise TreeGone(tree=params.tree)
+    comment = TreeComment(
+        params.comment,
+        params.tree,
+        params.path,
+        params.agent,
+        params.line,
+        bool(params.is_old),
+        params.quote,
+        params.text.strip(),
+    )
+    return CommentResult(row=context.zones.tree_comments.write(context.call, comment).seq)
+
+
+class MarkCommentsSentParams(ParamsModel):
+    """The ids of the comments, and the tree that the note is about."""
+
+    tree: Name
+    agent: Name
+    comments: Annotated[list[Name], Field(min_length=1, max_length=MAX_COMMENTS)]
+
+
+@tool(SENT, path=("tree",))
+def mark_comments_sent(context: ToolContext, params: MarkCommentsSentParams) -> CommentResult:
+    """Record that an agent has been sent these comments."""
+    row = context.zones.tree_comments.mark_sent(context.call, params.tree, params.agent, params.comments)
+    return CommentResult(row=row.seq)
 
 
 def _find(context: ToolContext, tree: str) -> TreeRecorder:

@@ -8,6 +8,7 @@ from typing import ClassVar, Final, NamedTuple, cast
 
 from watchroom.features.trees.rows import (
     BASELINE,
+    TRY_AGENT,
     Grade,
     Tree,
     candidates_of,
@@ -15,7 +16,7 @@ from watchroom.features.trees.rows import (
     read_tree,
     repo_path,
 )
-from watchroom.model import OUTSIDE, SYSTEM, Row
+from watchroom.model import OUTSIDE, SYSTEM, Row, actor_kind
 
 NO_AGENTS: Final = ("", OUTSIDE, SYSTEM)
 """Actors of versions that are neither agents nor people."""
@@ -45,6 +46,11 @@ class Author(NamedTuple):
 
 
 GIT_AUTHOR: Final = Author("", "git")
+
+
+def is_by_agent(author: Author) -> bool:
+    """Return whether ``author`` is one agent, though perhaps not for sure."""
+    return author.grade in ("tool", "window") and actor_kind(author.actor) == "agent"
 
 
 def author_of(row: Row) -> Author:
@@ -81,11 +87,14 @@ class TreeProjection:
 
     def __init__(self) -> None:
         self._trees: dict[str, Tree] = {}
+        self._tries: Mapping[str, Row] = {}
         self._changed = False
         self._current: tuple[Tree, ...] = ()
 
     def apply(self, row: Row, content: str | None) -> None:
-        """Apply ``row`` with its ``content``. Only new versions matter."""
+        """Apply ``row`` with its ``content``. Only new versions and tries matter."""
+        if row.tool == TRY_AGENT and row.version is None:
+            self._tries = {**self._tries, row.path: row}
         if row.version is not None:
             self._trees[row.path] = read_tree(row.path, content or "")
             self._changed = True
@@ -96,6 +105,24 @@ class TreeProjection:
             self._changed = False
             self._current = tuple(tree for _, tree in sorted(self._trees.items()) if tree.folder)
         return self._current
+
+    def tries(self) -> Mapping[str, Row]:
+        """Return the newest try of each tree, by the tree's id. Return the same object if none came."""
+        return self._tries
+
+
+def find_home(trees: Iterable[Tree], folder: str) -> Tree | None:
+    """Return the innermost tree that ``folder`` is in, else the main one. None if there is neither."""
+    found = [*trees]
+    inside = [each for each in found if f"{folder}/".startswith(f"{each.folder}/")]
+    if inside:
+        return max(inside, key=lambda each: len(each.folder))
+    return next((each for each in found if not is_linked(each)), None)
+
+
+def is_linked(tree: Tree) -> bool:
+    """Return whether ``tree`` is a linked working tree, and not the repository's main one."""
+    return os.path.basename(os.path.dirname(tree.git)) == "worktrees"
 
 
 def find_row_path(trees: Iterable[Tree], path: str, folder: str = "") -> str | None:

@@ -15,7 +15,7 @@ from watchroom.model import Outcome, Row
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.dialogs.revert import ask_to_revert_row
 from watchroom_tui.dialogs.row import RowDialog
-from watchroom_tui.keys.actions import bindings
+from watchroom_tui.services.agent_actions import AgentActions
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.paged_row_list import PagedRowList
 
@@ -75,6 +75,23 @@ class ActivityScreen(BaseScreen):
         row = self.query_one("#rows", PagedRowList).item
         if row is not None:
             ask_to_revert_row(self.dashboard, row)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "commit_work":
+            return bool(self.dashboard.model.trees) and bool(self._agent)
+        return action != "show_terminal" or bool(self._agent)
+
+    @property
+    def _agent(self) -> str:
+        """The agent of the row under the cursor; empty if that is by somebody else."""
+        row = self.query_one("#rows", PagedRowList).item
+        return row.actor if row is not None and row.kind == "agent" else ""
+
+    def action_commit_work(self) -> None:
+        AgentActions(self.dashboard).commit_work(self._agent)
+
+    def action_show_terminal(self) -> None:
+        AgentActions(self.dashboard).show_terminal(self._agent)
 
     @on(LineList.Opened, "#rows")
     def open_row(self) -> None:

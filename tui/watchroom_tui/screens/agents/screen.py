@@ -103,6 +103,8 @@ class AgentsScreen(BaseScreen):
         self._preview()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "commit_work":
+            return bool(self.dashboard.model.trees)
         return action != "buffers" or bool(self.dashboard.model.buffers)
 
     def action_buffers(self) -> None:
@@ -149,6 +151,12 @@ class AgentsScreen(BaseScreen):
 
     def action_revert_work(self) -> None:
         self._act_on_agent(AgentActions.revert_work)
+
+    def action_commit_work(self) -> None:
+        self._act_on_agent(AgentActions.commit_work)
+
+    def action_show_terminal(self) -> None:
+        self._act_on_agent(AgentActions.show_terminal)
 
     def action_end_session(self) -> None:
         self._act_on_agent(AgentActions.end_session)

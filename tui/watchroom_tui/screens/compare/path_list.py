@@ -8,8 +8,10 @@ from typing import ClassVar, Final, NamedTuple
 from watchroom.history.comparison import ChangeKind, PathDifference
 from watchroom.kernel.journal import ChangedPath
 
+from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column
+from watchroom_tui.formatters.labels import place_text
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.column_list import ColumnList
@@ -53,6 +55,10 @@ class ChangedPathList(ColumnList[ComparedPath]):
     def title_text(self, title: str) -> str:
         return f"{title}  {self._span}".rstrip()
 
+    def place(self, path: ChangedPath) -> str:
+        """Where ``path`` is, as people read it; not safe yet."""
+        return place_text(path.zone, path.path, has_trees=len(dashboard_of(self).model.trees) > 1)
+
     def item_key(self, item: ComparedPath) -> Hashable:
         return item.path.zone, item.path.path
 
@@ -61,14 +67,14 @@ class ChangedPathList(ColumnList[ComparedPath]):
         mark = MARKS[found.kind] if found is not None else Span("·", "dim")
         return (
             [Span(" "), mark],
-            [Span(sanitize(f"{path.zone}/{path.path}"))],
+            [Span(sanitize(self.place(path)))],
             _lines_of(found),
             [Span(f"×{path.versions}", "dim")],
             _actors_of(path),
         )
 
     def item_text(self, item: ComparedPath) -> str:
-        return f"{item.path.zone}/{item.path.path} {' '.join(actor for actor, _ in item.path.actors)}"
+        return f"{self.place(item.path)} {' '.join(actor for actor, _ in item.path.actors)}"
 
     def copy_text(self, item: ComparedPath) -> str:
         return item.path.path

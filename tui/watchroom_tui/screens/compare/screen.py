@@ -93,7 +93,7 @@ class CompareScreen(BaseScreen):
     @work(exclusive=True, group="diff")
     async def load_difference(self, path: ChangedPath) -> None:
         app = self.dashboard
-        name = f"{sanitize(f'{path.zone}/{path.path}')}  v{path.before} → v{path.last}"
+        name = f"{sanitize(self.paths.place(path))}  v{path.before} → v{path.last}"
         compared = await compare_path(app, path)
         diff = compared.diff if compared is not None else None
         drawing = await asyncio.to_thread(DiffDrawing, diff, side_by_side=False) if diff else None

@@ -10,8 +10,13 @@ from watchroom.features.trees.view import join_authors
 
 from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.formatters.tree_changes import KIND_SIGNS, author_style, authors_line, count_text
-from watchroom_tui.keys.actions import Scope, bindings
+from watchroom_tui.formatters.tree_changes import (
+    KIND_SIGNS,
+    author_style,
+    authors_line,
+    branch_text,
+    count_text,
+)
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.column_list import ColumnList
@@ -115,6 +120,13 @@ class ChangeList(ColumnList[ChangeItem]):
         found = next((each for each in self.items if each.file and each.file.head.path == path), None)
         return found is not None and self.move_to(self.item_key(found))
 
+    def move_to_tree(self, tree: str) -> bool:
+        """Put the cursor on the first change in ``tree``; False if the list does not have the tree."""
+        mine = next((each for each in self.items if each.file and each.file.tree == tree), None)
+        head = next((each for each in self.items if each.file is None and each.group == tree), None)
+        found = mine or head
+        return found is not None and self.move_to(self.item_key(found))
+
     def title_text(self, title: str) -> str:
         return (
             title
@@ -148,9 +160,10 @@ class ChangeList(ColumnList[ChangeItem]):
             name = Span(sanitize(item.group), f"{author_style(total.author)} strong")
             return ([Span("▾", "dim")], [name], [Span(count_text(total.added, total.removed))], (), [files])
         tree = self._trees[item.group]
-        branch = sanitize(tree.branch or tree.head[:12])
-        place = [Span(f"⎇ {branch}", "strong"), Span(f"  {sanitize(tree.folder)}", "dim")]
+        place = [Span(branch_text(tree), "strong"), Span(f"  {sanitize(tree.folder)}", "dim")]
         return ([Span("▾", "dim")], place, (), (), [files])
 
     def copy_text(self, item: ChangeItem) -> str:
-        return item.file.name if item.file is not None else item.group
+        tree = self._trees.get(item.group)
+        group = tree.folder if tree is not None else item.group
+        return item.file.name if item.file is not None else group

@@ -24,10 +24,11 @@ from watchroom.features.overview.reads import (
     read_lineage,
 )
 from watchroom.features.trees.rows import REPO
+from watchroom.features.trees.view import is_by_agent
 from watchroom.model import Row
 
 from watchroom_tui.base_screen import BaseScreen
-from watchroom_tui.context import Target, VersionTarget
+from watchroom_tui.context import Target, TreeTarget, VersionTarget
 from watchroom_tui.dialogs.agent_commit import commit_agent
 from watchroom_tui.dialogs.restore import ask_to_restore
 from watchroom_tui.dialogs.revert import RevertSubject, ask_to_revert, ask_to_revert_row
@@ -43,12 +44,14 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.blame import BlameGutter, blame_lines
 from watchroom_tui.readers.comparison import Comparison, compare_versions
 from watchroom_tui.screens.files.change_list import ChangeItem, ChangeList
+from watchroom_tui.screens.files.change_view import ChangeView, ChosenLines
 from watchroom_tui.screens.files.tree_pane import TreePane
+from watchroom_tui.services.agent_actions import AgentActions
+from watchroom_tui.services.change_comments import ChangeComments
 from watchroom_tui.services.external_editor import edit_file
 from watchroom_tui.widgets.containers import Container
 from watchroom_tui.widgets.frame import Footer
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.lists import SharedFileList
 from watchroom_tui.widgets.version_list import VersionTimeline, version_name
 
@@ -73,7 +76,7 @@ class Shown(NamedTuple):
 class FilesScreen(BaseScreen):
     CSS_PATH = "files.tcss"
     SCREEN_NAME: ClassVar = "files"
-    EXTRA_SCOPES: ClassVar = ("changes",)
+    EXTRA_SCOPES: ClassVar = ("changes", "line_comments")
     AUTO_FOCUS = "#shared"
     BINDINGS = bindings("files")
 
@@ -97,6 +100,8 @@ class FilesScreen(BaseScreen):
         """Whether the changes were shown for the last model."""
         self._wanted_change = ""
         """The path of the rows of a changed file to go to once the changes are loaded."""
+        self._wanted_tree = ""
+        """The id of a tree to whose first change to go then."""
 
         self.changes = ChangeList(
             title="pane.changes", empty="empty.changes", id="changes", classes="pane -away"
@@ -105,7 +110,9 @@ class FilesScreen(BaseScreen):
         self.timeline = VersionTimeline(
             title="pane.versions", empty="empty.versions", id="versions", classes="pane"
         )
-        self.view = LineView(title="pane.diff", empty="empty.diff", id="diff", classes="pane")
+        self.view = ChangeView(
+            self._comment, title="pane.diff", empty="empty.diff", id="diff", classes="pane"
+        )
         self._body = Container(id="body", classes="group")
         self._tree_pane: TreePane | None = None
 
@@ -125,6 +132,7 @@ class FilesScreen(BaseScreen):
         self._show_lists(model)
         self._seek_version()
         self._show_versions()
+        self._show_comments()
         if self.dashboard.workspace is not None and not self._checked_files and self.timeline.items:
             self.check_versions(anew=True)
 
@@ -160,6 +168,10 @@ class FilesScreen(BaseScreen):
         super().go_to(target)
         if isinstance(target, VersionTarget):
             self._go_to_version(target.path, target.version)
+        elif isinstance(target, TreeTarget):
+            self._show_lists(self.dashboard.model)
+            self._wanted_tree = target.id
+            self._seek_change()
 
     def go_to_row(self, row: Row) -> None:
         """To the file of ``row``, and to that row on its timeline."""
@@ -206,9 +218,12 @@ class FilesScreen(BaseScreen):
         self._show_versions()
 
     def _seek_change(self) -> None:
-        """Go to the changed file that is wanted, once it is in the list."""
+        """Go to the changed file or the tree that is wanted, once it is in the list."""
+        is_found = bool(self._wanted_tree) and self.changes.move_to_tree(self._wanted_tree)
         if self._wanted_change and self.changes.move_to_file(self._wanted_change):
-            self._wanted_change = ""
+            is_found = True
+        if is_found:
+            self._wanted_change = self._wanted_tree = ""
             self._is_in_tree = True
             self.front(self.changes)
             self._shown_file = None
@@ -247,7 +262,9 @@ class FilesScreen(BaseScreen):
         if action == "settle" and self._is_in_tree:
             change = self.changes.item
             return change is not None and change.file is not None and change.file.has_conflict
-        of_changes = {"commit_agent", "open_file"}
+        if action == "show_terminal":
+            return bool(self._agent)
+        of_changes = {"commit_agent", "open_file", "message"}
         if action in of_changes:
             return self._change is not None
         # Versions of files in trees are brought back by taking work back; and only versions are marked.
@@ -563,6 +580,53 @@ class FilesScreen(BaseScreen):
             app.show_message(app.texts("commit_agent.nobody"), "warning")
             return
         app.run_worker(commit_agent(app, tree, agents, chosen), group="commit_agent", exclusive=True)
+
+    def _show_comments(self) -> None:
+        """Draw the file anew if its comments have changed."""
+        change = self._change
+        file = change.file if change is not None and self._shows_change else None
+        if file is not None and not self.tree_pane.has_shown_comments(file):
+            self.load_change()
+
+    @property
+    def _agent(self) -> str:
+        """The agent that wrote the line under the cursor, else that of the change; empty if there is none."""
+        change = self._change
+        line = self.view.line if self.focused is self.view else None
+        agents = (
+            []
+            if change is None
+            else [each.author.actor for each in change.authors if is_by_agent(each.author)]
+        )
+        return self.tree_pane.find_agent(line) or next(iter(agents), "")
+
+    def _comment(self, chosen: ChosenLines) -> None:
+        """Have the person comment on lines of the changed file, or edit a comment."""
+        app, change = self.dashboard, self._change
+        if not app.can_act:
+            app.explain_read_only()
+            return
+        comments, agent = ChangeComments(app), self._agent
+        if chosen.comment is not None:
+            app.open_editor(partial(comments.edit, chosen.comment))
+        elif not agent or change is None or change.file is None:
+            app.show_message(app.texts("change_comments.nobody"), "warning")
+        else:
+            app.open_editor(partial(comments.write, change.file, agent, chosen.lines))
+
+    def action_message(self) -> None:
+        """Send the comments on the changes of the agent, else have the person write to it."""
+        if self._agent:
+            AgentActions(self.dashboard).send_comments_or_write(self._agent)
+        else:
+            self.dashboard.show_message(self.dashboard.texts("change_comments.nobody"), "warning")
+
+    def action_show_terminal(self) -> None:
+        """Show the terminal of the agent of the change."""
+        AgentActions(self.dashboard).show_terminal(self._agent)
+
+    def cancel_mode(self) -> bool:
+        return self.view.clear_mark()
 
     def action_open_file(self) -> None:
         """Open the file in the person's editor."""

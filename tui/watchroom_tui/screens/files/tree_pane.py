@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from watchroom.errors import WatchroomError
 from watchroom.features.overview.model import Model
-from watchroom.features.trees.rows import REPO
+from watchroom.features.trees.comments import TreeComment
+from watchroom.features.trees.rows import REPO, split_repo_path
+from watchroom.features.trees.view import is_by_agent
 
 from watchroom_tui.context import Dashboard
-from watchroom_tui.formatters.diff_drawing import DiffDrawing, DiffInput
+from watchroom_tui.formatters.commented_drawing import CommentedDrawing
+from watchroom_tui.formatters.diff_drawing import DiffDrawing, DiffInput, DrawnLine
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.formatters.tree_text import TreeText
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.screens.files.change_list import ChangeList
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.screens.files.change_view import ChangeView
 
 if TYPE_CHECKING:
     from watchroom.features.trees.reads import ChangedFile, FileLine, FileText, TreeReader
@@ -32,13 +35,17 @@ _PAUSE_AFTER_ERROR: Final = 2.0
 class TreePane:
     """Loads the changes into ``changes``, and files into ``view``."""
 
-    def __init__(self, app: Dashboard, changes: ChangeList, view: LineView) -> None:
+    def __init__(self, app: Dashboard, changes: ChangeList, view: ChangeView) -> None:
         self._app = app
         self._changes = changes
         self._view = view
         self._reader: TreeReader | None = None
         self._seen: object = None
         self._is_loading = False
+        self._read: FileText | None = None
+        """The file that is shown."""
+        self._comments: Sequence[TreeComment] = ()
+        """The comments on it that are shown."""
         self.shown: Shown = "authors"
 
     def is_outdated(self, model: Model) -> bool:
@@ -91,14 +98,18 @@ class TreePane:
             said = error.message(self._app.language) if isinstance(error, WatchroomError) else str(error)
             self._say(file, said)
             return
+        self._read, self._comments = read, self.comments_on(file)
         has_text = read.text is not None or (read.head is not None and file.head.deleted)
         if not has_text:
             self._say(file, self._app.texts("changes.no_text"))
         elif self.shown == "difference" or read.text is None:
             await self._show_difference(file, read, side_by_side=side_by_side)
         else:
-            drawing = TreeText(read.lines, self._foot, has_authors=self.shown == "authors")
-            title = self._title(file, self._app.texts(f"changes.shown.{self.shown}"))
+            text = TreeText(read.lines, self._foot, has_authors=self.shown == "authors")
+            drawing = CommentedDrawing(
+                text, self._comments, (), [text.line_at(at).text for at in range(len(text))]
+            )
+            title = self._title(file, self._shown_text())
             self._view.show_drawing((file.tree, file.name, "text"), drawing, title=title, with_cursor=True)
 
     def _read_file(self, file: ChangedFile) -> FileText:
@@ -108,17 +119,43 @@ class TreePane:
         old, new = read.head or "", read.text or ""
         changed = await self._app.worker_process.changes(old, new)
 
-        def draw() -> DiffDrawing:
+        comments = self._comments
+
+        def draw() -> CommentedDrawing:
             # Slow to load, and only needed for a difference.
             from watchroom.algorithms.merge import split_lines
 
-            return DiffDrawing(
-                DiffInput(split_lines(old), split_lines(new), changed), side_by_side=side_by_side
-            )
+            before, after = split_lines(old), split_lines(new)
+            difference = DiffDrawing(DiffInput(before, after, changed), side_by_side=side_by_side)
+            plain = ([each.rstrip("\r\n") for each in lines] for lines in (before, after))
+            return CommentedDrawing(difference, comments, *plain)
 
         drawing = await asyncio.to_thread(draw)
-        title = self._title(file, self._app.texts("changes.shown.difference"))
-        self._view.show_drawing((file.tree, file.name, "difference"), drawing, title=title)
+        title = self._title(file, self._shown_text())
+        self._view.show_drawing((file.tree, file.name, "difference"), drawing, title=title, with_cursor=True)
+
+    def comments_on(self, file: ChangedFile) -> Sequence[TreeComment]:
+        """The comments on lines of ``file``."""
+        tree, path = split_repo_path(file.head.path)
+        return [each for each in self._app.model.comments if (each.tree, each.path) == (tree, path)]
+
+    def has_shown_comments(self, file: ChangedFile) -> bool:
+        """Whether the comments on ``file`` are shown as they are now."""
+        return [*self._comments] == [*self.comments_on(file)]
+
+    def find_agent(self, line: DrawnLine | None) -> str:
+        """The agent that wrote ``line`` of the file that is shown; empty if no agent did."""
+        if line is None or line.is_old or self._read is None or line.at >= len(self._read.lines):
+            return ""
+        author = self._read.lines[line.at].author
+        return author.actor if is_by_agent(author) else ""
+
+    def _shown_text(self) -> str:
+        """What is shown of the file, and how many comments on it were not sent."""
+        texts = self._app.texts
+        shown = texts(f"changes.shown.{self.shown}")
+        unsent = sum(not each.sent for each in self._comments)
+        return f"{shown} · {texts('change_comments.count', count=unsent)}" if unsent else shown
 
     def _foot(self, line: FileLine) -> str:
         texts, row = self._app.texts, line.row

@@ -67,6 +67,8 @@ class OverviewScreen(BaseScreen):
         if action in ("approve", "reject"):
             need = self.current_need
             return self._is_in("needs") and need is not None and action in need.answers
+        if action == "commit_work":
+            return bool(self.dashboard.model.trees)
         if action in ("message", "pause", "end_session"):
             view = self.query_one("#agents", AgentList).item
             return self._is_in("agents") and (can_pause(view) or (action == "message" and view is not None))
@@ -91,6 +93,12 @@ class OverviewScreen(BaseScreen):
 
     def action_end_session(self) -> None:
         self._agent_actions.end_session(self._agent)
+
+    def action_commit_work(self) -> None:
+        self._agent_actions.commit_work(self._agent)
+
+    def action_show_terminal(self) -> None:
+        self._agent_actions.show_terminal(self._agent)
 
     def action_revert_work(self) -> None:
         self._agent_actions.revert_work(self._agent)

@@ -1,4 +1,4 @@
-"""The tasks screen: agents, messages, files and commands of the selected task."""
+"""The tasks screen: agents, messages, files and commands of the selected task, and the working trees."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from watchroom.kernel.rules.details import task_of
 from watchroom.model import USER, Row
 
 from watchroom_tui.base_screen import BaseScreen
-from watchroom_tui.context import AgentTarget, SessionTarget, Target, TaskTarget
+from watchroom_tui.context import AgentTarget, SessionTarget, Target, TaskTarget, TreeTarget
 from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.dialogs.sandbox import SandboxDialog, sandbox_text
 from watchroom_tui.dialogs.task import TaskDialog
@@ -26,6 +26,7 @@ from watchroom_tui.keys.actions import bindings
 from watchroom_tui.screens.tasks.command_pane import CommandPane
 from watchroom_tui.screens.tasks.lists import CommandList, MemberTree, MessageList, TaskFileList, TaskList
 from watchroom_tui.screens.tasks.output_view import OutputView
+from watchroom_tui.screens.tasks.tree_list import TreeList, TreesPane
 from watchroom_tui.services.agent_actions import AgentActions
 from watchroom_tui.services.file_preview import show_version
 from watchroom_tui.services.pausing import can_pause
@@ -52,10 +53,12 @@ def _kept(before: list[T], now: list[T]) -> list[T]:
 class TasksScreen(BaseScreen):
     CSS_PATH = "tasks.tcss"
     SCREEN_NAME: ClassVar = "tasks"
+    AUTO_FOCUS = "#tasks"
     BINDINGS = bindings("tasks")
 
     def __init__(self) -> None:
         super().__init__()
+        self.trees = TreeList(title="pane.trees", empty="empty.trees", id="trees", classes="pane -away")
         self.tasks = TaskList(title="pane.tasks", empty="empty.tasks", id="tasks", classes="pane")
         self.members = MemberTree(title="pane.agents", empty="empty.members", id="members", classes="pane")
         self.files = TaskFileList(title="pane.files", empty="empty.task_files", id="files", classes="pane")
@@ -68,6 +71,9 @@ class TasksScreen(BaseScreen):
         )
         self.output = OutputView(title="pane.output", empty="empty.output", id="output", classes="pane")
         self._command_pane: CommandPane | None = None
+        self._trees_pane: TreesPane | None = None
+        self._is_arranged = False
+        """Whether a person has seen the panes: afterwards none comes to the front by itself."""
         self._wanted: TaskTarget | None = None
         self._files_of = ""
         self._messages: list[MessageView] = []
@@ -79,6 +85,7 @@ class TasksScreen(BaseScreen):
         with Vertical(id="body", classes="group"):
             with Container(id="society", classes="group"):
                 with Vertical(id="team", classes="group"):
+                    yield self.trees
                     yield self.tasks
                     yield self.members
                 yield self.messages
@@ -97,7 +104,16 @@ class TasksScreen(BaseScreen):
             self._command_pane = CommandPane(self, self.output)
         return self._command_pane
 
+    @property
+    def trees_pane(self) -> TreesPane:
+        """The working trees."""
+        if self._trees_pane is None:
+            self._trees_pane = TreesPane(self, self.trees)
+        return self._trees_pane
+
     def prepare(self) -> None:
+        # The trees come to the front in a repository without tasks.
+        self._put_in_front(self.tasks)
         if self.dashboard.is_live:
             self.probe_sandbox()
 
@@ -113,8 +129,23 @@ class TasksScreen(BaseScreen):
     def show_model(self, model: Model) -> None:
         self.tasks.show(task_items(model))
         self.tasks.set_class(not model.tasks, "-empty")
+        self._show_trees(model)
         self._go_to_wanted()
         self._show_task(model)
+
+    def _show_trees(self, model: Model) -> None:
+        """Show the trees of a repository; without a task nearly nothing else."""
+        self.trees_pane.show(model)
+        has_trees = bool(self.trees.items)
+        self.trees.set_class(not has_trees, "-away")
+        is_bare = has_trees and not model.tasks
+        self.set_class(is_bare, "-without-tasks")
+        for each in (self.members, self.files, self.preview, self.commands, self.output):
+            each.set_class(is_bare, "-away")
+        if is_bare and not self._is_arranged and self._wanted is None:
+            self._put_in_front(self.trees)
+            self.trees.focus()
+        self._is_arranged = self._is_arranged or has_trees or bool(model.tasks)
 
     def _show_task(self, model: Model) -> None:
         """Bring the other panes up to the task under the cursor."""
@@ -185,6 +216,11 @@ class TasksScreen(BaseScreen):
     @on(LineList.Highlighted, "#commands")
     def choose_command(self) -> None:
         self.command_pane.show(self.commands.item)
+
+    @on(LineList.Opened, "#trees")
+    async def open_tree(self) -> None:
+        if self.trees.item is not None:
+            await self.dashboard.navigator.go_to("files", TreeTarget(self.trees.item.tree.id))
 
     @on(LineList.Opened, "#tasks")
     def open_task(self) -> None:

@@ -1,0 +1,105 @@
+"""The text or the difference of a file, with lines to comment on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Final, NamedTuple
+
+from watchroom.features.trees.comments import MAX_QUOTED_LINES, TreeComment
+
+from watchroom_tui.context import dashboard_of
+from watchroom_tui.formatters.commented_drawing import CommentedDrawing
+from watchroom_tui.formatters.diff_drawing import DrawnLine
+from watchroom_tui.keys.actions import Scope, bindings
+from watchroom_tui.presentation.localization import texts_of
+from watchroom_tui.widgets.line_view import LineView
+
+_ACTIONS: Final = ("comment", "mark_lines")
+
+
+class ChosenLines(NamedTuple):
+    """The lines that a person comments on, all of one text. ``comment``: the one to edit, None for a new
+    one."""
+
+    lines: tuple[DrawnLine, ...]
+    comment: TreeComment | None
+
+
+class ChangeView(LineView):
+    """Shows a file. If its lines can be commented on, the cursor is on one of them.
+
+    ``on_comment`` is called with the lines that a person comments on.
+    """
+
+    BINDINGS = bindings("line_comments")
+    SCOPES: ClassVar[tuple[Scope, ...]] = ("view", "line_comments")
+
+    def __init__(
+        self,
+        on_comment: Callable[[ChosenLines], object],
+        *,
+        title: str,
+        empty: str,
+        id: str | None = None,  # noqa: A002
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(title=title, empty=empty, id=id, classes=classes)
+        self._on_comment = on_comment
+        self._mark: int | None = None
+        """The row in which the marked lines begin."""
+
+    @property
+    def _commented(self) -> CommentedDrawing | None:
+        drawing = self._drawing
+        return drawing if isinstance(drawing, CommentedDrawing) and self._cursor is not None else None
+
+    @property
+    def line(self) -> DrawnLine | None:
+        """The line under the cursor; None if there is none."""
+        drawing = self._commented
+        return None if drawing is None or self._cursor is None else drawing.line_at(self._cursor)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in _ACTIONS and self._commented is None:
+            return False
+        return super().check_action(action, parameters)
+
+    def action_mark_lines(self) -> None:
+        """Mark lines from the one under the cursor on; a second time takes the mark away."""
+        self._mark = self._cursor if self._mark is None else None
+        self.refresh()
+
+    def clear_mark(self) -> bool:
+        """Take the mark away; False if there is none."""
+        had_mark = self._mark is not None
+        self._mark = None
+        self.refresh()
+        return had_mark
+
+    def action_comment(self) -> None:
+        """Comment on the line under the cursor or the marked ones, or edit the comment there."""
+        drawing, cursor = self._commented, self._cursor
+        if drawing is None or cursor is None:
+            return
+        rows = self._marked_rows()
+        here = drawing.line_at(cursor)
+        comment = drawing.comment_at(cursor) if self._mark is None else None
+        found = (drawing.line_at(row) for row in rows)
+        lines = [
+            each for each in found if each is not None and here is not None and each.is_old == here.is_old
+        ]
+        if comment is None and not lines:
+            dashboard_of(self).show_message(texts_of(self)("review.no_line"))
+            return
+        self.clear_mark()
+        self._on_comment(ChosenLines(tuple(dict.fromkeys(lines))[:MAX_QUOTED_LINES], comment))
+
+    def _marked_rows(self) -> range:
+        cursor = self._cursor or 0
+        mark = cursor if self._mark is None else self._mark
+        return range(min(mark, cursor), max(mark, cursor) + 1)
+
+    def style_under(self, index: int) -> str:
+        style = super().style_under(index)
+        is_marked = self._mark is not None and index in self._marked_rows()
+        return style or ("cursor-idle" if is_marked else "")

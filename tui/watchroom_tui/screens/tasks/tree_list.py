@@ -1,0 +1,177 @@
+"""The working trees of a repository: their branches, who works in them, and how they stand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+
+from watchroom.errors import WatchroomError
+from watchroom.features.overview.model import Model
+from watchroom.features.trees.rows import Tree, read_try
+from watchroom.features.trees.view import is_linked
+from watchroom.model import Row
+
+from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.formatters.actor_class import agent_class
+from watchroom_tui.formatters.columns import Column
+from watchroom_tui.formatters.styled_text import Line, Span
+from watchroom_tui.formatters.tree_changes import branch_text
+from watchroom_tui.keys.actions import Scope
+from watchroom_tui.presentation.localization import texts_of
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.widgets.column_list import ColumnList
+
+if TYPE_CHECKING:
+    # Slow to load: they know git.
+    from watchroom.features.trees.reads import TreeReader
+    from watchroom.features.trees.standing import Standing
+    from watchroom.kernel.journal import Journal
+
+_PAUSE: Final = 0.2
+"""Seconds between two looks at the trees, while rows come one after the other."""
+_PAUSE_AFTER_ERROR: Final = 2.0
+
+
+class TreeDetails(NamedTuple):
+    """What git and the journal say of a tree.
+
+    - ``agents``: those whose work is not committed.
+    - ``changed``: the number of files that differ from HEAD.
+    - ``standing``: None if there is no branch to compare it with.
+    """
+
+    agents: tuple[str, ...]
+    changed: int
+    standing: Standing | None
+
+
+class TreeItem(NamedTuple):
+    """A line of the list. ``details``: None until they are read. ``tried``: the newest try."""
+
+    tree: Tree
+    details: TreeDetails | None
+    tried: Row | None
+
+
+class TreeList(ColumnList[TreeItem]):
+    """The trees, by id."""
+
+    SCOPES: ClassVar[tuple[Scope, ...]] = ("list",)
+    COLUMNS: ClassVar = (
+        Column(least=12, most=40, cut="middle"),
+        Column(least=8),
+        Column(least=6),
+        Column(least=8, align="right"),
+        Column(least=6),
+        Column(least=10, cut="middle", grows=True, optional=True),
+    )
+
+    def item_key(self, item: TreeItem) -> Hashable:
+        return item.tree.id
+
+    def cells(self, item: TreeItem) -> Sequence[Line]:
+        texts, details = texts_of(self), item.details
+        changed = "" if details is None else texts("changes.files", count=details.changed)
+        has_changes = details is not None and details.changed
+        return (
+            [Span(" "), Span(branch_text(item.tree), "strong")],
+            _names(details.agents) if details is not None else (),
+            _standing_line(details.standing) if details is not None else (),
+            [Span(changed, "" if has_changes else "dim")],
+            self._check_line(item.tried),
+            [Span(sanitize(item.tree.folder), "dim")],
+        )
+
+    def _check_line(self, tried: Row | None) -> Line:
+        """How the newest try of work ended, and how long ago."""
+        if tried is None:
+            return ()
+        record, age = read_try(tried), self.age_of(tried)
+        if record.status == 0:
+            return [Span("✓ ", "ok"), Span(age, "dim")]
+        said = texts_of(self)("row.timed_out") if record.status is None else str(record.status)
+        return [Span(f"✖ {said} ", "error"), Span(age, "dim")]
+
+    def item_text(self, item: TreeItem) -> str:
+        agents = item.details.agents if item.details is not None else ()
+        return " ".join((item.tree.branch, item.tree.folder, *agents))
+
+    def copy_text(self, item: TreeItem) -> str:
+        return item.tree.folder
+
+
+def _names(agents: Sequence[str]) -> Line:
+    spans: list[Span] = []
+    for each in agents:
+        spans += [Span(", ", "dim")] if spans else []
+        spans.append(Span(sanitize(each), agent_class(each)))
+    return spans
+
+
+def _standing_line(standing: Standing | None) -> Line:
+    if standing is None:
+        return ()
+    counts = [
+        f"{sign}{count}" for sign, count in (("↑", standing.ahead), ("↓", standing.behind)) if count
+    ] or ["="]
+    return [Span(f"{' '.join(counts)} "), Span(sanitize(standing.target), "dim")]
+
+
+class TreesPane:
+    """Shows the trees of the model in ``trees``, and reads what git says of them."""
+
+    def __init__(self, screen: BaseScreen, trees: TreeList) -> None:
+        self._screen = screen
+        self._app = screen.dashboard
+        self._trees = trees
+        self._reader: TreeReader | None = None
+        self._details: Mapping[str, TreeDetails] = {}
+        self._seen: object = None
+        self._is_loading = False
+
+    def show(self, model: Model) -> None:
+        """Bring the list up to ``model``. An earlier moment has no working trees on disk."""
+        trees = model.trees if self._app.is_live else ()
+        self._trees.show([self._item(each, model) for each in sorted(trees, key=is_linked)])
+        seen = (model.trees, model.tree_files)
+        if trees and self._seen != seen:
+            self._seen = seen
+            if not self._is_loading:
+                self._is_loading = True
+                self._screen.run_worker(self._load(), group="trees")
+
+    def _item(self, tree: Tree, model: Model) -> TreeItem:
+        return TreeItem(tree, self._details.get(tree.id), model.tries.get(tree.id))
+
+    async def _load(self) -> None:
+        """Read the details, and again while the model changes meanwhile."""
+        try:
+            loaded: object = None
+            while loaded != self._seen:
+                loaded = self._seen
+                try:
+                    self._details = await asyncio.to_thread(self._read, self._app.journal)
+                except (WatchroomError, OSError):
+                    # Git is busy, or the journal's server does not answer, which the header says.
+                    loaded = None
+                    await asyncio.sleep(_PAUSE_AFTER_ERROR)
+                    continue
+                self.show(self._app.model)
+                await asyncio.sleep(_PAUSE)
+        finally:
+            self._is_loading = False
+
+    def _read(self, journal: Journal) -> dict[str, TreeDetails]:
+        # They know git, which takes a while to load.
+        from watchroom.features.trees.reads import TreeReader
+        from watchroom.features.trees.standing import read_standing
+
+        if self._reader is None:
+            self._reader = TreeReader(journal)
+        states = self._reader.describe_trees()
+        trees = [each.tree for each in states]
+        return {
+            each.tree.id: TreeDetails(each.agents, each.changed, read_standing(each.tree, trees))
+            for each in states
+        }
