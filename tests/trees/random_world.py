@@ -98,6 +98,8 @@ class World:
         self.refused: list[tuple[Place, str]] = []
         self.seq = 0
         self._differing: set[Place] = set()
+        self._moved: set[int] = set()
+        """The trees in which git ran since the last time everything was recorded."""
         self._numbers = 0
         self._stack = ExitStack()
 
@@ -161,6 +163,7 @@ class World:
 
     def run_git(self, number: int, *arguments: str) -> None:
         """Run git, which can fail."""
+        self._moved.add(number)
         subprocess.run(
             ["git", *arguments],
             cwd=self.folders[number],
@@ -206,6 +209,7 @@ class World:
         for place in sorted(self.changed):
             self._check_head(place, f"{ids[place.tree]}/{place.name}")
         self.truths.clear()
+        self._moved.clear()
 
     def _differs_from_git(self, number: int) -> Iterator[Place]:
         """Yield the files of a tree that git's index does not have as they are on disk."""
@@ -229,6 +233,9 @@ class World:
             return
         state = None if row.deleted else State(file_checksum(row) or "", is_executable(row))
         same = [each for each in found if each.state == state]
+        if state is None and place.tree in self._moved and grade_of(row) == "git":
+            # Somebody removed a file before git, which would have removed it too.
+            return
         # A version between two steps, such as a file that was just made empty.
         if not any(each.admits(row) for each in same or found):
             self.fault(f"{place}: {_show(row)}, but {same or found}")

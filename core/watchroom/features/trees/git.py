@@ -18,6 +18,7 @@ from watchroom.features.trees.git_process import reason_of, run_git
 from watchroom.features.trees.git_writes import CommitRequest, FileState, GitWriter
 from watchroom.kernel.rules.file_versions import Blob
 from watchroom.platform.child_process import ChildResult
+from watchroom.platform.disk import FileStamp
 from watchroom.validation import is_session_id
 
 __all__ = [
@@ -60,6 +61,10 @@ _OPERATIONS: Final = (
     ("BISECT_LOG", "bisect"),
 )
 """Files in the git folder of a tree that tell that an operation is not finished."""
+_CACHED: Final = re.compile(
+    rb"([^\0]+)\0  ctime: (\d+):(\d+)\n  mtime: [^\n]*\n  dev: \d+\tino: (\d+)\n[^\n]*\n[^\n]*\n"
+)
+"""An entry that ``git ls-files --debug -z`` prints. Its inode has 32 bits."""
 _LFS_POINTER: Final = re.compile(
     rb"version https://git-lfs\.github\.com/spec/v1\n(?:ext-[^\n]*\n)*"
     rb"oid sha256:([0-9a-f]{64})\nsize ([0-9]{1,18})\n"
@@ -205,6 +210,21 @@ class GitTree:
     def list_index(self) -> dict[str, IndexEntry]:
         """Return the entries of the index by path. Raises `GitError`."""
         return _parse_index(self._run("ls-files", "-v", "--stage", "-z").output)
+
+    def find_compared(self, files: Mapping[str, FileStamp]) -> set[str]:
+        """Return which of ``files`` have these stamps in the index: git has written or compared them since
+        they were changed. Raises `GitError`."""
+        if not files:
+            return set()
+        names = files if len(files) <= _MAX_ARGUMENT_PATHS else ()
+        printed = self._run("ls-files", "--debug", "-z", "--", *names).output
+        found = set()
+        for path, seconds, nanoseconds, inode in _CACHED.findall(printed):
+            stamp = files.get(os.fsdecode(path))
+            changed = int(seconds) * 1_000_000_000 + int(nanoseconds)
+            if stamp is not None and (stamp.changed, stamp.inode & 0xFFFF_FFFF) == (changed, int(inode)):
+                found.add(os.fsdecode(path))
+        return found
 
     def list_committed(self, old: str, new: str) -> set[str]:
         """Return the paths that differ between two commits. ``old``: empty for none. Raises `GitError`."""

@@ -202,7 +202,8 @@ class TreeRecorder:
             rows = []
             if known is None or (state.head, state.branch) != (known.head, known.branch):
                 rows.append(self._record_tree(state))
-            has_moved = known is not None and state.head != known.head
+            has_begun = known is not None and state.operation not in ("", known.operation)
+            has_moved = has_begun or (known is not None and state.head != known.head)
             moves = _describe_moves(self.git, self._log.read()) if state != known else _Moves()
             moves = moves if has_moved else moves._replace(is_by_git=False)
             finder = _Changes(self, index, dirty, _author(windows), moves)
@@ -391,7 +392,8 @@ class TreeRecorder:
 class _Moves(NamedTuple):
     """How HEAD was moved since the last comparison.
 
-    - ``is_by_git``: git went to another commit, and did not only make one of what was there.
+    - ``is_by_git``: git went to another commit, and did not only make one of what was there; or it has begun
+      to, such as a merge that is not committed.
     - ``committed``: the names of files that were committed as they were in the tree.
     """
 
@@ -430,15 +432,16 @@ class _Changes:
         self._author = author
         self._moves = moves
         self._baselines: dict[str, _Baseline] = {}
+        self._names: Sequence[str] = ()
+        self._restored: set[str] | None = None
 
     def find(self, names: Sequence[str]) -> Iterator[_Change]:
         recorder = self._recorder
+        self._names = names
         heads = recorder.heads(names)
         new = [name for name, head in zip(names, heads, strict=True) if head is None]
         ignored = recorder.ignored_among([name for name in new if name not in self._before])
-        self._read_baselines(
-            [name for name in new if name in self._before and not self._is_made_by_git(name)]
-        )
+        self._read_baselines([name for name in new if name in self._before and not self._needs_no_row(name)])
         for name, head in zip(names, heads, strict=True):
             if name in ignored:
                 continue
@@ -471,8 +474,8 @@ class _Changes:
     def _find_first(self, name: str, content: FileContent | None) -> _Change | None:
         """Return the first change of a file without rows."""
         entry = self._before.get(name)
-        if self._is_made_by_git(name) or (entry is None and content is None):
-            # Git has both texts; or a file that was never recorded is gone.
+        if self._needs_no_row(name) or (entry is None and content is None):
+            # The second: a file that was never recorded is gone.
             return None
         baseline = self._baselines.pop(name, None)
         if baseline is None:
@@ -510,17 +513,38 @@ class _Changes:
             self._recorder.keep_blob(found.content.data)
         return [found.draft]
 
-    def _is_made_by_git(self, name: str) -> bool:
-        """Return whether git made the file ``name`` what it is: it is as git's index has it, and neither an
-        agent nor a person has put it there."""
-        if self._dirty is None or name in self._dirty:
-            return False
-        before, now = self._before.get(name), self._index.get(name)
-        is_by_git = self._moves.is_by_git and name not in self._moves.committed
-        return is_by_git or (before is not None and before == now)
+    def _is_in_index(self, name: str) -> bool:
+        """Return whether the file ``name`` is as git's index has it, as far as that is known."""
+        return self._dirty is not None and name not in self._dirty
+
+    def _needs_no_row(self, name: str) -> bool:
+        """Return whether a file ``name`` without rows needs none, because git has its texts before and after
+        the change."""
+        entry = self._before.get(name)
+        is_same = entry is not None and entry == self._index.get(name)
+        return self._is_in_index(name) and (is_same or self._is_moved(name))
+
+    def _is_moved(self, name: str) -> bool:
+        """Return whether git went to another commit, with another file ``name``."""
+        is_other = self._before.get(name) != self._index.get(name)
+        return self._moves.is_by_git and is_other and name not in self._moves.committed
+
+    def _is_restored(self, name: str) -> bool:
+        """Return whether git wrote the file ``name`` again as it has it in the index. Then the index has its
+        stamp; so it has after git has compared the file, such as for ``git status``."""
+        if self._restored is None:
+            stamps = {each: self._recorder.stamp(each) for each in self._names if self._may_be_restored(each)}
+            known = {each: stamp for each, stamp in stamps.items() if stamp is not None}
+            self._restored = self._recorder.git.find_compared(known)
+        return name in self._restored
+
+    def _may_be_restored(self, name: str) -> bool:
+        entry = self._index.get(name)
+        return self._is_in_index(name) and entry is not None and entry == self._before.get(name)
 
     def _author_of(self, name: str) -> _Author:
-        return _Author(OUTSIDE, {GRADE: "git"}) if self._is_made_by_git(name) else self._author
+        is_by_git = self._is_in_index(name) and (self._is_moved(name) or self._is_restored(name))
+        return _Author(OUTSIDE, {GRADE: "git"}) if is_by_git else self._author
 
     def _draft(self, name: str, content: FileContent | None, version: int, author: _Author) -> Write:
         detail = {**author.detail, **(content.detail if content is not None else {})}
