@@ -77,6 +77,14 @@ def test_what_is_changed_back_by_hand_is_not_git_s_work(
     assert authors(kept, "a.txt") == [BASELINE, ("alice", "tool"), ("outside", "external")]
 
 
+def test_what_a_command_changes_back_is_its_agents(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    alice.edit("a.txt", "two", "TWO")
+    alice.bash("sed -i s/TWO/two/ a.txt; git status")
+    assert authors(kept, "a.txt") == [BASELINE, ("alice", "tool"), ("alice", "window")]
+
+
 def test_what_git_restores_is_git_s_work(
     kept: Workspace, repository: Repository, alice: ScriptedClient
 ) -> None:

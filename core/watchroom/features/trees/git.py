@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 import secrets
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -61,6 +62,11 @@ _OPERATIONS: Final = (
     ("BISECT_LOG", "bisect"),
 )
 """Files in the git folder of a tree that tell that an operation is not finished."""
+_LOCK_SECONDS: Final = 10.0
+"""The age of a lock of the index from which it is taken for one that a killed git left."""
+_LOCK_POLL_SECONDS: Final = 0.005
+_MOVE_SECONDS: Final = 0.05
+"""Seconds from the end of the lock until git has moved HEAD as well."""
 _CACHED: Final = re.compile(
     rb"([^\0]+)\0  ctime: (\d+):(\d+)\n  mtime: [^\n]*\n  dev: \d+\tino: (\d+)\n[^\n]*\n[^\n]*\n"
 )
@@ -206,6 +212,26 @@ class GitTree:
         operation = next((name for file, name in _OPERATIONS if exists(os.path.join(self.git, file))), "")
         stamp = _stamp(os.path.join(self.git, "index"))
         return GitState(head, branch, stamp, stash, operation, exists(os.path.join(self.git, "index.lock")))
+
+    def is_changing(self) -> bool:
+        """Return whether git is changing files or the index: its lock is there, and is not old."""
+        try:
+            locked = os.stat(os.path.join(self.git, "index.lock")).st_mtime
+        except OSError:
+            return False
+        return time.time() - locked < _LOCK_SECONDS
+
+    def wait_for_git(self, seconds: float) -> bool:
+        """Wait at most ``seconds`` until git has ended what it `is_changing`. Return whether it has."""
+        if not self.is_changing():
+            return True
+        deadline = time.monotonic() + seconds
+        while self.is_changing():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_LOCK_POLL_SECONDS)
+        time.sleep(_MOVE_SECONDS)
+        return True
 
     def list_index(self) -> dict[str, IndexEntry]:
         """Return the entries of the index by path. Raises `GitError`."""

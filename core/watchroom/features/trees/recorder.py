@@ -68,10 +68,12 @@ class Busy(NamedTuple):
 
     - ``windows``: the commands that run. One of their agents makes the changes.
     - ``leased``: names of files that an agent's own tool is writing. They are compared later.
+    - ``only``: names of the files that are compared, because git is changing the others. None for all.
     """
 
     windows: Sequence[Window] = ()
     leased: Collection[str] = ()
+    only: Collection[str] | None = None
 
 
 class _Author(NamedTuple):
@@ -189,9 +191,11 @@ class TreeRecorder:
         """Record what has changed among the suspects. Return the rows. ``find_busy``: returns what agents are
         doing now."""
         with self._lock:
-            windows, leased = find_busy()
-            state = self.git.read_state()
+            windows, leased, only = find_busy()
             known = self._state
+            if only is not None and known is not None:
+                return self._record_names(sorted(only), windows)
+            state = self.git.read_state()
             index, dirty = self._index, None
             if self._needs_look or state != known:
                 index, dirty = self.git.list_index(), set(self.git.list_changed())
@@ -212,6 +216,11 @@ class TreeRecorder:
             self._suspects.difference_update(names)
             self._index, self._state, self._needs_look = index, state, False
             return rows
+
+    def _record_names(self, names: Sequence[str], windows: Sequence[Window]) -> list[Row]:
+        """Record what has changed among the files ``names``, with git's index as it was before."""
+        finder = _Changes(self, self._index, None, _author(windows), _Moves())
+        return [row for batch in _batches(finder.find(names)) for row in self._commit(batch)]
 
     def _recorded_names(self) -> set[str]:
         """Return the names of the files with rows that need a file, or whose file may be there again."""
@@ -531,7 +540,10 @@ class _Changes:
 
     def _is_restored(self, name: str) -> bool:
         """Return whether git wrote the file ``name`` again as it has it in the index. Then the index has its
-        stamp; so it has after git has compared the file, such as for ``git status``."""
+        stamp; so it has after git has compared the file, such as for ``git status``. So what happens while
+        commands run is their agents' work."""
+        if self._author.actor != OUTSIDE or CANDIDATES in self._author.detail:
+            return False
         if self._restored is None:
             stamps = {each: self._recorder.stamp(each) for each in self._names if self._may_be_restored(each)}
             known = {each: stamp for each, stamp in stamps.items() if stamp is not None}

@@ -25,6 +25,8 @@ FOLDER: Final = "watchroom"
 """The name of a workspace's folder in the git folder of its repository."""
 _SCRATCH: Final = "trees"
 MAX_LEASE_SECONDS: Final = 60.0
+_GIT_SECONDS: Final = 1.0
+"""Seconds that a call waits for a git command that is changing files."""
 FOLLOW_SECONDS: Final = 30.0
 """Seconds between two looks for new working trees."""
 _log = logging.getLogger("watchroom")
@@ -196,18 +198,22 @@ class Trees:
         """Record every change in ``tree`` that was made before this call. Return the rows.
 
         ``holder``: files that it has leased are compared too, because it has not written them yet.
+
+        While a git command changes files, this waits a second at most. Then only files that ``holder`` has
+        leased are compared: half of a checkout would look like the work of somebody else.
         """
+        is_whole = tree.git.wait_for_git(_GIT_SECONDS)
         with self._lock:
             watcher = self._watchers.get(tree.git.folder)
         if watcher is None:
             tree.suspect_all()
         else:
             watcher.sync()
-        return self.record(tree, holder)
+        return self.record(tree, holder, is_whole=is_whole)
 
-    def record(self, tree: TreeRecorder, holder: Holder | None = None) -> list[Row]:
+    def record(self, tree: TreeRecorder, holder: Holder | None = None, *, is_whole: bool = True) -> list[Row]:
         """Record the changes in ``tree`` that were noticed, see `refresh`. Return the rows; none if another
-        process records changes."""
+        process records changes. ``is_whole``: all of them, not only those that ``holder`` has leased."""
         if not self._is_kept and self._is_kept_elsewhere():
             return []
         windows: list[Window] = []
@@ -215,8 +221,9 @@ class Trees:
         def find_busy() -> Busy:
             with self._lock:
                 windows[:] = self._windows
-                held = [(key, each) for key, each in self._leases.items() if each != holder]
-                return Busy([*windows], {name for (own, name), _ in held if own == tree.id})
+                held = [(name, by) for (own, name), by in self._leases.items() if own == tree.id]
+                only = None if is_whole else {name for name, by in held if by == holder}
+                return Busy([*windows], {name for name, by in held if by != holder}, only)
 
         rows = tree.record(find_busy)
         if rows:

@@ -168,6 +168,9 @@ class TreeWatcher:
                     return
             if changes.paths or not changes.is_complete:
                 has_changes = True
+            elif has_changes and not is_asked and self._recorder.git.is_changing():
+                # Half of a checkout would look like the work of somebody else.
+                continue
             elif (has_changes or self._is_requested) and not is_asked:
                 self._is_requested = False
                 self._record()
