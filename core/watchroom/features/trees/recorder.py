@@ -37,6 +37,7 @@ from watchroom.features.trees.rows import (
 )
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.checkout.file_content import FileContent, describe_file, is_before_revert, is_current
+from watchroom.kernel.rules.details import get_text
 from watchroom.kernel.rules.file_versions import EXECUTABLE, is_executable, unescape_path
 from watchroom.kernel.rules.row_files import find_row_flaw
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, SYSTEM, Appended, Json, Row, Write, Zone
@@ -179,6 +180,11 @@ class TreeRecorder:
                 return True
             above = os.path.dirname(above)
         return False
+
+    def suspects(self, names: Iterable[str]) -> bool:
+        """Return whether one of the files ``names`` is to be compared."""
+        with self._lock:
+            return not self._suspects.isdisjoint(names)
 
     def suspect_all(self) -> None:
         """Have the next `record` compare the whole tree."""
@@ -324,19 +330,29 @@ class TreeRecorder:
             return self._store.write(draft)
 
     def record_write(
-        self, name: str, call: CallContext, detail: dict[str, Json], expected: str | None, between: str | None
+        self,
+        name: str,
+        call: CallContext,
+        detail: dict[str, Json],
+        expected: str | None,
+        between: str | None,
+        find_windows: Callable[[], Sequence[Window]] = lambda: (),
     ) -> list[Row]:
         """Record that the tool of an agent has written the file ``name``. Return the rows.
 
         - ``call``, ``detail``: of the version.
         - ``expected``: the text that the tool makes, None for a deletion or if it is not known.
         - ``between``: the text that somebody else made just before, None if nobody did.
+        - ``find_windows``: returns the commands of other agents that have run meanwhile.
 
-        If the file has another text than expected, a second version has it: a formatter changed it.
+        If the file has another text than expected, a second version has it: a formatter changed it, or one of
+        these commands.
         """
         with self._lock, self.exclusive():
             (head,) = self.heads([name])
             content = self.content(name)
+            # A command that begins later has not made this content.
+            windows = find_windows()
             if between is None and head is not None and is_current(head, content):
                 return []
             drafts: list[Write] = []
@@ -347,9 +363,9 @@ class TreeRecorder:
                 if not drafts and content is None:
                     return []
             if between is not None:
-                other = CallContext(OUTSIDE, CHANGE)
-                detail_of_other: dict[str, Json] = {GRADE: "external"}
-                drafts.append(other.write(REPO, self.path(name), between, "", version, detail_of_other))
+                other = _author(windows)
+                by_other = CallContext(other.actor, CHANGE)
+                drafts.append(by_other.write(REPO, self.path(name), between, "", version, other.detail))
                 version += 1
             text = content.text if content is not None else None
             is_read = content is not None and bool(content.checksum) and content.data is None
@@ -359,6 +375,10 @@ class TreeRecorder:
                 drafts.append(call.write(REPO, self.path(name), expected, "", version, made))
                 version += 1
                 call = call.with_tool(FORMATTER)
+                if windows:
+                    own = Window(call.actor, get_text(detail, CLIENT_CALL_ID))
+                    actor, detail = _author((*windows, own))
+                    call = CallContext(actor, CHANGE)
             more = content.detail if content is not None else {}
             drafts.append(call.write(REPO, self.path(name), text, "", version, {**detail, **more}))
             if content is not None and content.data is not None:

@@ -25,6 +25,8 @@ FOLDER: Final = "watchroom"
 """The name of a workspace's folder in the git folder of its repository."""
 _SCRATCH: Final = "trees"
 MAX_LEASE_SECONDS: Final = 60.0
+_LEASED_SECONDS: Final = 1.0
+"""Seconds that the end of a command waits for agents that are writing files which changed."""
 _GIT_SECONDS: Final = 1.0
 """Seconds that a call waits for a git command that is changing files."""
 FOLLOW_SECONDS: Final = 30.0
@@ -259,16 +261,30 @@ class Trees:
 
     def close_window(self, window: Window) -> list[Row]:
         """Record what changed while the command of ``window`` ran, and note that it has ended. Return the
-        rows of all changes since it began; none if it was not open."""
+        rows of all changes since it began; none if it was not open.
+
+        Changed files that other agents are writing are compared once they have done so, or after a second.
+        """
         with self._lock:
             if window not in self._windows:
                 return []
+        deadline = time.monotonic() + _LEASED_SECONDS
         try:
             self.refresh_all()
+            while self._has_leased_suspects() and time.monotonic() < deadline:
+                with self._released:
+                    self._released.wait(deadline - time.monotonic())
+                for tree in self.all():
+                    self.record(tree)
         finally:
             with self._lock:
                 rows = self._windows.pop(window, [])
         return rows
+
+    def _has_leased_suspects(self) -> bool:
+        with self._lock:
+            leased = [*self._leases]
+        return any(tree.suspects([name for own, name in leased if own == tree.id]) for tree in self.all())
 
     def windows_of(self, agent: str) -> list[Window]:
         """Return the commands of ``agent`` that run."""
