@@ -104,3 +104,13 @@ def test_what_git_merges_is_git_s_work(
     kept.trees.refresh_all()
     repository.git("merge", "-q", "--no-edit", *more.split(), "main")
     assert authors(kept, "a.txt")[2:] == [("outside", "git"), ("outside", "git")]
+
+
+def test_a_file_that_git_drops_and_leaves_has_a_version(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    repository.git("rm", "-q", "--cached", "a.txt")
+    repository.git("commit", "-q", "-m", "dropped")
+    assert authors(kept, "a.txt") == [("outside", "git")]
+    tree = kept.trees.all()[0]
+    assert [each.path for each in kept.agent_commits.plan(tree.git).files] == ["a.txt"]

@@ -512,7 +512,11 @@ class _Changes:
             return None if draft is None else _change(name, None, content, (draft,))
         known = baseline.content
         if content is not None and (known.text, known.executable) == (content.text, content.executable):
-            return None
+            if name in self._index:
+                return None
+            # Git has dropped the file, and left it in the tree.
+            left = self._draft(name, content, 0, _Author(OUTSIDE, {GRADE: "git"}))
+            return _change(name, None, content, (left,))
         drafts = (baseline.draft, self._draft(name, content, 1, self._author))
         change = _change(name, None, content, drafts)
         return change if known.data is None else change._replace(blobs=(known.data, *change.blobs))
