@@ -24,6 +24,7 @@ from watchroom.validation import is_session_id
 
 __all__ = [
     "MAX_BLOB_BYTES",
+    "ODD_PATH",
     "Conversion",
     "FileState",
     "GitState",
@@ -47,7 +48,7 @@ _MAX_BATCH_BYTES: Final = 32 * 1024 * 1024
 _ABSENT: Final = ("S", "s")
 _LINK_MODE: Final = 0o120000
 _SUBMODULE_MODE: Final = 0o160000
-_ODD_PATH: Final = re.compile(r"[\n\r]|^[ \t]")
+ODD_PATH: Final = re.compile(r"[\n\r]|^[ \t]")
 """Paths that cannot be in a line of the input of ``git cat-file``."""
 _FAILED_FILTER: Final = re.compile(rb"clean filter '([^'\n]+)' failed")
 _REFTABLE_HEAD: Final = b"ref: refs/heads/.invalid"
@@ -317,7 +318,7 @@ class GitTree:
         }
         sizes = self._sizes({entry.blob for entry in asked.values()})
         readable = {path: entry for path, entry in asked.items() if entry.blob in sizes}
-        odd = [path for path, entry in readable.items() if _ODD_PATH.search(path) and not entry.is_link]
+        odd = [path for path, entry in readable.items() if ODD_PATH.search(path) and not entry.is_link]
         links = [path for path, entry in readable.items() if entry.is_link]
         for path in links:
             found[path] = self._run("cat-file", "blob", readable[path].blob).output

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from watchroom import validation
 from watchroom.errors import FolderDenied
 from watchroom.features.config.store import Store
+from watchroom.features.trees.blob_reader import BlobReader
 from watchroom.features.trees.head_log import HeadLog, HeadMove
 from watchroom.features.trees.rows import (
     BASELINE,
@@ -54,6 +55,7 @@ _BATCH_BYTES: Final = 1024 * 1024
 _SETTLED_NANOSECONDS: Final = 1_000_000_000
 """A file that changed more recently than this is read again: its next change may have the same time."""
 _IGNORE_FILES: Final = (".gitignore",)
+_ATTRIBUTES_FILE: Final = ".gitattributes"
 _log = logging.getLogger("watchroom")
 
 
@@ -120,6 +122,7 @@ class TreeRecorder:
         self.id = git.tree_id()
         self._store = store
         self._folder = Folder(git.folder, scratch)
+        self.blobs = BlobReader(git)
         self._identity = _identify(git.folder)
         self._lock = RLock()
         self._index: dict[str, IndexEntry] = {}
@@ -132,8 +135,9 @@ class TreeRecorder:
         self._ignored: dict[str, bool] = {}
 
     def close(self) -> None:
-        """Close the folder."""
+        """Close the folder, and end child processes."""
         with self._lock:
+            self.blobs.close()
             self._folder.close()
 
     def was_replaced(self) -> bool:
@@ -169,8 +173,11 @@ class TreeRecorder:
                 name = self.name_of(path)
                 if name is not None and not self.is_nested(name):
                     self._suspects.add(name)
-                    if name.rpartition("/")[2] in _IGNORE_FILES:
+                    last = name.rpartition("/")[2]
+                    if last in _IGNORE_FILES:
                         self._ignored.clear()
+                    if last == _ATTRIBUTES_FILE:
+                        self.blobs.close()
 
     def is_nested(self, name: str) -> bool:
         """Return whether the file ``name`` is in another repository within the tree."""
@@ -190,6 +197,7 @@ class TreeRecorder:
         """Have the next `record` compare the whole tree."""
         with self._lock:
             self._needs_look = True
+            self.blobs.close()
 
     # -- recording
 
@@ -249,7 +257,8 @@ class TreeRecorder:
         if blobs:
             self._store.journal.blobs.keep(blobs)
         with self.exclusive():
-            current = [each for each in batch if self._is_as_found(each)]
+            heads = self.heads([each.name for each in batch])
+            current = [each for each, head in zip(batch, heads, strict=True) if self._is_as_found(each, head)]
             drafts = [draft for each in current for draft in each.drafts]
             rows = [each.row for each in self._store.commits.commit_all(drafts)]
         last = {row.path: row for row in rows}
@@ -257,8 +266,7 @@ class TreeRecorder:
             self.remember(change.name, change.content, last[self.path(change.name)])
         return rows
 
-    def _is_as_found(self, change: _Change) -> bool:
-        head = self._store.journal.head(REPO, self.path(change.name))
+    def _is_as_found(self, change: _Change, head: Row | None) -> bool:
         if (head and head.seq) != (change.head and change.head.seq):
             return False
         return self.stamp(change.name) == change.stamp
@@ -524,7 +532,7 @@ class _Changes:
     def _read_baselines(self, names: Sequence[str]) -> None:
         """Read what git has of the files ``names``, by its index before the last change."""
         entries = {name: entry for name in names if not (entry := self._before[name]).is_link}
-        for name, data in self._recorder.git.read_blobs(list(entries), entries=entries).items():
+        for name, data in self._recorder.blobs.read(entries).items():
             if data is None:
                 continue
             found = Inspected(FileStamp(0, 0, len(data)), 0, data, entries[name].executable)
