@@ -39,6 +39,7 @@ IN_BOTH: Final = (
     "trees/test_commits.py",
     "trees/test_five_clients.py",
     "trees/test_git_operations.py",
+    "trees/test_kill.py",
     "trees/test_line_rules.py",
     "trees/test_random_operations.py",
     "tui/test_terminals.py",
