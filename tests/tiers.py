@@ -37,7 +37,11 @@ IN_BOTH: Final = (
     "reverts/test_histories.py",
     "serving/test_stdio.py",
     "trees/test_commits.py",
+    "trees/test_five_clients.py",
+    "trees/test_git_operations.py",
+    "trees/test_kill.py",
     "trees/test_line_rules.py",
+    "trees/test_random_operations.py",
     "tui/test_terminals.py",
     "tui/test_weather_in_a_terminal.py",
 )

@@ -48,12 +48,14 @@ class Truth(NamedTuple):
     - ``actor``: an agent, ``person`` or ``git``.
     - ``windows``: the agents whose commands ran; empty for an agent's own tool.
     - ``is_git``: a git command made it.
+    - ``is_common``: it only removed the file, or changed its mode, as git can have done right afterwards.
     """
 
     state: State | None
     actor: str
     windows: tuple[str, ...] = ()
     is_git: bool = False
+    is_common: bool = False
 
     def admits(self, row: Row) -> bool:
         """Return whether ``row`` names the right author, or none."""
@@ -98,6 +100,8 @@ class World:
         self.refused: list[tuple[Place, str]] = []
         self.seq = 0
         self._differing: set[Place] = set()
+        self._moved: set[int] = set()
+        """The trees in which git ran since the last time everything was recorded."""
         self._numbers = 0
         self._stack = ExitStack()
 
@@ -154,13 +158,16 @@ class World:
             for name in {*before, *after}:
                 if before.get(name) != after.get(name):
                     place = Place(number, name)
-                    truth = Truth(after.get(name), actor, tuple(windows), is_git)
+                    one, other = before.get(name), after.get(name)
+                    is_common = other is None or (one is not None and one.sha256 == other.sha256)
+                    truth = Truth(other, actor, tuple(windows), is_git, is_common)
                     self.truths.setdefault(place, []).append(truth)
                     self.changed.add(place)
             self.now[number] = after
 
     def run_git(self, number: int, *arguments: str) -> None:
         """Run git, which can fail."""
+        self._moved.add(number)
         subprocess.run(
             ["git", *arguments],
             cwd=self.folders[number],
@@ -206,6 +213,7 @@ class World:
         for place in sorted(self.changed):
             self._check_head(place, f"{ids[place.tree]}/{place.name}")
         self.truths.clear()
+        self._moved.clear()
 
     def _differs_from_git(self, number: int) -> Iterator[Place]:
         """Yield the files of a tree that git's index does not have as they are on disk."""
@@ -224,11 +232,17 @@ class World:
 
     def _check_author(self, place: Place, row: Row) -> None:
         found = self.truths.get(place, [])
+        is_git = place.tree in self._moved and grade_of(row) == "git"
+        if not found and is_git:
+            # Git has dropped a file that stays.
+            return
         if not found:
             self.fault(f"nobody changed {place}, but {_show(row)}")
             return
         state = None if row.deleted else State(file_checksum(row) or "", is_executable(row))
         same = [each for each in found if each.state == state]
+        if is_git and any(each.is_common for each in same):
+            return
         # A version between two steps, such as a file that was just made empty.
         if not any(each.admits(row) for each in same or found):
             self.fault(f"{place}: {_show(row)}, but {same or found}")

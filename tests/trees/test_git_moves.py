@@ -63,3 +63,54 @@ def test_a_branch_that_git_checks_out_is_git_s_work(
     kept.trees.refresh_all()
     repository.git("checkout", "-q", "-b", "old", "HEAD~1")
     assert authors(kept, "a.txt") == [BASELINE, ("alice", "tool"), ("outside", "git")]
+
+
+def test_what_is_changed_back_by_hand_is_not_git_s_work(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    before = repository.read("a.txt")
+    alice.edit("a.txt", "two", "TWO")
+    repository.write("a.txt", before)
+    # The index is another one, but not because of the file.
+    repository.write("b.txt", "staged\n")
+    repository.git("add", "b.txt")
+    assert authors(kept, "a.txt") == [BASELINE, ("alice", "tool"), ("outside", "external")]
+
+
+def test_what_a_command_changes_back_is_its_agents(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    alice.edit("a.txt", "two", "TWO")
+    alice.bash("sed -i s/TWO/two/ a.txt; git status")
+    assert authors(kept, "a.txt") == [BASELINE, ("alice", "tool"), ("alice", "window")]
+
+
+def test_what_git_restores_is_git_s_work(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    alice.edit("a.txt", "two", "TWO")
+    repository.git("restore", "a.txt")
+    assert authors(kept, "a.txt") == [BASELINE, ("alice", "tool"), ("outside", "git")]
+
+
+@pytest.mark.parametrize("more", ["", "--no-commit"])
+def test_what_git_merges_is_git_s_work(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, more: str
+) -> None:
+    alice.edit("a.txt", "two", "TWO")
+    repository.git("commit", "-qam", "m")
+    repository.git("checkout", "-q", "-b", "other", "HEAD~1")
+    repository.commit(b__txt="B\n")
+    kept.trees.refresh_all()
+    repository.git("merge", "-q", "--no-edit", *more.split(), "main")
+    assert authors(kept, "a.txt")[2:] == [("outside", "git"), ("outside", "git")]
+
+
+def test_a_file_that_git_drops_and_leaves_has_a_version(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    repository.git("rm", "-q", "--cached", "a.txt")
+    repository.git("commit", "-q", "-m", "dropped")
+    assert authors(kept, "a.txt") == [("outside", "git")]
+    tree = kept.trees.all()[0]
+    assert [each.path for each in kept.agent_commits.plan(tree.git).files] == ["a.txt"]

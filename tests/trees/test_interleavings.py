@@ -190,7 +190,7 @@ def test_git_may_do_all_where_nobody_else_works(
     alice.edit("a.txt", "one", "ONE")
     alice.bash("git checkout -- .")
     assert repository.read("a.txt").startswith("one")
-    assert grade_of(rows_of(kept, "a.txt")[-1]) == "git"
+    assert grade_of(rows_of(kept, "a.txt")[-1]) == "window"
 
 
 def test_an_index_with_work_of_others_is_not_committed(

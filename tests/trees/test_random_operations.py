@@ -16,7 +16,7 @@ from trees.tree_client import ScriptedClient
 OPERATIONS: Final = rounds(120, 10_000)
 SETTLE_EVERY: Final = 5
 CHANGES: Final = (
-    *("write", "write", "write", "binary", "empty", "remove", "mode", "move", "fold", "ignored"),
+    *("write", "write", "write", "binary", "empty", "remove", "mode", "move", "fold", "ignored", "link"),
 )
 
 

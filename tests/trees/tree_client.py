@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import subprocess
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,23 @@ class Refused(Exception):  # an answer
 class ScriptedClient:
     """The client of ``agent``, which works in ``folder``.
 
-    ``told`` collects what the model gets to read.
+    - ``disk``: held while a tool compares a file and writes it, and while a command runs.
+    - ``told`` collects what the model gets to read.
     """
 
     def __init__(
-        self, workspace: Workspace, agent: str, folder: Path, *, client: str = "claude", session: str = ""
+        self,
+        workspace: Workspace,
+        agent: str,
+        folder: Path,
+        *,
+        client: str = "claude",
+        session: str = "",
+        disk: AbstractContextManager[object] | None = None,
     ) -> None:
         self.agent = agent
         self.folder = folder
+        self.disk: AbstractContextManager[object] = disk or nullcontext()
         self.told: list[str] = []
         self._attachment = Attachment(workspace, agent, client, is_owner=True)
         self._session = session or f"session-of-{agent}"
@@ -82,11 +92,10 @@ class ScriptedClient:
         given = {"file_path": str(self.folder / name), "old_string": old, "new_string": new}
         return self.ask("Edit", given)
 
-    def end_edit(self, call: str, given: Mapping[str, Any]) -> None:
-        path = Path(given["file_path"])
-        raw = path.read_bytes().decode()
-        original = raw.replace("\r\n", "\n")
-        if original.count(given["old_string"]) != 1:
+    def end_edit(self, call: str, given: Mapping[str, Any]) -> bool:
+        """Make an edit and report it. Return whether it was possible."""
+        original = self._replace(Path(given["file_path"]), given["old_string"], given["new_string"])
+        if original is None:
             self.hook(
                 "PostToolUseFailure",
                 tool_name="Edit",
@@ -94,22 +103,33 @@ class ScriptedClient:
                 tool_input=given,
                 error="String to replace not found in file.",
             )
-            return
-        text = original.replace(given["old_string"], given["new_string"])
-        path.write_bytes((text.replace("\n", "\r\n") if "\r\n" in raw else text).encode())
+            return False
         self.report("Edit", call, given, {"originalFile": original, "newString": given["new_string"]})
+        return True
 
-    def edit(self, name: str, old: str, new: str) -> None:
-        self.end_edit(*self.begin_edit(name, old, new))
+    def _replace(self, path: Path, old: str, new: str) -> str | None:
+        """Return the text before ``old`` was replaced, None if it is not there once."""
+        with self.disk:
+            raw = path.read_bytes().decode() if path.exists() else ""
+            original = raw.replace("\r\n", "\n")
+            if original.count(old) != 1:
+                return None
+            text = original.replace(old, new)
+            path.write_bytes((text.replace("\n", "\r\n") if "\r\n" in raw else text).encode())
+        return original
+
+    def edit(self, name: str, old: str, new: str) -> bool:
+        return self.end_edit(*self.begin_edit(name, old, new))
 
     def begin_write(self, name: str, text: str) -> tuple[str, Mapping[str, Any]]:
         return self.ask("Write", {"file_path": str(self.folder / name), "content": text})
 
     def end_write(self, call: str, given: Mapping[str, Any]) -> None:
         path = Path(given["file_path"])
-        original = path.read_bytes().decode() if path.exists() else None
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(given["content"].encode())
+        with self.disk:
+            original = path.read_bytes().decode() if path.exists() else None
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(given["content"].encode())
         kind = "create" if original is None else "update"
         self.report(
             "Write", call, given, {"type": kind, "content": given["content"], "originalFile": original}
@@ -124,15 +144,23 @@ class ScriptedClient:
     def end_bash(self, call: str, given: Mapping[str, Any]) -> None:
         self.report("Bash", call, given, {"stdout": "", "stderr": ""})
 
-    def bash(self, command: str) -> None:
+    def bash(self, command: str) -> str:
+        """Run a command. Return what it prints."""
         call, given = self.begin_bash(command)
-        subprocess.run(
-            ["bash", "-c", given["command"]], cwd=self.folder, check=False, timeout=60, capture_output=True
-        )
+        with self.disk:
+            done = subprocess.run(
+                ["bash", "-c", given["command"]],
+                cwd=self.folder,
+                check=False,
+                timeout=60,
+                capture_output=True,
+                text=True,
+            )
         self.end_bash(call, given)
+        return done.stdout
 
-    def patch(self, text: str) -> None:
-        """Apply a patch as Codex does."""
+    def patch(self, text: str) -> bool:
+        """Apply a patch as Codex does. Return whether it could be applied."""
         call, given = self.ask("apply_patch", {"command": text})
         for file in parse_patch(given["command"]):
             path = self.folder / file.path
@@ -141,12 +169,14 @@ class ScriptedClient:
             elif file.kind == "add":
                 path.write_text(file.text)
             else:
-                after = apply_update(file, path.read_bytes().decode())
-                if after is None:
-                    # Codex fires no hook after a patch that failed.
-                    return
-                path.write_bytes(after.encode())
+                with self.disk:
+                    after = apply_update(file, path.read_bytes().decode())
+                    if after is None:
+                        # Codex fires no hook after a patch that failed.
+                        return False
+                    path.write_bytes(after.encode())
         self.report("apply_patch", call, given, "Success.")
+        return True
 
     def stop(self) -> None:
         """End the turn."""

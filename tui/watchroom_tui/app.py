@@ -69,14 +69,17 @@ _INTERRUPT: Final = "ctrl+c"
 class WatchroomApp(ReplayApp):
     """The dashboard over ``journal``, live or as of row ``until``.
 
-    ``open_workspace`` gives the workspace that acts go through; it is called once, off the event loop,
-    after the first paint, and its caller closes what it gave. Without it, or in the past, nothing can be
-    changed. ``end_after``: seconds after which the dashboard closes by itself. ``alerts``: how it says that
-    something new needs a person. ``initial_screen`` is the one that it opens in. ``filters``: what lists are
-    filtered by, by ``screen.list``. ``watch`` knows whether
-    the terminal is still there; without it the dashboard has none. ``root`` is the workspace's folder, or its
-    address on a server, with which it can be searched before it is open. ``folder`` is the one in which the
-    dashboard was started.
+    - ``place``: the workspace's name.
+    - ``person``: the name of the person who acts.
+    - ``open_workspace``: opens the workspace for acts. It is called once, in a thread, after the first paint,
+      and its caller closes the workspace. Without it, and in the past, nothing can be changed.
+    - ``end_after``: seconds until the dashboard closes, default: never.
+    - ``alerts``: how new needs are announced.
+    - ``initial_screen``: the screen to open, default: the first.
+    - ``watch``: tells whether the terminal is still open. Without it the dashboard has no terminal.
+    - ``filters``: the filters of lists, by ``screen.list``.
+    - ``root``: the workspace's folder, or its address on a server, to search it before it is open.
+    - ``folder``: the folder in which the dashboard was started.
     """
 
     BINDINGS = bindings("app")

@@ -78,7 +78,7 @@ class RangeTarget(NamedTuple):
 Target: TypeAlias = (
     RowTarget | VersionTarget | AgentTarget | SessionTarget | TaskTarget | TreeTarget | RangeTarget
 )
-"""What a screen can be asked to put the cursor on."""
+"""A place that a screen can move its cursor to."""
 
 
 class TimelineState(NamedTuple):
@@ -179,9 +179,9 @@ class Dashboard(Protocol):
     journal: Journal
     place: str
     root: str | None
-    """The folder of the workspace, or its address on a server; None where that is not known."""
+    """The folder of the workspace, or its address on a server. None if it is unknown."""
     folder: str
-    """The folder in which the dashboard was started; empty where that is not known."""
+    """The folder in which the dashboard was started. Empty if it is unknown."""
     person: str
     model: Model
     newest_model: Model

@@ -125,6 +125,70 @@ def run_child(
             raise
 
 
+class AnsweringChild:
+    """A child that answers requests on its standard input, until `close` or the end of this process. For one
+    thread at a time.
+
+    Arguments are those of `run_child`. What it prints on its standard error is dropped.
+    """
+
+    def __init__(
+        self, command: Sequence[str], *, folder: str | None, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+            env=environment,
+            bufsize=0,
+            start_new_session=True,
+        )
+        self._input = cast("IO[bytes]", self._process.stdin)
+        self._output = cast("IO[bytes]", self._process.stdout)
+        os.set_blocking(self._input.fileno(), False)
+
+    def ask(self, given: bytes, end: bytes, timeout: float, max_output: int) -> bytes:
+        """Send ``given``. Return what the child prints, up to ``end``, which it prints last.
+
+        - ``timeout``: seconds.
+        - ``max_output``: bytes.
+
+        Raises TimeoutError, and OSError if the child has ended (EPIPE) or prints too much (EFBIG): then close
+        it.
+        """
+        deadline = time.monotonic() + timeout
+        unsent = memoryview(given)
+        answer = bytearray()
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._input, selectors.EVENT_WRITE)
+            selector.register(self._output, selectors.EVENT_READ)
+            while not answer.endswith(end):
+                for key, _ in selector.select(_wait_seconds(deadline, None)):
+                    if key.fileobj is self._input:
+                        unsent = unsent[os.write(key.fd, unsent) :]
+                        if not unsent:
+                            selector.unregister(self._input)
+                    elif piece := os.read(key.fd, _PIECE_BYTES):
+                        answer += piece
+                    else:
+                        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+                if len(answer) > max_output:
+                    raise OSError(errno.EFBIG, f"the output has more than {max_output:,} bytes")
+                if time.monotonic() >= deadline:
+                    raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+        return bytes(answer[: -len(end)])
+
+    def close(self) -> None:
+        """Kill the child and its process group."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._input.close()
+        self._output.close()
+        self._process.wait()
+
+
 def _communicate(
     process: subprocess.Popen[bytes],
     given: bytes,

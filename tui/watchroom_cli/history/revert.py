@@ -161,8 +161,8 @@ def _line(kind: str, zone: str, path: str, reason: str, texts: Catalogue) -> str
 
 
 def describe_change(planned: PlannedPath | PlannedItem, name: str) -> str:
-    """The change that a revert makes to the path that is called ``name``, as a unified difference: where
-    people have to decide, the one that is proposed."""
+    """Return the change of a revert to the path that is called ``name`` as a unified difference. For a
+    conflict it is the proposal."""
     difference = unified_diff(planned.current or "", planned.plan.proposal or "", name, name)
     return "\n".join([*mode_change(planned), difference] if difference else mode_change(planned))
 
@@ -177,7 +177,7 @@ def _path_as_json(planned: PlannedPath, *, with_texts: bool) -> dict[str, Json]:
         "gave": list(planned.plan.gave),
         "reason": planned.plan.reason,
     }
-    return {**told, "diff": describe_change(planned, planned.path)} if with_texts else told
+    return {**fields, "diff": describe_change(planned, planned.path)} if with_texts else fields
 
 
 def _item_as_json(planned: PlannedItem, *, with_texts: bool) -> dict[str, Json]:
@@ -187,7 +187,7 @@ def _item_as_json(planned: PlannedItem, *, with_texts: bool) -> dict[str, Json]:
         "kind": planned.plan.kind,
         "reason": planned.plan.reason,
     }
-    return {**told, "diff": describe_change(planned, planned.path)} if with_texts else told
+    return {**fields, "diff": describe_change(planned, planned.path)} if with_texts else fields
 
 
 def _list_not_reverted(counts: Mapping[str, int], texts: Catalogue) -> Iterator[str]:

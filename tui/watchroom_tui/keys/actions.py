@@ -53,10 +53,14 @@ SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 
 
 class Action(NamedTuple):
-    """One thing a person can do. ``name`` is Textual's action (with arguments); its texts stand in the
-    catalogue under ``action.{id}``. ``acts`` changes the workspace, so it is not offered in the past.
-    ``meaning`` is what its keys stand for on every screen, its id where nothing shares them.
-    ``in_repository``: it only makes sense there."""
+    """An action of a person. Its texts are in the catalogue under ``action.{id}``.
+
+    - ``name``: Textual's action, with arguments.
+    - ``footer``: show it in the footer.
+    - ``acts``: it changes the workspace, so it is not offered in the past.
+    - ``meaning``: what its keys mean on every screen, default: its id. Actions that share keys share it.
+    - ``in_repository``: it is only possible in a repository.
+    """
 
     id: str
     scope: Scope

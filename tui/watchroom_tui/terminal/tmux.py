@@ -1,5 +1,4 @@
-"""The panes of tmux, and whether somebody types at the tmux that this process is in, or a program sends keys
-to it."""
+"""The panes of tmux, and whether a person or a program types in the tmux of this process."""
 
 from __future__ import annotations
 

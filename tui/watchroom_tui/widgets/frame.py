@@ -20,13 +20,14 @@ from watchroom_tui.formatters.local_time import local_clock, local_time, start_o
 from watchroom_tui.formatters.needs import is_soon, need_party, time_left
 from watchroom_tui.formatters.styled_text import Line, Span, width_of
 from watchroom_tui.formatters.tree_changes import branch_text
+from watchroom_tui.keys.actions import SCREENS, Action, is_possible, of_scope, offered, scopes_of
 from watchroom_tui.presentation.localization import keymap_of, now_of, texts_of
 from watchroom_tui.widgets.line_widget import LineWidget
 
 PARTY_WIDTHS: Final = (24, 14)
-"""So many cells of the name of what is next, where there is space and where there is little."""
+"""Max cells of the name of the next need, with much and with little space."""
 BRANCH_WIDTH: Final = 24
-"""So many cells at most for the branch."""
+"""Max cells of the branch."""
 SEPARATOR: Final = " │"
 NAMES_FROM: Final = 100
 """Min columns for the names of other screens. Narrower footers show more keys of this screen instead."""
@@ -354,8 +355,8 @@ class Footer(LineWidget):
         return [each if each.style == "strong" else each._replace(label="") for each in entries]
 
     def _here(self) -> list[_Entry]:
-        """What can be done here: in the pane that has the keys, on this screen, then in every list. Without
-        the first two, the way back."""
+        """Return the actions of the focused pane, of the screen, and of every list, in this order. If the first
+        two are empty, add the way back."""
         actions = [
             action
             for action in offered(dashboard_of(self).can_act, *self._scopes())

@@ -22,11 +22,13 @@ from watchroom.features.trees.rows import (
     BASELINE,
     CHANGE,
     CLIENT_CALL_ID,
+    FORMATTER,
     GRADE,
     REPO,
+    candidates_of,
     grade_of,
 )
-from watchroom.features.trees.seen import SeenVersion, SeenVersions, name_of
+from watchroom.features.trees.seen import Ranges, SeenVersion, SeenVersions, name_of
 from watchroom.features.trees.service import Holder, TreeFile, Trees
 from watchroom.features.trees.uses import FileWrite, ToolResult, ToolUse
 from watchroom.features.trees.write_rules import (
@@ -34,20 +36,23 @@ from watchroom.features.trees.write_rules import (
     Decision,
     Deletion,
     FileView,
+    Intent,
     PassageEdit,
     Update,
+    WholeText,
     build_notice,
     build_refusal,
     decide,
     find_known_ranges,
     find_lost_lines,
+    replace_passage,
     say_lost_lines,
     say_notices,
 )
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.checkout.file_content import FileContent
 from watchroom.kernel.rules.file_versions import is_text
-from watchroom.model import SYSTEM, WRITE_FILE, Json, Note, Row
+from watchroom.model import OUTSIDE, SYSTEM, WRITE_FILE, Json, Note, Row
 from watchroom.texts import Catalogue, catalogue
 
 LEASE_SECONDS: Final = 3.0
@@ -95,6 +100,8 @@ class _OpenWrite(NamedTuple):
     - ``base``: the version from which its agent made the change.
     - ``seen``: what its agent had seen, if it changed a part of a version that it had not seen.
     - ``told``: what its agent has to know afterwards, because it had not seen the newest version.
+    - ``intent``: what it does; None if this process did not check it.
+    - ``began``: when it was checked, by `time.monotonic`.
     """
 
     file: TreeFile
@@ -104,6 +111,20 @@ class _OpenWrite(NamedTuple):
     told: str = ""
     base: int = 0
     seen: FileView | None = None
+    intent: Intent | None = None
+    began: float = 0.0
+
+
+class _Command(NamedTuple):
+    """A command that runs or has ended. ``ended``: when, by `time.monotonic`; None while it runs."""
+
+    window: Window
+    text: str
+    ended: float | None = None
+
+    def names(self, path: str) -> bool:
+        """Return whether the command names the file with rows at ``path``."""
+        return os.path.basename(name_of(path)) in self.text
 
 
 class _OpenCall(NamedTuple):
@@ -130,6 +151,8 @@ class TreeCalls:
         self._commits = AgentCommits(store)
         self._lock = Lock()
         self._open: dict[Holder, _OpenCall] = {}
+        self._commands: dict[Holder, _Command] = {}
+        """The newest ones."""
         self._refused: dict[Holder, None] = {}
         """The calls whose refusal is in rows."""
         self._news: dict[str, dict[str, int]] = {}
@@ -245,7 +268,15 @@ class TreeCalls:
             told = self._describe_stale(file, seen, decision) if decision.is_stale and view.author else ""
             is_partial = decision.is_stale and isinstance(write.intent, PassageEdit | Update)
             known = (seen or FileView()) if is_partial else None
-            opened.append(_OpenWrite(file, view.text, decision.text, True, told, decision.base, known))
+            if decision.kind == "merged" and isinstance(write.intent, WholeText):
+                known = FileView(text=write.intent.text)
+            opened.append(
+                _OpenWrite(
+                    *(file, view.text, decision.text, True, told, decision.base, known),
+                    intent=write.intent,
+                    began=time.monotonic(),
+                )
+            )
         self._remember(holder, _OpenCall(tuple(opened)))
         return CallVerdict(text=merged)
 
@@ -335,8 +366,28 @@ class TreeCalls:
                 return CallVerdict(refused, "git_refused")
         window = Window(holder.agent, holder.call)
         self._trees.open_window(window)
+        with self._lock:
+            self._commands[holder] = _Command(window, use.command)
+            if len(self._commands) > _MAX_CALLS:
+                del self._commands[next(iter(self._commands))]
         self._remember(holder, _OpenCall(window=window))
         return PROCEED
+
+    def _close_window(self, holder: Holder, window: Window) -> list[Row]:
+        rows = self._trees.close_window(window)
+        with self._lock:
+            if holder in self._commands:
+                self._commands[holder] = self._commands[holder]._replace(ended=time.monotonic())
+        return rows
+
+    def _others_since(self, agent: str, began: float) -> dict[Holder, _Command]:
+        """Return the commands of other agents that have run since ``began``."""
+        with self._lock:
+            return {
+                holder: each
+                for holder, each in self._commands.items()
+                if holder.agent != agent and (each.ended is None or each.ended >= began)
+            }
 
     def _guard(self, holder: Holder, command: str, cwd: str) -> str:
         """Return why git must not do what ``command`` wants in the folder ``cwd``; empty if it may."""
@@ -402,7 +453,7 @@ class TreeCalls:
             self._end_reading(holder.agent, use.path, result)
         changed: list[Row] = []
         if opened.window is not None and not result.is_running:
-            changed = self._trees.close_window(opened.window)
+            changed = self._close_window(holder, opened.window)
             told += self._find_losses(holder, changed)
         if use.command and use.folder and not result.is_failed:
             self._note_named(holder.agent, use, {row.path for row in changed})
@@ -444,9 +495,9 @@ class TreeCalls:
             if is_over:
                 for sessions in self._active.values():
                     sessions.pop(session, None)
-        for _, call in ended:
+        for holder, call in ended:
             if call.window is not None:
-                self._trees.close_window(call.window)
+                self._close_window(holder, call.window)
         self._trees.release(lambda each: each.session == session)
 
     def suspend(self, holder: Holder) -> None:
@@ -541,54 +592,132 @@ class TreeCalls:
     def _end_write(self, holder: Holder, write: _OpenWrite, original: str | None) -> list[str]:
         """Record the version that a write made, and what else changed the file since it was checked. Return
         what the agent has to know."""
-        file, before = write.file, write.before
+        file, before, expected = write.file, write.before, write.expected
         between: str | None = None
         if original is not None and write.is_checked and _plain(original) != _plain(before or ""):
             # Somebody else wrote between the check and the write.
             between = _with_line_ends(original, before or "")
+            if isinstance(write.intent, PassageEdit):
+                expected = replace_passage(between, write.intent)
+        began = write.began or time.monotonic()
         call = CallContext(holder.agent, WRITE_FILE)
+        detail: dict[str, Json] = {GRADE: "tool", CLIENT_CALL_ID: holder.call}
         rows = file.tree.record_write(
-            file.name, call, {GRADE: "tool", CLIENT_CALL_ID: holder.call}, write.expected, between
+            *(file.name, call, detail, expected, between),
+            lambda: [each.window for each in self._others_since(holder.agent, began).values()],
         )
         own = [row for row in rows if row.actor == holder.agent]
         told = [write.told] if write.told else []
         if not write.is_checked:
             told += self._find_losses(holder, own[-1:])
         if own:
-            lines = None
-            if write.seen is not None and not own[-1].deleted:
-                text = self._store.content(own[-1])
-                lines = find_known_ranges(text, write.seen, before or "")
-            self._seen.keep(holder.agent, file.path, SeenVersion(own[-1].version or 0, lines))
+            self._note_own(holder.agent, write, own, between)
         self._trees.publish(rows)
-        if between is not None and rows:
-            self._commit_conflict(file.path, between, rows[-1], CHANGED_IN_WINDOW)
+        if not rows:
+            return told
+        others = self._others_since(holder.agent, began)
+        if between is not None:
+            for each in others:
+                self._find_losses(each, [row for row in rows[:-1] if row.actor != holder.agent])
+            if self._has_lost(write, between, rows[-1]):
+                self._commit_conflict(file.path, between, self._view(rows[-1]), CHANGED_IN_WINDOW)
+        if expected is not None and own and rows[-1].actor == OUTSIDE:
+            self._find_overwritten(write, expected, rows[-1], [*others.values()])
         return told
+
+    def _note_own(self, agent: str, write: _OpenWrite, own: Sequence[Row], between: str | None) -> None:
+        """Note that ``agent`` has seen the last of its versions ``own``, made by ``write``. It knows what it
+        wrote, but not what others wrote ``between``, nor what a formatter made of it."""
+        row, path = own[-1], write.file.path
+        known = write.seen
+        if known is None and between is not None:
+            known = FileView(text=write.before)
+        text, before = self._view(row).text, between or write.before or ""
+        if row.tool == FORMATTER:
+            known, before = self._view(own[-2]), text or ""
+        lines = None if known is None or text is None else find_known_ranges(text, known, before)
+        self._seen.keep(agent, path, SeenVersion(row.version or 0, lines))
+
+    def _has_lost(self, write: _OpenWrite, between: str, after: Row) -> bool:
+        """Return whether ``write`` took lines from the text ``between``, not seen by its agent. A passage
+        edit was made in that text."""
+        if not isinstance(write.intent, PassageEdit):
+            return True
+        known = FileView(text=write.before) if write.seen is None else write.seen
+        return bool(find_lost_lines(between, self._view(after).text, known))
+
+    def _find_overwritten(
+        self, write: _OpenWrite, expected: str, found: Row, others: Sequence[_Command]
+    ) -> None:
+        """Record a conflict if the version ``found``, right after ``write``, lost its lines: a command has
+        written what was there before. A formatter does not bring back lines."""
+        before, after = write.before or "", self._view(found)
+        if not find_lost_lines(expected, after.text, FileView(text=before)):
+            return
+        gone = {line for each in find_lost_lines(before, expected, None) for line in each.lines}
+        is_back = any(line in gone for line in (after.text or "").splitlines(keepends=True))
+        if is_back or any(each.names(found.path) for each in others):
+            self._commit_conflict(found.path, expected, after, LOST_LINES)
 
     def _find_losses(self, holder: Holder, rows: Sequence[Row]) -> list[str]:
         """Return what the versions ``rows`` by a call took from others: lines that its agent had never seen.
-        The agent has seen these versions afterwards."""
+        The agent knows afterwards what it wrote itself. What a command made of a file that it does not name,
+        such as ``make``, has not been seen."""
         told: list[str] = []
         for row in rows:
             version = row.version or 0
             is_own = row.actor == holder.agent and row.detail.get(CLIENT_CALL_ID) == holder.call
-            if row.zone != REPO or not is_own:
+            if row.zone != REPO or not (is_own or self._is_accused(holder, row)):
                 continue
+            is_named = self._names(holder, row.path)
             known = self._store.journal.version(REPO, row.path, version - 1)
-            if known is not None and known.actor != holder.agent:
+            lines: Ranges | None = None
+            if known is not None:
                 before, after = self._view(known), self._view(row)
                 seen = self._seen_view(holder.agent, row.path, known, before)
-                lost = () if before.is_baseline else find_lost_lines(before.text, after.text, seen)
-                if lost:
-                    told.append(say_lost_lines(name_of(row.path), known.actor, lost, self._texts))
-                    self._commit_conflict(row.path, before.text or "", row, LOST_LINES)
-            self._seen.keep(holder.agent, row.path, SeenVersion(version))
+                is_others = is_named or known.actor != holder.agent
+                if is_others and not before.is_baseline:
+                    told += self._find_lost(holder, known, before, after, seen)
+                if after.text is not None:
+                    made = (before.text or "") if is_named else after.text
+                    lines = find_known_ranges(after.text, seen or FileView(), made)
+            if is_own:
+                self._seen.keep(holder.agent, row.path, SeenVersion(version, lines))
         return told
 
-    def _commit_conflict(self, path: str, text: str, after: Row, code: str) -> None:
+    def _find_lost(
+        self, holder: Holder, known: Row, before: FileView, after: FileView, seen: FileView | None
+    ) -> list[str]:
+        """Record a conflict if the version ``known`` has lines that are lost in the next one, and that the
+        agent of ``holder`` had not seen. Return what it has to know."""
+        lost = find_lost_lines(before.text, after.text, seen)
+        if not lost:
+            return []
+        self._commit_conflict(known.path, before.text or "", after, LOST_LINES)
+        author = known.actor if known.actor != holder.agent else ""
+        return [say_lost_lines(name_of(known.path), author, lost, self._texts)]
+
+    def _names(self, holder: Holder, path: str) -> bool:
+        """Return whether the command of ``holder`` names the file with rows at ``path``; True if the command
+        is not known."""
+        with self._lock:
+            command = self._commands.get(holder)
+        return command is None or command.names(path)
+
+    def _is_accused(self, holder: Holder, row: Row) -> bool:
+        """Return whether the call of ``holder`` may have made ``row``, made by one of several commands: its
+        command names the file, or no other agent's command does."""
+        agents = candidates_of(row)
+        if holder.agent not in agents:
+            return False
+        with self._lock:
+            named = {each.window.agent for each in self._commands.values() if each.names(row.path)}
+        return self._names(holder, row.path) or not named & set(agents)
+
+    def _commit_conflict(self, path: str, text: str, after: FileView, code: str) -> None:
         """Record that ``text`` was overwritten by the version ``after``, so that a person looks at both."""
-        detail: dict[str, Json] = {"current": after.version, "current_author": after.actor}
-        base = max(0, (after.version or 0) - 2)
+        detail: dict[str, Json] = {"current": after.version, "current_author": after.author}
+        base = max(0, after.version - 2)
         self._store.commits.commit(
             Note(SYSTEM, CHANGE, REPO, path, "conflict", code, content=text, base=base, detail=detail)
         )

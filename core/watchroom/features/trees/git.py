@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 import secrets
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -18,10 +19,12 @@ from watchroom.features.trees.git_process import reason_of, run_git
 from watchroom.features.trees.git_writes import CommitRequest, FileState, GitWriter
 from watchroom.kernel.rules.file_versions import Blob
 from watchroom.platform.child_process import ChildResult
+from watchroom.platform.disk import FileStamp
 from watchroom.validation import is_session_id
 
 __all__ = [
     "MAX_BLOB_BYTES",
+    "ODD_PATH",
     "Conversion",
     "FileState",
     "GitState",
@@ -45,7 +48,7 @@ _MAX_BATCH_BYTES: Final = 32 * 1024 * 1024
 _ABSENT: Final = ("S", "s")
 _LINK_MODE: Final = 0o120000
 _SUBMODULE_MODE: Final = 0o160000
-_ODD_PATH: Final = re.compile(r"[\n\r]|^[ \t]")
+ODD_PATH: Final = re.compile(r"[\n\r]|^[ \t]")
 """Paths that cannot be in a line of the input of ``git cat-file``."""
 _FAILED_FILTER: Final = re.compile(rb"clean filter '([^'\n]+)' failed")
 _REFTABLE_HEAD: Final = b"ref: refs/heads/.invalid"
@@ -60,6 +63,15 @@ _OPERATIONS: Final = (
     ("BISECT_LOG", "bisect"),
 )
 """Files in the git folder of a tree that tell that an operation is not finished."""
+_LOCK_SECONDS: Final = 10.0
+"""The age of a lock of the index from which it is taken for one that a killed git left."""
+_LOCK_POLL_SECONDS: Final = 0.005
+_MOVE_SECONDS: Final = 0.05
+"""Seconds from the end of the lock until git has moved HEAD as well."""
+_CACHED: Final = re.compile(
+    rb"([^\0]+)\0  ctime: (\d+):(\d+)\n  mtime: [^\n]*\n  dev: \d+\tino: (\d+)\n[^\n]*\n[^\n]*\n"
+)
+"""An entry that ``git ls-files --debug -z`` prints. Its inode has 32 bits."""
 _LFS_POINTER: Final = re.compile(
     rb"version https://git-lfs\.github\.com/spec/v1\n(?:ext-[^\n]*\n)*"
     rb"oid sha256:([0-9a-f]{64})\nsize ([0-9]{1,18})\n"
@@ -202,9 +214,44 @@ class GitTree:
         stamp = _stamp(os.path.join(self.git, "index"))
         return GitState(head, branch, stamp, stash, operation, exists(os.path.join(self.git, "index.lock")))
 
+    def is_changing(self) -> bool:
+        """Return whether git is changing files or the index: its lock is there, and is not old."""
+        try:
+            locked = os.stat(os.path.join(self.git, "index.lock")).st_mtime
+        except OSError:
+            return False
+        return time.time() - locked < _LOCK_SECONDS
+
+    def wait_for_git(self, seconds: float) -> bool:
+        """Wait at most ``seconds`` until git has ended what it `is_changing`. Return whether it has."""
+        if not self.is_changing():
+            return True
+        deadline = time.monotonic() + seconds
+        while self.is_changing():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_LOCK_POLL_SECONDS)
+        time.sleep(_MOVE_SECONDS)
+        return True
+
     def list_index(self) -> dict[str, IndexEntry]:
         """Return the entries of the index by path. Raises `GitError`."""
         return _parse_index(self._run("ls-files", "-v", "--stage", "-z").output)
+
+    def find_compared(self, files: Mapping[str, FileStamp]) -> set[str]:
+        """Return which of ``files`` have these stamps in the index: git has written or compared them since
+        they were changed. Raises `GitError`."""
+        if not files:
+            return set()
+        names = files if len(files) <= _MAX_ARGUMENT_PATHS else ()
+        printed = self._run("ls-files", "--debug", "-z", "--", *names).output
+        found = set()
+        for path, seconds, nanoseconds, inode in _CACHED.findall(printed):
+            stamp = files.get(os.fsdecode(path))
+            changed = int(seconds) * 1_000_000_000 + int(nanoseconds)
+            if stamp is not None and (stamp.changed, stamp.inode & 0xFFFF_FFFF) == (changed, int(inode)):
+                found.add(os.fsdecode(path))
+        return found
 
     def list_committed(self, old: str, new: str) -> set[str]:
         """Return the paths that differ between two commits. ``old``: empty for none. Raises `GitError`."""
@@ -271,7 +318,7 @@ class GitTree:
         }
         sizes = self._sizes({entry.blob for entry in asked.values()})
         readable = {path: entry for path, entry in asked.items() if entry.blob in sizes}
-        odd = [path for path, entry in readable.items() if _ODD_PATH.search(path) and not entry.is_link]
+        odd = [path for path, entry in readable.items() if ODD_PATH.search(path) and not entry.is_link]
         links = [path for path, entry in readable.items() if entry.is_link]
         for path in links:
             found[path] = self._run("cat-file", "blob", readable[path].blob).output

@@ -54,15 +54,14 @@ def run_git(
     Raises `GitMissing`, and `GitError` if git ends with another exit code, exceeds the timeout, or prints
     more than 256 MiB.
     """
-    options = [part for setting in (*SAFE_SETTINGS, *settings) for part in ("-c", setting)]
     try:
         done = run_child(
-            ["git", "--no-pager", *options, *arguments],
+            git_command(arguments, settings),
             given=given,
             timeout=timeout,
             max_output=MAX_OUTPUT,
             folder=folder,
-            environment=_environment() | dict(variables or {}),
+            environment=git_environment(variables or {}),
         )
     except TimeoutError as error:
         raise GitError(reason=f"git {arguments[0]}: {timeout:.0f} s") from error
@@ -75,6 +74,12 @@ def run_git(
     return done
 
 
+def git_command(arguments: Sequence[str], settings: Sequence[str] = ()) -> list[str]:
+    """Return the command that runs git with ``arguments``. ``settings``: see `run_git`."""
+    options = [part for setting in (*SAFE_SETTINGS, *settings) for part in ("-c", setting)]
+    return ["git", "--no-pager", *options, *arguments]
+
+
 def reason_of(done: ChildResult) -> str:
     """Return what git printed on standard error, in one line."""
     printed = done.errors.decode("utf-8", "replace")
@@ -82,7 +87,8 @@ def reason_of(done: ChildResult) -> str:
     return text[:_MAX_REASON] or f"exit code {done.status}"
 
 
-def _environment() -> dict[str, str]:
+def git_environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment in which git runs, with ``variables`` added."""
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _PERSONAL
     }
@@ -95,4 +101,5 @@ def _environment() -> dict[str, str]:
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
+        **variables,
     }

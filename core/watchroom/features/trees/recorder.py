@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from watchroom import validation
 from watchroom.errors import FolderDenied
 from watchroom.features.config.store import Store
+from watchroom.features.trees.blob_reader import BlobReader
 from watchroom.features.trees.head_log import HeadLog, HeadMove
 from watchroom.features.trees.rows import (
     BASELINE,
@@ -37,6 +38,7 @@ from watchroom.features.trees.rows import (
 )
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.checkout.file_content import FileContent, describe_file, is_before_revert, is_current
+from watchroom.kernel.rules.details import get_text
 from watchroom.kernel.rules.file_versions import EXECUTABLE, is_executable, unescape_path
 from watchroom.kernel.rules.row_files import find_row_flaw
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, SYSTEM, Appended, Json, Row, Write, Zone
@@ -53,6 +55,7 @@ _BATCH_BYTES: Final = 1024 * 1024
 _SETTLED_NANOSECONDS: Final = 1_000_000_000
 """A file that changed more recently than this is read again: its next change may have the same time."""
 _IGNORE_FILES: Final = (".gitignore",)
+_ATTRIBUTES_FILE: Final = ".gitattributes"
 _log = logging.getLogger("watchroom")
 
 
@@ -68,10 +71,12 @@ class Busy(NamedTuple):
 
     - ``windows``: the commands that run. One of their agents makes the changes.
     - ``leased``: names of files that an agent's own tool is writing. They are compared later.
+    - ``only``: names of the files that are compared, because git is changing the others. None for all.
     """
 
     windows: Sequence[Window] = ()
     leased: Collection[str] = ()
+    only: Collection[str] | None = None
 
 
 class _Author(NamedTuple):
@@ -117,6 +122,7 @@ class TreeRecorder:
         self.id = git.tree_id()
         self._store = store
         self._folder = Folder(git.folder, scratch)
+        self.blobs = BlobReader(git)
         self._identity = _identify(git.folder)
         self._lock = RLock()
         self._index: dict[str, IndexEntry] = {}
@@ -129,8 +135,9 @@ class TreeRecorder:
         self._ignored: dict[str, bool] = {}
 
     def close(self) -> None:
-        """Close the folder."""
+        """Close the folder, and end child processes."""
         with self._lock:
+            self.blobs.close()
             self._folder.close()
 
     def was_replaced(self) -> bool:
@@ -166,8 +173,11 @@ class TreeRecorder:
                 name = self.name_of(path)
                 if name is not None and not self.is_nested(name):
                     self._suspects.add(name)
-                    if name.rpartition("/")[2] in _IGNORE_FILES:
+                    last = name.rpartition("/")[2]
+                    if last in _IGNORE_FILES:
                         self._ignored.clear()
+                    if last == _ATTRIBUTES_FILE:
+                        self.blobs.close()
 
     def is_nested(self, name: str) -> bool:
         """Return whether the file ``name`` is in another repository within the tree."""
@@ -178,10 +188,16 @@ class TreeRecorder:
             above = os.path.dirname(above)
         return False
 
+    def suspects(self, names: Iterable[str]) -> bool:
+        """Return whether one of the files ``names`` is to be compared."""
+        with self._lock:
+            return not self._suspects.isdisjoint(names)
+
     def suspect_all(self) -> None:
         """Have the next `record` compare the whole tree."""
         with self._lock:
             self._needs_look = True
+            self.blobs.close()
 
     # -- recording
 
@@ -189,9 +205,11 @@ class TreeRecorder:
         """Record what has changed among the suspects. Return the rows. ``find_busy``: returns what agents are
         doing now."""
         with self._lock:
-            windows, leased = find_busy()
-            state = self.git.read_state()
+            windows, leased, only = find_busy()
             known = self._state
+            if only is not None and known is not None:
+                return self._record_names(sorted(only), windows)
+            state = self.git.read_state()
             index, dirty = self._index, None
             if self._needs_look or state != known:
                 index, dirty = self.git.list_index(), set(self.git.list_changed())
@@ -202,7 +220,8 @@ class TreeRecorder:
             rows = []
             if known is None or (state.head, state.branch) != (known.head, known.branch):
                 rows.append(self._record_tree(state))
-            has_moved = known is not None and state.head != known.head
+            has_begun = known is not None and state.operation not in ("", known.operation)
+            has_moved = has_begun or (known is not None and state.head != known.head)
             moves = _describe_moves(self.git, self._log.read()) if state != known else _Moves()
             moves = moves if has_moved else moves._replace(is_by_git=False)
             finder = _Changes(self, index, dirty, _author(windows), moves)
@@ -211,6 +230,11 @@ class TreeRecorder:
             self._suspects.difference_update(names)
             self._index, self._state, self._needs_look = index, state, False
             return rows
+
+    def _record_names(self, names: Sequence[str], windows: Sequence[Window]) -> list[Row]:
+        """Record what has changed among the files ``names``, with git's index as it was before."""
+        finder = _Changes(self, self._index, None, _author(windows), _Moves())
+        return [row for batch in _batches(finder.find(names)) for row in self._commit(batch)]
 
     def _recorded_names(self) -> set[str]:
         """Return the names of the files with rows that need a file, or whose file may be there again."""
@@ -233,7 +257,8 @@ class TreeRecorder:
         if blobs:
             self._store.journal.blobs.keep(blobs)
         with self.exclusive():
-            current = [each for each in batch if self._is_as_found(each)]
+            heads = self.heads([each.name for each in batch])
+            current = [each for each, head in zip(batch, heads, strict=True) if self._is_as_found(each, head)]
             drafts = [draft for each in current for draft in each.drafts]
             rows = [each.row for each in self._store.commits.commit_all(drafts)]
         last = {row.path: row for row in rows}
@@ -241,8 +266,7 @@ class TreeRecorder:
             self.remember(change.name, change.content, last[self.path(change.name)])
         return rows
 
-    def _is_as_found(self, change: _Change) -> bool:
-        head = self._store.journal.head(REPO, self.path(change.name))
+    def _is_as_found(self, change: _Change, head: Row | None) -> bool:
         if (head and head.seq) != (change.head and change.head.seq):
             return False
         return self.stamp(change.name) == change.stamp
@@ -314,19 +338,29 @@ class TreeRecorder:
             return self._store.write(draft)
 
     def record_write(
-        self, name: str, call: CallContext, detail: dict[str, Json], expected: str | None, between: str | None
+        self,
+        name: str,
+        call: CallContext,
+        detail: dict[str, Json],
+        expected: str | None,
+        between: str | None,
+        find_windows: Callable[[], Sequence[Window]] = lambda: (),
     ) -> list[Row]:
         """Record that the tool of an agent has written the file ``name``. Return the rows.
 
         - ``call``, ``detail``: of the version.
         - ``expected``: the text that the tool makes, None for a deletion or if it is not known.
         - ``between``: the text that somebody else made just before, None if nobody did.
+        - ``find_windows``: returns the commands of other agents that have run meanwhile.
 
-        If the file has another text than expected, a second version has it: a formatter changed it.
+        If the file has another text than expected, a second version has it: a formatter changed it, or one of
+        these commands.
         """
         with self._lock, self.exclusive():
             (head,) = self.heads([name])
             content = self.content(name)
+            # A command that begins later has not made this content.
+            windows = find_windows()
             if between is None and head is not None and is_current(head, content):
                 return []
             drafts: list[Write] = []
@@ -337,9 +371,9 @@ class TreeRecorder:
                 if not drafts and content is None:
                     return []
             if between is not None:
-                other = CallContext(OUTSIDE, CHANGE)
-                detail_of_other: dict[str, Json] = {GRADE: "external"}
-                drafts.append(other.write(REPO, self.path(name), between, "", version, detail_of_other))
+                other = _author(windows)
+                by_other = CallContext(other.actor, CHANGE)
+                drafts.append(by_other.write(REPO, self.path(name), between, "", version, other.detail))
                 version += 1
             text = content.text if content is not None else None
             is_read = content is not None and bool(content.checksum) and content.data is None
@@ -349,6 +383,10 @@ class TreeRecorder:
                 drafts.append(call.write(REPO, self.path(name), expected, "", version, made))
                 version += 1
                 call = call.with_tool(FORMATTER)
+                if windows:
+                    own = Window(call.actor, get_text(detail, CLIENT_CALL_ID))
+                    actor, detail = _author((*windows, own))
+                    call = CallContext(actor, CHANGE)
             more = content.detail if content is not None else {}
             drafts.append(call.write(REPO, self.path(name), text, "", version, {**detail, **more}))
             if content is not None and content.data is not None:
@@ -391,7 +429,8 @@ class TreeRecorder:
 class _Moves(NamedTuple):
     """How HEAD was moved since the last comparison.
 
-    - ``is_by_git``: git went to another commit, and did not only make one of what was there.
+    - ``is_by_git``: git went to another commit, and did not only make one of what was there; or it has begun
+      to, such as a merge that is not committed.
     - ``committed``: the names of files that were committed as they were in the tree.
     """
 
@@ -430,15 +469,16 @@ class _Changes:
         self._author = author
         self._moves = moves
         self._baselines: dict[str, _Baseline] = {}
+        self._names: Sequence[str] = ()
+        self._restored: set[str] | None = None
 
     def find(self, names: Sequence[str]) -> Iterator[_Change]:
         recorder = self._recorder
+        self._names = names
         heads = recorder.heads(names)
         new = [name for name, head in zip(names, heads, strict=True) if head is None]
         ignored = recorder.ignored_among([name for name in new if name not in self._before])
-        self._read_baselines(
-            [name for name in new if name in self._before and not self._is_made_by_git(name)]
-        )
+        self._read_baselines([name for name in new if name in self._before and not self._needs_no_row(name)])
         for name, head in zip(names, heads, strict=True):
             if name in ignored:
                 continue
@@ -471,8 +511,8 @@ class _Changes:
     def _find_first(self, name: str, content: FileContent | None) -> _Change | None:
         """Return the first change of a file without rows."""
         entry = self._before.get(name)
-        if self._is_made_by_git(name) or (entry is None and content is None):
-            # Git has both texts; or a file that was never recorded is gone.
+        if self._needs_no_row(name) or (entry is None and content is None):
+            # The second: a file that was never recorded is gone.
             return None
         baseline = self._baselines.pop(name, None)
         if baseline is None:
@@ -480,7 +520,11 @@ class _Changes:
             return None if draft is None else _change(name, None, content, (draft,))
         known = baseline.content
         if content is not None and (known.text, known.executable) == (content.text, content.executable):
-            return None
+            if name in self._index:
+                return None
+            # Git has dropped the file, and left it in the tree.
+            left = self._draft(name, content, 0, _Author(OUTSIDE, {GRADE: "git"}))
+            return _change(name, None, content, (left,))
         drafts = (baseline.draft, self._draft(name, content, 1, self._author))
         change = _change(name, None, content, drafts)
         return change if known.data is None else change._replace(blobs=(known.data, *change.blobs))
@@ -488,7 +532,7 @@ class _Changes:
     def _read_baselines(self, names: Sequence[str]) -> None:
         """Read what git has of the files ``names``, by its index before the last change."""
         entries = {name: entry for name in names if not (entry := self._before[name]).is_link}
-        for name, data in self._recorder.git.read_blobs(list(entries), entries=entries).items():
+        for name, data in self._recorder.blobs.read(entries).items():
             if data is None:
                 continue
             found = Inspected(FileStamp(0, 0, len(data)), 0, data, entries[name].executable)
@@ -510,17 +554,41 @@ class _Changes:
             self._recorder.keep_blob(found.content.data)
         return [found.draft]
 
-    def _is_made_by_git(self, name: str) -> bool:
-        """Return whether git made the file ``name`` what it is: it is as git's index has it, and neither an
-        agent nor a person has put it there."""
-        if self._dirty is None or name in self._dirty:
+    def _is_in_index(self, name: str) -> bool:
+        """Return whether the file ``name`` is as git's index has it, as far as that is known."""
+        return self._dirty is not None and name not in self._dirty
+
+    def _needs_no_row(self, name: str) -> bool:
+        """Return whether a file ``name`` without rows needs none, because git has its texts before and after
+        the change."""
+        entry = self._before.get(name)
+        is_same = entry is not None and entry == self._index.get(name)
+        return self._is_in_index(name) and (is_same or self._is_moved(name))
+
+    def _is_moved(self, name: str) -> bool:
+        """Return whether git went to another commit, with another file ``name``."""
+        is_other = self._before.get(name) != self._index.get(name)
+        return self._moves.is_by_git and is_other and name not in self._moves.committed
+
+    def _is_restored(self, name: str) -> bool:
+        """Return whether git wrote the file ``name`` again as it has it in the index. Then the index has its
+        stamp; so it has after git has compared the file, such as for ``git status``. So what happens while
+        commands run is their agents' work."""
+        if self._author.actor != OUTSIDE or CANDIDATES in self._author.detail:
             return False
-        before, now = self._before.get(name), self._index.get(name)
-        is_by_git = self._moves.is_by_git and name not in self._moves.committed
-        return is_by_git or (before is not None and before == now)
+        if self._restored is None:
+            stamps = {each: self._recorder.stamp(each) for each in self._names if self._may_be_restored(each)}
+            known = {each: stamp for each, stamp in stamps.items() if stamp is not None}
+            self._restored = self._recorder.git.find_compared(known)
+        return name in self._restored
+
+    def _may_be_restored(self, name: str) -> bool:
+        entry = self._index.get(name)
+        return self._is_in_index(name) and entry is not None and entry == self._before.get(name)
 
     def _author_of(self, name: str) -> _Author:
-        return _Author(OUTSIDE, {GRADE: "git"}) if self._is_made_by_git(name) else self._author
+        is_by_git = self._is_in_index(name) and (self._is_moved(name) or self._is_restored(name))
+        return _Author(OUTSIDE, {GRADE: "git"}) if is_by_git else self._author
 
     def _draft(self, name: str, content: FileContent | None, version: int, author: _Author) -> Write:
         detail = {**author.detail, **(content.detail if content is not None else {})}

@@ -25,6 +25,10 @@ FOLDER: Final = "watchroom"
 """The name of a workspace's folder in the git folder of its repository."""
 _SCRATCH: Final = "trees"
 MAX_LEASE_SECONDS: Final = 60.0
+_LEASED_SECONDS: Final = 1.0
+"""Seconds that the end of a command waits for agents that are writing files which changed."""
+_GIT_SECONDS: Final = 1.0
+"""Seconds that a call waits for a git command that is changing files."""
 FOLLOW_SECONDS: Final = 30.0
 """Seconds between two looks for new working trees."""
 _log = logging.getLogger("watchroom")
@@ -196,18 +200,22 @@ class Trees:
         """Record every change in ``tree`` that was made before this call. Return the rows.
 
         ``holder``: files that it has leased are compared too, because it has not written them yet.
+
+        While a git command changes files, this waits a second at most. Then only files that ``holder`` has
+        leased are compared: half of a checkout would look like the work of somebody else.
         """
+        is_whole = tree.git.wait_for_git(_GIT_SECONDS)
         with self._lock:
             watcher = self._watchers.get(tree.git.folder)
         if watcher is None:
             tree.suspect_all()
         else:
             watcher.sync()
-        return self.record(tree, holder)
+        return self.record(tree, holder, is_whole=is_whole)
 
-    def record(self, tree: TreeRecorder, holder: Holder | None = None) -> list[Row]:
+    def record(self, tree: TreeRecorder, holder: Holder | None = None, *, is_whole: bool = True) -> list[Row]:
         """Record the changes in ``tree`` that were noticed, see `refresh`. Return the rows; none if another
-        process records changes."""
+        process records changes. ``is_whole``: all of them, not only those that ``holder`` has leased."""
         if not self._is_kept and self._is_kept_elsewhere():
             return []
         windows: list[Window] = []
@@ -215,8 +223,9 @@ class Trees:
         def find_busy() -> Busy:
             with self._lock:
                 windows[:] = self._windows
-                held = [(key, each) for key, each in self._leases.items() if each != holder]
-                return Busy([*windows], {name for (own, name), _ in held if own == tree.id})
+                held = [(name, by) for (own, name), by in self._leases.items() if own == tree.id]
+                only = None if is_whole else {name for name, by in held if by == holder}
+                return Busy([*windows], {name for name, by in held if by != holder}, only)
 
         rows = tree.record(find_busy)
         if rows:
@@ -252,16 +261,30 @@ class Trees:
 
     def close_window(self, window: Window) -> list[Row]:
         """Record what changed while the command of ``window`` ran, and note that it has ended. Return the
-        rows of all changes since it began; none if it was not open."""
+        rows of all changes since it began; none if it was not open.
+
+        Changed files that other agents are writing are compared once they have done so, or after a second.
+        """
         with self._lock:
             if window not in self._windows:
                 return []
+        deadline = time.monotonic() + _LEASED_SECONDS
         try:
             self.refresh_all()
+            while self._has_leased_suspects() and time.monotonic() < deadline:
+                with self._released:
+                    self._released.wait(deadline - time.monotonic())
+                for tree in self.all():
+                    self.record(tree)
         finally:
             with self._lock:
                 rows = self._windows.pop(window, [])
         return rows
+
+    def _has_leased_suspects(self) -> bool:
+        with self._lock:
+            leased = [*self._leases]
+        return any(tree.suspects([name for own, name in leased if own == tree.id]) for tree in self.all())
 
     def windows_of(self, agent: str) -> list[Window]:
         """Return the commands of ``agent`` that run."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Callable, Collection, Sequence
 from threading import Condition, Thread
 from typing import Final
@@ -15,6 +16,8 @@ from watchroom.platform import Platform, TreeWatch
 
 _QUIET_SECONDS: Final = 0.05
 """Seconds without another change after which changes are recorded."""
+_LONGEST_SECONDS: Final = 0.5
+"""Seconds after which changes are recorded although more follow, so that few texts are overwritten before."""
 _BARRIER_SECONDS: Final = 1.0
 _WAIT_SECONDS: Final = 300.0
 """Seconds between two comparisons of the whole tree: some changes are not reported, such as a mount."""
@@ -147,12 +150,13 @@ class TreeWatcher:
                 self._turn.wait_for(lambda: not self._is_open, _WAIT_SECONDS)
             self._recorder.suspect_all()
             return
-        has_changes = False
+        began: float | None = None
+        """When the first of the changes was noticed that are to be recorded."""
         while self._is_open:
             with self._turn:
                 asked = self._asked
                 is_asked = asked > self._served
-            changes = watch.wait(0 if is_asked else _QUIET_SECONDS if has_changes else _WAIT_SECONDS)
+            changes = watch.wait(0 if is_asked else _WAIT_SECONDS if began is None else _QUIET_SECONDS)
             self._recorder.suspect(changes.paths)
             if not changes.is_complete:
                 self._recorder.suspect_all()
@@ -166,9 +170,13 @@ class TreeWatcher:
                 self._recorder.suspect_all()
                 if watch is None:
                     return
-            if changes.paths or not changes.is_complete:
-                has_changes = True
-            elif (has_changes or self._is_requested) and not is_asked:
+            has_more = bool(changes.paths) or not changes.is_complete
+            now = time.monotonic()
+            if began is None and (has_more or self._is_requested):
+                began = now
+            is_due = began is not None and (not has_more or now - began > _LONGEST_SECONDS)
+            # Half of a checkout would look like the work of somebody else.
+            if is_due and not is_asked and not self._recorder.git.is_changing():
                 self._is_requested = False
                 self._record()
-                has_changes = False
+                began = None

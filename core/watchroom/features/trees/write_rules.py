@@ -188,18 +188,18 @@ def _is_own(head: FileView, agent: str) -> bool:
 def _decide_passage(intent: PassageEdit, head: FileView, seen: FileView | None) -> Decision:
     if _is_current(head, seen) or not head.is_text:
         # The client itself checks the passage, and finds it in more ways than we do.
-        return Decision("proceed", text=_replace_passage(head.text, intent))
+        return Decision("proceed", text=replace_passage(head.text, intent))
     if head.text is None:
-        return Decision("refused", "deleted", _replace_passage(seen and seen.text, intent))
-    after = _replace_passage(head.text, intent)
-    wanted = _replace_passage(seen and seen.text, intent)
+        return Decision("refused", "deleted", replace_passage(seen and seen.text, intent))
+    after = replace_passage(head.text, intent)
+    wanted = replace_passage(seen and seen.text, intent)
     if after is None and wanted is not None:
         return Decision("refused", "passage_gone", wanted)
     return Decision("proceed", text=after)
 
 
-def _replace_passage(text: str | None, intent: PassageEdit) -> str | None:
-    """Return ``text`` after the edit; None if the passage is not there.
+def replace_passage(text: str | None, intent: PassageEdit) -> str | None:
+    """Return ``text`` after the edit ``intent``; None if the passage is not there.
 
     Clients send line feeds for any line ends.
     """
@@ -296,10 +296,14 @@ def _decide_text(intent: WholeText, head: FileView, seen: FileView | None, agent
 
 
 def _decide_deletion(head: FileView, seen: FileView | None, agent: str) -> Decision:
-    if not head.exists or _is_current(head, seen) or _is_own(head, agent):
-        return Decision("proceed")
     if seen is None:
         return Decision("proceed") if _is_free(head, agent) else Decision("refused", "never_seen")
+    if not head.exists or head.is_baseline:
+        return Decision("proceed")
+    if seen.lines is not None and find_lost_lines(head.text, None, seen):
+        return Decision("refused", "never_seen")
+    if _is_current(head, seen) or _is_own(head, agent):
+        return Decision("proceed")
     return Decision("refused", "stale_write")
 
 

@@ -15,6 +15,7 @@ from watchroom.model import Outcome, Row
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.dialogs.revert import ask_to_revert_row
 from watchroom_tui.dialogs.row import RowDialog
+from watchroom_tui.keys.actions import bindings
 from watchroom_tui.services.agent_actions import AgentActions
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.paged_row_list import PagedRowList

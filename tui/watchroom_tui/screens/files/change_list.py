@@ -17,6 +17,7 @@ from watchroom_tui.formatters.tree_changes import (
     branch_text,
     count_text,
 )
+from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.column_list import ColumnList

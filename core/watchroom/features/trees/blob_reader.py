@@ -1,0 +1,185 @@
+"""`BlobReader`: reads what git would write into files, from git processes that stay until `BlobReader.close`.
+
+To start git takes longer than to read 50 files.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from threading import Lock
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from watchroom.features.trees.git import MAX_BLOB_BYTES, ODD_PATH
+from watchroom.features.trees.git_process import git_command, git_environment
+from watchroom.platform.child_process import AnsweringChild
+
+if TYPE_CHECKING:
+    from watchroom.features.trees.git import GitTree, IndexEntry
+
+_SECONDS: Final = 3.0
+"""Seconds for the filters of one call: an agent waits for them, and clients wait six seconds for a hook."""
+_MAX_SECONDS: Final = 60.0
+"""Age at which the processes are started anew: settings can be in files that are not known here."""
+_MAX_BYTES: Final = 32 * 1024 * 1024
+"""Bytes of all blobs of a call."""
+_log = logging.getLogger("watchroom")
+
+
+class _Processes(NamedTuple):
+    """The git processes: one returns sizes, the other one contents.
+
+    - ``stamps``: of the files with settings when they were started.
+    - ``started``: when, by `time.monotonic`.
+    """
+
+    sizes: AnsweringChild
+    contents: AnsweringChild
+    stamps: tuple[tuple[int, int] | None, ...]
+    started: float
+
+
+class BlobReader:
+    """Reads blobs for the working tree of ``git``. May be used from any thread.
+
+    ``seconds``: for the filters of one call, default 3.
+    """
+
+    def __init__(self, git: GitTree, seconds: float = _SECONDS) -> None:
+        self._git = git
+        self._seconds = seconds
+        self._lock = Lock()
+        self._processes: _Processes | None = None
+        self._is_stuck = False
+        """Whether a filter did not end. Then no filters apply, until settings change."""
+
+    def close(self) -> None:
+        """End the processes. They are started anew when needed: call this when attributes have changed."""
+        with self._lock:
+            self._is_stuck = False
+            self._close()
+
+    def _close(self) -> None:
+        processes, self._processes = self._processes, None
+        if processes is not None:
+            processes.sizes.close()
+            processes.contents.close()
+
+    def read(self, entries: Mapping[str, IndexEntry]) -> dict[str, bytes | None]:
+        """Return the bytes that git would write at the paths of ``entries``; see `GitTree.read_blobs`. A file
+        whose filter takes too long is read without it. Raises `GitError`."""
+        if not entries:
+            return {}
+        plain = {
+            path: entry.blob
+            for path, entry in entries.items()
+            if entry.blob and not (entry.is_link or entry.is_submodule or ODD_PATH.search(path))
+        }
+        with self._lock:
+            found = self._read_plain(plain)
+        rest = [path for path in entries if path not in found]
+        return found | self._git.read_blobs(rest, entries=entries)
+
+    def _read_plain(self, blobs: Mapping[str, str]) -> dict[str, bytes | None]:
+        """Return the contents of ``blobs``, by path; empty if that is not possible here."""
+        try:
+            processes = self._start()
+            sizes = _read_sizes(processes.sizes, set(blobs.values()), self._seconds)
+            readable = {path: blob for path, blob in blobs.items() if blob in sizes}
+            if sum(sizes[blob] for blob in readable.values()) > _MAX_BYTES:
+                return {}
+            found: dict[str, bytes | None] = dict.fromkeys(blobs)
+            if self._is_stuck:
+                raw = self._git.read_raw(set(readable.values()))
+                return found | {path: raw.get(blob) for path, blob in readable.items()}
+            for path, data in _read_contents(processes.contents, readable, self._seconds):
+                found[path] = data if len(data) <= MAX_BLOB_BYTES else None
+            return found
+        except TimeoutError:
+            _log.warning("%s: a filter of git takes longer than %.0f s", self._git.folder, self._seconds)
+            self._close()
+            self._is_stuck = True
+            return self._read_plain(blobs)
+        except OSError as error:
+            # Such as a filter that failed, which ends git.
+            _log.debug("git cat-file: %r", error)
+            self._close()
+            return {}
+
+    def _start(self) -> _Processes:
+        stamps = tuple(_stamp(each) for each in self._list_settings())
+        known = self._processes
+        if known is not None:
+            is_old = time.monotonic() - known.started > _MAX_SECONDS
+            if known.stamps == stamps and not is_old:
+                return known
+            self._is_stuck = self._is_stuck and known.stamps == stamps
+            self._close()
+        environment = git_environment({"GIT_DIR": self._git.git, "GIT_WORK_TREE": self._git.folder})
+
+        def start(*arguments: str) -> AnsweringChild:
+            return AnsweringChild(git_command(arguments), folder=self._git.folder, environment=environment)
+
+        sizes = start("cat-file", "--batch-check")
+        try:
+            contents = start("cat-file", "--batch", "--filters")
+        except BaseException:
+            sizes.close()
+            raise
+        self._processes = _Processes(sizes, contents, stamps, time.monotonic())
+        return self._processes
+
+    def _list_settings(self) -> Iterator[str]:
+        """Yield the files whose settings tell how git writes files, apart from attributes in the tree."""
+        yield os.path.join(self._git.common, "config")
+        yield os.path.join(self._git.git, "config.worktree")
+        yield os.path.join(self._git.common, "info", "attributes")
+        yield os.path.join(self._git.folder, ".gitattributes")
+        personal = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+        yield os.path.join(personal, "git", "config")
+        yield os.path.join(personal, "git", "attributes")
+        yield os.environ.get("GIT_CONFIG_GLOBAL") or os.path.expanduser("~/.gitconfig")
+
+
+def _read_sizes(child: AnsweringChild, blobs: set[str], seconds: float) -> dict[str, int]:
+    """Return the sizes of the ``blobs`` that exist and have at most 10 MB. Raises OSError."""
+    end = f"?{secrets.token_hex(16)}"
+    given = "".join(f"{each}\n" for each in (*sorted(blobs), end)).encode()
+    printed = child.ask(given, f"{end} missing\n".encode(), seconds, _MAX_BYTES)
+    found: dict[str, int] = {}
+    for line in printed.decode("ascii", "replace").splitlines():
+        blob, kind, *size = line.split()
+        if kind == "blob" and size and int(size[0]) <= MAX_BLOB_BYTES:
+            found[blob] = int(size[0])
+    return found
+
+
+def _read_contents(
+    child: AnsweringChild, blobs: Mapping[str, str], seconds: float
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the paths of ``blobs`` with what git would write there. Raises OSError."""
+    # The size in git's own header is the size before the filters, so that contents have to be separated by a
+    # line that they cannot have: the answer for a name that is no object.
+    mark, end = (f"?{secrets.token_hex(16)}".encode() for _ in range(2))
+    paths = list(blobs)
+    asked = (blobs[path].encode() + b" " + os.fsencode(path) + b"\n" + mark + b"\n" for path in paths)
+    printed = child.ask(b"".join(asked) + end + b"\n", end + b" missing\n", seconds, 4 * _MAX_BYTES)
+    pieces = printed.split(b"\n" + mark + b" missing\n")[:-1]
+    if len(pieces) != len(paths):
+        raise OSError("git cat-file has left out a file")
+    for path, piece in zip(paths, pieces, strict=True):
+        header, _, data = piece.partition(b"\n")
+        if not header.startswith(blobs[path].encode() + b" blob "):
+            raise OSError("git cat-file has no such blob")
+        yield path, data
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino

@@ -1,0 +1,107 @@
+"""What git would write into files is read from git processes that stay."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from trees.git_repository import Repository
+from watchroom.features.trees.blob_reader import BlobReader
+from watchroom.features.trees.git import GitTree
+
+FILES = {"a.txt": b"one\ntwo\n", "empty": b"", "bin": b"\0\n\n\xff", " odd": b"x\n", "deep/b.txt": b"b\n\n"}
+
+
+@pytest.fixture
+def tree(repository: Repository) -> GitTree:
+    for name, data in FILES.items():
+        path = repository.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+    (repository.folder / "link").symlink_to("a.txt")
+    repository.commit()
+    found = GitTree.find(str(repository.folder))
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def reader(tree: GitTree) -> Iterator[BlobReader]:
+    made = BlobReader(tree, 1.0)
+    yield made
+    made.close()
+
+
+def set_filter(repository: Repository, command: str) -> None:
+    repository.write(".gitattributes", "a.txt filter=own\n")
+    repository.git("config", "filter.own.smudge", command)
+
+
+def children() -> set[str]:
+    listed = Path(f"/proc/self/task/{os.getpid()}/children")
+    return set(listed.read_text().split())
+
+
+def test_contents_of_all_kinds_are_read_again_and_again(tree: GitTree, reader: BlobReader) -> None:
+    for _ in range(3):
+        assert reader.read(tree.list_index()) == {**FILES, "b.txt": b"b\n", "link": b"a.txt"}
+
+
+def test_the_processes_stay_until_they_are_closed(tree: GitTree, reader: BlobReader) -> None:
+    before = children()
+    entries = {"a.txt": tree.list_index()["a.txt"]}
+    reader.read(entries)
+    started = children() - before
+    reader.read(entries)
+    assert (len(started), children() - before) == (2, started)
+    reader.close()
+    assert children() == before
+
+
+def test_a_process_that_was_killed_is_replaced(tree: GitTree, reader: BlobReader) -> None:
+    before = children()
+    entries = {"a.txt": tree.list_index()["a.txt"]}
+    reader.read(entries)
+    for each in children() - before:
+        os.kill(int(each), 9)
+    assert reader.read(entries) == reader.read(entries) == {"a.txt": FILES["a.txt"]}
+
+
+def test_new_settings_apply(repository: Repository, tree: GitTree, reader: BlobReader) -> None:
+    entries = {"a.txt": tree.list_index()["a.txt"]}
+    assert reader.read(entries) == {"a.txt": b"one\ntwo\n"}
+    repository.write(".gitattributes", "*.txt text eol=crlf\n")
+    assert reader.read(entries) == {"a.txt": b"one\r\ntwo\r\n"}
+    set_filter(repository, "sed s/one/ONE/")
+    assert reader.read(entries) == {"a.txt": b"ONE\ntwo\n"}
+
+
+def test_a_filter_that_fails_is_left_out(repository: Repository, tree: GitTree, reader: BlobReader) -> None:
+    entries = tree.list_index()
+    set_filter(repository, "false")
+    repository.git("config", "filter.own.required", "true")
+    found = reader.read(entries)
+    assert (found["a.txt"], found["deep/b.txt"]) == (FILES["a.txt"], FILES["deep/b.txt"])
+
+
+def test_a_filter_that_hangs_holds_nobody_up(
+    repository: Repository, tree: GitTree, reader: BlobReader
+) -> None:
+    entries = tree.list_index()
+    set_filter(repository, "sleep 100")
+    for limit in (3.0, 0.9):
+        began = time.monotonic()
+        found = reader.read(entries)
+        assert (found["a.txt"], found["deep/b.txt"]) == (FILES["a.txt"], FILES["deep/b.txt"])
+        assert time.monotonic() - began < limit
+    set_filter(repository, "sed s/one/ONE/")
+    assert reader.read(entries)["a.txt"] == b"ONE\ntwo\n"
+
+
+def test_a_large_file_is_not_read(repository: Repository, reader: BlobReader, tree: GitTree) -> None:
+    (repository.folder / "large").write_bytes(b"x" * 11_000_000)
+    repository.commit()
+    assert reader.read({"large": tree.list_index()["large"]}) == {"large": None}

@@ -1,0 +1,108 @@
+"""Git changes many files: half of it is not taken for the work of somebody else."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from trees.git_repository import Repository
+from trees.tree_client import ScriptedClient
+from watchroom import Row, Workspace
+from watchroom.features.trees.rows import BASELINE, REPO, grade_of
+
+FILES = 10_000
+
+
+def rows_of(workspace: Workspace, name: str) -> list[Row]:
+    """Return the versions of a file as they are now, without a barrier."""
+    (tree,) = workspace.trees.all()
+    return workspace.journal.history(REPO, tree.path(name))
+
+
+def is_soon(holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 5.0
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return holds()
+
+
+def lock(repository: Repository, *, age: float = 0.0) -> Path:
+    """Lock the index, as a git command does that began ``age`` seconds ago."""
+    path = repository.folder / ".git" / "index.lock"
+    path.touch()
+    began = time.time() - age
+    os.utime(path, (began, began))
+    return path
+
+
+def test_what_changes_while_git_works_is_recorded_afterwards(kept: Workspace, repository: Repository) -> None:
+    locked = lock(repository)
+    repository.write("a.txt", "half\n")
+    time.sleep(0.5)
+    assert rows_of(kept, "a.txt") == []
+    kept.trees.refresh_all()
+    assert rows_of(kept, "a.txt") == []
+    locked.unlink()
+    assert is_soon(lambda: len(rows_of(kept, "a.txt")) == 2)
+
+
+def test_a_call_waits_a_second_for_git_and_then_compares_its_own_file(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    alice.read("a.txt")
+    locked = lock(repository)
+    repository.write("a.txt", "one\ntwo\nthree\nfour\nby hand\n")
+    repository.write("b.txt", "by git, perhaps\n")
+    began = time.monotonic()
+    begun = alice.begin_edit("a.txt", "one", "ONE")
+    assert 0.9 < time.monotonic() - began < 3.0
+    alice.end_edit(*begun)
+    assert [row.actor for row in rows_of(kept, "a.txt")] == ["system", "outside", "alice"]
+    assert rows_of(kept, "b.txt") == []
+    locked.unlink()
+    assert is_soon(lambda: len(rows_of(kept, "b.txt")) == 2)
+
+
+def test_nobody_waits_for_the_lock_of_a_git_that_was_killed(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    alice.read("a.txt")
+    lock(repository, age=60.0)
+    repository.write("b.txt", "by hand\n")
+    assert is_soon(lambda: len(rows_of(kept, "b.txt")) == 2)
+    began = time.monotonic()
+    alice.edit("a.txt", "one", "ONE")
+    assert time.monotonic() - began < 0.9
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("has_rows", [False, True])
+def test_another_branch_with_many_changed_files_is_git_s_work(repository: Repository, has_rows: bool) -> None:
+    names = [f"d{number // 100}/f{number % 100}.py" for number in range(FILES)]
+    for name in names:
+        repository.write(name, f"{name}\n" * 10)
+    repository.commit()
+    repository.git("checkout", "-q", "-b", "other")
+    for name in names:
+        repository.write(name, f"{name} on the other branch\n" * 10)
+    repository.commit()
+    with Workspace.open(repository.root) as workspace:
+        assert workspace.keep()
+        workspace.trees.refresh_all()
+        if has_rows:
+            for name in names[:100]:
+                repository.write(name, "by hand\n")
+            workspace.trees.refresh_all()
+            repository.git("commit", "-qam", "by hand")
+            workspace.trees.refresh_all()
+        before = workspace.journal.last_seq()
+        repository.git("checkout", "-q", "main")
+        began = time.monotonic()
+        workspace.trees.refresh_all()
+        print(f"recorded in {time.monotonic() - began:.2f} s")
+        found = [row for row in workspace.journal.rows(before, limit=100_000) if row.zone == REPO]
+        assert {grade_of(row) for row in found if row.tool != BASELINE} <= {"git"}
+        assert len(found) == (100 if has_rows else 0)
