@@ -53,13 +53,13 @@ def test_the_table_of_states_is_what_is_offered(workspace: Workspace, alice: Too
 
     ok(alice, "collab_write", filepath="plan.md", content="a a\n", message="m")
     ok(alice, "open_buffer", source="collab", path="plan.md")
-    assert has() == told["nothing waits"]
+    assert has() == told["no choice is pending"]
     refused(alice, "plan_replace", old_text="a", new_text="b")
     assert has() == told["a text was found in several places"]
     ok(alice, "plan_replace_selection", selection_id=1)
-    assert has() - told["nothing waits"] == told["it holds what its source does not"]
+    assert has() - told["no choice is pending"] == told["it has unflushed changes"]
     ok(bob, "collab_write", filepath="plan.md", content="c\n", message="m", expected_version=1)
-    assert has() - told["nothing waits"] == told["its source has moved on"]
+    assert has() - told["no choice is pending"] == told["its source has changed"]
 
 
 def test_the_page_says_how_many_may_be_open() -> None:
