@@ -42,7 +42,7 @@ def find_device(people: People, name: str) -> Signer | None:
 def open_signer(people: People, name: str, ask: Callable[[str], str], path: str = "") -> Signer | None:
     """What signs for the person called ``name``: a device, or the key file at ``path`` (default: the one of
     that name), whose passphrase ``ask`` gives when it is told the path. None where there is neither. Raises
-    `SignerFailed`, `KeyFileUnusable`, `WrongPassphrase`, `SigningNotInstalled`."""
+    `SignerFailed`, `KeyFileUnusable`, `WrongPassphrase`."""
     if not path and (device := find_device(people, name)) is not None:
         return device
     path = path or key_path(name)
