@@ -5,6 +5,7 @@ With ``--check``, nothing is written, and the exit status is 1 where the page is
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Final
@@ -99,6 +100,8 @@ def render() -> str:
             module = name.rpartition(".")[0]
             shown = render_object_docs(packages[name.removeprefix("watchroom.")], config)
             shown = shown.replace(f"# `{module}.", "# `")
+            # The headings have other anchors than these links.
+            shown = re.sub(r"<code>\[(\w+)\]\(#[^)]*\)</code>", r"`\1`", shown)
             parts.append("\n".join(line.rstrip() for line in shown.splitlines()).strip() + "\n")
     return "\n".join(parts)
 

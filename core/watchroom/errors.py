@@ -1090,12 +1090,6 @@ class InvalidSignature(DeniedError):
     code = "invalid_signature"
 
 
-class SigningNotInstalled(WatchroomError):
-    """The libraries of the extra ``sign`` are not installed."""
-
-    code = "signing_not_installed"
-
-
 class KeyFileUnusable(WatchroomError):
     """A key file is missing, malformed, or already exists. Values: path, reason."""
 

@@ -224,29 +224,12 @@ def test_a_project_that_is_no_folder_is_not_made(
     assert not (place / "nowhere").exists()
 
 
-SIGNING = [
-    ["person", "add", "team", "dana"],
-    ["person", "key", "team", "dana"],
-    ["person", "rotate", "team", "dana", "--lost"],
-]
-
-
-@pytest.mark.parametrize("typed", SIGNING, ids=lambda typed: typed[1])
-def test_an_extra_is_checked_before_anything_is_asked(
-    capsys: Captured, typed: list[str], monkeypatch: pytest.MonkeyPatch, place: Path
+def test_an_extra_is_named_before_the_program_of_a_client(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch, place: Path
 ) -> None:
-    if "--lost" in typed:
-        from watchroom.platform.signing import create_key_file
-        from watchroom_tui.services.signing_keys import key_path
-
-        create_key_file(key_path("dana"), "sesame", cost=16)
-        monkeypatch.setattr(sys, "stdin", io.StringIO("sesame\n"))
-        printed(capsys, "person", "add", "team", "dana")
-    monkeypatch.setitem(sys.modules, "nacl", None)
-    monkeypatch.setattr(sys, "stdin", io.StringIO("typed\n"))
-    said = refusal(capsys, *typed)
-    assert "pip install 'watchroom[sign]'" in said
-    assert sys.stdin.read() == "typed\n", "nothing was asked"
+    monkeypatch.setitem(sys.modules, "acp", None)
+    said = refusal(capsys, "run", "claude", "team", "--agent", "alice", "--command", "no-such-program")
+    assert 'pip install "watchroom[acp]"' in said
 
 
 def test_a_database_needs_an_extra(capsys: Captured, monkeypatch: pytest.MonkeyPatch, place: Path) -> None:

@@ -42,7 +42,7 @@ def test_the_continuous_integration_runs_the_two_commands_of_the_readme_as_they_
 
 def test_every_link_of_the_documents_leads_somewhere() -> None:
     broken = []
-    for page in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))):
+    for page in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))):
         text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
         for link in re.findall(r"\]\(([^)\s]+)\)", text):
             path, _, anchor = link.partition("#")
@@ -56,8 +56,16 @@ def test_every_link_of_the_documents_leads_somewhere() -> None:
     assert broken == []
 
 
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    shown = re.findall(
+        r"(?:: |- )([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), flags=re.MULTILINE
+    )
+    pages = {each.relative_to(ROOT / "docs").as_posix() for each in (ROOT / "docs").rglob("*.md")}
+    assert sorted(shown) == sorted(pages | {each.name for each in ROOT.glob("*.md")})
+
+
 @pytest.mark.parametrize(
-    "page", sorted([*PAGES, *(f"docs/{each.name}" for each in (ROOT / "docs").glob("*.md"))])
+    "page", sorted([*PAGES, *(str(each.relative_to(ROOT)) for each in (ROOT / "docs").rglob("*.md"))])
 )
 def test_the_commands_and_keys_that_a_page_names_exist(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")

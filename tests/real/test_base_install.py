@@ -152,7 +152,7 @@ with Workspace.open("team") as workspace:
 
 def test_no_extra_is_installed(place: Place) -> None:
     installed = place.environment.versions()
-    extras = {"psycopg", "pynacl", "agent-client-protocol", "apprise", "opentelemetry-sdk", "langchain-core"}
+    extras = {"psycopg", "agent-client-protocol", "apprise", "opentelemetry-sdk", "langchain-core"}
     assert extras & set(installed) == set()
     assert "pytest" not in installed
 

@@ -13,7 +13,7 @@ from real.environments import ROOT, Environment, make_environment, run_selection
 pytestmark = pytest.mark.real
 
 PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-EXTRAS: Final = "acp,apprise,langchain,otel,postgres,prices,pydantic-ai,server,sign"
+EXTRAS: Final = "acp,apprise,langchain,otel,postgres,prices,pydantic-ai,server"
 PINNED: Final = re.compile(r"([\w-]+)(?:\[[\w,-]+\])?>=([\d.]+)")
 INSTALLERS: Final = ("watchroom", "pip", "uv", "setuptools")
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import getpass
 import sys
-from importlib.util import find_spec
 
-from watchroom.errors import SigningNotInstalled
 from watchroom_tui.presentation.usage import WrongUsage
 
 
 def ask_passphrase(question: str) -> str:
-    """Return the answer to ``question``. Raises `SigningNotInstalled` before asking."""
-    if find_spec("nacl") is None:
-        raise SigningNotInstalled
+    """Return the answer to ``question``."""
     if sys.stdin.isatty():
         return getpass.getpass(f"{question} ")
     return sys.stdin.readline().removesuffix("\n")

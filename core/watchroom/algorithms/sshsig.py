@@ -10,11 +10,7 @@ import base64
 import hashlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from watchroom.errors import (
-    InvalidPublicKey,
-    InvalidSignature,
-    SigningNotInstalled,
-)
+from watchroom.errors import InvalidPublicKey, InvalidSignature
 
 if TYPE_CHECKING:
     from nacl.signing import SigningKey
@@ -185,8 +181,7 @@ def armour(key: PublicKey, namespace: str, signature: bytes) -> str:
 def verify(signature: str, message: bytes, namespace: str, key: PublicKey) -> None:
     """Verify that ``signature`` is by ``key``, over ``message``, in ``namespace``.
 
-    A FIDO2 key must have been touched. Raise `InvalidSignature` with the broken rule otherwise, and
-    `SigningNotInstalled` if a library is missing.
+    A FIDO2 key must have been touched. Raise `InvalidSignature` with the broken rule otherwise.
     """
     try:
         parsed = _parse(signature)
@@ -244,12 +239,10 @@ def _is_signed_by(key: PublicKey, raw: bytes, data: bytes) -> bool:
     if key.kind != FIDO_ECDSA:
         return _is_valid_ed25519(data, raw, key.data)
     # libsodium, which needs less memory, does not have ECDSA.
-    try:
-        from cryptography.exceptions import InvalidSignature as WrongSignature
-        from cryptography.hazmat.primitives import hashes
-        from cryptography.hazmat.primitives.asymmetric import ec, utils
-    except ImportError as error:
-        raise SigningNotInstalled from error
+    from cryptography.exceptions import InvalidSignature as WrongSignature
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec, utils
+
     try:
         reader = WireReader(raw)
         numbers = [int.from_bytes(reader.string(), "big", signed=True) for _ in range(2)]
@@ -267,20 +260,23 @@ def encode_ed25519_signature(raw: bytes) -> bytes:
 
 
 def generate_seed() -> bytes:
-    """Return a new private Ed25519 key of 32 bytes. Raise `SigningNotInstalled` if a library is missing."""
-    return bytes(_import_signing_key().generate())
+    """Return a new private Ed25519 key of 32 bytes."""
+    from nacl.signing import SigningKey
+
+    return bytes(SigningKey.generate())
 
 
 def load_private_key(seed: bytes) -> SigningKey:
     """Return the private Ed25519 key ``seed`` (32 bytes) in a form that can sign.
 
-    Raise `SigningNotInstalled` if a library is missing. libsodium needs a quarter of the memory of OpenSSL.
+    libsodium needs a quarter of the memory of OpenSSL.
     """
-    return _import_signing_key()(seed)
+    from nacl.signing import SigningKey
+
+    return SigningKey(seed)
 
 
 def _is_valid_ed25519(data: bytes, signature: bytes, public: bytes) -> bool:
-    _import_signing_key()
     from nacl.exceptions import BadSignatureError
     from nacl.exceptions import ValueError as WrongLength
     from nacl.signing import VerifyKey
@@ -290,12 +286,3 @@ def _is_valid_ed25519(data: bytes, signature: bytes, public: bytes) -> bool:
     except (BadSignatureError, WrongLength):
         return False
     return True
-
-
-def _import_signing_key() -> type[SigningKey]:
-    """Import the library on demand, because it is slow to load and optional."""
-    try:
-        from nacl.signing import SigningKey
-    except ImportError as error:
-        raise SigningNotInstalled from error
-    return SigningKey

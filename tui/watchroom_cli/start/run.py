@@ -40,7 +40,7 @@ def declare_run(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_run(args: Namespace, texts: Catalogue) -> int:
-    from watchroom.agents.clients.acp_runner import AcpOptions, run_acp
+    from watchroom.agents.clients.acp_runner import AcpOptions, require_acp, run_acp
     from watchroom.agents.clients.events import (
         CallStarted,
         ClientEvent,
@@ -50,6 +50,7 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
     )
     from watchroom.errors import ClientNotStarted
 
+    require_acp()
     support = ACP_CLIENTS[args.client]
     if args.tools == "ours" and support.no_tools is None:
         raise WrongUsage(texts("cli.run.no_tools", client=args.client))

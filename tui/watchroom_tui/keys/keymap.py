@@ -84,7 +84,7 @@ def keys_page(texts: Catalogue) -> str:
             "|---|---|",
         ]
         for action in actions:
-            keys = " ".join(f"`{key}`" for key in action.shown_keys({}))
+            keys = " ".join(f"`{key}`" for key in action.shown_keys({})) or texts("help.by_name")
             lines.append(f"| {keys} | {action.help(texts)} |")
         lines.append("")
     return "\n".join(lines)

@@ -46,7 +46,7 @@ def open_signer(people: People, name: str, ask: Callable[[str], str], path: str 
     - ``ask``: gets the path of the key file, and returns its passphrase.
     - ``path``: the key file, default: the person's own.
 
-    Raises `SignerFailed`, `KeyFileUnusable`, `WrongPassphrase`, `SigningNotInstalled`.
+    Raises `SignerFailed`, `KeyFileUnusable`, `WrongPassphrase`.
     """
     if not path and (device := find_device(people, name)) is not None:
         return device

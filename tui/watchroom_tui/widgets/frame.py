@@ -355,8 +355,8 @@ class Footer(LineWidget):
         return [each if each.style == "strong" else each._replace(label="") for each in entries]
 
     def _here(self) -> list[_Entry]:
-        """Return the actions of the focused pane, of the screen, and of every list, in this order. If the first
-        two are empty, add the way back."""
+        """Return the actions of the focused pane, then of the screen, then of every list. Without any of the
+        first two, add the way back."""
         actions = [
             action
             for action in offered(dashboard_of(self).can_act, *self._scopes())

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from pydantic import ValidationError
@@ -92,6 +93,12 @@ class AcpOptions(NamedTuple):
     continues: tuple[str, ...] = ()
 
 
+def require_acp() -> None:
+    """Raise `ExtraMissing` if the extra ``acp`` is not installed."""
+    if find_spec("acp") is None:
+        raise ExtraMissing(extra="acp", package="agent-client-protocol")
+
+
 async def run_acp(
     workspace: Workspace,
     agent: str,
@@ -113,10 +120,9 @@ async def run_acp(
 
     Raises `ExtraMissing`, `ClientNotStarted`, `ClientDoesNotAsk`, `UnknownAgent`, `JournalError`.
     """
-    try:
-        import acp
-    except ImportError as error:
-        raise ExtraMissing(extra="acp", package="agent-client-protocol") from error
+    require_acp()
+    import acp
+
     process = await _start_process(support.command, options.cwd)
     run = _AcpRun(workspace, agent, client, support, options, process, on_event)
     connection = acp.connect_to_agent(cast("Client", run), process.stdin, process.stdout)

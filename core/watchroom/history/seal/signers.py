@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Final
 
 from watchroom.algorithms.sshsig import parse_signing_key, verify
-from watchroom.errors import InvalidSignature, SigningNotInstalled
+from watchroom.errors import InvalidSignature
 from watchroom.features.people.service import PeopleRegistry
 from watchroom.history.seal.rows import RecordedSeal
 from watchroom.kernel.rules.seal_note import NAMESPACE, SignedSeal
@@ -65,15 +65,12 @@ class Signers:
 def read_fingerprint(signed: SignedSeal) -> str:
     """Return the fingerprint of the key that signed it. Raise `InvalidSignature`.
 
-    It is empty if the seal is unsigned, or if the extra ``sign`` is not installed.
+    It is empty if the seal is unsigned.
     """
     if not signed.signature:
         return ""
     key = parse_signing_key(signed.signature)
-    try:
-        verify(signed.signature, signed.body.encode(), NAMESPACE, key)
-    except SigningNotInstalled:
-        return ""
+    verify(signed.signature, signed.body.encode(), NAMESPACE, key)
     return key.fingerprint
 
 
@@ -83,7 +80,7 @@ def machine_signer(state: str) -> Signer | None:
     The key signs while no person's key is unlocked. It has no passphrase, so anything that runs as this user
     can use it. It shows whose machine made a seal to those who already know the public key.
 
-    Return None if the extra ``sign`` is not installed. Raise OSError.
+    Return None while another process writes the key. Raise OSError.
     """
     path = os.path.join(state, _MACHINE_KEY)
     os.makedirs(state, mode=0o700, exist_ok=True)
@@ -96,7 +93,4 @@ def machine_signer(state: str) -> Signer | None:
     if len(private) != _KEY_BYTES:
         # Another process is writing the key: the next seal is signed.
         return None
-    try:
-        return KeySigner(private)
-    except SigningNotInstalled:
-        return None
+    return KeySigner(private)

@@ -18,7 +18,7 @@ from watchroom.algorithms.sshsig import (
     parse_key,
     signed_bytes,
 )
-from watchroom.errors import InvalidPublicKey, KeyFileUnusable, SigningNotInstalled, WrongPassphrase
+from watchroom.errors import InvalidPublicKey, KeyFileUnusable, WrongPassphrase
 
 FORMAT: Final = "watchroom-key/1"
 COST: Final = 2**17
@@ -59,8 +59,6 @@ def create_key_file(path: str, passphrase: str, *, cost: int = COST) -> PublicKe
     - ``path``: must not exist. Raises `KeyFileUnusable` if it does or cannot be written.
     - ``passphrase``: encrypts the key.
     - ``cost``: the cost n of scrypt.
-
-    Raise `SigningNotInstalled` if a library is missing.
     """
     private = generate_seed()
     key = KeySigner(private).key
@@ -94,15 +92,12 @@ def read_public_key(path: str) -> PublicKey:
 def open_key_file(path: str, passphrase: str) -> KeySigner:
     """Decrypt the key file at ``path``, and return a signer.
 
-    Raises `KeyFileUnusable`, `WrongPassphrase` and `SigningNotInstalled`.
+    Raises `KeyFileUnusable` and `WrongPassphrase`.
     """
     fields = _read(path)
     salt, nonce, sealed = (base64.b64decode(fields[name]) for name in _ENCODED)
-    try:
-        from nacl.bindings import crypto_aead_chacha20poly1305_ietf_decrypt
-        from nacl.exceptions import CryptoError
-    except ImportError as error:
-        raise SigningNotInstalled from error
+    from nacl.bindings import crypto_aead_chacha20poly1305_ietf_decrypt
+    from nacl.exceptions import CryptoError
 
     secret = _derive_key(passphrase, salt, fields["cost"])
     try:
