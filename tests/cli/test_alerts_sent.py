@@ -1,4 +1,4 @@
-"""``watchroom watch --send``: what needs people reaches them where no dashboard is open, once."""
+"""``watchroom watch --send``: alerts reach people once, without an open dashboard."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def alert_rows(workspace: Workspace) -> list[Row]:
 def sending(
     workspace: Workspace, environ: Mapping[str, str], *options: str
 ) -> Iterator[subprocess.Popen[str]]:
-    """The command, of which nothing is left that is told to end, nor anything complained of."""
+    """Run the command within the context. It must end without leftovers or errors."""
     with subprocess.Popen(
         as_typed("watch", workspace.root, "--send", *options),
         stdin=subprocess.DEVNULL,
@@ -81,7 +81,7 @@ def sending(
 
 
 def ended(process: subprocess.Popen[str]) -> str:
-    """What the process printed, once it was asked to end."""
+    """Return the output of the process after asking it to end."""
     process.send_signal(signal.SIGTERM)
     printed, complaints = process.communicate(timeout=PATIENCE)
     assert (process.returncode, complaints) == (OK, "")
@@ -149,11 +149,11 @@ def test_a_sender_that_begins_anew_sends_nothing_twice_and_the_ends_that_it_miss
     assert receiver.rest() == []
 
 
-# -- one target, by a clock of the test's own
+# -- one target, with the test's own clock
 
 
 def outbox_of(workspace: Workspace, receiver: Receiver, lines: list[str], retries: int = 2) -> AlertOutbox:
-    """That of the only target that is configured."""
+    """Return the outbox of the only configured target."""
     settings, texts = workspace.config.alerts, load_texts("en")
     (target,) = settings.targets.values()
     delivery = open_delivery(target, {"HOOK": f"{receiver.url}/{SECRET}"}, "team", "", texts)
@@ -194,10 +194,10 @@ def test_a_failure_is_tried_again_then_given_up_and_told(workspace: Workspace, r
         ("failed", "alert_not_sent"),
     ]
     assert len(events(receiver)) == 3
-    # What never arrived has no end; what did has.
+    # An undelivered alert has no end; a delivered one has.
     assert outbox.advance([], now) is None
     assert events(receiver) == [("ended", 1)]
-    # The next sender tries it once more.
+    # The next sender tries again.
     assert outbox_of(workspace, receiver, lines).advance([ASKED], now) is None
     assert events(receiver) == [("new", 1)]
 
@@ -284,7 +284,7 @@ def test_nothing_that_an_agent_wrote_calls_people_or_is_a_link_in_a_chat(
     assert posted.body["mrkdwn"] is False
 
 
-@pytest.mark.filterwarnings("ignore:.imghdr. is deprecated")  # of a library that Apprise loads
+@pytest.mark.filterwarnings("ignore:.imghdr. is deprecated")  # from a library that Apprise imports
 def test_apprise_sends_to_the_service_that_a_variable_names(
     workspace: Workspace,
     receiver: Receiver,

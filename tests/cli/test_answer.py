@@ -1,4 +1,4 @@
-"""``watchroom answer``, and the views of what agents ask."""
+"""``watchroom answer``, and the views of agents' requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SAVE = call("save_to_my_workspace", filename="plan.md", content="one\n2\n")
 async def bob_asks(
     workspace: Workspace, capsys: Captured, *answers: object
 ) -> AsyncIterator[tuple[Running, str]]:
-    """Bob at work, when he asks; with the number of his request."""
+    """Yield bob's session once he asks, and the number of his request."""
     committed = asyncio.Event()
     loop = asyncio.get_running_loop()
 

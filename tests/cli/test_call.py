@@ -1,4 +1,4 @@
-"""``watchroom call``: a tool called as an agent would, its result printed."""
+"""``watchroom call``: call a tool as an agent would, and print its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands count and list the calls of clients' own tools as they do other operations."""
+"""Commands count and list calls of clients' own tools like other operations."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_agents_of_a_demo_that_a_signal_ends_are_stopped_and_not_lost(
             terminal.wait_for_text("Activity", timeout=PATIENCE)
         os.kill(terminal.pid, number)
         status = terminal.wait(PATIENCE)
-    # A dashboard closes as with its own key; the others end by the signal, once all is closed.
+    # A dashboard closes as with its own key. The others end by the signal, after closing everything.
     assert status == (-number if options else OK)
     with Workspace.open(root, create=False) as workspace:
         model = read_model(workspace.journal, workspace.journal.last_seq())
@@ -100,7 +100,7 @@ def test_a_headless_demo_ends_by_a_signal_that_another_thread_receives(tmp_path:
 
 
 def wait_for_work(root: Path) -> None:
-    """Until an agent of the demo has done something."""
+    """Wait until an agent of the demo has acted."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         with suppress(WatchroomError), closing(open_journal(str(root))) as journal:

@@ -1,4 +1,4 @@
-"""``watchroom diff``: what differs between two moments, by whom, and how much."""
+"""``watchroom diff``: the differences between two moments, their authors and sizes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from watchroom import Workspace
 
 @pytest.fixture
 def changed(root: Path, workspace: Workspace) -> tuple[str, int]:
-    """A workspace, and the row after which paths were made, changed and deleted."""
+    """A workspace, and the row after which paths were created, changed and deleted."""
     alice, bob = workspace.tools("alice"), workspace.tools("bob")
     ok(alice, "collab_write", filepath="docs/plan.md", content="a\nb\nc\n", message="m")
     ok(alice, "save_to_my_workspace", filename="old.md", content="gone\n")

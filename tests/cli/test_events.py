@@ -1,4 +1,4 @@
-"""``watchroom events``: each row of the journal once, in order, as one line of JSON (docs/events.md)."""
+"""``watchroom events``: each row of the journal once, in order, as a line of JSON (docs/events.md)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Events = list[dict[str, Any]]
 
 
 def events(capsys: Captured, root: object, *options: str) -> Events:
-    """The events without the first line."""
+    """Return the events without the first line."""
     hello, *found = printed_rows(capsys, "events", str(root), "--json", *options)
     assert (hello["kind"], hello["protocol"]) == ("hello", 1)
     assert all(each["kind"] in KINDS for each in found)
@@ -279,7 +279,7 @@ def test_it_follows_until_nobody_reads_any_more(root: Path, workspace: Workspace
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
-        # No row comes any more by which it would notice.
+        # No more rows come that would reveal it.
         assert process.wait(PATIENCE) == OK
         assert process.stderr.read() == ""
 
@@ -300,7 +300,7 @@ def test_a_reader_that_does_not_read_holds_up_nobody(root: Path, workspace: Work
     with following(root) as process:
         next_line(process)
         for number in range(400):
-            # More than a pipe takes.
+            # More than the buffer of a pipe.
             ok(alice, "save_to_my_workspace", filename=f"{number % 3}.md", content="x", message="m" * 900)
         workspace.flush()
         newest = workspace.journal.last_seq()
@@ -311,8 +311,8 @@ def test_a_reader_that_does_not_read_holds_up_nobody(root: Path, workspace: Work
 
 
 def act_at_random(workspace: Workspace, random: Random, count: int) -> None:
-    """Calls of all agents: writes, stale writes, deliveries, private files, readings and refusals. The last
-    row writes `END`."""
+    """Make random calls as all agents: writes, stale writes, handoffs, private files, reads and refusals. The
+    last row writes `END`."""
     tools = [workspace.tools(agent) for agent in ("alice", "bob", "charlie")]
     for _ in range(count):
         name, version = f"{random.randrange(4)}.md", random.randrange(6)
@@ -333,8 +333,7 @@ def act_at_random(workspace: Workspace, random: Random, count: int) -> None:
 
 
 def read_lines(process: subprocess.Popen[str], count: int) -> Iterator[str]:
-    """Yield ``count`` lines after the first one, and what else came until the process is killed, without a
-    line that is cut."""
+    """Yield ``count`` lines after the first one, and all complete lines until the process is killed."""
     assert process.stdout is not None
     for _ in range(count):
         line = process.stdout.readline()

@@ -1,4 +1,4 @@
-"""``watchroom fork``: a new workspace from a past moment, whole or not at all, in which nothing runs."""
+"""``watchroom fork``: a new workspace from a past moment, complete or not at all, in which nothing runs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ BYTES = b"\x89PNG\r\n\x1a\n\0"
 
 
 class Team(NamedTuple):
-    """A workspace with all that a fork has to deal with, the row of that moment, its task and the folder of
-    the task; later rows changed all of it."""
+    """A workspace with content of every kind, the row of a moment, a task and its folder. Later rows changed
+    all of it."""
 
     root: str
     at: int

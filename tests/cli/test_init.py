@@ -1,4 +1,4 @@
-"""``watchroom init``: makes a workspace, and adds agents to one."""
+"""``watchroom init``: create a workspace, and add agents."""
 
 from __future__ import annotations
 

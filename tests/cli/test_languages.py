@@ -1,4 +1,4 @@
-"""Commands in Chinese, in an unknown language, and where only ASCII is known."""
+"""Commands in Chinese, in an unknown language, and with an ASCII terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``watchroom log``: rows printed, filtered and followed."""
+"""``watchroom log``: print, filter and follow rows."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_log_of_somebody_who_did_nothing_is_empty(capsys: Captured, team: str) -
 
 @contextmanager
 def following(*arguments: str) -> Iterator[Iterator[str]]:
-    """The lines of a command that does not end, as they come."""
+    """Yield the lines of a command that does not end, as they come."""
     with subprocess.Popen(
         as_typed(*arguments),
         stdout=subprocess.PIPE,
@@ -131,7 +131,7 @@ def test_a_reader_that_goes_away_ends_log_that_follows(team: str) -> None:
         assert process.stderr is not None
         process.stdout.readline()
         process.stdout.close()
-        # No row comes any more by which it would notice.
+        # No more rows come that would reveal it.
         assert process.wait(30) == OK
         assert process.stderr.read() == b""
 

@@ -1,4 +1,4 @@
-"""Every command, typed in every way that a newcomer may type it: one clear sentence, and never a traceback."""
+"""Every command, typed in every way of a newcomer, prints one clear sentence and never a traceback."""
 
 from __future__ import annotations
 
@@ -59,18 +59,18 @@ OPTIONS: Final = {
     "verify": [["--against", "nowhere"], ["--trust", "x"], ["--forget"]],
     "watch": [["--link", "x"]],
 }
-"""Options of a command whose values make no sense, or that need others."""
+"""Options with wrong values, or that need other options, by command."""
 NEVER_ENDING: Final = {"demo", "mcp", "watch", "web", "open", "server"}
-"""Commands that go on, become another program, or work elsewhere when their arguments make sense: only wrong ones
-are typed."""
+"""Commands that do not end, become another program, or work elsewhere with valid arguments. Only wrong
+arguments are typed."""
 MAKING: Final = {"init", "demo", "export", "fork", "git"}
-"""Commands that make a folder of any name."""
+"""Commands that create a folder of any name."""
 WORDS: Final = ["nowhere", "nobody", "file.txt", "999", "-1", "{not json", ""]
 
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a workspace, one without agents, and things that are neither."""
+    """A folder with a workspace, one without agents, and other files."""
     Workspace.open(tmp_path / "team", agents=["alice", "bob"]).close()
     Workspace.open(tmp_path / "empty").close()
     (tmp_path / "file.txt").write_text("x")
@@ -96,7 +96,7 @@ def positionals(command: Command) -> list[Action]:
 
 
 def right_word(action: Action) -> str:
-    """A value that the argument can have."""
+    """Return a valid value of the argument."""
     if isinstance(action, WorkspaceArgument):
         return "team"
     if action.choices is not None:
@@ -107,7 +107,7 @@ def right_word(action: Action) -> str:
 
 
 def typings(command: Command) -> list[list[str]]:
-    """What is typed after the command: nothing, too little, too much, wrong words, and wrong orders."""
+    """Return arguments to type: none, too few, too many, wrong words, and wrong orders."""
     right = [right_word(each) for each in positionals(command)]
     options = OPTIONS.get(command.name, [])
     typed: list[list[str]] = [
@@ -130,7 +130,7 @@ def typings(command: Command) -> list[list[str]]:
 
 
 def can_end(command: Command, typed: list[str]) -> bool:
-    """Whether a command that would go on is refused with these words."""
+    """Return whether a command that would not end is refused with these arguments."""
     return (
         typed != [] and "team" not in typed[:1] and typed[:1] not in (["nowhere"], [""], ["nobody"], ["999"])
     )

@@ -1,4 +1,4 @@
-"""Standard output that cannot be written: a command does what it was asked to do, and its status says so."""
+"""Unwritable standard output: a command still does its work, and its status reports the loss."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ READ_NOTHING = '{"filepath": "none.md"}'
 
 
 def run_into(output: int, *arguments: str) -> tuple[int, str]:
-    """Status and standard error of a command whose standard output is the descriptor ``output``."""
+    """Return the status and standard error of a command with the descriptor ``output`` as standard output."""
     done = subprocess.run(
         as_typed(*arguments), stdout=output, stderr=subprocess.PIPE, text=True, timeout=60, check=False
     )
@@ -30,7 +30,7 @@ def run_full(*arguments: str) -> tuple[int, str]:
 
 
 def run_unread(*arguments: str) -> tuple[int, str]:
-    """The same with a pipe whose reader has gone."""
+    """Return the same for a pipe whose reader is closed."""
     reads, writes = os.pipe()
     os.close(reads)
     try:

@@ -1,4 +1,4 @@
-"""``git apply`` accepts what ``watchroom diff --patch`` prints, whatever the files are called and hold."""
+"""``git apply`` accepts the output of ``watchroom diff --patch`` for files with any names and contents."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ files = st.builds(File, texts, st.booleans())
 
 @st.composite
 def trees(draw: st.DrawFn) -> tuple[Files, Files]:
-    """The files before and after; at some names other contents, or other modes."""
+    """Draw the files before and after, with changed contents and modes."""
     before = draw(st.dictionaries(names, files, max_size=4))
     kept = {name: file for name, file in before.items() if draw(st.booleans())}
     changed = {
@@ -67,7 +67,7 @@ def trees(draw: st.DrawFn) -> tuple[Files, Files]:
 
 
 def without_clashes(found: Files) -> Files:
-    """No file stands where another one needs a folder."""
+    """Return ``found`` without files whose path is a folder of another file."""
     folders = {name[:at] for name in found for at, byte in enumerate(name) if byte == ord("/")}
     return {name: file for name, file in found.items() if name not in folders}
 

@@ -1,4 +1,4 @@
-"""``watchroom person``: from nobody to a signed approval, typed as a person would."""
+"""``watchroom person``: from the first enrolment to a signed approval, as a person types it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def types(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 @pytest.fixture
 def keys(types: pytest.MonkeyPatch) -> None:
-    """dana and eve have key files whose passphrase takes no time to try."""
+    """Give dana and eve key files whose passphrases are fast to check."""
     for name in ("dana", "eve"):
         create_key_file(key_path(name), SESAME.strip(), cost=16)
 

@@ -1,4 +1,4 @@
-"""``watchroom policy explain``: which rule decides about a call, and why the earlier ones do not."""
+"""``watchroom policy explain``: the rule that decides a call, and why earlier rules do not match."""
 
 from __future__ import annotations
 

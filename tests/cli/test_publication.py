@@ -1,4 +1,4 @@
-"""The settings of who runs a command say where it publishes seals."""
+"""The user's settings define where a command publishes seals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""``watchroom report``: who did what between two moments, who decided, what is open; agents' text is no markup."""
+"""``watchroom report``: work, decisions and open needs between two moments. Texts of agents are never
+markup."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ HOSTILE = '<img src=x onerror=a()>|`**b**`|\\| [x](http://e.example) & "q" \x1b[
 
 @pytest.fixture
 def reported(root: Path, workspace: Workspace) -> tuple[str, int]:
-    """A workspace, and the row after which alice wrote twice and bob once and too late, which a person settled,
-    and alice left a file for bob."""
+    """A workspace, and the row after which alice wrote twice, bob wrote once and once too late, a person
+    settled that, and alice left a file for bob."""
     alice, bob, eve = workspace.tools("alice"), workspace.tools("bob"), workspace.tools_for_human("eve")
     ok(alice, "collab_write", filepath="plan.md", content="a\n", message="m")
     since = workspace.journal.last_seq()

@@ -1,4 +1,4 @@
-"""watchroom resume: a session whose process is gone goes on here, whatever ran it."""
+"""watchroom resume: resume the session of a lost process here, whatever ran it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow(5)
 
 
 class Team(NamedTuple):
-    """Where a workspace is, as a command names it, and its folder."""
+    """The address of a workspace in commands, and its folder."""
 
     where: str
     folder: Path
@@ -40,7 +40,7 @@ def team(request: pytest.FixtureRequest, tmp_path: Path) -> Team:
 
 
 def wait_until_gone(team: Team) -> None:
-    """Until nobody is seen alive: of leases no row tells."""
+    """Wait until no process is alive. Leases have no rows."""
     with Workspace.open(team.folder, create=False) as workspace:
         while any(each.is_alive for each in workspace.journal.presence.all()):
             sleep(0.05)

@@ -1,4 +1,4 @@
-"""``watchroom revert``: what it would do, what it did, and taking that back."""
+"""``watchroom revert``: preview, apply and undo a revert."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from watchroom.kernel.call_context import CallContext
 
 
 def spoiled(root: Path) -> int:
-    """A team whose alice changed what bob had written; the row before that."""
+    """Create a team in which alice changed bob's text. Return the row before that."""
     with Workspace.open(root, agents=["alice", "bob"]) as workspace:
         alice, bob = workspace.tools("alice"), workspace.tools("bob")
         ok(bob, "collab_write", filepath="a.md", content="1\n2\n3\n", expected_version=0, message="m")

@@ -1,4 +1,4 @@
-"""``watchroom search``: finds what was written, says where, and is honest about what it has not searched."""
+"""``watchroom search``: find texts and their places, and report what is not indexed."""
 
 from __future__ import annotations
 

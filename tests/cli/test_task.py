@@ -1,4 +1,4 @@
-"""``watchroom task``: a team takes a task on, headless, with simulated developers or over HTTP."""
+"""``watchroom task``: a team works on a task, headless, with simulated developers or over HTTP."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def folder(tmp_path: Path) -> Path:
 
 
 def kept_in_rows(workspace: Workspace, task: str) -> dict[str, str]:
-    """The newest version of each file of a task, as the journal has it: its checksum."""
+    """Return the newest version of each file of a task in the journal: path → checksum."""
     heads = workspace.journal.heads("file", f"{task}/")
     return {head.path.partition("/")[2]: head.sha256 or "" for head in heads if not head.deleted}
 
 
 def is_delivered(folder: Path) -> bool:
-    """Whether the program's own tests pass."""
+    """Return whether the program's own tests pass."""
     command = [sys.executable, "-B", "-m", "unittest", "discover", "-s", "calculator/tests", "-t", "."]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return done.returncode == 0 and "Ran 14 tests" in done.stderr
 
 
 def checked(root: Path, folder: Path, task: str) -> None:
-    """The program works, and there is no file that no row accounts for."""
+    """Check that the program works, and that every file has a row."""
     assert is_delivered(folder)
     with Workspace.open(root, create=False) as workspace:
         assert workspace.verify() == []
@@ -53,7 +53,7 @@ def checked(root: Path, folder: Path, task: str) -> None:
 
 
 class Built(NamedTuple):
-    """A task that is done: its folder, its team's, and how the program that ran it ended."""
+    """A finished task: its folder, the team's folder, and the ended process."""
 
     folder: Path
     root: Path

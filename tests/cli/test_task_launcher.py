@@ -1,4 +1,4 @@
-"""A task that is begun from elsewhere: a process of its own, which nobody has to stay for."""
+"""A task started from elsewhere runs in its own process, which does not need its starter."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_task_goes_on_without_who_began_it_and_is_not_seen_alive_once_killed(
         wait_until_lost(journal, process)
     (need,) = printed_json(capsys, "show", team, "needs", "--json")
     assert need["kind"] == "lost"
-    # The folder is another one on another machine of a server.
+    # On a server, another machine has another folder.
     resume = "watchroom resume DIR root" if journal_name == "postgres" else f"watchroom task --team {team}"
     assert resume in need["what"]
 

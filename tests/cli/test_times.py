@@ -1,4 +1,4 @@
-"""The one time zone of what people read, and the one of what programs read."""
+"""People read times in local time, and programs in UTC."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SUMMER = int(datetime(2026, 7, 31, 23, 30, tzinfo=UTC).timestamp() * 1e9)
 
 @pytest.fixture(autouse=True)
 def _vienna(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    # As the rule itself: not every machine has the names of time zones.
+    # As a rule, because not every machine has the names of time zones.
     with monkeypatch.context() as patch:
         patch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
         time.tzset()

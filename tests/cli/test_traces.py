@@ -1,4 +1,4 @@
-"""Spans are sent to a receiver of OpenTelemetry, or printed."""
+"""Spans are sent to an OpenTelemetry receiver, or printed."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 class SpanReceiver:
-    """A receiver on loopback. ``statuses`` are its answers to come; then it takes all."""
+    """A receiver on loopback. ``statuses`` are its next answers, then it accepts everything."""
 
     def __init__(self) -> None:
         self.statuses: deque[int] = deque()
         self.requests: Queue[tuple[str, dict[str, str], ExportTraceServiceRequest]] = Queue()
 
     def spans(self) -> list[Span]:
-        """The spans of the next request."""
+        """Return the spans of the next request."""
         _, _, request = self.requests.get(timeout=PATIENCE)
         return [span for one in request.resource_spans for two in one.scope_spans for span in two.spans]
 
@@ -62,7 +62,7 @@ def receiver() -> Iterator[tuple[SpanReceiver, str]]:
             self.end_headers()
 
         def log_message(self, *args: object) -> None:
-            """Nothing is printed."""
+            """Print nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
@@ -76,7 +76,8 @@ def receiver() -> Iterator[tuple[SpanReceiver, str]]:
 
 @pytest.fixture
 def worked(workspace: Workspace) -> str:
-    """A workspace with a session of an answer and a call, which went on after its end, and a traced call."""
+    """A workspace with a session of an answer and a call, which continued after its end, and a traced
+    call."""
     session = ClientSession(workspace, "alice", "s-1", ClientInfo("claude", model="big"))
     session.record(PromptSubmitted("Say the secret word"))
     session.record(MessageCompleted("I write.", model="big", used=UsageTotal(100, 10, 1000)))

@@ -1,4 +1,4 @@
-"""Looking at a workspace whose disk is read-only or full."""
+"""Reading a workspace whose disk is read-only or full."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def unwritable(how: str, *arguments: str) -> list[str]:
 
 
 def looked(how: str, *arguments: str) -> str:
-    """What a command prints that must succeed."""
+    """Return the output of a command that must succeed."""
     done = subprocess.run(
         unwritable(how, *arguments), capture_output=True, text=True, timeout=PATIENCE, check=False
     )
@@ -39,14 +39,14 @@ def looked(how: str, *arguments: str) -> str:
 
 
 def state(root: Path) -> dict[Path, tuple[int, int]]:
-    """All that is there, but for the empty files that SQLite makes where it may."""
+    """Return the size and time of all files, except the empty ones that SQLite creates."""
     found = {path: path.stat() for path in root.rglob("*") if path.is_file()}
     return {path: (each.st_size, each.st_mtime_ns) for path, each in found.items() if each.st_size}
 
 
 @pytest.fixture
 def sealed(root: Path) -> Iterator[Path]:
-    """A workspace that nobody has open, and that nobody may write to."""
+    """A closed workspace without write permission."""
     with Workspace.open(root, agents=["alice", "bob"]) as workspace:
         write(workspace, "one\n")
     with permissions_taken(root):
@@ -59,7 +59,7 @@ def write(workspace: Workspace, text: str) -> None:
 
 @contextmanager
 def permissions_taken(root: Path) -> Iterator[None]:
-    """Nobody may write there, in the meantime."""
+    """Remove all write permissions while the context lasts."""
     paths = [root, *root.rglob("*")]
     modes = {path: path.stat().st_mode for path in paths}
     for path in paths:

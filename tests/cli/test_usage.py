@@ -1,4 +1,4 @@
-"""What the command line tells of itself: usage, help, and the page of keys."""
+"""Usage, help, and the page of keys of the command line."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_view_may_be_named_before_the_folder_or_after_it(
     said = misuse(capsys, "show", str(root), "agnts")
     assert "there is no view “agnts”. Did you mean agents?" in said
     assert printed(capsys, str(root), "show", "agents") == shown
-    # A folder that is named as a view is still a folder.
+    # A folder with the name of a view is still a folder.
     monkeypatch.chdir(root.parent)
     root.rename("agents")
     assert printed(capsys, "show", "agents", "agents") == shown

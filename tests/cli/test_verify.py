@@ -1,4 +1,4 @@
-"""``watchroom verify``: says what differs, and repairs what can be kept."""
+"""``watchroom verify``: report differences, and repair them."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_verify_tells_the_key_of_an_unknown_machine_and_trusts_it_when_told_to(
 ) -> None:
     with Workspace.open(team) as workspace:
         assert workspace.sealing.write_due(Event(), at_once=True)
-    # The folder may have a key of an earlier test's.
+    # The folder may have the key of an earlier test.
     private = os.urandom(32)
     Path(state_folder(), "machine.key").write_bytes(private)
     with Workspace.open(team) as workspace:
@@ -203,7 +203,7 @@ def test_verify_against_a_repository_compares_with_the_seals_on_its_branch(
     subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "seals")], check=True)
     with Workspace.open(team) as workspace:
         workspace.sealing.publish_to("", SealBranch(str(tmp_path / "seals")))
-        # The workspace gets its id, which is not what is cut off.
+        # This writes the workspace's id, so that it is not in the part that is cut off.
         assert workspace.sealing.write_due(Event(), at_once=True)
         workspace.journal.append(notes(5))
         assert workspace.sealing.write_due(Event(), at_once=True)
@@ -242,7 +242,7 @@ def test_verify_forgets_a_workspace_that_was_replaced_only_when_somebody_says_so
     assert run(capsys, "verify", root)[0] == REFUSED
     status, out, _ = run(capsys, "verify", root, "--forget", "--yes")
     assert (status, "another workspace" in out) == (OK, False)
-    # It is this one's place from now on.
+    # The place belongs to this workspace from now on.
     status, _, err = run(capsys, "verify", root, "--forget", "--yes")
     assert (status, "Nothing to forget" in err) == (USAGE, True)
     shutil.rmtree(root)

@@ -1,4 +1,4 @@
-"""``watchroom wait``: it ends when an agent's state is reached, and not before."""
+"""``watchroom wait`` ends when the agent's state is reached, and not before."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def attached(workspace: Workspace, agent: str = "alice") -> ClientSession:
 
 
 def waiting(capsys: Captured, workspace: Workspace, *options: str, agent: str = "alice") -> Runs:
-    """The command in a thread, which has begun to wait."""
+    """Return the command in a thread that has started to wait."""
     arguments = ("wait", str(workspace.root), agent, "--timeout", "30", *options)
     return asyncio.to_thread(run, capsys, *arguments)
 
 
 async def reach(capsys: Captured, workspace: Workspace, act: Callable[[], object], *options: str) -> str:
-    """The output of the command, which must not end before ``act``."""
+    """Return the output of the command, which must not end before ``act``."""
     task = asyncio.ensure_future(waiting(capsys, workspace, *options))
     await asyncio.sleep(0.2)
     assert not task.done()
@@ -80,7 +80,7 @@ async def test_it_waits_until_an_agent_waits_for_a_person_and_says_for_what(
     )
     reached = json.loads(out)
     assert reached["until"] == "waiting"
-    # The request is a row before the session's status is.
+    # The request's row precedes the session's status.
     assert reached["status"] in ("running", "waiting")
     (what,) = reached["waits_for"]
     head = workspace.journal.head("request", session.request_path("c1"))

@@ -1,4 +1,4 @@
-"""``watchroom watch``: what needs a person as lines of text, and one question at a time."""
+"""``watchroom watch``: needs as lines of text, and one question at a time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _unmarked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def watching(workspace: Workspace, *options: str) -> Iterator[Terminal]:
-    """The command in a terminal, as dana."""
+    """Run the command in a terminal, as dana."""
     command = as_typed("watch", workspace.root, "--as", "dana", *options)
     with Terminal(command, 160, 60) as terminal:
         terminal.wait_for_text("Watchroom watches team", timeout=PATIENCE)
@@ -49,7 +49,7 @@ def sees(terminal: Terminal, *texts: str) -> None:
 
 
 def ends(terminal: Terminal, keys: str = "q\n") -> int:
-    """The status with which it ends; nothing that a terminal obeys was ever printed."""
+    """Return the exit status. Check that no control characters were printed."""
     terminal.send(keys)
     status = terminal.wait(PATIENCE)
     printed = terminal.raw().decode().replace("\r\n", "\n")
@@ -293,7 +293,7 @@ def test_beneath_an_agents_client_nothing_is_answered(workspace: Workspace) -> N
 def lines_of(
     *arguments: str, closes_input: bool = False
 ) -> Iterator[tuple[subprocess.Popen[str], Iterator[str]]]:
-    """A command whose output goes into a pipe, and its lines as they come."""
+    """Yield a command whose output is a pipe, and its lines as they come."""
     command = as_typed(*arguments)
     with subprocess.Popen(
         ["sh", "-c", 'exec "$@" <&-', "sh", *command] if closes_input else command,
@@ -334,7 +334,7 @@ def test_a_pipe_gets_a_line_for_each_need_that_comes_and_goes_and_no_question(
         assert without_times([next(lines)]) == [f"Needs nobody any more: {wanted}"]
         ok(dana, ANSWER, request=asked.seq, text="yes")
         assert "Answered by human:dana, answered: alice asks" in next(lines)
-        # The reader has seen enough; no row comes by which it would be noticed.
+        # The reader has seen enough, and no row comes that would reveal it.
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()

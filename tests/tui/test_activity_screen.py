@@ -1,4 +1,4 @@
-"""The activity screen: by outcome, by filter, and page by page down to the first."""
+"""The activity screen: by outcome, by filter, and page by page to the first row."""
 
 from __future__ import annotations
 

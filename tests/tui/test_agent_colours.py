@@ -1,4 +1,4 @@
-"""The colours of agents: each has its own while there are enough, the same in every view and at every moment."""
+"""The colours of agents: unique while there are enough, and the same in every view and at every moment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from watchroom_tui.theme import THEMES, ColorDepth
 from watchroom_tui.widgets.line_widget import style_named
 
 ALIKE = ("architect", "coder", "writer")
-"""Their ids alone would give the first and the last the same colour."""
+"""By their ids alone, the first and the last would have the same colour."""
 
 
 def numbers(agents: Sequence[str]) -> list[int]:
@@ -81,7 +81,7 @@ async def test_agents_whose_ids_are_alike_differ_and_keep_their_colours(root: Pa
 async def test_what_was_drawn_before_an_agent_was_registered_is_drawn_anew(root: Path) -> None:
     with Workspace.open(root, agents=["architect"]) as workspace:
         async with dashboard(workspace) as user:
-            # As one that is not registered it has the colour that its id alone gives it: the other's.
+            # Until it is registered, its id alone decides, which gives the other's colour.
             assert len({*colours_of(user, ["architect", "writer"])}) == 1
             workspace.register([Agent("writer")])
             await user.has_taken_in(workspace)

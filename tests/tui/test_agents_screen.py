@@ -1,4 +1,4 @@
-"""The agents screen: their files, and a preview of what stands in them."""
+"""The agents screen: their files, and a preview of the content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told to a person who looks elsewhere: each new thing once, several as one, never too often."""
+"""Alerts to a person who looks elsewhere: each need once, several together, at a limited rate."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def need(since: int, *, path: str = "plan.md", actor: str = "bob", times: int = 
     return Need("conflict", f"{path} {actor}", row, "alice", times, since)
 
 
-# Moments, each so many seconds after the one before, with what presses then.
+# Moments in seconds since the one before, with the needs at that time.
 moments = st.lists(st.tuples(st.floats(0, 12), st.frozensets(st.integers(1, 8))), min_size=1, max_size=30)
 
 Told = list[tuple[float, tuple[Need, ...]]]
@@ -43,7 +43,7 @@ def told(first: frozenset[int], then: Sequence[tuple[float, frozenset[int]]]) ->
     watch, now = initial_state([need(each) for each in sorted(first)]), 0.0
     for pause, pressing in then:
         now += pause
-        # The same thing may be refused once more at any moment.
+        # The same write may be refused again at any moment.
         watch, alert = next_alerts(
             watch, [need(each, times=len(alerts) + 1) for each in sorted(pressing)], now
         )
@@ -121,7 +121,7 @@ def test_the_key_goes_through_all_modes_and_back() -> None:
     assert set(seen) == {"off", "bell", "desktop", "both"}
 
 
-# -- in words
+# -- texts
 
 
 def test_one_thing_is_named_and_several_are_counted() -> None:
@@ -133,7 +133,7 @@ def test_one_thing_is_named_and_several_are_counted() -> None:
     assert alert_text([need(each) for each in range(9)], words).endswith(" · …")
 
 
-# -- for terminals
+# -- terminal sequences
 
 NOTICE: Final = re.compile(
     "\x1b\\](?:9;([^\x07\x1b\x9c]*)|777;notify;([^;\x07\x1b\x9c]*);([^;\x07\x1b\x9c]*))\x1b\\\\"

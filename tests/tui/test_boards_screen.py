@@ -1,4 +1,4 @@
-"""The boards screen: the layers, the board that is read, what it says, and writing on it."""
+"""The boards screen: the layers, the board in the preview, its summary, and editing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The buffers that agents have open: how each stands, the places that wait for a choice, what is not written."""
+"""Agents' open buffers: their states, open choices, and unflushed changes."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ async def to_agents(user: User) -> None:
 
 
 async def to_buffers(user: User) -> None:
-    """All of them, from the agents screen."""
+    """Go from the agents screen to all buffers."""
     await user.chooses("buffers")
     await user.until(lambda: isinstance(user.app.screen, BuffersScreen), "the buffers of all")
 
 
 def chosen(user: User) -> str:
-    """The path of the buffer under the cursor."""
+    """Return the path of the buffer under the cursor."""
     item = user.cursor("buffers")
     return item.path if item is not None else ""
 
 
 def stands(user: User, mark: str, name: str = "plan") -> bool:
-    """Whether the list has this mark before the buffer."""
+    """Return whether the list has this mark before the buffer."""
     return f"{mark} {name}" in user.words_in("#buffers")
 
 

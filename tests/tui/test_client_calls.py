@@ -1,4 +1,4 @@
-"""What an attached agent does by its client's own tools is seen on every screen where agents' work is."""
+"""Calls of an attached agent's own tools are shown on every screen with agents' work."""
 
 from __future__ import annotations
 

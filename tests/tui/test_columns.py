@@ -1,4 +1,4 @@
-"""Columns share the width of a list by what their texts need."""
+"""Columns share the width of a list by the lengths of their texts."""
 
 from __future__ import annotations
 

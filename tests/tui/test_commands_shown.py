@@ -1,4 +1,4 @@
-"""Commands on the tasks screen: what they print while they run, how they end, and which sandbox they run in."""
+"""Commands on the tasks screen: their output while they run, their end, and their sandbox."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from watchroom.platform.sandbox.probe import ProbeResult, SandboxProbe
 from watchroom_tui.dialogs.sandbox import SandboxDialog
 
 WAITS = "while [ ! -e {name} ]; do sleep 0.02; done"
-"""Runs until somebody makes the file."""
+"""Runs until the file exists."""
 
 
 @pytest.fixture
@@ -29,12 +29,12 @@ def task(workspace: Workspace, folder: Path) -> str:
 
 
 def style_of(user: User, text: str) -> str:
-    """In which style the output has a text."""
+    """Return the style of a text in the output."""
     return next(span.style for span in user.spans("output") if text in span.text)
 
 
 def output_words(user: User) -> str:
-    """The words of the output, without how the command stands."""
+    """Return the text of the output, without the command's state."""
     return user.words_in("#output").removesuffix(str(user.text("output").border_subtitle)).rstrip()
 
 

@@ -1,4 +1,4 @@
-"""Two moments compared: the paths that differ, by whom, how much, and the difference on enter."""
+"""The comparison of two moments: changed paths, their authors and sizes, and the difference on enter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from watchroom_tui.context import RangeTarget
 
 @pytest.fixture
 def since(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> int:
-    """The row after which a file was changed by two, and one was made."""
+    """The row after which two agents changed a file, and one was created."""
     ok(alice, "collab_write", filepath="plan.md", content="a\nb\n", message="m")
     row = workspace.journal.last_seq()
     ok(bob, "collab_write", filepath="plan.md", content="a\nB\n", message="m", expected_version=1)

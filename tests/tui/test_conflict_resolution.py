@@ -1,4 +1,4 @@
-"""How a conflict ends: a commit or a dismissal. All of it from the keyboard, and in the journal."""
+"""A conflict ends with a commit or a dismissal, from the keyboard, and in the journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists hold still under the cursor while new rows come in."""
+"""Lists hold still under the cursor while new rows arrive."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_other_lists_keep_the_cursor_on_its_item_while_they_change(
 async def test_the_end_is_shown_though_the_list_became_long_just_before(
     workspace: Workspace, alice: Toolbox
 ) -> None:
-    """The key comes before a list that had space for all of its items is laid out with a scrollbar."""
+    """The key comes before the next layout gives the list a scrollbar."""
     ok(alice, "save_to_my_workspace", filename="notes.md", content="x")
     async with dashboard(workspace) as user:
         rows = user.list("activity")

@@ -1,4 +1,4 @@
-"""A rendered board on the screen: scrolled, searched, and changed under the eyes of who reads it."""
+"""A rendered board on the screen: scrolled, searched, and changed while it is read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Reader(User):
         return [line[1:-2].strip() for line in self.lines()[1:-1]]
 
     async def shows_all(self) -> None:
-        """The whole board is known."""
+        """Wait until the whole board is known."""
         await self.until(lambda: len(self.view.outline()) and not self.view.is_growing, "the whole board")
         await self.settle()
 
@@ -58,7 +58,7 @@ async def board(data: bytes, size: tuple[int, int] = MIDDLE) -> AsyncIterator[Re
 
 
 class Recorded(MarkdownView):
-    """Remembers every line that it painted."""
+    """Records every line that it painted."""
 
     def __init__(self, *, title: str, empty: str, id: str | None = None) -> None:  # noqa: A002
         super().__init__(title=title, empty=empty, id=id)

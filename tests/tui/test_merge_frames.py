@@ -1,4 +1,4 @@
-"""The merge screen answers a key with one frame: what it draws first stays."""
+"""The merge screen answers a key with one final frame."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LINES = 200
 
 
 def long_conflict(alice: Toolbox, bob: Toolbox) -> None:
-    """Every tenth line differs between the two; some lines are longer than the screen is wide."""
+    """Let every tenth line differ between the two sides. Some lines are wider than the screen."""
     base = [f"line {number} {'of words ' * (number % 3 * 10)}\n" for number in range(LINES)]
     for toolbox, name, expected in ((alice, "", 0), (alice, "alice: ", 1), (bob, "bob: ", 1)):
         text = "".join(name * (number % 10 == 5) + line for number, line in enumerate(base))
@@ -25,8 +25,8 @@ def long_conflict(alice: Toolbox, bob: Toolbox) -> None:
 
 
 async def frames_after(user: User, key: str) -> Sequence[Sequence[str]]:
-    """Each screen that is drawn from ``key`` on, without its first line, which has the clock, and the columns
-    of its scrollbars, which Textual lays out a frame later."""
+    """Return each screen drawn from ``key`` on, without the first line, which has the clock, and the
+    scrollbars' columns, which Textual draws a frame later."""
     frames: list[Sequence[str]] = []
     count = user.app.post_display_hook
 

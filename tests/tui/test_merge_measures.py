@@ -1,4 +1,4 @@
-"""How far the panes of a merge scroll, whatever is decided."""
+"""The scroll range of a merge's panes, for any decisions."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from watchroom_tui.widgets.scrollable import ScrollableWidget
 
 
 def row_of(user: User, pane: str, text: str) -> int:
-    """The line of a pane that shows ``text``, counted from the pane's top."""
+    """Return the line of a pane that shows ``text``, from the pane's top, -1 if there is none."""
     region = user.app.screen.query_one(f"#{pane}").region
     lines = [line[region.x : region.right] for line in user.lines()[region.y : region.bottom]]
     return next((number for number, line in enumerate(lines) if text in line), -1)
@@ -166,7 +166,7 @@ async def test_the_panes_scroll_together(workspace: Workspace, alice: Toolbox, b
 async def test_a_region_that_is_to_be_revealed_does_not_take_a_person_back_who_scrolls(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
-    """A new size has the region revealed one frame later; a key may come before that."""
+    """A resize reveals the region one frame later, and a key may come before that."""
     lines = [f"line {number}\n" for number in range(200)]
     write(alice, "".join(lines), 0)
     write(alice, "".join([*lines[:100], "said alice\n", *lines[101:]]), 1)
@@ -194,7 +194,7 @@ async def test_a_region_is_written_by_hand(workspace: Workspace, alice: Toolbox,
         await user.press("c", "e")
         assert user.app.focused is user.app.screen.query_one(Editor)
         await user.sees("<<<<<<< current")
-        # From the first mark: four lines go, and the closing mark, and what is typed stays.
+        # From the first mark: four lines and the closing mark are deleted, and the typed text stays.
         for _ in range(5):
             await user.press("ctrl+k", "delete")
         await user.type("quits")

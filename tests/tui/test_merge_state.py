@@ -1,4 +1,4 @@
-"""A merge in hand: where the person is, what a choice does, and the way back."""
+"""The state of a merge: the current region, choices, and undo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process ran that was killed: the dashboard shows it as not seen alive, with what resumes it."""
+"""Work of a killed process is shown as lost, with the command that resumes it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ journal.close()
 
 
 class OtherProcess:
-    """A process that holds a lease on the journal of ``root``, under which others' rows can be written."""
+    """A process with a lease on the journal of ``root``, under which rows of others can be written."""
 
     def __init__(self, root: Path) -> None:
         command = [sys.executable, "-c", HOLD_A_LEASE, journal_of(root)]
@@ -38,24 +38,24 @@ class OtherProcess:
         self.lease = self.process.stdout.readline().strip()
 
     def runs_session(self, workspace: Workspace, agent: str) -> None:
-        """It runs a session of ``agent``."""
+        """Write the start of a session of ``agent`` in this process."""
         detail = {"status": "running", PRESENCE: self.lease}
         step = Write(agent, "begin_session", "session", f"{agent}/1", "{}", expected=0, detail=detail)
         workspace.journal.append([step])
 
     def runs_command(self, workspace: Workspace, agent: str, task: str) -> None:
-        """It runs a command of ``agent``."""
+        """Write the start of a command of ``agent`` in this process."""
         detail = {PRESENCE: self.lease}
         begun = Write(agent, "run_command", "command", f"{task}/c1", "make all", "make all", 0, detail)
         workspace.journal.append([begun])
 
     def kill(self) -> None:
-        """End it before it can release its lease."""
+        """Kill it before it can release its lease."""
         self.process.kill()
         self.process.wait()
 
     def end(self) -> None:
-        """Have it end by itself."""
+        """Let it end by itself."""
         self.process.communicate()
 
 

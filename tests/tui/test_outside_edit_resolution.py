@@ -1,4 +1,4 @@
-"""Files that were changed by hand: committed, merged or put back, from the keyboard."""
+"""Externally edited files are committed, merged or reverted from the keyboard."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from watchroom import Toolbox, Workspace
 
 @pytest.fixture
 def by_hand(root: Path, workspace: Workspace, alice: Toolbox) -> Callable[[str | None], None]:
-    """Changes plan.md behind the journal's back; None deletes it."""
+    """Return a function that edits plan.md externally. None deletes it."""
     write(alice, BASE, 0)
     file = root / "collaborative/current" / PLAN
 

@@ -1,4 +1,4 @@
-"""The overview: what waits is answered where it stands, and what one sees there agrees with all else."""
+"""The overview: needs are answered in place, and its numbers agree with all other screens."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ async def test_readings_in_a_row_are_one_line_until_they_are_unfolded(
 
 @contextmanager
 def leased(root: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A process that holds a lease, and the lease."""
+    """Yield a process that holds a lease, and the lease."""
     code = f"""
 from watchroom.kernel.journal import open_journal
 journal = open_journal({journal_of(root)!r})
@@ -156,7 +156,7 @@ async def test_a_process_that_is_killed_is_missed_on_the_overview(workspace: Wor
 
 
 def is_named(user: User, screen: str, text: str) -> bool:
-    """Whether a screen's name stands there, short or whole."""
+    """Return whether ``text`` contains a screen's name, short or long."""
     return any(user.app.texts(f"action.screen_{screen}.{name}") in text for name in ("short", "label"))
 
 
@@ -224,7 +224,7 @@ async def test_an_agent_that_does_not_stop_is_said_not_to_have(workspace: Worksp
 async def test_an_agent_whose_client_goes_on_after_the_end_of_its_session_is_stopped_too(
     workspace: Workspace,
 ) -> None:
-    """Its own shell can report that end. The client is this process here."""
+    """Its own shell can report that end. Here the client is this process."""
     own = ClientInfo("claude", pid=os.getpid(), started=workspace.platform.process_start(os.getpid()))
     session = ClientSession(workspace, "bob", "s-1", own)
     session.record(PromptSubmitted("Go"))

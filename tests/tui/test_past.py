@@ -1,4 +1,4 @@
-"""A look into the past: every screen shows that moment only, and nothing can be changed."""
+"""In the past every screen shows only that moment, and nothing can be changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The attention queue: each kind of need is one key from where a person deals with it, and closes from there."""
+"""The attention queue: each kind of need is settled one key away."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def test_no_is_no(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> N
 async def test_a_denied_agent_is_one_key_away_with_what_it_tried_and_marked_as_seen_there(
     workspace: Workspace, charlie: Toolbox, size: tuple[int, int]
 ) -> None:
-    # In the zone of handoffs, so that the screen of the need is not that of its row.
+    # In the zone of handoffs, so that the need's screen is not that of its row.
     for _ in range(3):
         refused(charlie, "handoff_file", to_agent="nobody", filename="raw.md", content="x", message="take it")
     async with dashboard(workspace, size=size) as user:
@@ -97,7 +97,7 @@ async def test_a_denied_agent_is_one_key_away_with_what_it_tried_and_marked_as_s
 
 
 def stalls(root: Path) -> None:
-    """Bob's write is refused, a handoff waits for charlie; neither does anything more. Each is one need."""
+    """Bob's write is refused, and a handoff waits for charlie. Both are inactive, so each is one need."""
     with Workspace.open(root, agents=["alice", "bob", "charlie"]) as workspace:
         alice, bob, charlie = (workspace.tools(each) for each in ("alice", "bob", "charlie"))
         ok(charlie, "save_to_my_workspace", filename="own.md", content="what charlie did last")

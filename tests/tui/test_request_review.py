@@ -1,4 +1,4 @@
-"""An approval is given by hunks: what is taken is written, and nothing else, and the agent reads what was said."""
+"""An approval by hunks: only taken hunks are written, and the agent reads the comments."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def text_of(workspace: Workspace) -> str | None:
 
 
 def told(bob: Running, call_id: str = "call_1") -> Mapping[str, Any]:
-    """What the model was told of its call."""
+    """Return the result of the call that the model got."""
     (content,) = [
         message.content
         for message in bob.session.state.messages
@@ -46,7 +46,7 @@ def told(bob: Running, call_id: str = "call_1") -> Mapping[str, Any]:
 
 
 async def opens_review(user: User, title: str = "2 of 2 hunks taken") -> None:
-    """To the first hunk of the most urgent request."""
+    """Go to the first hunk of the most urgent request."""
     await user.until(lambda: user.model.requests, "a request")
     await user.press("exclamation_mark")
     await user.until(lambda: title in str(user.text("request").border_title), title)
@@ -165,7 +165,7 @@ async def test_what_cannot_be_made_in_part_is_sent_back(workspace: Workspace, al
 async def test_the_cursor_stays_on_its_line_when_a_row_comes_above_it(
     workspace: Workspace, alice: Toolbox
 ) -> None:
-    """Declining a hunk of a call that cannot be made in part shows a row that says so."""
+    """Declining a hunk of an indivisible call shows a row about that."""
     write(alice, AFTER, 0)
     write(alice, BEFORE, 1)
     back = calling(call("collab_rollback", filepath=PLAN, to_version=1, expected_version=2))

@@ -1,4 +1,4 @@
-"""What agents ask is answered in the dashboard, and the agents go on."""
+"""Requests of agents are answered in the dashboard, and the agents continue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from watchroom_tui.services.request_actions import RequestActions
 
 
 async def sees_request(user: User, *texts: str) -> None:
-    """Go to the most urgent request, and see what is asked."""
+    """Go to the most urgent request, and wait for its texts."""
     await user.until(lambda: user.model.requests, "a request")
     await user.press("exclamation_mark")
     await user.until(lambda: user.place == "requests", "the requests")
@@ -27,7 +27,7 @@ async def sees_request(user: User, *texts: str) -> None:
 
 
 def told(session: Session, call_id: str = "call_1") -> object:
-    """What the model was told of a call."""
+    """Return the result of a call that the model got."""
     (content,) = [
         message.content
         for message in session.state.messages
@@ -136,7 +136,7 @@ async def test_arguments_that_were_refused_are_there_to_be_mended(workspace: Wor
         await sees_request(user, "save")
         await user.press("e")
         await user.sees("with other arguments")
-        # Python's parser takes it for a number; JSON has no such thing.
+        # A number for Python's parser, but not valid JSON.
         await user.press("backspace")
         await user.type(', "message": NaN}')
         await user.press("ctrl+s")
@@ -192,7 +192,7 @@ async def test_a_question_is_declined_and_what_is_typed_at_once_is_its_reason(
         await user.until(lambda: user.model.requests, "the request")
         if place == "requests":
             await sees_request(user, "Which?")
-        # Each letter would be a command: a key that ends the dashboard, one that goes to a screen.
+        # Each letter would be a command: one key quits the dashboard, another goes to a screen.
         await user.press_at_once("r", *"quit 28Xq", "enter")
         assert (await bob.ended()).messages[-1].content == "I go on."
         result = told(bob.session)
@@ -209,7 +209,7 @@ async def test_going_back_before_there_is_anything_to_write_in_does_no_harm(work
         draft = TextDraft("answer", "bob", "October")
         screen = TextInputDialog("Answer", "Which month?", draft)
         pushed = user.app.push_screen(screen, answers.append)
-        # As a key does that was pressed before the screen was put together.
+        # As with a key that was pressed before the screen was composed.
         screen.dismiss(None)
         await pushed
         await user.until(lambda: answers == [None], "the way back")

@@ -1,4 +1,4 @@
-"""What an agent did is taken back in the dashboard: seen first, then done with one key."""
+"""An agent's work is reverted in the dashboard: first a preview, then one key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The screens: keys go there, empty ones say what will appear, and what is committed appears."""
+"""The screens: keys open them, empty ones tell what will appear, and new rows appear."""
 
 from __future__ import annotations
 

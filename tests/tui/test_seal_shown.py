@@ -1,4 +1,4 @@
-"""The newest checkpoint of the journal in the footer: what people compare between two screens."""
+"""The newest checkpoint of the journal in the footer, to compare between two screens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SEAL = "▣"
 
 
 def seal(workspace: Workspace) -> str:
-    """What is shown of a new checkpoint, where there is space."""
+    """Create a checkpoint. Return its text in a wide footer."""
     workspace.flush()
     assert workspace.sealing.write_due(Event(), at_once=True)
     (recorded,) = read_seals(workspace.journal, limit=1)
@@ -30,7 +30,7 @@ async def test_the_newest_checkpoint_stands_in_the_footer_once_there_is_one(work
     async with dashboard(workspace, size=MIDDLE) as user:
         assert not user.shows(SEAL)
         first = seal(workspace)
-        # There is space for the root alone, as wide as most terminals are.
+        # Most terminals have space for the root only.
         await user.until(lambda: f"{SEAL} {first.split()[-1]}" in footer(user), "the first checkpoint")
         workspace.tools("alice").dispatch_tool_call("collab_list", {})
         second = seal(workspace)

@@ -1,4 +1,4 @@
-"""Searching and copying in texts of every kind, filtering lists, and what the mouse does in them."""
+"""Search and copy in texts of every kind, filters of lists, and the mouse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searching everything, from any screen: what is found as one types, and where it leads."""
+"""Search everything from any screen: hits while typing, and where they lead."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def test_what_is_found_as_one_types_leads_to_its_version(
         await user.until(lambda: user.place == "files", "the files")
         await user.until(lambda: user.pane == "versions" and user.cursor("versions"), "its versions")
         assert (user.cursor("versions").path, user.cursor("versions").version) == ("plan.md", 1)
-        # What agents wrote is shown as it is; of a private file the row lies above the screen.
+        # Texts of agents are literal. For a private file the row opens above the screen.
         await searches(user, "database", hits=1)
         await user.sees("[bold]database[/]")
         await user.press("enter")

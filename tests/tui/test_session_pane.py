@@ -1,4 +1,4 @@
-"""An agent's session in the dashboard: what it says and does, and what a person can do to it."""
+"""An agent's session in the dashboard: its texts and calls, and a person's actions on it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from watchroom.texts import Language
 
 
 class Speaker:
-    """A model that says one word after the other, when it is told to."""
+    """A model that says one word after the other, on request."""
 
     def __init__(self, *words: str) -> None:
         self._words = words
@@ -111,7 +111,7 @@ async def test_a_message_is_read_with_the_next_turn(workspace: Workspace) -> Non
 
 
 def shown_status(user: User) -> str:
-    """How far the session of bob is, as the dashboard knows by now."""
+    """Return the status of bob's session in the dashboard."""
     bob = next(each for each in user.model.agents if each.agent.id == "bob")
     return bob.session.status if bob.session else "none"
 

@@ -1,4 +1,5 @@
-"""In a closed workspace the dashboard asks for the passphrase at the first decision, and stopping needs none."""
+"""In a closed workspace the dashboard asks for the passphrase at the first decision. Stopping agents needs
+none."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ CALL = PendingCall("c1", "run_command", '{"command": "make"}')
 
 @pytest.fixture
 def closed(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """A workspace whose owner is the person at the dashboard, with two requests of alice's."""
+    """A workspace whose owner is the dashboard's person, with two requests of alice's."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     key = create_key_file(key_path("dana"), SESAME, cost=16)
@@ -41,19 +42,19 @@ async def approves(user: User) -> None:
 
 
 def forget_key() -> None:
-    """Take the key file away."""
+    """Remove the key file."""
     Path(key_path("dana")).unlink()
 
 
 def edit_config(workspace: Workspace, text: str) -> None:
-    """Write ``text`` before what the config file says, by hand, and have it recorded."""
+    """Write ``text`` at the start of the config file externally, and record it."""
     file = Path(workspace.root, ".watchroom/config.toml")
     file.write_text(text + file.read_text())
     workspace.scan()
 
 
 def answered(workspace: Workspace) -> list[int]:
-    """Which of the two requests were answered so that it counts."""
+    """Return the numbers of the requests with valid answers."""
     return [number for number in (1, 2) if workspace.requests.ended(f"alice/1/{number}")]
 
 
@@ -80,7 +81,7 @@ async def test_decisions_that_the_settings_name_need_the_passphrase_each_time(cl
     edit_config(closed, 'confirm_decisions = ["answer_request"]\n')
     closed.settings.sign(CallContext("human:dana"))
     async with dashboard(closed) as user:
-        # The key is unlocked, and signs no answer.
+        # The key is unlocked, but signs no answer.
         await approves(user)
         await user.sees("Passphrase")
         assert answered(closed) == []

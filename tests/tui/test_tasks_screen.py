@@ -1,4 +1,4 @@
-"""The tasks screen: who works on each, what they write to each other, and their files."""
+"""The tasks screen: the agents of each task, their messages, and their files."""
 
 from __future__ import annotations
 

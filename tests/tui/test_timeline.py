@@ -1,4 +1,4 @@
-"""The time line: any screen shows any earlier moment, says so, and offers no acts there."""
+"""The timeline: any screen shows any earlier moment, marked as such, without acts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FAR = 3600 * SECOND
 
 
 async def at_row(user: User, seq: int) -> None:
-    """The moment of row ``seq`` is shown."""
+    """Wait until the moment of row ``seq`` is shown."""
     await user.until(lambda: (user.app._replayed, user.model.seq) == (seq, seq), f"row {seq}")
     await user.settle()
 
@@ -82,7 +82,7 @@ async def test_every_screen_shows_the_moment_and_nothing_of_later_ones(
     async with dashboard(workspace) as user:
         await user.goes_to("8", "activity")
         await user.until(lambda: len(user.list("rows").items) > 30, "rows")
-        # What is being read is held back when new rows come, but not when an earlier moment is shown.
+        # Rows that are being read are held back for new rows, but not for an earlier moment.
         await user.press("down", "down", "down")
         await user.press("T", *["comma"] * (workspace.journal.last_seq() - moment))
         await at_row(user, moment)
@@ -92,7 +92,7 @@ async def test_every_screen_shows_the_moment_and_nothing_of_later_ones(
         assert [each.path for each in user.list("files").items] == ["alice/then.md"]
         await user.until(lambda: max(seqs(user.list("rows").items), default=0) == moment, "its rows then")
         await user.goes_to("1", "overview")
-        # It was shown before, with what was live then, until it hears that it is in front again.
+        # It shows its earlier content until it is in front again.
         await user.until(lambda: user.list("activity").items[0].seq == moment, "the rows then")
         await user.press("full_stop")
         await at_row(user, moment + 1)
@@ -190,7 +190,7 @@ async def test_it_is_clicked_and_dragged(workspace: Workspace, conflict: int) ->
 
 
 async def mouse(user: User, kind: Any, x: int) -> None:
-    """An event of the mouse at column ``x`` of the time line."""
+    """Send a mouse event at column ``x`` of the timeline."""
     bar = user.app.screen.query_one(TimelineBar)
     button = 1
     event = kind(bar, x, 0, 0, 0, button, False, False, False, bar.region.x + x, bar.region.y)

@@ -1,4 +1,4 @@
-"""Going to what is urgent: one key leads to what needs a person the most."""
+"""One key goes to the most urgent need."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def test_urgent_finds_the_file_behind_a_filter(workspace: Workspace, confl
 
 
 def two_deliveries(root: Path) -> None:
-    """Two deliveries; the later one is acknowledged."""
+    """Make two handoffs, and acknowledge the later one."""
     with Workspace.open(root, agents=["alice", "bob"]) as workspace:
         alice, bob = workspace.tools("alice"), workspace.tools("bob")
         deliver(alice, "bob", "one.md")

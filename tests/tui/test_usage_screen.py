@@ -1,4 +1,4 @@
-"""What agents use is seen over time, by agent, model and task, and in the header."""
+"""Agents' usage over time, by agent, model and task, and in the header."""
 
 from __future__ import annotations
 

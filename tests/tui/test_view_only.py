@@ -1,4 +1,4 @@
-"""Where one may only look (``--view``): live, and nothing can be changed."""
+"""Viewers (``--view``) see the live dashboard, and can change nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker process: it answers as its functions do, whatever the texts, and as often as it is asked."""
+"""The worker process answers like its functions, for any texts and any number of questions."""
 
 from __future__ import annotations
 
