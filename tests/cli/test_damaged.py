@@ -113,7 +113,7 @@ def test_a_damaged_row_of_a_society_stops_neither_verify_nor_the_others(
 
 
 @pytest.mark.parametrize("content", [NOT_UTF8, None, b"agents = 3"], ids=["no text", "lost", "not valid"])
-def test_a_damaged_config_is_a_need_and_everything_that_rests_on_an_older_one_says_so(
+def test_a_damaged_config_is_a_need_and_views_warn_about_it(
     root: Path, capsys: pytest.CaptureFixture[str], content: bytes | None
 ) -> None:
     with Workspace.open(root, agents=["alice"]) as workspace:

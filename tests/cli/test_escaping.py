@@ -101,7 +101,7 @@ def test_json_is_escaped_in_a_terminal_and_means_the_same(team: str, command: tu
         ]
 
 
-def test_what_can_be_seen_stays_as_it_is(team: str) -> None:
+def test_visible_characters_are_not_escaped(team: str) -> None:
     shown = printed_to_terminal("log", team, "--json", "--zone", "private")
     assert HARMLESS in shown
 

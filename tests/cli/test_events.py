@@ -93,7 +93,7 @@ def test_each_row_is_one_event_in_order(capsys: Captured, team: str) -> None:
     assert by_kind["call_refused"]["outcome"] == "denied"
 
 
-def test_it_goes_on_after_a_row_and_takes_agents_and_kinds(capsys: Captured, team: str) -> None:
+def test_events_resume_after_a_row_and_filter_by_agent_and_kind(capsys: Captured, team: str) -> None:
     found = events(capsys, team)
     assert events(capsys, team, "--after", str(found[2]["row"])) == found[3:]
     assert events(capsys, team, "--after", str(found[-1]["row"])) == []
@@ -200,9 +200,7 @@ def test_documents_and_handoffs(workspace: Workspace, alice: Toolbox, bob: Toolb
     assert found[4]["to"] == "bob"
 
 
-def test_what_watchroom_records_and_rows_that_it_does_not_name(
-    workspace: Workspace, capsys: Captured
-) -> None:
+def test_events_of_watchroom_itself_and_of_unnamed_rows(workspace: Workspace, capsys: Captured) -> None:
     begin = workspace.journal.last_seq()
     workspace.journal.append(
         [
@@ -218,9 +216,7 @@ def test_what_watchroom_records_and_rows_that_it_does_not_name(
     assert (found[3]["tool"], found[3]["zone"]) == ("not_yet_known", "workspace")
 
 
-def test_rows_that_cannot_be_read_or_do_not_count_are_events(
-    root: Path, workspace: Workspace, capsys: Captured
-) -> None:
+def test_unreadable_and_invalid_rows_are_events(root: Path, workspace: Workspace, capsys: Captured) -> None:
     asked = workspace.requests.ask(CallContext("alice"), "alice/mcp/1", Request("prompt", "Which month?"))
     begin = workspace.journal.last_seq()
     workspace.close()
@@ -269,7 +265,7 @@ def test_a_long_text_is_left_out_with_its_size_and_checksum(workspace: Workspace
 
 
 @BOTH
-def test_it_follows_until_nobody_reads_any_more(root: Path, workspace: Workspace) -> None:
+def test_following_ends_when_the_reader_closes_the_pipe(root: Path, workspace: Workspace) -> None:
     begin = workspace.journal.last_seq()
     with following(root, "--after", str(begin), "--kind", "file_written") as process:
         assert next_line(process)["after"] == begin
@@ -295,7 +291,7 @@ def test_signals_end_it(team: str, number: signal.Signals, status: int) -> None:
         assert process.wait(PATIENCE) == status
 
 
-def test_a_reader_that_does_not_read_holds_up_nobody(root: Path, workspace: Workspace) -> None:
+def test_a_stalled_reader_delays_no_other(root: Path, workspace: Workspace) -> None:
     alice = workspace.tools("alice")
     with following(root) as process:
         next_line(process)
@@ -346,7 +342,7 @@ def read_lines(process: subprocess.Popen[str], count: int) -> Iterator[str]:
 
 @BOTH
 @pytest.mark.parametrize("seed", seeds(2, 20))
-def test_readers_that_are_killed_and_resumed_get_each_event_once_and_in_order(
+def test_killed_and_resumed_readers_get_each_event_once_in_order(
     root: Path, workspace: Workspace, capsys: Captured, seed: int
 ) -> None:
     random = Random(seed)

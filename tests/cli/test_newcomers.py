@@ -137,7 +137,9 @@ def can_end(command: Command, typed: list[str]) -> bool:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_whatever_is_typed_one_sentence_answers(capsys: Captured, command: Command, place: Path) -> None:
+def test_any_arguments_are_answered_with_one_sentence(
+    capsys: Captured, command: Command, place: Path
+) -> None:
     before = {each.name for each in place.iterdir()}
     for typed in typings(command):
         sys.stdin = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
@@ -162,7 +164,7 @@ def test_whatever_is_typed_one_sentence_answers(capsys: Captured, command: Comma
     [each for each in COMMANDS if any(isinstance(action, WorkspaceArgument) for action in positionals(each))],
     ids=lambda command: command.name,
 )
-def test_a_missing_workspace_is_said_with_the_form_of_the_command(capsys: Captured, command: Command) -> None:
+def test_a_missing_workspace_is_reported_with_the_synopsis(capsys: Captured, command: Command) -> None:
     required = {
         "attach": ["--agent", "a"],
         "events": ["--json"],
@@ -197,7 +199,7 @@ MORE = {"attach": ["--agent", "alice"], "revert": ["--since", "0", "--dry-run"]}
 
 
 @pytest.mark.parametrize(("command", "words"), ORDERS, ids=[name for name, _ in ORDERS])
-def test_the_workspace_may_stand_anywhere_or_be_the_nearest(
+def test_the_workspace_can_be_any_argument_or_the_nearest(
     capsys: Captured, command: str, words: list[str], place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     more = MORE.get(command, [])
@@ -215,7 +217,7 @@ def test_the_workspace_may_stand_anywhere_or_be_the_nearest(
 @pytest.mark.parametrize("typed", [["attach", "claude", "team", "--agent", "alice"], ["detach", "claude"]])
 @pytest.mark.parametrize("project", ["nowhere", "file.txt"])
 @pytest.mark.parametrize("write", [[], ["--write"]])
-def test_a_project_that_is_no_folder_is_not_made(
+def test_a_project_must_be_an_existing_folder(
     capsys: Captured, typed: list[str], project: str, write: list[str], place: Path
 ) -> None:
     options = write if typed[0] == "attach" else []

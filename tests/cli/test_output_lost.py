@@ -71,7 +71,7 @@ def tools_of(root: Path) -> str:
 
 @pytest.mark.parametrize(("typed", "is_done"), ACTS, ids=[typed[0] for typed, _ in ACTS])
 @pytest.mark.parametrize("run", [run_full, run_unread])
-def test_what_was_done_is_done(
+def test_unwritable_output_does_not_undo_a_command(
     team: str, run: Callable[..., tuple[int, str]], typed: list[str], is_done: Callable[[Path], bool]
 ) -> None:
     status, said = run(*(each.format(team=team) if "{team}" in each else each for each in typed))
@@ -87,7 +87,9 @@ def test_what_was_done_is_done(
 
 
 @pytest.mark.parametrize("run", [run_full, run_unread])
-def test_what_was_refused_is_a_failure(team: str, run: Callable[..., tuple[int, str]]) -> None:
+def test_a_refusal_with_unwritable_output_is_a_failure(
+    team: str, run: Callable[..., tuple[int, str]]
+) -> None:
     status, said = run("call", team, "alice", "collab_read", READ_NOTHING)
     assert status == REFUSED
     assert ("The command failed" in said) == (run is run_full)
@@ -95,7 +97,7 @@ def test_what_was_refused_is_a_failure(team: str, run: Callable[..., tuple[int, 
 
 @pytest.mark.parametrize("run", [run_full, run_unread])
 @pytest.mark.parametrize("typed", [["log", "--follow"], ["watch"]])
-def test_what_follows_the_journal_ends(
+def test_following_commands_end_with_unwritable_output(
     team: str, run: Callable[..., tuple[int, str]], typed: list[str]
 ) -> None:
     status, said = run(typed[0], team, *typed[1:])
@@ -103,7 +105,7 @@ def test_what_follows_the_journal_ends(
     assert "Traceback" not in said
 
 
-def test_standard_error_that_is_full_changes_nothing(team: str, capsys: Captured) -> None:
+def test_unwritable_standard_error_changes_nothing(team: str, capsys: Captured) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(as_typed("show", team, "nothing"), stderr=full, timeout=60, check=False)
         assert done.returncode == 2

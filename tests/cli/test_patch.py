@@ -129,7 +129,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 @example(pair=({b"a/b": File(b"one", False)}, {b"a": File(b"one", False)}))
 @example(pair=({b"a": File(b"one", False)}, {b"a/b": File(b"one\r\n", True)}))
 @example(pair=({}, {b'"tab\t new\n \xff \xc3\xa9"': File(b"one\r\ntwo", False)}))
-def test_git_makes_the_later_files_of_the_earlier_ones(
+def test_git_apply_turns_the_earlier_files_into_the_later_ones(
     team: Workspace, tmp_path_factory: pytest.TempPathFactory, pair: tuple[Files, Files]
 ) -> None:
     before, after = pair
@@ -149,7 +149,7 @@ def test_git_makes_the_later_files_of_the_earlier_ones(
     team.tasks.end(CallContext("human:ann"), task, "done", "")
 
 
-def test_a_patch_of_all_zones_makes_the_later_export_of_the_earlier_one(
+def test_a_patch_of_all_zones_turns_the_earlier_export_into_the_later_one(
     team: Workspace, tmp_path: Path
 ) -> None:
     alice = team.tools("alice")

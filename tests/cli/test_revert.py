@@ -37,7 +37,7 @@ def test_a_dry_run_shows_the_change_and_makes_none(tmp_path: Path, capsys: Captu
     assert content(root) == "one\n2\n3\n"
 
 
-def test_it_is_taken_back_and_so_is_that(tmp_path: Path, capsys: Captured) -> None:
+def test_a_revert_can_be_undone(tmp_path: Path, capsys: Captured) -> None:
     root = tmp_path / "team"
     spoiled(root)
     done = printed_json(
@@ -49,7 +49,7 @@ def test_it_is_taken_back_and_so_is_that(tmp_path: Path, capsys: Captured) -> No
     assert content(root) == "one\n2\n3\n"
 
 
-def test_it_is_said_whose_work_and_since_when(tmp_path: Path, capsys: Captured) -> None:
+def test_a_revert_needs_agents_and_a_moment(tmp_path: Path, capsys: Captured) -> None:
     root = str(tmp_path / "team")
     spoiled(tmp_path / "team")
     for arguments in ((), ("--agent", "alice"), ("--all", "--undo", "x"), ("--all", "--since", "then")):
@@ -60,7 +60,7 @@ def test_it_is_said_whose_work_and_since_when(tmp_path: Path, capsys: Captured) 
     assert "a.md" in printed(capsys, "revert", "bob", root, "--since", "0", "--dry-run")
 
 
-def test_the_status_is_1_where_something_could_not_be_taken_back(tmp_path: Path, capsys: Captured) -> None:
+def test_the_status_is_1_if_something_could_not_be_reverted(tmp_path: Path, capsys: Captured) -> None:
     root = tmp_path / "team"
     with Workspace.open(root) as workspace:
         task = workspace.tasks.submit("human:dana", "Build.", tmp_path / "project").id

@@ -80,7 +80,7 @@ class HangingOnce:
             yield chunk
 
 
-async def test_a_session_that_nobody_runs_is_said_to_be_so(workspace: Workspace, capsys: Captured) -> None:
+async def test_a_lost_session_is_reported_as_not_running(workspace: Workspace, capsys: Captured) -> None:
     async with workspace.sessions.begin("alice", looping(), messages=HELLO):
         pass
     # Another workspace stands in for the ended process, because its lease is gone.
@@ -91,7 +91,7 @@ async def test_a_session_that_nobody_runs_is_said_to_be_so(workspace: Workspace,
     assert "no process" in proof["how"]
 
 
-def test_what_is_stopped_has_to_be_said(workspace: Workspace, capsys: Captured) -> None:
+def test_stop_needs_agents_or_all(workspace: Workspace, capsys: Captured) -> None:
     root = str(workspace.root)
     assert "--all" in misuse(capsys, "stop", root)
     assert "--all" in misuse(capsys, "stop", root, "alice", "--all")

@@ -96,7 +96,7 @@ def test_its_tasks_messages_and_commands_are_shown(capsys: Captured, built: Buil
     assert not any(each["running"] for each in commands)
 
 
-def test_what_was_killed_goes_on(folder: Path) -> None:
+def test_a_killed_task_resumes(folder: Path) -> None:
     root = folder.with_name("team")
     given = ("--workspace", str(folder), "--team", str(root), "--headless")
     with subprocess.Popen(
@@ -136,7 +136,7 @@ def test_simulated_developers_refuse_a_folder_that_is_not_empty(
     assert on_disk(folder) == {entry: b"mine\n"}
 
 
-def test_who_works_on_a_task_has_to_be_said(capsys: Captured, tmp_path: Path) -> None:
+def test_a_task_needs_a_model_or_simulated_developers(capsys: Captured, tmp_path: Path) -> None:
     given = ("--workspace", str(tmp_path / "app"), "--headless")
     said = misuse(capsys, "task", "x", *given)
     assert "--model NAME" in said
@@ -145,7 +145,7 @@ def test_who_works_on_a_task_has_to_be_said(capsys: Captured, tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_says_what_is_missing(capsys: Captured, tmp_path: Path) -> None:
+def test_missing_arguments_are_named(capsys: Captured, tmp_path: Path) -> None:
     app = str(tmp_path / "app")
     assert "--workspace" in misuse(capsys, "task")
     assert "--workspace" in misuse(capsys, "task", "x", "--team", app)

@@ -98,7 +98,7 @@ def test_a_terminal_that_is_closed_ends_the_dashboard(name: str, team: Path) -> 
         process.wait(PATIENCE)
 
 
-def test_a_hangup_ends_it_and_what_was_drawn_is_cleared(team: Path) -> None:
+def test_a_hangup_ends_the_dashboard_and_clears_the_screen(team: Path) -> None:
     with Terminal(as_typed("open", str(team)), 120, 40) as terminal:
         terminal.wait_for_text("alice", timeout=PATIENCE)
         os.kill(terminal.pid, signal.SIGHUP)
@@ -106,7 +106,7 @@ def test_a_hangup_ends_it_and_what_was_drawn_is_cleared(team: Path) -> None:
         assert b"\x1b[?1049l" in terminal.raw()
 
 
-def test_a_write_that_fails_is_the_last() -> None:
+def test_nothing_is_written_after_a_failed_write() -> None:
     reader, writer = os.pipe()
     failures: list[bool] = []
     with os.fdopen(writer, "w") as file:
@@ -123,7 +123,7 @@ def test_a_write_that_fails_is_the_last() -> None:
             os.dup2(nowhere.fileno(), writer)
 
 
-def test_a_hangup_ends_it_that_comes_with_the_order_to_go_on(team: Path) -> None:
+def test_a_hangup_together_with_sigcont_ends_the_dashboard(team: Path) -> None:
     """As from tmux when its server ends: the driver starts again, and must not leave a thread behind."""
     with Terminal(as_typed("open", str(team)), 120, 40) as terminal:
         terminal.wait_for_text("alice", timeout=PATIENCE)
@@ -151,7 +151,7 @@ def test_the_keys_work_again_after_it_was_suspended(team: Path) -> None:
         assert terminal.wait(PATIENCE) == 0
 
 
-def test_keys_reach_one_reader_after_it_was_told_to_go_on_while_it_ran(team: Path) -> None:
+def test_one_thread_reads_keys_after_sigcont_without_a_stop(team: Path) -> None:
     with Terminal(as_typed("open", str(team)), 120, 40) as terminal:
         terminal.wait_for_text("alice", timeout=PATIENCE)
         begun = terminal.mark()

@@ -35,7 +35,7 @@ def test_a_time_is_local_and_names_its_offset_at_that_moment() -> None:
     assert zoned_time(WINTER, "milliseconds") == "2026-01-31 10:30:00.250+01:00"
 
 
-def test_a_printed_time_is_never_later_than_the_one_it_is_of() -> None:
+def test_a_printed_time_is_never_rounded_up() -> None:
     assert zoned_time(WINTER - 1, "milliseconds") == "2026-01-31 10:30:00.249+01:00"
     assert timestamp(WINTER - 1) == "2026-01-31T09:30:00.249Z"
     texts = catalogue("en", "watchroom_tui.texts")

@@ -94,7 +94,7 @@ def worked(workspace: Workspace) -> str:
     return root
 
 
-def test_what_is_over_arrives(
+def test_ended_spans_are_sent(
     capsys: Captured,
     worked: str,
     receiver: tuple[SpanReceiver, str],
@@ -139,7 +139,7 @@ def test_what_is_over_arrives(
     assert taken.requests.empty()
 
 
-def test_a_receiver_that_is_away_for_a_moment_is_asked_again(
+def test_an_unavailable_receiver_is_retried(
     capsys: Captured, worked: str, receiver: tuple[SpanReceiver, str]
 ) -> None:
     taken, url = receiver
@@ -155,7 +155,7 @@ def test_a_receiver_that_is_away_for_a_moment_is_asked_again(
         ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "/base"),
     ],
 )
-def test_the_variables_of_opentelemetry_say_where(
+def test_the_variables_of_opentelemetry_set_the_endpoint(
     capsys: Captured,
     worked: str,
     receiver: tuple[SpanReceiver, str],
@@ -170,7 +170,7 @@ def test_the_variables_of_opentelemetry_say_where(
 
 
 @pytest.mark.parametrize("status", [300, 307, 401])
-def test_one_that_refuses_is_told_of_and_nothing_is_sent_elsewhere(
+def test_a_refusing_receiver_is_reported_and_redirects_are_not_followed(
     capsys: Captured, worked: str, receiver: tuple[SpanReceiver, str], status: int
 ) -> None:
     taken, url = receiver
@@ -181,7 +181,7 @@ def test_one_that_refuses_is_told_of_and_nothing_is_sent_elsewhere(
     assert taken.requests.empty()
 
 
-def test_one_that_does_not_answer_is_told_of(
+def test_an_unreachable_receiver_is_reported(
     capsys: Captured, worked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.5")
@@ -221,7 +221,7 @@ def test_wrong_usage_is_refused(capsys: Captured, worked: str, given: tuple[str,
     assert misuse(capsys, "traces", worked, *given)
 
 
-def test_it_goes_on_as_rows_come_until_it_is_interrupted(
+def test_following_sends_new_rows_until_an_interrupt(
     workspace: Workspace, receiver: tuple[SpanReceiver, str]
 ) -> None:
     taken, url = receiver

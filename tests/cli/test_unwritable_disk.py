@@ -80,7 +80,7 @@ def test_rows_and_views_are_printed(how: str, sealed: Path) -> None:
     assert state(sealed) == before
 
 
-def test_the_dashboard_shows_it(how: str, sealed: Path) -> None:
+def test_the_dashboard_opens_on_an_unwritable_disk(how: str, sealed: Path) -> None:
     before = state(sealed)
     with Terminal(unwritable(how, "open", str(sealed), "--view"), 120, 40) as terminal:
         terminal.wait_for_text("view only", timeout=PATIENCE)
@@ -98,7 +98,7 @@ def test_the_dashboard_shows_it(how: str, sealed: Path) -> None:
         pytest.param("full", marks=pytest.mark.sqlite("Rows on a server need no room on this disk.")),
     ],
 )
-def test_the_dashboard_that_could_act_says_why_it_only_shows(how: str, sealed: Path) -> None:
+def test_the_dashboard_explains_why_it_is_read_only(how: str, sealed: Path) -> None:
     before = state(sealed)
     with Terminal(unwritable(how, "open", str(sealed)), 120, 40) as terminal:
         terminal.wait_for_text("View only: the workspace cannot be opened to write.", timeout=PATIENCE)
@@ -111,7 +111,7 @@ def test_the_dashboard_that_could_act_says_why_it_only_shows(how: str, sealed: P
 
 
 @pytest.mark.sqlite("A server keeps its log elsewhere.")
-def test_rows_that_are_only_in_the_log_are_seen(how: str, root: Path) -> None:
+def test_rows_that_are_only_in_the_wal_are_read(how: str, root: Path) -> None:
     with Workspace.open(root, agents=["alice"]) as workspace:
         write(workspace, "one\n")
         write(workspace, "two\n")
@@ -122,7 +122,7 @@ def test_rows_that_are_only_in_the_log_are_seen(how: str, root: Path) -> None:
 
 
 @pytest.mark.sqlite("A server keeps its log elsewhere.")
-def test_a_log_that_cannot_be_read_is_not_passed_over(root: Path) -> None:
+def test_an_unreadable_wal_is_an_error(root: Path) -> None:
     with Workspace.open(root, agents=["alice"]) as workspace:
         write(workspace, "one\n")
         copy = root.with_name("copy")

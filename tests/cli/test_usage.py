@@ -15,7 +15,7 @@ from watchroom_tui.keymap import keys_page
 from watchroom_tui.localization import load_texts
 
 
-def test_an_unknown_command_is_told_the_usage(capsys: Captured) -> None:
+def test_an_unknown_command_prints_the_usage(capsys: Captured) -> None:
     said = misuse(capsys, "nonsense")
     assert said == "watchroom: there is no command “nonsense”. All commands: watchroom --help\n"
     assert "Did you mean show?" in misuse(capsys, "shwo", ".")
@@ -24,7 +24,7 @@ def test_an_unknown_command_is_told_the_usage(capsys: Captured) -> None:
     assert printed(capsys, "help", "show") == printed(capsys, "show", "--help")
 
 
-def test_without_a_command_and_a_workspace_it_says_how_to_begin(
+def test_without_a_command_and_a_workspace_first_steps_are_printed(
     capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -86,7 +86,7 @@ def test_keys_prints_the_page_of_keys(capsys: Captured) -> None:
     assert printed(capsys, "keys", "--language", "zh") == keys_page(load_texts("zh")) + "\n"
 
 
-def test_a_view_may_be_named_before_the_folder_or_after_it(
+def test_a_view_can_precede_or_follow_the_folder(
     capsys: Captured, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Workspace.open(root, agents=["alice"]).close()

@@ -28,7 +28,7 @@ async def test_commits_after_the_dashboard_is_gone_disturb_no_other_file(
                 os.close(number)
 
 
-async def test_no_screen_of_a_dashboard_that_has_closed_is_in_front(workspace: Workspace) -> None:
+async def test_a_closed_dashboard_has_no_front_screen(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         screen = user.app.base_screen
         assert screen is not None

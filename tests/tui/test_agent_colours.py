@@ -29,7 +29,7 @@ def numbers(agents: Sequence[str]) -> list[int]:
 @given(st.lists(st.text("abcdef", min_size=1), unique=True, max_size=AGENT_COLOURS))
 @pytest.mark.parametrize("depth", THEMES)
 @pytest.mark.parametrize("is_light", [False, True], ids=["dark", "light"])
-def test_no_two_agents_have_one_colour_while_there_are_enough(
+def test_agents_have_different_colours_while_there_are_enough(
     depth: ColorDepth, is_light: bool, agents: Sequence[str]
 ) -> None:
     variables = THEMES[depth][is_light].variables
@@ -50,7 +50,7 @@ def test_an_agent_keeps_its_colour_when_others_come(agents: Sequence[str], data:
 
 
 @pytest.mark.parametrize("actor", ["two words", "", " error", "a:agent dim"])
-def test_an_actor_whose_name_is_no_id_has_a_colour_as_well(actor: str) -> None:
+def test_an_actor_with_an_invalid_id_has_a_colour_too(actor: str) -> None:
     assert AgentColours().find_class(agent_class(actor)) in {f"agent-{n}" for n in range(AGENT_COLOURS)}
 
 
@@ -78,7 +78,7 @@ async def test_agents_whose_ids_are_alike_differ_and_keep_their_colours(root: Pa
             assert colours_of(user, ALIKE) == found
 
 
-async def test_what_was_drawn_before_an_agent_was_registered_is_drawn_anew(root: Path) -> None:
+async def test_registering_an_agent_redraws_its_earlier_rows(root: Path) -> None:
     with Workspace.open(root, agents=["architect"]) as workspace:
         async with dashboard(workspace) as user:
             # Until it is registered, its id alone decides, which gives the other's colour.

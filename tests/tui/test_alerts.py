@@ -57,7 +57,7 @@ def identities(alerts: Told) -> list[Identity]:
 
 
 @given(st.frozensets(st.integers(1, 8)), moments)
-def test_nothing_is_told_twice_and_nothing_that_waited_from_the_start(
+def test_no_need_is_announced_twice_or_if_it_waited_from_the_start(
     first: frozenset[int], then: list[tuple[float, frozenset[int]]]
 ) -> None:
     told_of = identities(told(first, then))
@@ -66,7 +66,7 @@ def test_nothing_is_told_twice_and_nothing_that_waited_from_the_start(
 
 
 @given(st.frozensets(st.integers(1, 8)), moments)
-def test_nothing_is_lost_that_still_waits(
+def test_every_waiting_need_is_announced(
     first: frozenset[int], then: list[tuple[float, frozenset[int]]]
 ) -> None:
     last = then[-1][1]
@@ -75,15 +75,13 @@ def test_nothing_is_lost_that_still_waits(
 
 
 @given(st.frozensets(st.integers(1, 8)), moments)
-def test_between_two_alerts_it_is_quiet(
-    first: frozenset[int], then: list[tuple[float, frozenset[int]]]
-) -> None:
+def test_alerts_keep_their_interval(first: frozenset[int], then: list[tuple[float, frozenset[int]]]) -> None:
     times = [at for at, _ in told(first, then)]
     assert all(later - earlier >= INTERVAL_SECONDS for earlier, later in pairwise(times))
 
 
 @given(moments)
-def test_only_what_waits_at_that_moment_is_told(then: list[tuple[float, frozenset[int]]]) -> None:
+def test_only_needs_that_wait_at_that_moment_are_announced(then: list[tuple[float, frozenset[int]]]) -> None:
     seen: dict[float, set[Identity]] = {}
     now = 0.0
     for pause, pressing in then:
@@ -93,7 +91,7 @@ def test_only_what_waits_at_that_moment_is_told(then: list[tuple[float, frozense
         assert {each.identity for each in alert} <= seen[at]
 
 
-def test_what_goes_by_itself_at_once_is_not_told() -> None:
+def test_a_need_that_ends_at_once_is_not_announced() -> None:
     assert told(frozenset(), [(0, frozenset({1})), (DELAY_SECONDS, frozenset()), (100, frozenset())]) == []
 
 
@@ -102,7 +100,7 @@ def test_several_at_once_are_one_alert() -> None:
     assert len(alert) == 3
 
 
-def test_what_comes_while_it_is_quiet_is_told_together_afterwards() -> None:
+def test_needs_within_the_interval_are_announced_together() -> None:
     one, more = frozenset({1}), frozenset({1, 2, 3})
     alerts = told(
         frozenset(),

@@ -94,7 +94,7 @@ def test_one_conflict_with_retries_is_one_bell_and_one_notification_of_each_kind
     assert not any(b"zoo.md" in each for each in OSC_9.findall(raw)), "that waited already"
 
 
-def test_the_bell_alone_is_what_one_gets_unasked(told: Terminals) -> None:
+def test_the_default_is_the_bell_only(told: Terminals) -> None:
     assert heard(told["unasked"]) == (1, 0, 0)
 
 

@@ -99,5 +99,5 @@ def test_what_is_a_budget(text: str, arguments: Json) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "team cost", "team cost much", "a b c 1 2"])
-def test_what_is_none(text: str) -> None:
+def test_invalid_budgets_are_rejected(text: str) -> None:
     assert parse_budget(text) is None

@@ -83,7 +83,7 @@ async def test_changes_since_head_are_shown_with_their_authors(
         assert "shared" not in user.shown_panes()
 
 
-async def test_changes_follow_what_agents_do_and_what_is_committed(
+async def test_changes_follow_edits_and_commits(
     kept: Workspace, repository: Repository, alice: ScriptedClient
 ) -> None:
     async with dashboard(kept) as user:

@@ -27,7 +27,7 @@ async def opens(user: User, since: int) -> None:
 
 
 @pytest.mark.parametrize("size", [NARROW, MIDDLE], ids=["narrow", "middle"])
-async def test_the_paths_that_differ_are_listed_with_who_and_how_much_and_the_difference_on_enter(
+async def test_changed_paths_are_listed_with_authors_and_sizes_and_enter_shows_the_difference(
     workspace: Workspace, since: int, size: tuple[int, int]
 ) -> None:
     async with dashboard(workspace, size=size) as user:
@@ -53,7 +53,7 @@ async def test_paths_with_equal_counts_are_listed_each_by_its_own_name(
             await user.sees(path)
 
 
-async def test_rows_that_come_later_change_nothing_of_two_moments(
+async def test_later_rows_do_not_change_a_comparison_of_two_moments(
     workspace: Workspace, bob: Toolbox, since: int
 ) -> None:
     async with dashboard(workspace) as user:
@@ -65,7 +65,7 @@ async def test_rows_that_come_later_change_nothing_of_two_moments(
         assert not user.shows("late.md")
 
 
-async def test_where_nothing_differs_it_says_so(workspace: Workspace, since: int) -> None:
+async def test_equal_moments_are_reported(workspace: Workspace, since: int) -> None:
     async with dashboard(workspace) as user:
         await opens(user, user.model.seq)
         await user.sees("Nothing differs between these two moments.")

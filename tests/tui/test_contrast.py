@@ -88,7 +88,7 @@ def shown(colour: str, depth: theme.ColorDepth) -> str:
 @pytest.mark.parametrize(
     ("depth", "of"), OWN_GROUND, ids=[f"{each.name}-{depth}" for depth, each in OWN_GROUND]
 )
-def test_every_text_can_be_read_on_what_it_stands_on(depth: theme.ColorDepth, of: Theme) -> None:
+def test_every_text_is_readable_on_its_background(depth: theme.ColorDepth, of: Theme) -> None:
     colours = {name: shown(value, depth) for name, value in tokens(of).items()}
     found = sorted(set(pairs()))
     assert len(found) > 100
@@ -102,7 +102,7 @@ def test_every_text_can_be_read_on_what_it_stands_on(depth: theme.ColorDepth, of
 
 @pytest.mark.parametrize("palette", [XTERM, VGA], ids=["xterm", "vga"])
 @pytest.mark.parametrize("ground", ["#000000", "#ffffff"], ids=["dark", "light"])
-def test_of_16_colours_those_are_used_that_can_be_read(ground: str, palette: dict[str, str]) -> None:
+def test_only_readable_colours_of_16_are_used(ground: str, palette: dict[str, str]) -> None:
     of = theme.THEMES["16"][ground == "#ffffff"]
     used = {name: value.removeprefix("ansi_") for name, value in tokens(of).items() if name not in DECORATION}
     weak = {
@@ -114,6 +114,6 @@ def test_of_16_colours_those_are_used_that_can_be_read(ground: str, palette: dic
     assert weak == {}
 
 
-def test_the_contrast_is_that_of_the_standard() -> None:
+def test_the_contrast_formula_matches_the_standard() -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)

@@ -338,7 +338,7 @@ every_text = st.one_of(any_text, st.text(st.sampled_from("".join(HOSTILE.values(
 @example("\x1b[31m")
 @example("\ud800")
 @example("\U000e0001\U0010ffff")
-def test_safe_text_holds_nothing_that_a_terminal_obeys_or_that_cannot_be_seen(text: str) -> None:
+def test_sanitized_text_has_no_control_or_invisible_characters(text: str) -> None:
     found = {unicodedata.category(character) for character in sanitize(text)}
     assert not found & DANGEROUS
     assert "\n" not in sanitize(text)
@@ -353,7 +353,7 @@ def test_safe_loses_nothing_that_can_be_printed_and_keeps_its_order(text: str) -
 
 
 @given(every_text)
-def test_whatever_is_not_printable_becomes_something_that_can_be_seen(text: str) -> None:
+def test_unprintable_characters_become_visible(text: str) -> None:
     for character in text:
         shown = sanitize(character)
         assert shown
@@ -379,9 +379,7 @@ def test_whatever_is_not_printable_becomes_something_that_can_be_seen(text: str)
         ("\u2630 menu", "‹TFH+2630› menu"),
     ],
 )
-def test_emoji_are_shown_in_the_form_to_which_every_terminal_gives_the_same_cells(
-    text: str, shown: str
-) -> None:
+def test_emoji_are_shown_in_a_form_of_the_same_width_everywhere(text: str, shown: str) -> None:
     assert sanitize(text) == shown
 
 

@@ -430,7 +430,7 @@ def test_the_search_for_reads_on_the_event_loop_tells_them_apart(code: str, find
     assert bool(list(reads_on_the_loop(ast.parse(code)))) is finds
 
 
-def test_the_catalogue_refuses_a_key_that_it_has_not() -> None:
+def test_the_catalogue_refuses_an_unknown_key() -> None:
     words: Callable[[str], str] = Catalogue("a.b = 'text'")
     with pytest.raises(KeyError):
         words("a.c")

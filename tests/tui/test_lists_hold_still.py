@@ -8,7 +8,7 @@ from tui.team import PLAN, write
 from watchroom import Toolbox, Workspace
 
 
-async def test_a_list_that_is_read_holds_still_offers_the_new_and_g_lets_them_in(
+async def test_a_list_holds_new_items_back_while_it_is_read_and_g_shows_them(
     workspace: Workspace, alice: Toolbox
 ) -> None:
     for n in range(5):

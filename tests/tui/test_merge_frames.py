@@ -41,7 +41,7 @@ async def frames_after(user: User, key: str) -> Sequence[Sequence[str]]:
     return frames
 
 
-async def test_the_difference_is_drawn_at_first_as_it_stays(
+async def test_the_first_frame_of_a_difference_is_final(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     long_conflict(alice, bob)
@@ -70,7 +70,7 @@ async def test_the_other_panes_scroll_before_anything_is_drawn(
             assert [each.scroll_offset for each in panes] == [(5 * turn, 30 * turn)] * 3
 
 
-async def test_the_editor_is_drawn_at_first_as_it_stays(
+async def test_the_first_frame_of_the_editor_is_final(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     long_conflict(alice, bob)

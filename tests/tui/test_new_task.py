@@ -57,7 +57,7 @@ async def test_a_task_is_begun_from_any_screen_and_is_shown(workspace: Workspace
         assert user.pane == "tasks"
 
 
-async def test_a_task_that_is_being_written_is_kept_and_asked_about(workspace: Workspace) -> None:
+async def test_an_unfinished_task_is_kept_and_quitting_asks_about_it(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         await user.press("N")
         await user.until(lambda: user.place == "NewTaskDialog", "the dialog")

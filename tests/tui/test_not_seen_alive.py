@@ -66,7 +66,7 @@ def process(workspace: Workspace, root: Path) -> Iterator[OtherProcess]:
     other.end()
 
 
-async def test_an_agent_whose_process_was_killed_is_not_seen_and_says_what_resumes_it(
+async def test_an_agent_of_a_killed_process_is_lost_with_its_resume_command(
     workspace: Workspace, process: OtherProcess
 ) -> None:
     process.runs_session(workspace, "bob")
@@ -91,7 +91,7 @@ async def test_an_agent_whose_process_was_killed_is_not_seen_and_says_what_resum
         )
 
 
-async def test_many_agents_of_one_process_are_counted_where_names_would_cut_what_else_waits(
+async def test_many_agents_of_one_process_are_counted_instead_of_named(
     workspace: Workspace, process: OtherProcess
 ) -> None:
     process.runs_session(workspace, "alice")
@@ -107,7 +107,7 @@ async def test_many_agents_of_one_process_are_counted_where_names_would_cut_what
         await user.sees("next: not seen bob", "◌ not seen bob", "its process ended; resume")
 
 
-async def test_a_task_and_a_command_whose_process_was_killed_are_not_seen(
+async def test_a_task_and_a_command_of_a_killed_process_are_lost(
     workspace: Workspace, process: OtherProcess, tmp_path: Path
 ) -> None:
     task = begins(workspace, tmp_path / "calculator", "Build it.")
@@ -123,7 +123,7 @@ async def test_a_task_and_a_command_whose_process_was_killed_are_not_seen(
         await user.until(lambda: "not seen since" in str(user.text("output").border_subtitle), "the output")
 
 
-async def test_what_ended_as_it_should_is_stopped_and_not_missed(
+async def test_an_orderly_end_is_stopped_and_not_lost(
     workspace: Workspace, process: OtherProcess, tmp_path: Path
 ) -> None:
     begins(workspace, tmp_path / "calculator", "Build it.")

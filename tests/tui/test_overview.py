@@ -79,7 +79,7 @@ async def test_a_request_is_rejected_on_the_overview_with_a_reason(workspace: Wo
         assert workspace.journal.head("private", "bob/x.md") is None
 
 
-async def test_a_need_that_runs_out_says_how_long_and_is_gone_to_first(
+async def test_a_need_with_a_deadline_shows_its_time_and_comes_first(
     workspace: Workspace, alice: Toolbox, conflict: int
 ) -> None:
     async with (
@@ -95,7 +95,7 @@ async def test_a_need_that_runs_out_says_how_long_and_is_gone_to_first(
         await user.until(lambda: user.place == "merge", "the merge")
 
 
-async def test_the_header_counts_what_the_list_holds(
+async def test_the_headers_count_equals_the_lists(
     workspace: Workspace, alice: Toolbox, conflict: int
 ) -> None:
     async with dashboard(workspace) as user:
@@ -204,7 +204,7 @@ async def test_all_agents_are_paused_and_go_on(workspace: Workspace) -> None:
         await shows_status(user, "waiting_for_human_input")
 
 
-async def test_an_agent_that_does_not_stop_is_said_not_to_have(workspace: Workspace) -> None:
+async def test_an_agent_that_does_not_stop_is_reported(workspace: Workspace) -> None:
     held = Held()
     hanging = chat(calling(call("work")), tools={"work": held})
     async with (
@@ -221,7 +221,7 @@ async def test_an_agent_that_does_not_stop_is_said_not_to_have(workspace: Worksp
         await user.sees("bob NOT STOPPED its session goes on (row ", f"{workspace.root} bob --end")
 
 
-async def test_an_agent_whose_client_goes_on_after_the_end_of_its_session_is_stopped_too(
+async def test_a_client_that_outlives_its_session_is_stopped_too(
     workspace: Workspace,
 ) -> None:
     """Its own shell can report that end. Here the client is this process."""

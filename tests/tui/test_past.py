@@ -72,7 +72,7 @@ async def test_in_the_past_acts_are_not_offered(workspace: Workspace, conflict: 
         assert not user.shows("r roll back")
 
 
-async def test_in_the_past_no_answer_is_offered_to_what_was_asked_then(
+async def test_in_the_past_no_answers_are_offered(
     workspace: Workspace, alice: Toolbox, conflict: int
 ) -> None:
     async with past(workspace.journal, workspace.journal.last_seq()) as user:

@@ -58,9 +58,7 @@ async def test_the_weather_is_asked_and_the_call_approved_in_the_dashboard(works
         await user.sees(QUESTION, "get_weather Beijing", "answer: approved", ANSWER, "done")
 
 
-async def test_what_a_call_would_change_is_shown_before_it_is_approved(
-    workspace: Workspace, alice: Toolbox
-) -> None:
+async def test_a_calls_change_is_shown_before_its_approval(workspace: Workspace, alice: Toolbox) -> None:
     write(alice, "one\ntwo\nthree\n", 0)
     change = call(
         "collab_write", filepath=PLAN, content="one\n2\nthree\n", message="digits", expected_version=1
@@ -127,7 +125,7 @@ async def test_arguments_are_changed_before_the_call_is_approved(workspace: Work
         await user.sees("approved, ed")
 
 
-async def test_arguments_that_were_refused_are_there_to_be_mended(workspace: Workspace) -> None:
+async def test_refused_arguments_can_be_corrected(workspace: Workspace) -> None:
     save = call("save_to_my_workspace", filename="x.md", content="draft")
     async with (
         dashboard(workspace) as user,
@@ -203,7 +201,7 @@ async def test_a_question_is_declined_and_what_is_typed_at_once_is_its_reason(
         await user.is_told("bob: rejected")
 
 
-async def test_going_back_before_there_is_anything_to_write_in_does_no_harm(workspace: Workspace) -> None:
+async def test_going_back_before_the_dialog_is_open_does_no_harm(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         answers: list[str | None] = []
         draft = TextDraft("answer", "bob", "October")
@@ -260,7 +258,7 @@ async def test_of_two_calls_one_is_approved_and_one_rejected(workspace: Workspac
         await user.sees("some appr")
 
 
-async def test_whoever_answers_second_is_told_who_was_first(workspace: Workspace) -> None:
+async def test_the_second_person_to_answer_sees_who_was_first(workspace: Workspace) -> None:
     async with (
         dashboard(workspace) as user,
         running(workspace, "bob", asks("Which?"), says("Thanks.")) as bob,
@@ -356,7 +354,7 @@ async def test_an_answer_that_is_not_sent_stays_and_is_asked_about(workspace: Wo
         await user.until(lambda: user.app._exit, "the end")
 
 
-async def test_where_there_is_little_space_what_is_approved_stands_below_the_list(
+async def test_in_little_space_the_request_is_below_the_list(
     workspace: Workspace,
 ) -> None:
     save = call("save_to_my_workspace", filename="x.md", content="x")

@@ -39,7 +39,7 @@ def spoiled(root: Path) -> Iterator[Workspace]:
         yield workspace
 
 
-async def test_it_is_taken_back_in_six_keys(spoiled: Workspace, root: Path) -> None:
+async def test_the_rogue_agents_work_is_reverted_in_six_keys(spoiled: Workspace, root: Path) -> None:
     journal = spoiled.journal
     guide, settings = (text_of(journal, "collab", path) for path in ("guide.md", "settings.toml"))
     theirs = {

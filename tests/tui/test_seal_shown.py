@@ -26,7 +26,7 @@ def footer(user: User) -> str:
     return user.lines()[-1]
 
 
-async def test_the_newest_checkpoint_stands_in_the_footer_once_there_is_one(workspace: Workspace) -> None:
+async def test_the_footer_shows_the_newest_checkpoint(workspace: Workspace) -> None:
     async with dashboard(workspace, size=MIDDLE) as user:
         assert not user.shows(SEAL)
         first = seal(workspace)
@@ -38,7 +38,7 @@ async def test_the_newest_checkpoint_stands_in_the_footer_once_there_is_one(work
         assert footer(user).count(SEAL) == 1
 
 
-async def test_the_past_shows_the_checkpoint_that_there_was(workspace: Workspace) -> None:
+async def test_the_past_shows_its_own_checkpoint(workspace: Workspace) -> None:
     before = workspace.journal.last_seq()
     first = seal(workspace)
     between = workspace.journal.last_seq()
@@ -51,7 +51,7 @@ async def test_the_past_shows_the_checkpoint_that_there_was(workspace: Workspace
         assert not user.shows(SEAL)
 
 
-async def test_the_keys_go_before_it_and_a_narrow_screen_has_none(workspace: Workspace) -> None:
+async def test_keys_take_precedence_over_the_checkpoint(workspace: Workspace) -> None:
     mark = seal(workspace)
     async with dashboard(workspace, size=NARROW) as user:
         await user.until(lambda: user.model.seal is not None, "a model with a checkpoint")

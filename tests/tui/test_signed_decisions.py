@@ -76,7 +76,7 @@ async def test_the_first_decision_asks_for_the_passphrase_and_the_next_does_not(
     assert closed.verify() == []
 
 
-async def test_decisions_that_the_settings_name_need_the_passphrase_each_time(closed: Workspace) -> None:
+async def test_decisions_listed_in_the_settings_need_the_passphrase_each_time(closed: Workspace) -> None:
     closed.signing.signer = open_key_file(key_path("dana"), SESAME)
     edit_config(closed, 'confirm_decisions = ["answer_request"]\n')
     closed.settings.sign(CallContext("human:dana"))
@@ -94,7 +94,7 @@ async def test_decisions_that_the_settings_name_need_the_passphrase_each_time(cl
         assert len(answered(closed)) == 1
 
 
-async def test_who_goes_back_decides_nothing(closed: Workspace) -> None:
+async def test_leaving_the_passphrase_dialog_decides_nothing(closed: Workspace) -> None:
     async with dashboard(closed) as user:
         await approves(user)
         await user.sees("Passphrase")
@@ -103,7 +103,7 @@ async def test_who_goes_back_decides_nothing(closed: Workspace) -> None:
         assert answered(closed) == []
 
 
-async def test_settings_that_were_edited_are_signed_where_they_are_told(closed: Workspace) -> None:
+async def test_edited_settings_are_signed_at_their_need(closed: Workspace) -> None:
     closed.signing.signer = open_key_file(key_path("dana"), SESAME)
     closed.settings.sign(CallContext("human:dana"))
     closed.signing.signer = None
@@ -131,7 +131,7 @@ async def test_settings_that_were_edited_are_signed_where_they_are_told(closed: 
     assert hosts() == ["example.org"]
 
 
-async def test_who_has_no_key_is_told_what_to_do(closed: Workspace) -> None:
+async def test_a_person_without_a_key_is_told_what_to_do(closed: Workspace) -> None:
     forget_key()
     async with dashboard(closed) as user:
         await approves(user)
@@ -146,7 +146,7 @@ async def test_a_forged_decision_is_a_need(closed: Workspace) -> None:
         assert len(user.model.requests) == 2
 
 
-async def test_keys_that_a_program_sends_through_tmux_decide_nothing(
+async def test_keys_sent_by_a_program_through_tmux_decide_nothing(
     closed: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed.signing.signer = open_key_file(key_path("dana"), SESAME)

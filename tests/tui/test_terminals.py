@@ -39,7 +39,7 @@ def team(root: Path) -> Path:
         ({"TERM": "dumb", "TEXTUAL_COLOR_SYSTEM": "truecolor"}, "full"),
     ],
 )
-def test_the_environment_says_how_many_colours_there_are(
+def test_the_environment_determines_the_number_of_colours(
     environ: Mapping[str, str], depth: ColorDepth
 ) -> None:
     assert color_depth(environ) == depth

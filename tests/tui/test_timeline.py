@@ -119,7 +119,9 @@ async def test_acts_are_refused_at_an_earlier_moment_though_the_workspace_is_ope
         assert workspace.journal.last_seq() == last
 
 
-async def test_it_is_played_from_the_first_row_to_the_present(workspace: Workspace, conflict: int) -> None:
+async def test_the_timeline_plays_from_the_first_row_to_the_present(
+    workspace: Workspace, conflict: int
+) -> None:
     workspace.flush()
     async with dashboard(workspace) as user:
         await user.press("T", "plus", "plus")
@@ -150,7 +152,7 @@ def test_playing_follows_the_clock_with_gaps_cut(journal: Journal) -> None:
         feed.stop()
 
 
-def test_what_was_asked_for_before_one_left_is_of_an_earlier_visit(journal: Journal) -> None:
+def test_a_late_timeline_of_an_earlier_visit_is_ignored(journal: Journal) -> None:
     told: Queue[Moment] = Queue()
     feed = TimelineFeed(journal, told.put)
     try:
@@ -164,7 +166,7 @@ def test_what_was_asked_for_before_one_left_is_of_an_earlier_visit(journal: Jour
         feed.stop()
 
 
-def test_gaps_are_cut_when_it_is_played() -> None:
+def test_long_gaps_are_cut_while_playing() -> None:
     rows = [row(1, SECOND), row(2, FAR), row(3, FAR + SECOND // 2), row(4, 2 * FAR)]
     assert due_rows(rows, SECOND, 0) == (1, 0)
     assert due_rows(rows, SECOND, SECOND) == (1, 0)
@@ -173,7 +175,7 @@ def test_gaps_are_cut_when_it_is_played() -> None:
     assert due_rows(rows, SECOND, 5 * SECOND) == (4, 9 * SECOND // 2)
 
 
-async def test_it_is_clicked_and_dragged(workspace: Workspace, conflict: int) -> None:
+async def test_the_timeline_is_clicked_and_dragged(workspace: Workspace, conflict: int) -> None:
     workspace.flush()
     first, last = rows_of(workspace)[0], rows_of(workspace)[-1]
     async with dashboard(workspace) as user:
