@@ -7,5 +7,5 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from run import main
 
-if __name__ == "__main__":  # contenders that start processes import it again
+if __name__ == "__main__":  # contenders that start processes import this module again
     sys.exit(main(sys.argv[1:]))

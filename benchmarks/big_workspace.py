@@ -1,7 +1,7 @@
-"""Builds a workspace with a long past, quickly: ``python benchmarks/big_workspace.py DIR [ROWS [AGENTS]]``.
+"""Build a workspace with many rows quickly: ``python benchmarks/big_workspace.py DIR [ROWS [AGENTS]]``.
 
-The rows go straight into the journal, thousands a commit; the files are laid out from it by the next
-opening, as after a crash. So the tree is what it would be had every row been a tool call.
+The rows are written directly into the journal, thousands per commit. The next opening writes the files, as
+after a crash. So the tree is the same as if every row had been a tool call.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from watchroom.model import Draft, Note, Write
 
 _BATCH = 2_000
 _PRIVATE_FILES, _COLLAB_FILES = 60, 150
-"""Per agent, and in all."""
+"""Number of files per agent, and of collaborative files."""
 
 
 class Team:
-    """Makes up what agents do, from a seed: half of it reading, a third saving, and the rest."""
+    """Makes up the actions of agents from a seed: half of them reads, a third saves."""
 
     def __init__(self, agents: int, seed: int) -> None:
         self.agents = [f"agent{n:03d}" for n in range(agents)]
@@ -29,7 +29,7 @@ class Team:
         self._versions = dict.fromkeys(self._collab, 0)
 
     def draft(self, n: int) -> Draft:
-        """The n-th row."""
+        """Return the n-th draft."""
         agent = self._random.choice(self.agents)
         kind = self._random.random()
         if kind < 0.50:
@@ -55,7 +55,7 @@ class Team:
         return Write(agent, "handoff_file", "handoff", path, self._text(n), "for you")
 
     def _version(self, agent: str, n: int) -> Draft:
-        """Mostly the next version; sometimes from a stale one, which becomes a conflict."""
+        """Return a write of the next version, or sometimes of a stale one, which becomes a conflict."""
         path = self._random.choice(self._collab)
         expected = self._versions[path]
         if expected > 1 and self._random.random() < 0.05:
@@ -70,7 +70,7 @@ class Team:
 
 
 def build(root: str, rows: int = 100_000, agents: int = 5, seed: int = 1) -> None:
-    """A workspace with at least ``rows`` rows at ``root``."""
+    """Build a workspace with at least ``rows`` rows at ``root``."""
     team = Team(agents, seed)
     with Workspace.open(root, agents=team.agents) as workspace:
         missing = rows - workspace.journal.last_seq()

@@ -1,4 +1,4 @@
-"""An app that shows a board and nothing else: ``python benchmarks/board_app.py FILE``.
+"""An app that shows only a board: ``python benchmarks/board_app.py FILE``.
 
 ``u`` changes the section at the top.
 """
@@ -20,7 +20,7 @@ from watchroom_tui.widgets.line_widget import StyleRegistry
 from watchroom_tui.widgets.markdown_view import MarkdownView
 
 CHANGED = b"changed "
-"""What an update writes into the section at the top, and how often it has."""
+"""The text that an update inserts into the top section, before its number."""
 
 
 class BoardApp(App[None]):
@@ -37,7 +37,7 @@ class BoardApp(App[None]):
         self.updates = 0
         for theme in THEMES["full"]:
             self.register_theme(theme)
-        # As the dashboard does: the stylesheets are parsed once.
+        # Set as the dashboard does, so that the stylesheets are parsed once.
         self.set_reactive(BoardApp.theme, DARK)
         self.add_class(f"-theme-{DARK}", "-dark-mode")
         self.stylesheet.set_variables(self.get_css_variables())
@@ -56,12 +56,12 @@ class BoardApp(App[None]):
         return self.query_one("#board", MarkdownView)
 
     def show(self, data: bytes) -> None:
-        """Show another state of the same board."""
+        """Show another version of the same board."""
         self.data = data
         self.board.show_board("board", data, title="global-whiteboard.md")
 
     def key_u(self) -> None:
-        """Change a line of the section that is at the top."""
+        """Change a line of the top section."""
         self.updates += 1
         at = self.data.find(b"\n", self.board.at_offset) + 1
         self.show(self.data[:at] + b"\n%s%05d\n\n" % (CHANGED, self.updates) + self.data[at:])

@@ -30,7 +30,7 @@ _UPDATES: Final = 12
 
 
 def sections(seed: int = 1) -> Iterator[str]:
-    """A board as agents write them, without an end: every kind of block in turn."""
+    """Yield the sections of an endless board, with every kind of block in turn."""
     chance = random.Random(seed)
 
     def words(count: int) -> str:
@@ -58,7 +58,7 @@ def sections(seed: int = 1) -> Iterator[str]:
 
 
 def board(size: int) -> bytes:
-    """A board of about so many bytes."""
+    """Return a board of about ``size`` bytes."""
     parts, length = [], 0
     for part in sections():
         parts.append(part)
@@ -84,7 +84,7 @@ def measure() -> list[Measure]:
 
 
 def first_paint(paths: dict[str, str]) -> list[Measure]:
-    """From starting the program to its text on the screen."""
+    """Measure the time from the start of the program to its text on the screen."""
     cases = {
         "minimal app": (_MINIMAL, GREETING),
         "10 MB": ([*_BOARD, paths["10 MB"]], _TITLE),
@@ -96,7 +96,7 @@ def first_paint(paths: dict[str, str]) -> list[Measure]:
             command, text = cases[name]
             with Terminal(command) as terminal:
                 taken = terminal.wait_for_bytes(text.encode(), timeout=30) - terminal.started
-            # The first round makes the bytecode.
+            # The first round creates the bytecode.
             painted[name] += [taken] if turn else []
     return [
         Measure(
@@ -111,7 +111,7 @@ def first_paint(paths: dict[str, str]) -> list[Measure]:
 
 
 def keys(path: str) -> list[Measure]:
-    """A key that scrolls, beside the least that a key can cost."""
+    """Measure the latency of a scrolling key, beside the minimum latency of a key."""
     measures = []
     with Terminal(_MINIMAL) as minimal, Terminal([*_BOARD, path]) as terminal:
         minimal.wait_for_bytes(GREETING.encode(), timeout=30)
@@ -144,7 +144,7 @@ def keys(path: str) -> list[Measure]:
 
 
 def updates(path: str) -> list[Measure]:
-    """From the key that changes a section on the screen to the change on the screen."""
+    """Measure the time from the key that changes a visible section to the change on the screen."""
     with Terminal([*_BOARD, path]) as terminal:
         terminal.wait_for_bytes(_TITLE.encode(), timeout=30)
         terminal.settle(1.0)
@@ -159,7 +159,7 @@ def updates(path: str) -> list[Measure]:
 
 
 def memory(paths: dict[str, str]) -> list[Measure]:
-    """What the long board needs more than the short one, once all of it is known, and after scrolling."""
+    """Measure the memory of a long board above that of a short one, completely parsed and after scrolling."""
     used = {}
     for name in ("10 KB", "10 MB"):
         with Terminal([*_BOARD, paths[name]]) as terminal:

@@ -1,4 +1,4 @@
-"""CPU time of a shared write beside that of its commit alone, and the functions that it runs: ``python
+"""CPU time of a shared write beside its commit alone, and the functions that it runs: ``python
 benchmarks/commits.py [ROUNDS]``."""
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from watchroom.model import Write
 
 _CORE: Final = os.path.join("core", "watchroom")
 _BURST = 2000
-"""Commits in a row per round."""
+"""Consecutive commits per round."""
 _GOAL_MS = 0.3
-"""CPU milliseconds per commit outside the calling thread."""
+"""Max CPU milliseconds per commit outside the calling thread."""
 
 
 _MAX_FUNCTIONS: Final = 80
-"""Functions of the core that one shared write should run on the caller's thread."""
+"""Max functions of the core that one shared write runs on the caller's thread."""
 
 
 def count_functions() -> int:
-    """Return how many functions of the core one write to an existing shared file runs on its thread."""
+    """Return the number of the core's functions that one write to an existing shared file runs on its
+    thread."""
     found: set[CodeType] = set()
 
     def record(frame: FrameType, event: str, _argument: object) -> None:
@@ -46,7 +47,7 @@ def count_functions() -> int:
 
 
 def measure(rounds: int = 2) -> list[Measure]:
-    """Return the CPU time per write of the whole process and of the journal's append alone, by turns."""
+    """Measure the CPU time per write of the whole process and of the journal's append alone, in turns."""
     text = "A line of notes.\n" * 60
     appends: list[float] = []
     writes: list[float] = []
@@ -67,7 +68,7 @@ def measure(rounds: int = 2) -> list[Measure]:
                     given = {"filepath": "a.md", "content": f"{text}{number}\n", "message": "m"}
                     alice.dispatch_tool_call("collab_write", {**given, "expected_version": -1})
                 here = time.thread_time() - begun_here
-                # The files that follow the commits are part of their cost.
+                # The files written after the commits are part of their cost.
                 workspace.flush()
                 all_threads = time.process_time() - begun
                 writes.append(all_threads / _BURST * 1000)

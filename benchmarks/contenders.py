@@ -1,6 +1,6 @@
-"""One version of a 1 KB file made durable: Watchroom's way, and the least that it can take.
+"""Ways to make a version of a 1 KB file durable: Watchroom's, and the cheapest possible ones.
 
-Each contender is a context manager over a folder of its own that gives the work to do.
+Each contender is a context manager over its own folder that yields the work to do.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def file_name(n: int) -> str:
 
 @contextmanager
 def collab_write(folder: str) -> Iterator[Work]:
-    """Watchroom, by the zone's own API: a row, synced; then version file, current file, history."""
+    """Yield Watchroom's own API: a synced row, then version file, current file and history."""
     with Workspace.open(folder, agents=["alice"]) as workspace:
         versions = dict.fromkeys(map(file_name, range(FILES)), 0)
 
@@ -45,7 +45,7 @@ def collab_write(folder: str) -> Iterator[Work]:
 
 @contextmanager
 def toolbox_write(folder: str) -> Iterator[Work]:
-    """Watchroom, as an agent calls it."""
+    """Yield Watchroom's tool, as an agent calls it."""
     with Workspace.open(folder, agents=["alice"]) as workspace:
         tools = workspace.tools("alice")
 
@@ -60,7 +60,7 @@ def toolbox_write(folder: str) -> Iterator[Work]:
 
 @contextmanager
 def private_write(folder: str) -> Iterator[Work]:
-    """Watchroom, a save to the agent's own folder: no versions are laid out."""
+    """Yield a save to the agent's own folder, which writes no version files."""
     with Workspace.open(folder, agents=["alice"]) as workspace:
         tools = workspace.tools("alice")
 
@@ -75,7 +75,7 @@ def private_write(folder: str) -> Iterator[Work]:
 
 @contextmanager
 def bare_row(folder: str) -> Iterator[Work]:
-    """What no commit is quicker than: its row put into our schema by SQLite, synced."""
+    """Yield the lower bound of a commit: SQLite inserts its row into our schema, synced."""
     with closing(sqlite3.connect(os.path.join(folder, "bare.db"), isolation_level=None)) as journal:
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=1000"):
             journal.execute(f"PRAGMA {pragma}")
@@ -101,7 +101,7 @@ def bare_row(folder: str) -> Iterator[Work]:
 
 @contextmanager
 def bare_row_and_file(folder: str) -> Iterator[Work]:
-    """As `bare_row`, and the file read and replaced, as a commit does."""
+    """Yield `bare_row` plus reading and replacing the file, as a commit does."""
     files = Folder(folder, os.path.join(folder, "scratch"))
     with bare_row(folder) as commit, closing(files):
 
@@ -114,7 +114,7 @@ def bare_row_and_file(folder: str) -> Iterator[Work]:
 
 @contextmanager
 def append_synced(folder: str) -> Iterator[Work]:
-    """The floor: append to one file, fdatasync."""
+    """Yield the lower bound of durability: append to one file, and fdatasync it."""
     file = os.open(os.path.join(folder, "log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     try:
 
@@ -129,7 +129,7 @@ def append_synced(folder: str) -> Iterator[Work]:
 
 @contextmanager
 def replace_synced(folder: str) -> Iterator[Work]:
-    """How editors save: write a new file, fsync it, rename it over the old one."""
+    """Yield the way of editors: write a new file, fsync it, and rename it over the old one."""
 
     def work(n: int) -> None:
         temporary = os.path.join(folder, "tmp")

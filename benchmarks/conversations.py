@@ -1,4 +1,4 @@
-"""What a model is sent in a session of twenty edits: tokens, with earlier answers whole and in short."""
+"""The tokens sent to a model in a session of twenty edits, with earlier answers in full and shortened."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _turns(*, choices: bool) -> Iterable[Turn]:
 
 
 class Editor:
-    """A simulated model that makes these calls, one a turn, and keeps what it was sent."""
+    """A simulated model that makes these calls, one per turn, and keeps its payloads."""
 
     def __init__(self, turns: list[Turn]) -> None:
         self._turns = turns
@@ -79,7 +79,7 @@ class Editor:
 
 
 async def _tokens(turns: list[Turn]) -> tuple[int, int, int]:
-    """What the whole session was sent: with whole answers, as it was, and the part that is the view."""
+    """Return the tokens of the whole session: with full answers, as sent, and of the view alone."""
     with scratch() as folder, Workspace.open(os.path.join(folder, "team"), agents=["alice"]) as workspace:
         alice = workspace.tools("alice")
         alice.dispatch_tool_call(

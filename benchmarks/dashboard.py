@@ -25,12 +25,12 @@ def save_as(root: str, name: str) -> None:
 
 
 def marker(n: int) -> str:
-    """Return a file name that is found again among a terminal's bytes."""
+    """Return a file name that can be found in a terminal's bytes."""
     return f"m{n:07d}z"
 
 
 def save(tools: Toolbox, n: int) -> float:
-    """Save the n-th marked file. Return the moment when it was done."""
+    """Save the n-th marked file. Return the time of its end."""
     arguments = {"filename": f"{marker(n)}.md", "content": kilobyte(n)}
     if not tools.dispatch_tool_call("save_to_my_workspace", arguments)["success"]:
         raise RuntimeError("a save failed")
@@ -38,7 +38,7 @@ def save(tools: Toolbox, n: int) -> float:
 
 
 def screen_delays(terminal: Terminal, since: int, saved: list[tuple[str, float]]) -> list[float]:
-    """For each save, how long after it the screen showed it, or one that came later."""
+    """Return for each save the seconds until the screen showed it, or a later one. Raises `NotSeen`."""
     rank = {name.encode(): n for n, (name, _) in enumerate(saved)}
     delays: list[float] = []
     tail = b""

@@ -1,6 +1,6 @@
-"""What an attached agent costs: the time of its hooks, and the memory of its server and of the service.
+"""The cost of an attached agent: the time of its hooks, and the memory of its server and of the service.
 
-A hook is timed as a client starts it, by a shell. The yardstick is a shell that starts curl for nothing.
+A hook is timed as a client starts it, by a shell. The baseline is a shell that starts curl without a request.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _START_SECONDS: Final = 1.5
 _KILLS: Final = 5
 _LOAD_SECONDS: Final = 20
 _ACTIVITY: Final = "8"
-"""The key of the screen that shows each operation."""
+"""The key of the screen that lists all operations."""
 
 
 def measure() -> list[Measure]:
-    """Hooks with and without curl and after the end of the service; 50 attached agents in memory and on the
-    screen."""
+    """Measure hooks with and without curl and after the end of the service, and 50 attached agents in memory
+    and on the screen."""
     measures: list[Measure] = []
     agents = [f"agent{number}" for number in range(_AGENTS)]
     for part in (
@@ -48,7 +48,7 @@ def measure() -> list[Measure]:
             with Workspace.open(root, agents=agents) as workspace:
                 config = os.path.join(root, ".watchroom", "config.toml")
                 with open(config, "a", encoding="utf-8") as file:
-                    # An agent makes the same call hundreds of times.
+                    # Disabled, because an agent makes the same call hundreds of times.
                     file.write("\n[breaker]\nsteps = 0\n")
                 workspace.scan()
             measures += part(root)
@@ -85,7 +85,7 @@ def _time_hooks(root: str) -> list[Measure]:
 
 
 def _hook(root: str, *, has_curl: bool) -> Callable[[int], None]:
-    """Return a function that runs a hook before a call of a tool."""
+    """Return a function that runs a hook before a tool call."""
     line = hook_lines(root, "agent0", has_curl=has_curl)["PreToolUse"]
 
     def run(number: int) -> None:
@@ -120,7 +120,7 @@ def _time_restart(hook: Callable[[int], None], number: int) -> float:
 
 
 def _weigh(root: str, agents: list[str]) -> list[Measure]:
-    """Start a relay for each agent, one after the other."""
+    """Measure the memory of a relay for each agent, started one after the other."""
     relays = [_Relay(root, agents[0])]
     try:
         service, _ = client_program.service_process()
@@ -140,7 +140,7 @@ def _weigh(root: str, agents: list[str]) -> list[Measure]:
 
 
 class _Relay:
-    """A server as a client starts it, that has answered ``initialize``."""
+    """A server started as a client does, after its answer to ``initialize``."""
 
     def __init__(self, root: str, agent: str) -> None:
         begin = time.perf_counter()
@@ -171,7 +171,7 @@ def _memory(pid: int) -> float:
 
 
 def _time_screen(root: str, agents: list[str]) -> list[Measure]:
-    """Have each agent run two hooks a second beside an open dashboard, and find when it showed the calls."""
+    """Measure the delay of calls on an open dashboard while each agent runs two hooks per second."""
     context = get_context("fork")
     number, results = context.Value("i", 0), context.Queue()
     with Terminal(open_command(root), 120, 40) as terminal:
@@ -180,7 +180,7 @@ def _time_screen(root: str, agents: list[str]) -> list[Measure]:
         terminal.settle()
         since, begin = terminal.mark(), time.monotonic() + 1
         clients = [
-            # Each client is a process: by that it is known.
+            # Each client is a process, because it is identified by that.
             context.Process(target=_work, args=(root, agent, begin + at / len(agents), number, results))
             for at, agent in enumerate(agents)
         ]
@@ -198,7 +198,7 @@ def _time_screen(root: str, agents: list[str]) -> list[Measure]:
 
 
 def _work(root: str, agent: str, begin: float, number: Any, results: Any) -> None:
-    """Be the client of ``agent``. Put the number of each call and the moment of its end into ``results``."""
+    """Act as the client of ``agent``. Put the number and the end time of each call into ``results``."""
     line = hook_lines(root, agent)
     found: list[tuple[int, float]] = []
     for turn in range(_LOAD_SECONDS):

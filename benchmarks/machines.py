@@ -1,7 +1,7 @@
-"""What another machine sees of a commit, and opening a long journal, on a server beside SQLite, in one run:
-``python benchmarks/machines.py [ROWS]``.
+"""The delay of a commit on another machine's screen, and opening a long journal, on a server beside SQLite,
+in one run: ``python benchmarks/machines.py [ROWS]``.
 
-The server runs on this machine: its figures are those of the journal, without a network.
+The server runs on this machine, so its figures contain no network latency.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ journal.close()
 
 
 def measure(rows: int = 1_000_000) -> list[Measure]:
-    """Commit to another process's screen, and opening at ``rows`` rows; nothing where there is no server's
-    program."""
+    """Measure the delay from a commit to another process's screen, and opening at ``rows`` rows. Empty
+    without a server's program."""
     if not has_server():
         return []
     with scratch() as folder, server_addresses() as address:
@@ -71,7 +71,7 @@ def measure(rows: int = 1_000_000) -> list[Measure]:
 
 
 def _shown(places: Mapping[str, str]) -> Iterator[Measure]:
-    """From the return of an append to the model that a dashboard in another process is given to show."""
+    """Measure the time from the end of an append to the model that a dashboard in another process gets."""
     lags = {}
     for name, where in places.items():
         with closing(open_journal(where)) as journal:
@@ -86,14 +86,14 @@ def _shown(places: Mapping[str, str]) -> Iterator[Measure]:
 
 
 def _lags(journal: Journal, where: str) -> list[float]:
-    """Milliseconds, of so many commits at irregular moments."""
+    """Return the delays of commits at irregular times, in milliseconds."""
     chance, committed = random.Random(1), {}
     command = [sys.executable, "-c", _SCREEN, where]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as screen:
         assert screen.stdin is not None
         assert screen.stdout is not None
         screen.stdout.readline()
-        # A listener on a server listens once it has heard itself.
+        # A listener on a server is ready once it has received its own message.
         time.sleep(1.5)
         for n in range(_COMMITS):
             ((row, _),) = journal.append([Write("alice", "t", "collab", f"shown/{n % 7}", kilobyte(n))])
@@ -109,7 +109,7 @@ def _lags(journal: Journal, where: str) -> list[float]:
 
 
 def _opened(places: Mapping[str, str], rows: int) -> Iterator[Measure]:
-    """Each opened in turn, in fresh processes, half-way between two snapshots."""
+    """Measure opening each journal in turn, in fresh processes, half-way between two snapshots."""
     for where in places.values():
         with closing(open_journal(where)) as journal:
             _fill(journal, rows)
@@ -128,7 +128,7 @@ def _opened(places: Mapping[str, str], rows: int) -> Iterator[Measure]:
 
 
 def _fill(journal: Journal, rows: int) -> None:
-    """Append ``rows`` rows, keep a snapshot, and append as many as there may be before the next."""
+    """Append ``rows`` rows, keep a snapshot, and append half the rows until the next one."""
     team = Team(5, 1)
     drafts = map(team.draft, range(rows + SNAPSHOT_ROWS // 2))
     for _ in range(rows // _BATCH):

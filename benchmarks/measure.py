@@ -1,4 +1,4 @@
-"""What all benchmarks share: rounds that take turns, ratios within one run, and the table at the end."""
+"""Shared by all benchmarks: alternating rounds, ratios within one run, and the result table."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from statistics import median
 from typing import Literal
 
 Work = Callable[[int], None]
-"""Does one piece of work, the n-th."""
+"""Does the n-th piece of work."""
 Sample = Callable[[int], float]
-"""Does the n-th piece of work, and returns what it took: seconds, or bytes."""
+"""Does the n-th piece of work, and returns its cost in seconds or bytes."""
 Rounds = dict[str, list[list[float]]]
-"""For each contender, for each round, what each piece of its work took."""
+"""For each contender, for each round, the cost of each piece of work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One line of the table. Without a goal it is only told."""
+    """One line of the table. A goal is optional."""
 
     name: str
     value: float
@@ -42,7 +42,7 @@ class Measure:
 
 
 def table(measures: list[Measure]) -> str:
-    """The measures as a Markdown table."""
+    """Return the measures as a Markdown table."""
     verdicts = {True: "yes", False: "**no**", None: ""}
     lines = ["| | measured | goal | met | |", "|---|---:|---:|---|---|"]
     for each in measures:
@@ -72,9 +72,15 @@ def interleaved(
     between: Callable[[], None] | None = None,
     first: int = 0,
 ) -> Rounds:
-    """Let the contenders take turns, ``burst`` pieces of work at a time, each round in another order, so that
-    what one leaves for the kernel to write falls on each of the others alike. ``between`` is done before
-    each turn, and not timed."""
+    """Run the contenders in turns, and return the seconds of each piece of work.
+
+    - ``rounds``: the number of turns of each contender.
+    - ``burst``: pieces of work per turn.
+    - ``between``: called before each turn, not timed.
+    - ``first``: the number of the first piece of work.
+
+    The order changes in each round, so that pending disk writes of one contender slow down all others alike.
+    """
     samples = {name: clocked(work) for name, work in contenders.items()}
     return sampled(samples, rounds, burst, between=between, first=first)
 
@@ -87,7 +93,7 @@ def sampled(
     between: Callable[[], None] | None = None,
     first: int = 0,
 ) -> Rounds:
-    """As `interleaved`, where each contender says by itself what a piece of its work took."""
+    """Run the contenders in turns as `interleaved`, with costs that they return themselves."""
     taken: Rounds = {name: [] for name in contenders}
     names = list(contenders)
     for turn in range(rounds):
@@ -100,7 +106,7 @@ def sampled(
 
 
 def clocked(work: Work) -> Sample:
-    """How many seconds each piece of ``work`` takes."""
+    """Return a sample that times each piece of ``work`` in seconds."""
 
     def sample(n: int) -> float:
         start = time.perf_counter()
@@ -111,41 +117,41 @@ def clocked(work: Work) -> Sample:
 
 
 def ratio(above: list[list[float]], below: list[list[float]]) -> float:
-    """How many times longer the one takes than the other: the median of the rounds' own ratios."""
+    """Return the median of the rounds' ratios ``above`` ÷ ``below``."""
     return median(median(one) / median(other) for one, other in zip(above, below, strict=True))
 
 
 def middle(rounds: list[list[float]]) -> float:
-    """The median of all pieces of work."""
+    """Return the median of all pieces of work."""
     return median(seconds for each in rounds for seconds in each)
 
 
 def percentile(values: list[float], percent: float) -> float:
-    """The smallest value that ``percent`` of the values do not exceed."""
+    """Return the smallest value that ``percent`` of the values do not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, max(0, -(-len(ordered) * int(percent) // 100) - 1))]
 
 
 def kilobyte(n: int) -> str:
-    """Text of 1,024 bytes, another for each ``n``."""
+    """Return a text of 1,024 bytes, different for each ``n``."""
     line = f"{n:010d} a line of notes that an agent might have written, number {n * 7919 % 100_003}\n"
     return (line * (1024 // len(line) + 1))[:1023] + "\n"
 
 
 def keep_bytecode(folder: str) -> None:
-    """Let the processes that are started keep bytecode, in ``folder``, whatever this shell says: what is
-    installed has its own, and not only what is compared with it may have some."""
+    """Let child processes keep bytecode in ``folder``, whatever this shell's settings. Installed programs
+    have bytecode, so the comparison would be unfair without it."""
     os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(folder, "bytecode")
     os.environ["PYTHONDONTWRITEBYTECODE"] = ""
 
 
 @contextmanager
 def scratch() -> Iterator[str]:
-    """A folder on the disk where temporary files are, gone afterwards, in a part of the disk of its own.
+    """Yield a temporary folder, in its own part of the disk. It is removed at the end.
 
-    Without a journal, ext4 looks at every file that was deleted nearby in the last minutes before it makes
-    a new one: what one contender deletes, or an earlier run, must not slow the next (40 times, as seen).
-    Folders in one that is marked +T are spread by a hash of their names.
+    Without a journal, ext4 checks every recently deleted file nearby before it creates a new one. Files
+    deleted by one contender, or an earlier run, must not slow down the next (by a factor of 40, as measured).
+    Folders below one marked +T are spread by a hash of their names.
     """
     spread = tempfile.mkdtemp(prefix="watchroom-benchmark-")
     try:

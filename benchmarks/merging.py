@@ -1,11 +1,11 @@
-"""Texts to merge: a short one and a long one."""
+"""Texts to merge: a short and a long one."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 _KINDS = ("conflict", "current", "conflict", "incoming", "conflict")
-"""Which sides change the regions, in turn."""
+"""The sides that change the regions, in turn."""
 
 
 class Size(NamedTuple):
@@ -21,7 +21,7 @@ SHORT, LONG = Size(100, 10), Size(10_000, 200)
 
 
 def make_texts(size: Size) -> tuple[str, str, str]:
-    """The base, and what two sides made of it."""
+    """Return the base, and the texts of two sides."""
     base = [
         [f"line {n} of the report, about as long as a line of text mostly is\n"] for n in range(size.lines)
     ]
@@ -29,7 +29,7 @@ def make_texts(size: Size) -> tuple[str, str, str]:
     apart = size.lines // size.regions
     for region in range(size.regions):
         at = region * apart + apart // 2
-        # From one line to three, in the place of one.
+        # One to three lines in place of one.
         count = region % 3 + 1
         kind = _KINDS[region % len(_KINDS)]
         if kind != "incoming":

@@ -1,4 +1,4 @@
-"""The least that a Textual app can be: what the dashboard's first paint is measured against."""
+"""A minimal Textual app, the baseline for the dashboard's first paint."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ GREETING = "minimal app is painted"
 
 
 class MinimalApp(App[None]):
-    """One line of text. Any key that is typed takes its place."""
+    """One line of text, which the key x changes."""
 
     def compose(self) -> ComposeResult:
         yield Static(GREETING, id="text")

@@ -1,4 +1,4 @@
-"""The resident service of a benchmark, apart from the user's own, and the hooks that ask it."""
+"""The resident service of a benchmark, separate from the user's own, and the hooks that call it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from watchroom.agents.clients.configuration import AttachedAs, HookProgram, buil
 from watchroom.platform import detect_platform
 
 PROGRAM: Final = (sys.executable, "-P", "-m", "watchroom_cli.main")
-"""How ``watchroom`` is called."""
+"""The arguments that run ``watchroom``."""
 _PATIENCE: Final = 20.0
 
 
 @contextmanager
 def own_service() -> Iterator[None]:
-    """Have what is started within the context use a service of its own, and end that."""
+    """Use a separate service for all programs started within the context, and stop it at the end."""
     before = os.environ.get("XDG_RUNTIME_DIR")
-    # The path of a socket is short.
+    # Paths of sockets must be short.
     folder = tempfile.mkdtemp(prefix="wr", dir="/tmp")
     os.environ["XDG_RUNTIME_DIR"] = folder
     try:
@@ -38,7 +38,7 @@ def own_service() -> Iterator[None]:
 
 
 def stop_service() -> None:
-    """Stop the service, if one runs, and wait for its end."""
+    """Stop the service if one runs, and wait for its end."""
     pid, started = client_program.service_process()
     with suppress(OSError, ValueError):
         client_program.ask("POST", "/stop", seconds=_PATIENCE)

@@ -1,4 +1,4 @@
-"""A bar for what lasts: how far it is, what was done so far, and the time left."""
+"""A progress bar for long work: progress, text, and the time left."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import Final, TextIO
 
 _WIDTH: Final = 24
 _LINE_EVERY: Final = 60.0
-"""Seconds between two lines, where the output is no terminal."""
+"""Seconds between two lines, if the output is not a terminal."""
 
 
 class ProgressBar:
-    """Redrawn in place on a terminal; elsewhere a line a minute.
+    """A bar that is redrawn in place on a terminal. Elsewhere it is one line per minute.
 
-    Args:
-        stream: where it is drawn; standard error where it is None.
+    ``stream``: the output, default: standard error.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -25,12 +24,11 @@ class ProgressBar:
         self._width = 0
 
     def show(self, done: float, seconds_left: float, text: str) -> None:
-        """Draw it.
+        """Draw the bar.
 
-        Args:
-            done: how much is done, from 0 to 1.
-            seconds_left: until the end.
-            text: what was done so far; one line.
+        - ``done``: the progress, from 0 to 1.
+        - ``seconds_left``: seconds until the end.
+        - ``text``: one line about the work so far.
         """
         now = time.monotonic()
         if not self._in_place and now - self._drawn < _LINE_EVERY:
@@ -42,7 +40,7 @@ class ProgressBar:
         self._write(f"\r{padded}" if self._in_place else f"{line}\n")
 
     def clear(self) -> None:
-        """Take it off the terminal, so that another line can be printed there."""
+        """Remove the bar from the terminal, so that another line can be printed there."""
         if self._in_place:
             self._write("\r" + " " * self._width + "\r")
             self._width = 0
@@ -53,7 +51,7 @@ class ProgressBar:
 
 
 def bar(done: float, seconds_left: float, text: str) -> str:
-    """One line: a bar, how much is done in percent, the time left, and the text."""
+    """Return one line: a bar, the progress in per cent, the time left, and the text."""
     share = min(max(done, 0.0), 1.0)
     filled = int(share * _WIDTH)
     minutes, seconds = divmod(max(0, round(seconds_left)), 60)

@@ -1,4 +1,4 @@
-"""How a paper was written, edit by edit, in Watchroom's text and in bare Loro."""
+"""The edits of a recorded paper, in Watchroom's text and in bare Loro."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TRACE: Final = Path(__file__).parent.parent / "tests" / "traces" / "automerge-pa
 SCHEMA: Final[Mapping[str, FieldType]] = {"body": "rga"}
 REPLICA: Final = "author#a1"
 BATCH: Final = 1000
-"""Edits in one piece of work."""
+"""Edits per piece of work."""
 
 
 class Edit(NamedTuple):
@@ -62,7 +62,7 @@ class WatchroomText:
 
 
 class BareText:
-    """A Loro document, which hands out its updates as they are made."""
+    """A Loro document that returns its updates as they are made."""
 
     def __init__(self, snapshot: bytes | None = None) -> None:
         self._document = LoroDoc()  # type: ignore[no-untyped-call]

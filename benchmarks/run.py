@@ -1,7 +1,8 @@
-"""Runs benchmarks, prints one table: ``python benchmarks/run.py [NAME …]`` or ``python -m benchmarks``.
+"""Run benchmarks and print one table: ``python benchmarks/run.py [NAME …]`` or ``python -m benchmarks``.
 
-What proves that nothing is lost stands in ``reliability/``: each of its modules is a command with options of
-its own, ``python -m benchmarks torture --minutes 5``. So is ``peers``, which measures others too.
+The proofs that nothing is lost are in ``reliability/``. Each of its modules is a command with its own
+options, such as ``python -m benchmarks torture --minutes 5``. So is ``peers``, which also measures other
+programs.
 """
 
 from __future__ import annotations

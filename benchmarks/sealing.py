@@ -1,7 +1,7 @@
 """Tamper evidence of a long journal: ``python benchmarks/sealing.py [ROWS]``.
 
-How long comparing all rows with the seals takes, beside what ``verify`` reads of the journal anyway;
-what following costs a row; whether commits wait for it, by two journals that take turns; and what rest costs.
+Measures the comparison of all rows with the seals, beside the reading that ``verify`` does anyway; the cost
+of sealing per row; whether commits wait for it, with two journals in turns; and the cost while idle.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROUNDS, _BURST = 20, 100
 
 
 def measure(rows: int = 1_000_000) -> list[Measure]:
-    """With ``rows`` rows, and a seal of each thousand."""
+    """Measure with ``rows`` rows, and a seal for each thousand."""
     with scratch() as folder:
         anchors = Anchors(os.path.join(folder, "state"), folder)
         path = os.path.join(folder, "journal.db")
@@ -39,7 +39,7 @@ def measure(rows: int = 1_000_000) -> list[Measure]:
             begin = time.perf_counter()
             assert not journal.problems()
             read = time.perf_counter() - begin
-            # As the command does it.
+            # In parallel, as the command does it.
             begin = time.perf_counter()
             with ThreadPoolExecutor(1) as pool:
                 looking = pool.submit(journal.problems)
@@ -69,7 +69,7 @@ def measure(rows: int = 1_000_000) -> list[Measure]:
 
 
 def _make(path: str, anchors: Anchors, rows: int) -> float:
-    """A journal of ``rows`` rows with seals; how many seconds of a core these took."""
+    """Create a journal of ``rows`` rows with seals. Return the seconds of CPU for the seals."""
     team, seconds = Team(5, 1), 0.0
     with closing(SqliteJournal(path)) as journal:
         writer = _writer(journal, anchors)
@@ -82,7 +82,7 @@ def _make(path: str, anchors: Anchors, rows: int) -> float:
 
 
 def _measure_commits(folder: str) -> Measure:
-    """Commits to a journal that is followed all the time, by those to one that is not."""
+    """Measure commits to a journal that is sealed all the time, against one that is not."""
     note = Note("alice", "look", "collab", "plan.md")
     with (
         _journal_in(folder, "plain") as plain,

@@ -28,7 +28,7 @@ def _save(tools: Toolbox, n: int) -> None:
 
 
 def threads(agents: int = 64, each: int = 30, rounds: int = 5) -> list[Measure]:
-    """As many agents as that in one process, each on its own thread with files of its own, beside one."""
+    """Measure ``agents`` in one process, each on its own thread with its own files, beside one agent."""
     with scratch() as folder, Workspace.open(folder, agents=map(_agent, range(agents))) as workspace:
         boxes = [workspace.tools(_agent(n)) for n in range(agents)]
         for n in range(400):
@@ -43,7 +43,7 @@ def threads(agents: int = 64, each: int = 30, rounds: int = 5) -> list[Measure]:
 
 
 def _throughput(boxes: list[Toolbox], each: int) -> float:
-    """Saves a second by all together."""
+    """Return the saves per second of all agents together."""
     barrier = Barrier(len(boxes) + 1)
 
     def run(tools: Toolbox) -> None:
@@ -62,7 +62,7 @@ def _throughput(boxes: list[Toolbox], each: int) -> float:
 
 
 def processes(count: int = 8, each: int = 400) -> list[Measure]:
-    """Eight processes, one agent each, on one workspace."""
+    """Measure ``count`` processes, one agent each, on one workspace."""
     with scratch() as folder:
         with Workspace.open(folder, agents=map(_agent, range(count))) as workspace:
             tools = workspace.tools(_agent(0))
@@ -95,7 +95,7 @@ def processes(count: int = 8, each: int = 400) -> list[Measure]:
 
 
 def calls(count: int = 400) -> list[Measure]:
-    """What a call costs of the processor with all its rows and files, those that follow behind it too."""
+    """Measure the CPU time of a call with all its rows and files, including those written later."""
     with scratch() as folder, Workspace.open(folder, agents=["alice", "bob"]) as workspace:
         tools = workspace.tools("alice")
 

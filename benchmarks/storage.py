@@ -1,4 +1,4 @@
-"""What a versioned commit costs beside the least that it can, and as versions grow: ``python storage.py``."""
+"""The cost of a versioned commit beside lower bounds, and with many versions: ``python storage.py``."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ from watchroom import Workspace
 from watchroom.kernel.call_context import CallContext
 
 _WARM = 400
-"""Commits before the first that counts: SQLite's WAL grows until its first checkpoint, then is reused."""
+"""Commits before the first that counts. SQLite's WAL grows until its first checkpoint, and is then reused."""
 _OURS = ("collab.write", "collab_write tool", "private save")
-_BARE = ("bare row", "bare row and file")
+_BARE = {
+    "bare row": "SQLite inserts a row into our schema, synced",
+    "bare row and file": "the same, and the file is read and replaced",
+}
+"""Remarks in the table, by contender."""
 _FLOORS = ("append + fdatasync", "write + fsync + rename")
 _PAUSE = 0.3
-"""Longer than what follows behind commits waits."""
+"""Longer than the delay of the files written after commits."""
 
 
 def commits(rounds: int = 15, burst: int = 20) -> list[Measure]:
-    """One commit of 1 KB by everyone, turn by turn."""
+    """Measure one commit of 1 KB by each contender, in turns."""
     with ExitStack() as stack:
         works: dict[str, Work] = {}
         for name, contender in CONTENDERS.items():
@@ -51,18 +55,17 @@ def _against(seconds: Rounds) -> list[Measure]:
         Measure("commit ÷ (write + fsync + rename)", ratio(ours, replace), "×", 1.3),
         Measure("commit through the toolbox ÷ (write + fsync + rename)", ratio(tool, replace), "×", 1.3),
     ]
-    for name in _BARE:
-        doc = (CONTENDERS[name].__doc__ or "").strip()
-        measures.append(
-            Measure(f"{name} ÷ (append + fdatasync)", ratio(seconds[name], floor), "×", remark=doc)
-        )
+    measures += [
+        Measure(f"{name} ÷ (append + fdatasync)", ratio(seconds[name], floor), "×", remark=remark)
+        for name, remark in _BARE.items()
+    ]
     return measures
 
 
 def versions(
     points: tuple[int, ...] = (10, 1_000, 10_000), rounds: int = 6, burst: int = 20
 ) -> list[Measure]:
-    """A commit to a file that has few versions, and to files that have many."""
+    """Measure a commit to a file with few versions, and to files with many."""
     with scratch() as folder, Workspace.open(folder, agents=["alice"]) as workspace:
         few, *many = points
         count = rounds * burst
@@ -71,14 +74,14 @@ def versions(
             workspace.collab.write(CallContext("alice", "collab_write"), path, kilobyte(expected), expected)
 
         def to_one_file(point: int) -> Work:
-            """Commits number ``point`` - count / 2 and on of a file."""
+            """Return commits to one file around version ``point``."""
             start = point - count // 2
             for version in range(start):
                 write(f"{point}.md", version)
             return lambda n: write(f"{point}.md", start + n)
 
         def to_files_of(version: int) -> Work:
-            """Each commit to a file of its own, at just that number of versions."""
+            """Return commits to different files, each at ``version``."""
             for n in range(count):
                 for each in range(version):
                     write(f"{version}/{n}.md", each)
@@ -99,7 +102,7 @@ def versions(
 
 
 def reads(count: int = 2_000) -> list[Measure]:
-    """``collab_read`` of 1 KB through the toolbox; its row is a note, which no sync waits for."""
+    """Measure ``collab_read`` of 1 KB through the toolbox. Its row is a note, which no sync waits for."""
     with scratch() as folder, Workspace.open(folder, agents=["alice"]) as workspace:
         tools = workspace.tools("alice")
         for n in range(20):

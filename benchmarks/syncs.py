@@ -1,7 +1,7 @@
-"""How many times a commit makes the disk sync, counted with strace: ``python benchmarks/syncs.py``.
+"""Count a commit's syncs of the disk, with strace: ``python benchmarks/syncs.py``.
 
-SQLite's own checkpoints are told apart by the file: a checkpoint syncs the WAL, then the database, and
-the first commit after it, which begins the WAL anew, syncs the WAL's header as well.
+SQLite's own checkpoints are recognised by the file: a checkpoint syncs the WAL, then the database. The first
+commit after it restarts the WAL, and syncs its header too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SYNC = re.compile(rf"^\d+\s+(?:{_SYNCS.replace(',', '|')})\((?:\d+<([^>]*)>)?")
 
 
 def measure(commits: int = 1_000) -> list[Measure]:
-    """Versioned commits, and private saves; the first hundreds make the WAL as long as it gets."""
+    """Measure versioned commits and private saves. The first hundreds grow the WAL to its maximum."""
     if not shutil.which("strace"):
         return []
     return [_counted(kind, commits) for kind in ("collab_write", "save_to_my_workspace")]
@@ -46,7 +46,7 @@ def _counted(kind: str, commits: int) -> Measure:
 
 
 def _windows(log: str) -> list[Counter[str]]:
-    """For each commit, the files that were synced in it, by the end of their names."""
+    """Return for each commit the files that were synced in it, by their extension."""
     windows: list[Counter[str]] = []
     for line in log.splitlines():
         if _MARK in line:
@@ -57,7 +57,7 @@ def _windows(log: str) -> list[Counter[str]]:
 
 
 def _apart(windows: list[Counter[str]]) -> tuple[list[Counter[str]], int, int]:
-    """The commits without what a checkpoint adds; the number of checkpoints, and of their syncs."""
+    """Return the commits without the syncs of checkpoints, the number of checkpoints, and of their syncs."""
     plain, checkpoints, others = [], 0, 0
     after = False
     for window in windows:

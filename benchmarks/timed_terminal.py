@@ -1,7 +1,7 @@
-"""Runs a command in a real pseudo-terminal and keeps every byte that it writes, with the time of its arrival.
+"""Run a command in a pseudo-terminal, and keep every byte that it writes with its time of arrival.
 
-A thread reads and stamps; what is shown is worked out afterwards, by pyte, so that looking at the screen
-delays neither the program nor the stamps. Linux and macOS.
+A thread reads the bytes and their times. pyte draws the screen afterwards, so that looking at it delays
+neither the program nor the times. Linux and macOS.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from wcwidth import wcwidth
 
 Predicate = Callable[[list[str]], bool]
 Look = Callable[[list[str]], list[str]]
-"""What is of interest of a screen's lines."""
+"""Returns the relevant part of a screen's lines."""
 
-# What a terminal of today answers to the questions that Textual asks at its start: it can hold a frame
-# back until it is whole (mode 2026), it does not report its size in band (mode 2048).
+# The answers of a modern terminal to Textual's first queries: it supports synchronized output (mode 2026),
+# and does not report its size in band (mode 2048).
 _ANSWERS = {b"\x1b[?2026$p": b"\x1b[?2026;2$y", b"\x1b[?2048$p": b"\x1b[?2048;0$y", b"\x1b[c": b"\x1b[?62;c"}
 
-# What pyte would print or stumble over: private CSI that it does not know, DCS and APC strings, and
-# characters without a width, at which it drops the rest of the text.
+# Sequences that pyte would print or fail on: unknown private CSI, DCS and APC strings, and zero-width
+# characters, at which it drops the rest of the text.
 _UNKNOWN_TO_PYTE = re.compile(
     "\x1b\\[[<=>][0-9;:]*[ -/]*[@-~]|\x1b\\[[?][0-9;]*\\$p|\x1b[P_^X].*?\x1b\\\\"
     "|[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]",
@@ -46,7 +46,7 @@ _SWITCH_SECONDS = 0.0001
 
 
 class Chunk(NamedTuple):
-    """Bytes as one read gave them: when (seconds, monotonic clock) and where in the stream they end."""
+    """The bytes of one read, their time (seconds, monotonic clock), and their end in the stream."""
 
     at: float
     end: int
@@ -54,9 +54,12 @@ class Chunk(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What a process and its descendants have used: CPU seconds so far, resident bytes now. ``rss`` counts
-    pages that several of them share, as those of libraries, for each; ``once`` is the memory of the first
-    process and what the others share with nobody."""
+    """Resources of a process and its descendants.
+
+    - ``cpu``: CPU seconds so far.
+    - ``rss``: resident bytes. Shared pages, such as libraries, count for each process.
+    - ``once``: the resident bytes of the first process, plus the unshared bytes of the others.
+    """
 
     cpu: float
     rss: int
@@ -64,12 +67,12 @@ class Usage(NamedTuple):
 
 
 class NotSeen(TimeoutError):
-    """What was waited for did not appear; the message shows the screen instead."""
+    """The awaited text or bytes did not appear. The message shows the screen."""
 
 
 class _Hurry:
-    """While terminals are open, their readers do not wait their turn behind pyte for longer than it takes to
-    matter. Everything else is slower for it."""
+    """Shortens thread switches while terminals are open, so that their readers do not wait for pyte.
+    Everything else becomes slower."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -94,7 +97,7 @@ _hurry: Final = _Hurry()
 
 
 class Terminal:
-    """A command in a terminal of the given size, started at once; a context manager that ends it."""
+    """A command in a terminal of the given size. It starts at once, and ends with the context."""
 
     def __init__(
         self,
@@ -116,7 +119,7 @@ class Terminal:
         self._ended = False
         self._fd, program_end = os.openpty()
         fcntl.ioctl(program_end, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        # The size is that of the terminal, whatever the one around it has.
+        # The size is the terminal's own, not that of a surrounding terminal.
         around = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
         surroundings = {**around, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(env or {})}
         self.started = time.monotonic()
@@ -139,23 +142,23 @@ class Terminal:
         return self._process.pid
 
     def send(self, keys: str) -> float:
-        """Type ``keys``; returns the moment just before."""
+        """Type ``keys``. Return the time just before."""
         at = time.monotonic()
         os.write(self._fd, keys.encode())
         return at
 
     def mark(self) -> int:
-        """How many bytes have come so far: where to start looking for what comes next."""
+        """Return the number of bytes received so far, where the search for later ones starts."""
         with self._changed:
             return self._chunks[-1].end if self._chunks else 0
 
     def chunks(self, since: int = 0) -> list[Chunk]:
-        """The chunks that end after byte ``since``."""
+        """Return the chunks that end after byte ``since``."""
         with self._changed:
             return self._chunks[bisect_right(self._chunks, since, key=lambda chunk: chunk.end) :]
 
     def raw(self, since: int = 0) -> bytes:
-        """Every byte that came from ``since`` on."""
+        """Return every byte received from ``since`` on."""
         chunks = self.chunks(since)
         if not chunks:
             return b""
@@ -163,7 +166,8 @@ class Terminal:
         return data[since - (chunks[0].end - len(chunks[0].data)) :]
 
     def wait_for_bytes(self, wanted: bytes, *, since: int = 0, timeout: float = 10) -> float:
-        """The moment when ``wanted`` had come, whole, at or after byte ``since``. Raises `NotSeen`."""
+        """Return the time at which ``wanted`` was received completely, at or after byte ``since``. Raises
+        `NotSeen`."""
         deadline = time.monotonic() + timeout
         start = since
         while True:
@@ -175,7 +179,7 @@ class Terminal:
             self._wait_for_more(seen, deadline, repr(wanted))
 
     def wait_for(self, holds: Predicate, *, what: str = "the screen", timeout: float = 10) -> float:
-        """The moment when the bytes had come with which ``holds`` is true of the screen. Raises `NotSeen`."""
+        """Return the time of the bytes with which ``holds`` became true for the screen. Raises `NotSeen`."""
         deadline = time.monotonic() + timeout
         at = self.started
         if holds(self._lines()):
@@ -188,8 +192,11 @@ class Terminal:
             self._wait_for_more(self._shown, deadline, what)
 
     def _lines(self) -> list[str]:
-        """The lines of the screen. A wide character of which one half was written over leaves an empty cell,
-        which pyte cannot draw: it is blank, as terminals have it."""
+        """Return the lines of the screen.
+
+        A wide character with one overwritten half leaves an empty cell, which pyte cannot draw. It is blank,
+        as in terminals.
+        """
         lines = []
         for row in map(self._screen.buffer.__getitem__, range(self._screen.lines)):
             cells = [row[column].data for column in range(self._screen.columns)]
@@ -198,14 +205,14 @@ class Terminal:
         return lines
 
     def wait_for_text(self, text: str, *, timeout: float = 10) -> float:
-        """The moment when ``text`` stood on one line of the screen. Raises `NotSeen`."""
+        """Return the time at which ``text`` was on one line of the screen. Raises `NotSeen`."""
         return self.wait_for(lambda lines: any(text in line for line in lines), what=text, timeout=timeout)
 
     def wait_until_stable(
         self, holds: Predicate, look: Look, *, quiet: float = 0.15, timeout: float = 10
     ) -> float:
-        """The moment from which what ``look`` sees of the screen stood as it stays, with ``holds`` true: when
-        no more bytes have come for ``quiet`` seconds. Raises `NotSeen`."""
+        """Return the time since which ``look`` of the screen is unchanged, with ``holds`` true, after
+        ``quiet`` seconds without output. Raises `NotSeen`."""
         at = self.wait_for(holds, timeout=timeout)
         self.settle(quiet, timeout)
         stood = look(self._lines())
@@ -216,7 +223,7 @@ class Terminal:
         return at
 
     def settle(self, quiet: float = 0.3, timeout: float = 10) -> None:
-        """Wait until nothing has come for ``quiet`` seconds."""
+        """Wait until no output is received for ``quiet`` seconds, at most ``timeout`` seconds."""
         deadline = time.monotonic() + timeout
         with self._changed:
             while time.monotonic() < deadline and not self._ended:
@@ -227,20 +234,22 @@ class Terminal:
                 self._changed.wait(remaining)
 
     def screen(self) -> list[str]:
-        """The lines as they stand now."""
+        """Return the current lines."""
         for chunk in self.chunks(self._shown):
             self._show(chunk)
         return self._lines()
 
     def key_latency(self, keys: str, timeout: float = 5) -> float:
-        """Seconds from typing ``keys`` to the first bytes after it. Only for a quiet screen."""
+        """Return the seconds from typing ``keys`` to the next output. Only for a quiet screen. Raises
+        `NotSeen`."""
         since = self.mark()
         sent = self.send(keys)
         self._wait_for_more(since, sent + timeout, f"an answer to {keys!r}")
         return self.chunks(since)[0].at - sent
 
     def usage(self) -> Usage:
-        """CPU time and memory of the command and its descendants; what ended descendants used counts too."""
+        """Return the resources of the command and its descendants. The CPU time of ended descendants counts
+        too."""
         cpu, rss, once = 0.0, 0, 0
         with contextlib.suppress(psutil.NoSuchProcess):
             parent = psutil.Process(self.pid)
@@ -254,18 +263,18 @@ class Terminal:
         return Usage(cpu, rss, once)
 
     def resize(self, columns: int, rows: int) -> None:
-        """Give the terminal another size, as a user does who drags its window."""
+        """Resize the terminal, as a user who drags its window."""
         self._screen.resize(rows, columns)
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def wait(self, timeout: float = 10) -> int:
-        """The exit status, once the command has ended by itself and all of its bytes have come."""
+        """Wait until the command ends by itself and all of its bytes are received. Return its exit status."""
         status = self._process.wait(timeout)
         self._reader.join(timeout)
         return status
 
     def close(self) -> None:
-        """End the command, with force if it does not go, and everything that it started in its session."""
+        """End the command and all processes of its session, with SIGKILL if they ignore other signals."""
         for sign in (signal.SIGHUP, signal.SIGTERM, signal.SIGKILL):
             if self._process.poll() is not None:
                 break
@@ -304,7 +313,7 @@ class Terminal:
             tail = self._answer(tail, data)
 
     def _answer(self, tail: bytes, data: bytes) -> bytes:
-        """Answer what the program asks; returns the bytes in which a question may have begun."""
+        """Answer the queries of the program. Return the last bytes, in which the next query may start."""
         known = len(tail)
         window = tail + data
         for question, answer in _ANSWERS.items():
@@ -328,7 +337,7 @@ class Terminal:
     def _show(self, chunk: Chunk) -> None:
         self._shown = chunk.end
         text = self._pending + self._decoder.decode(chunk.data)
-        # A sequence that this chunk has cut in two waits for its other half.
+        # A sequence that is cut in two waits for its other half.
         escape = text.rfind("\x1b", max(0, len(text) - 32))
         whole = escape < 0 or re.match("\x1b(\\[[0-?]*[ -/]*[@-~]|[^\\[P_^X\\]])", text[escape:])
         cut = len(text) if whole else escape

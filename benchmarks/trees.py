@@ -1,4 +1,4 @@
-"""What recording costs in a repository of 10,000 files: ``python trees.py``."""
+"""The cost of recording in a repository of 10,000 files: ``python trees.py``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REST_SECONDS: Final = 5.0
 
 
 def measure() -> list[Measure]:
-    """Return the figures of one repository."""
+    """Measure one repository."""
     with scratch() as place:
         folder = Path(place) / "project"
         _make_repository(folder)
@@ -53,7 +53,7 @@ def _make_repository(folder: Path) -> None:
 
 
 def _at_rest() -> Measure:
-    """Return the CPU time of this process while nothing happens."""
+    """Measure the CPU time of this process while nothing happens."""
     before = _cpu()
     time.sleep(_REST_SECONDS)
     return Measure("CPU at rest", (_cpu() - before) / _REST_SECONDS * 100, "%", 0.5)
@@ -84,7 +84,7 @@ def _barriers(workspace: Workspace, tree: TreeRecorder, folder: Path) -> Iterato
 
 
 def _edits(workspace: Workspace, folder: Path) -> Measure:
-    """Return what the checks before and after an edit take."""
+    """Measure the checks before and after an edit."""
     taken: list[float] = []
     calls = workspace.tree_calls
     for number in range(100):

@@ -15,12 +15,12 @@ from watchroom import Toolbox, Workspace
 
 PROCESSES: Final = 4
 EDITS: Final = 3000
-"""Of each process."""
+"""Edits of each process."""
 READ_EVERY: Final = 100
 """Edits after which a writer reads the text again."""
 WRITES: Final = 1000
 CROWD: Final = 200
-"""Agents of one process, each of which edits the text as it saw it some twenty edits ago."""
+"""Agents of one process. Each edits the text as it was some twenty edits ago."""
 CROWD_EDITS: Final = 1600
 _PATH: Final = "plan.md"
 
@@ -58,7 +58,7 @@ def measure(processes: int = PROCESSES, edits: int = EDITS) -> list[Measure]:
 
 
 def _crowded() -> list[Measure]:
-    """What an edit costs where its writer has not seen what many others wrote, early on and later."""
+    """Measure an edit by a writer who has missed many others' edits, at the beginning and later."""
     random, costs = Random(3), list[float]()
     with scratch() as folder, Workspace.open(folder, agents=[f"agent{n}" for n in range(CROWD)]) as workspace:
         tools = [workspace.tools(f"agent{n}") for n in range(CROWD)]
@@ -89,7 +89,8 @@ def _crowded() -> list[Measure]:
 
 
 def _seconds(folder: str, agents: list[str], name: str, count: int) -> float:
-    """From the first start to the last end of processes that work on ``name``, one for each agent."""
+    """Return the seconds from the first start to the last end of processes that work on ``name``, one per
+    agent."""
     command = [sys.executable, __file__, "--work", folder]
     workers = [
         subprocess.Popen(

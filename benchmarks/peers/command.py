@@ -1,7 +1,7 @@
-"""``python -m benchmarks peers``: measures all that is installed of what others have made for the same tasks.
+"""``python -m benchmarks peers``: measure all installed programs that do the same tasks.
 
-Each peer is measured in turns with Watchroom, in one run. What is not installed is named, with the way to
-install it; ``--install`` makes the environments of those that need one of their own.
+Each peer is measured in turns with Watchroom, in one run. Missing peers are listed with the command to
+install them. ``--install`` creates the environments of peers that need their own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from peers.tables import render_json, render_markdown
 
 
 def main(arguments: list[str]) -> int:
-    """Measure what ``arguments`` ask for; returns the exit status."""
+    """Measure the groups in ``arguments``. Return the exit status."""
     options = _parse(arguments)
     chosen = [group for group in GROUPS if not options.only or group.name in options.only]
     folder: Path = options.peers_folder.absolute()

@@ -1,4 +1,4 @@
-"""What a peer takes for a task and what Watchroom takes, in turns within one run."""
+"""The cost of a task for a peer and for Watchroom, in turns within one run."""
 
 from __future__ import annotations
 
@@ -23,16 +23,13 @@ Unit = Literal["s", "bytes"]
 class Comparison:
     """One task, done by a peer and by Watchroom.
 
-    Attributes:
-        task: what both did.
-        peer: who else did it.
-        version: the version of it.
-        theirs: the peer's median.
-        ours: Watchroom's median.
-        unit: that of both.
-        ratios: theirs ÷ ours, for each round; above 1, the peer takes more.
-        remark: what they do that is not the same.
-        behind: why Watchroom takes more, where it does.
+    - ``task``: the task.
+    - ``peer``, ``version``: the peer.
+    - ``theirs``, ``ours``: the medians of the peer and of Watchroom.
+    - ``unit``: the unit of both.
+    - ``ratios``: theirs ÷ ours for each round. Above 1, the peer costs more.
+    - ``remark``: the differences between the tasks.
+    - ``behind``: why Watchroom costs more, if it does.
     """
 
     task: str
@@ -56,7 +53,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Unmeasured:
-    """A peer that has no figure, and why."""
+    """A peer without a figure, and the reason."""
 
     peer: str
     reason: str
@@ -69,12 +66,9 @@ Row = Comparison | Unmeasured
 class Contender:
     """A peer at a task.
 
-    Attributes:
-        peer: the peer.
-        sample: does it, and returns what it took.
-        label: what it is called in the table, if not as the peer.
-        remark: as in `Comparison`.
-        behind: as in `Comparison`.
+    - ``sample``: does the task, and returns its cost.
+    - ``label``: the name in the table, default: the peer's.
+    - ``remark``, ``behind``: see `Comparison`.
     """
 
     peer: Peer
@@ -90,12 +84,11 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What a group needs to know of the run.
+    """The context of a run.
 
-    Attributes:
-        folder: where the environments of the peers are.
-        versions: those of the peers that are installed, by name.
-        progress: shows how far the run is.
+    - ``folder``: the folder of the peers' environments.
+    - ``versions``: the versions of the installed peers, by name.
+    - ``progress``: shows the progress of the run.
     """
 
     folder: Path
@@ -103,7 +96,7 @@ class RunContext:
     progress: Progress
 
     def has(self, peer: Peer) -> bool:
-        """Whether ``peer`` is installed."""
+        """Return whether ``peer`` is installed."""
         return peer.name in self.versions
 
     def compare(
@@ -117,19 +110,17 @@ class RunContext:
         warm: int = 0,
         unit: Unit = "s",
     ) -> list[Row]:
-        """Let Watchroom and the ``contenders`` take turns.
+        """Measure Watchroom and the ``contenders`` in turns.
 
-        Args:
-            task: what they do.
-            ours: does it, and returns what it took.
-            contenders: those who are installed.
-            rounds: how many turns each gets.
-            burst: pieces of work in a turn.
-            warm: pieces of work before the first that counts.
-            unit: that of the samples.
+        - ``task``: the task.
+        - ``ours``: does it with Watchroom, and returns its cost.
+        - ``contenders``: the installed peers.
+        - ``rounds``: turns of each.
+        - ``burst``: pieces of work per turn.
+        - ``warm``: pieces of work before the first that counts.
+        - ``unit``: the unit of the samples.
 
-        Returns:
-            A comparison for each contender; for one that failed, why.
+        Return a comparison for each contender, or the reason of its failure.
         """
         attempts = {each.name: _Attempt(each.sample) for each in contenders}
         samples: dict[str, Sample] = {OURS: ours, **attempts}
@@ -154,7 +145,7 @@ class RunContext:
         theirs: Sequence[Sequence[float]],
         unit: Unit,
     ) -> Comparison:
-        """What both took in each round as a comparison."""
+        """Return the costs of both in each round as a comparison."""
         ratios = [median(them) / median(us) for them, us in zip(theirs, ours, strict=True)]
         return Comparison(
             task,
@@ -169,13 +160,13 @@ class RunContext:
         )
 
     def count_turns(self, task: str, turns: int) -> Callable[[], None]:
-        """Show a bar for ``task``; what is returned moves it by one of its ``turns``."""
+        """Show a bar for ``task``. Return a callback that advances it by one of ``turns``."""
         bar = self.progress.add_task(task, total=turns)
         return lambda: self.progress.advance(bar)
 
 
 class _Attempt:
-    """A sample until it fails: a peer that breaks must not end the run of the others."""
+    """A sample that stops at its first failure, so that a broken peer does not end the others' run."""
 
     def __init__(self, sample: Sample) -> None:
         self._sample = sample
@@ -196,12 +187,11 @@ class _Attempt:
 class Group:
     """Peers at the same tasks.
 
-    Attributes:
-        name: the name, for the command line.
-        title: the heading of its table.
-        introduction: what the tasks are.
-        peers: all of them.
-        measure: measures those that are installed.
+    - ``name``: the name on the command line.
+    - ``title``: the heading of the table.
+    - ``introduction``: the description of the tasks.
+    - ``peers``: all peers.
+    - ``measure``: measures the installed ones.
     """
 
     name: str

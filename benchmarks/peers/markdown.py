@@ -1,4 +1,4 @@
-"""The same Markdown drawn by Textual's widget, by rich and by ours, each in a process of its own."""
+"""Drawing the same Markdown with Textual's widget, rich and ours, each in its own process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TEXTUAL: Final = Library("Textual's Markdown", "textual", "`pip install textual
 _RICH: Final = Library("rich's Markdown", "rich", "`pip install rich`")
 _RENDERERS: Final = [sys.executable, "-m", "peers.renderers"]
 _SIZES: Final = {"10 KB": (10_000, 5), "50 KB": (50_000, 3)}
-"""Bytes, and rounds."""
+"""Bytes and rounds, by name."""
 
 
 def _measure(context: RunContext) -> list[Row]:
@@ -29,7 +29,7 @@ def _measure(context: RunContext) -> list[Row]:
         surroundings = {
             **os.environ,
             "PYTHONPATH": str(Path(__file__).parents[1]),
-            # What is installed has its bytecode, so that not only what is compared with it may have some.
+            # Installed programs have bytecode, so the comparison would be unfair without it.
             "PYTHONPYCACHEPREFIX": os.path.join(folder, "bytecode"),
             "PYTHONDONTWRITEBYTECODE": "",
         }

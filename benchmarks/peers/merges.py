@@ -1,4 +1,4 @@
-"""Three-way merges of a short file and of a long one, by programs and by a library."""
+"""Three-way merges of a short and a long file, by programs and by a library."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _merge3(base: str, current: str, incoming: str) -> Callable[[int], None]:
 
 def _run(command: list[str], n: int) -> None:
     done = subprocess.run(command, capture_output=True, check=False)
-    # Both say by it that there are conflicts: diff3 with 1, git with their number, 127 at most.
+    # The status tells that there are conflicts: 1 for diff3, their number for git, at most 127.
     if not 0 < done.returncode <= 127 or not done.stdout:
         raise RuntimeError(done.stderr.decode() or f"{command[0]} ended with {done.returncode}")
 

@@ -1,4 +1,4 @@
-"""Messages and leases through the Model Context Protocol, as agents use them, beside MCP Agent Mail."""
+"""Messages and leases over the Model Context Protocol, as agents use them, beside MCP Agent Mail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from watchroom import Workspace
 from peers.comparison import Contender, Group, Row, RunContext, Unmeasured
 from peers.peer import PythonProgram
 
-# Later ones refuse the times that it stores; these are in its lock file.
+# Pinned as in its lock file, because later versions refuse its stored times.
 _PINS: Final = ("sqlmodel==0.0.31", "sqlalchemy==2.0.45")
 _MAIL: Final = PythonProgram(
     "mcp_agent_mail",
@@ -25,7 +25,7 @@ _MAIL: Final = PythonProgram(
     python=12,
 )
 _SENDER, _RECEIVER = "BlueLake", "GreenCastle"
-"""Of the form that it wants agents to be called by."""
+"""Agent names in the form that it requires."""
 _INBOX: Final = 20
 _ROUNDS: Final = 9
 _BURST: Final = 5
@@ -90,7 +90,7 @@ def _hand_over(call: Call, n: int) -> None:
 
 
 def _workspace(folder: str) -> list[list[str]]:
-    """How the clients of two agents start their servers."""
+    """Return the commands with which the clients of two agents start their servers."""
     agents = ["alice", "bob"]
     with Workspace.open(folder, agents=agents):
         command = [sys.executable, "-m", "watchroom_cli.main", "mcp", folder, "--agent"]
@@ -99,7 +99,7 @@ def _workspace(folder: str) -> list[list[str]]:
 
 @contextmanager
 def _mail(portal: BlockingPortal, context: RunContext, folder: str) -> Iterator[dict[str, Work]]:
-    """One server for both agents, and what it is asked."""
+    """Yield one server for both agents, as pieces of work."""
     project = os.path.join(folder, "project")
     os.mkdir(project)
     surroundings = {
@@ -107,7 +107,7 @@ def _mail(portal: BlockingPortal, context: RunContext, folder: str) -> Iterator[
         "HOME": folder,
         "STORAGE_ROOT": os.path.join(folder, "store"),
         "DATABASE_URL": f"sqlite+aiosqlite:///{folder}/mail.sqlite3",
-        # It would look for a list of prices on the network.
+        # Otherwise it downloads a price list.
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     }
     python = _MAIL.program(context.folder, "python")
@@ -139,8 +139,8 @@ def _mail(portal: BlockingPortal, context: RunContext, folder: str) -> Iterator[
 def _served(
     portal: BlockingPortal, command: list[str], cwd: str | None = None, env: dict[str, str] | None = None
 ) -> Iterator[Call]:
-    """A client of the server that ``command`` starts."""
-    # Where it is needed: the page's test loads this module, too.
+    """Yield a client of the server that ``command`` starts."""
+    # Imported here, because the page's test imports this module too.
     from mcp import Client
     from mcp.client.stdio import StdioServerParameters, stdio_client
 

@@ -1,4 +1,4 @@
-"""What Watchroom is measured beside: where each of these is found, in which version, how it is installed."""
+"""The peers of Watchroom: their places, versions and installation."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ _NEWEST_PYTHON = 20
 
 
 class InstallError(Exception):
-    """A peer could not be installed; the message says why."""
+    """A peer could not be installed. The message gives the reason."""
 
 
 class Peer(Protocol):
-    """Anything that can be measured once it is installed."""
+    """A program or library that can be measured once it is installed."""
 
     @property
     def name(self) -> str:
-        """What it is called in tables."""
+        """The name in tables."""
 
     @property
     def how(self) -> str:
         """How to install it."""
 
     def version(self, folder: Path) -> str | None:
-        """The version that is installed, where ``folder`` has the environments; None if it is not."""
+        """Return the installed version, None if it is missing. ``folder`` has the environments."""
 
     def install(self, folder: Path) -> None:
-        """Make its environment in ``folder``. Raises `InstallError`."""
+        """Create its environment in ``folder``. Raises `InstallError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +46,20 @@ class Library:
     how: str = "`pip install -e '.[bench]'`"
 
     def version(self, folder: Path) -> str | None:
-        """As pip knows it; ``folder`` plays no part."""
+        """Return the version from pip. ``folder`` is not used."""
         try:
             return importlib.metadata.version(self.distribution)
         except importlib.metadata.PackageNotFoundError:
             return None
 
     def install(self, folder: Path) -> None:
-        """It belongs into this environment, which is not changed from within. Raises `InstallError`."""
+        """Raise `InstallError`, because this environment is not changed from within."""
         raise InstallError(self.how)
 
 
 @dataclass(frozen=True, slots=True)
 class SystemProgram:
-    """A program that comes with the system, or with a package of Debian's."""
+    """A program of the system, or of a Debian package."""
 
     name: str
     command: str
@@ -70,7 +70,7 @@ class SystemProgram:
         return f"`apt install {self.package}`"
 
     def version(self, folder: Path) -> str | None:
-        """As the program tells it; ``folder`` plays no part."""
+        """Return the version that the program prints. ``folder`` is not used."""
         if shutil.which(self.command) is None:
             return None
         told = subprocess.run([self.command, "--version"], capture_output=True, text=True, check=False)
@@ -78,18 +78,17 @@ class SystemProgram:
         return number[0] if number else "unknown"
 
     def install(self, folder: Path) -> None:
-        """The system is not changed from here. Raises `InstallError`."""
+        """Raise `InstallError`, because the system is not changed from here."""
         raise InstallError(self.how)
 
 
 @dataclass(frozen=True, slots=True)
 class PythonProgram:
-    """A program from PyPI, or from a git repository, in a virtual environment of its own.
+    """A program from PyPI, or from a git repository, in its own virtual environment.
 
-    Attributes:
-        requirements: what pip is given. Others than the first keep a dependency at a version that works.
-        distribution: its name as pip knows it.
-        python: the minor version of Python 3 that it needs at least.
+    - ``distribution``: its name on PyPI.
+    - ``requirements``: the arguments of pip. All but the first pin a dependency to a working version.
+    - ``python``: the minimum minor version of Python 3.
     """
 
     name: str
@@ -103,7 +102,7 @@ class PythonProgram:
         return f"`pip install {' '.join(self.requirements)}`{needs}"
 
     def program(self, folder: Path, name: str) -> str:
-        """The path of one of its programs."""
+        """Return the path of one of its programs."""
         return str(folder / self.name / "bin" / name)
 
     def version(self, folder: Path) -> str | None:
@@ -120,11 +119,10 @@ class PythonProgram:
 
 @dataclass(frozen=True, slots=True)
 class NodeProgram:
-    """A program from npm, in a folder of its own.
+    """A program from npm, in its own folder.
 
-    Attributes:
-        package: its name as npm knows it.
-        needs: programs that it calls, which the system has to have.
+    - ``package``: its name on npm.
+    - ``needs``: programs that it calls, which must be on the path.
     """
 
     name: str
@@ -137,7 +135,7 @@ class NodeProgram:
         return f"`npm install {self.package}`{needs}"
 
     def program(self, folder: Path, name: str) -> str:
-        """The path of one of its programs."""
+        """Return the path of one of its programs."""
         return str(folder / self.name / "node_modules" / ".bin" / name)
 
     def version(self, folder: Path) -> str | None:
@@ -153,12 +151,13 @@ class NodeProgram:
 
 
 def _find_python(minor: int) -> str:
-    """A Python of at least that minor version: this one, else the first on the path that runs."""
+    """Return a Python of at least this minor version: the current one, else the first that runs. Raises
+    `InstallError`."""
     if sys.version_info >= (3, minor):
         return sys.executable
     for each in range(minor, _NEWEST_PYTHON):
         found = shutil.which(f"python3.{each}")
-        # Version managers have programs on the path for what is not there.
+        # Version managers put programs on the path for versions that are not installed.
         if found and subprocess.run([found, "--version"], capture_output=True, check=False).returncode == 0:
             return found
     raise InstallError(f"there is no Python 3.{minor} or later on the path")

@@ -1,6 +1,6 @@
-"""How long a renderer takes for a text, in seconds: ``python benchmarks/renderers.py WHICH FILE``.
+"""The seconds that a renderer takes for a text: ``python benchmarks/renderers.py WHICH FILE``.
 
-Each in a process of its own, with all that it needs read in before.
+Each runs in its own process, with its modules imported beforehand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SIZE = (120, 40)
 
 
 def ours(data: bytes) -> float:
-    """From being given the text to the first screen of it."""
+    """Measure our widget from the text to its first screen."""
     from board_app import BoardApp
 
     async def show() -> float:
@@ -40,7 +40,7 @@ def ours(data: bytes) -> float:
 
 
 def ours_whole(data: bytes) -> float:
-    """All lines of it, which our widget never draws."""
+    """Measure drawing all lines, which our widget never does."""
     from watchroom_tui.markdown.index import Index
     from watchroom_tui.markdown.page import TOP, Page
 
@@ -50,7 +50,7 @@ def ours_whole(data: bytes) -> float:
 
 
 def textual(data: bytes) -> float:
-    """Textual's own widget, which makes a widget of every block."""
+    """Measure Textual's widget, which creates a widget for every block."""
     from textual.app import App, ComposeResult
     from textual.containers import VerticalScroll
     from textual.widgets import Markdown
@@ -76,7 +76,7 @@ def textual(data: bytes) -> float:
 
 
 def rich(data: bytes) -> float:
-    """rich's, which can only draw the whole."""
+    """Measure rich, which can only draw the whole text."""
     from rich.console import Console
     from rich.markdown import Markdown
 

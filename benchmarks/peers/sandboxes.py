@@ -1,4 +1,4 @@
-"""What it takes to run ``true`` in a sandbox: ours, bubblewrap alone, and those of two coding agents."""
+"""Running ``true`` in a sandbox: ours, bubblewrap alone, and those of two coding agents."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _measure(context: RunContext) -> list[Row]:
                 '{"network": {"allowedDomains": [], "deniedDomains": []},'
                 ' "filesystem": {"denyRead": [], "allowWrite": ["."], "denyWrite": []}}'
             )
-        # Codex makes links to itself in its folder, and refuses one beneath that of temporary files.
+        # Codex creates links to itself in its folder, and refuses one below the folder of temporary files.
         home = context.folder / _CODEX.name / "home"
         home.mkdir(parents=True, exist_ok=True)
 

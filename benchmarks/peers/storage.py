@@ -1,6 +1,6 @@
-"""A version of a 1 KB file made durable: Watchroom's tool, a file system in a database, and git in four ways.
+"""Make a version of a 1 KB file durable: Watchroom's tool, a file system in a database, and git in four ways.
 
-What each one syncs is said with it: less safety is not the same work, but it is what people get.
+The remarks list what each one syncs, because weaker durability is less work, but it is what people get.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAIL: Final = "bench@example.org"
 _ROUNDS: Final = 11
 _BURST: Final = 10
 _WARM: Final = 400
-"""Commits of ours before the first that counts: SQLite's log grows until its first checkpoint."""
+"""Our commits before the first that counts, because SQLite's log grows until its first checkpoint."""
 
 
 class _Way(NamedTuple):
@@ -129,7 +129,7 @@ def _pygit2(folder: str, *, synced: bool) -> Iterator[Work]:
     builder = repository.TreeBuilder()
 
     def work(n: int) -> None:
-        # One setting of the library for all its repositories.
+        # A global setting of the library, for all repositories.
         pygit2.settings.enable_fsync_gitdir(synced)
         _write(folder, n)
         blob = repository.create_blob(kilobyte(n).encode())

@@ -1,4 +1,4 @@
-"""Comparisons as text: tables in Markdown, and JSON."""
+"""Comparisons as Markdown tables, and as JSON."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _BYTES = ((1e6, "MB"), (1e3, "KB"), (0.0, "bytes"))
 
 
 def render_markdown(measured: Mapping[Group, Sequence[Row]]) -> str:
-    """A section with a table for each group, in Markdown."""
+    """Return a section with a table for each group, in Markdown."""
     return "\n\n".join(_section(group, rows) for group, rows in measured.items())
 
 
 def render_json(machine: str, measured: Mapping[Group, Sequence[Row]]) -> str:
-    """All of it for programs: the ``machine``, and for each group its comparisons, and who has none."""
+    """Return the ``machine``, and each group's comparisons and missing peers, as JSON."""
     groups = {
         group.name: [
             {**dataclasses.asdict(row), "ratio": row.ratio}

@@ -1,4 +1,4 @@
-"""First paint and memory of programs for the terminal, each in a real one, with something small to show."""
+"""First paint and memory of terminal programs, each in a real terminal, with little data."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from timed_terminal import Terminal
 from peers.comparison import Comparison, Contender, Group, Row, RunContext
 from peers.peer import PythonProgram
 
-# A package of PyPI that brings the program as its makers build it; Debian has it from version 13 on.
+# A PyPI package with the maker's own build. Debian has it from version 13 on.
 _LAZYGIT: Final = PythonProgram("lazygit", "lazygit-py", ("lazygit-py",))
-# With tree-sitter 0.26 it ends with a segmentation fault.
+# It crashes with tree-sitter 0.26.
 _POSTING: Final = PythonProgram("posting", "posting", ("posting", "tree-sitter<0.26"))
 _HARLEQUIN: Final = PythonProgram("harlequin", "harlequin", ("harlequin",))
 _TOAD: Final = PythonProgram("toad", "batrachian-toad", ("batrachian-toad",), python=14)
@@ -31,7 +31,7 @@ _QUIET: Final = 0.5
 
 
 class _Program(NamedTuple):
-    """What is started, and what stands on its screen once there is something to work with."""
+    """A command, and the text on its screen once it is ready."""
 
     command: list[str]
     folder: str
@@ -39,7 +39,7 @@ class _Program(NamedTuple):
 
 
 class _Starts:
-    """Starts a program again and again: how long until its text is there, and the memory of each."""
+    """Starts a program repeatedly, and records its time to the text and its memory."""
 
     def __init__(self, program: _Program, surroundings: Mapping[str, str]) -> None:
         self._program = program
@@ -59,7 +59,7 @@ def _measure(context: RunContext) -> list[Row]:
     with scratch() as folder:
         surroundings = {
             "HOME": folder,
-            # What is installed has its bytecode, so that not only what is compared with it may have some.
+            # Installed programs have bytecode, so the comparison would be unfair without it.
             "PYTHONPYCACHEPREFIX": os.path.join(folder, "bytecode"),
             "PYTHONDONTWRITEBYTECODE": "",
         }
@@ -121,7 +121,7 @@ def _harlequin(context: RunContext, folder: str) -> _Program:
         database.executemany("INSERT INTO rows_of_work VALUES (?, ?)", [(n, "x") for n in range(1_000)])
         database.commit()
     program = _HARLEQUIN.program(context.folder, "harlequin")
-    # Its catalogue, in which the only database is called so.
+    # The name of the only database in its catalogue.
     return _Program([program, "--locale", "C", "--adapter", "sqlite", path], folder, "main")
 
 

@@ -1,4 +1,5 @@
-"""A text that several write at once, beside the libraries for that: how a paper was written, edit by edit."""
+"""A text that several agents write at once, beside the libraries for that. The edits are those of a recorded
+paper."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ _TYPING: Final = "each edit is checked against the limits, and becomes a line of
 
 
 class _WritableText(Protocol):
-    """What is measured of a library."""
+    """The operations to measure of a library."""
 
     updates: list[bytes]
 
@@ -48,7 +49,7 @@ class _WritableText(Protocol):
 
 
 class PycrdtText:
-    """A Yjs document, by way of its Rust library. Positions are bytes; the trace is ASCII."""
+    """A Yjs document in its Rust library. Positions are bytes, and the trace is ASCII."""
 
     def __init__(self, checkpoint: bytes | None = None) -> None:
         import pycrdt

@@ -1,1 +1,1 @@
-"""Commands that try to break Watchroom and count what was lost: ``python -m benchmarks NAME`` for each."""
+"""Commands that try to break Watchroom and count losses: ``python -m benchmarks NAME`` for each."""

@@ -1,8 +1,8 @@
 """Attached clients work while their service, relays and hooks are killed: ``python -m benchmarks attached
 [--kills N] [--agents N] [--seed N]``.
 
-Afterwards the journal must have each acknowledged write once, no write twice, and no call may have been
-allowed that nobody allowed. Linux alone.
+Afterwards the journal must have each acknowledged write once and no write twice, and every allowed call must
+have a permission. Linux only.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from watchroom.model import ASK, Row
 from watchroom.platform import detect_platform
 
 _PATIENCE: Final = 120.0
-"""Seconds in which every call has to end."""
+"""Timeout of a call."""
 _GAP_SECONDS: Final = 0.15
-"""The mean time between two kills."""
+"""Mean seconds between two kills."""
 _KINDS: Final = ("run", "run", "deny", "ask")
-"""What a client's call wants to do: by the policy all may run, no deny, and ask what a person approves."""
+"""The kinds of calls, by their verdict in the policy. A person answers ``ask``."""
 _POLICY: Final = """
 [[policy.rules]]
 command = "deny*"
@@ -55,7 +55,7 @@ _PERSON: Final = "human:ann"
 
 
 def main(arguments: list[str]) -> int:
-    """Torment attached clients, and print what was done and what is wrong; the result is 1 if anything is."""
+    """Torment attached clients, and print the result. Return 1 if there are problems."""
     parser = argparse.ArgumentParser(prog="benchmarks attached", description=__doc__)
     parser.add_argument("--kills", type=int, default=1000, help="of processes (default: 1000)")
     parser.add_argument("--agents", type=int, default=8, help="attached (default: 8)")
@@ -79,7 +79,7 @@ def main(arguments: list[str]) -> int:
 def _torment(
     workspace: Workspace, agents: Sequence[str], told: Path, kills: int, chance: random.Random
 ) -> Counter[str]:
-    """Have clients work until so many of their processes were killed. Return who was killed."""
+    """Let clients work until ``kills`` of their processes are killed. Return the kills by kind."""
     done: Counter[str] = Counter()
     context, progress, began = get_context("fork"), ProgressBar(), time.monotonic()
     ending = context.Event()
@@ -110,13 +110,13 @@ def _torment(
 
 
 def _kill_one(clients: Sequence[int], chance: random.Random) -> str | None:
-    """Kill the service, or a process that a client has started. Return what it was, if any."""
+    """Kill the service, or a process of a client. Return its kind, None if there was none."""
     kind = chance.choice(_VICTIMS)
     found: list[psutil.Process] = []
     with suppress(psutil.Error):
         if kind == "services":
             pid, started = client_program.service_process()
-            # Another process may have the number of a service that has ended.
+            # The id of an ended service may be reused by another process.
             is_there = pid and detect_platform().process_start(pid) == started
             found = [psutil.Process(pid)] if is_there else []
         for client in clients if kind != "services" else ():
@@ -136,7 +136,7 @@ def _is_relay(process: psutil.Process) -> bool:
 
 @contextmanager
 def _answering(workspace: Workspace, done: Counter[str]) -> Iterator[None]:
-    """Approve every second question within the context, and decline the others."""
+    """Approve every second request within the context, and decline the others."""
     ending = threading.Event()
 
     def answer() -> None:
@@ -164,8 +164,8 @@ def _answering(workspace: Workspace, done: Counter[str]) -> Iterator[None]:
 
 
 def _work(root: str, agent: str, told: Path, ending: Any) -> None:
-    """Be the client of ``agent``: run hooks and call tools until ``ending`` is set. ``told`` gets a line of
-    JSON for each call that ended."""
+    """Act as the client of ``agent``: run hooks and call tools until ``ending`` is set. ``told`` gets a line
+    of JSON for each ended call."""
     with told.open("a") as log:
         client = _Client(root, agent)
         number = 0
@@ -178,7 +178,7 @@ def _work(root: str, agent: str, told: Path, ending: Any) -> None:
 
 
 class _Client:
-    """A client as Claude Code is one, whose calls do nothing."""
+    """A client like Claude Code, whose calls do nothing."""
 
     def __init__(self, root: str, agent: str) -> None:
         self._agent = agent
@@ -188,7 +188,7 @@ class _Client:
         self._hook("UserPromptSubmit", prompt="Go")
 
     def do(self, number: int) -> Iterator[Mapping[str, object]]:
-        """Make the call ``number``, and write a file. Yield what came of each."""
+        """Make the call ``number``, and write a file. Yield the result of each."""
         kind = _KINDS[number % len(_KINDS)]
         call = {
             "tool_name": "Bash",
@@ -223,13 +223,13 @@ class _Client:
             )
         except subprocess.TimeoutExpired:
             return -1, "it hangs"
-        # Of a hook that let its call run, a client reads the standard output alone: a shell says on the other
-        # that a process of its own was killed.
+        # A client reads only the standard output of a hook that allowed its call. A shell reports a killed
+        # process on the other stream.
         said = ended.stdout if ended.returncode == _RUNNING else ended.stdout or ended.stderr[-300:]
         return ended.returncode, said.strip()
 
     def _call(self, number: int, tool: str, arguments: Mapping[str, object]) -> str:
-        """Return "made", "refused", or why it is not known."""
+        """Return "made", "refused", or why the result is unknown."""
         params = {"name": tool, "arguments": arguments}
         try:
             relay = self._relay or self._start_relay()
@@ -293,7 +293,7 @@ def _session(agent: str) -> str:
 
 
 def _find_problems(root: Path, agents: Sequence[str], told: Path, done: Counter[str]) -> list[str]:
-    """Compare the answers that clients got with the journal. Return what is wrong."""
+    """Compare the clients' answers with the journal. Return the problems."""
     with Workspace.open(root, create=False) as workspace:
         rows: list[Row] = []
         while found := workspace.journal.rows(rows[-1].seq if rows else 0, limit=10_000):
@@ -325,8 +325,7 @@ def _is_json(said: str) -> bool:
 
 
 def _call_of(answered: Row) -> str:
-    """Return the id of the call that an answered request is about. A question that was asked again has more
-    at its end."""
+    """Return the call's id from an answered request. A repeated question has a suffix."""
     return "-".join(answered.path.rpartition("/")[2].split("-")[:2])
 
 

@@ -1,8 +1,8 @@
-"""Gives each parser and dispatcher inputs that nobody thought of, and says what it did not withstand:
-``python -m benchmarks fuzz [--minutes N | --inputs N] [--target NAME] [--seed N] [--keep DIR]``.
+"""Fuzz each parser and dispatcher, and print the failures: ``python -m benchmarks fuzz [--minutes N |
+--inputs N] [--target NAME] [--seed N] [--keep DIR]``.
 
-Every target has its own oracle; for all of them, an input that takes more than half a second of CPU, or lets
-the process grow by 256 MB, is a finding. ``--replay FILE`` runs one input that was kept.
+Every target has its own oracle. For all of them, an input that takes more than half a second of CPU, or grows
+the process by 256 MB, is a finding. ``--replay FILE`` runs a kept input.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from reliability.fuzzing.engine import Result, Target, fuzz
 
 
 def main(arguments: list[str]) -> int:
-    """Fuzz each target in turn, and print what was found; the result is 1 where anything was."""
-    # A target may import what others do without.
+    """Fuzz each target in turn, and print the findings. Return 1 if there are any."""
+    # Imported here, because a target may import optional packages.
     from reliability.fuzzing.targets import TARGETS
 
     parser = argparse.ArgumentParser(prog="benchmarks fuzz", description=__doc__)
@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> int:
 
 
 def table(results: list[Result]) -> str:
-    """The results as a Markdown table."""
+    """Return the results as a Markdown table."""
     lines = [
         "| target | inputs | a second | a second of CPU | kinds of answers | slowest | grown by | findings |"
     ]

@@ -1,7 +1,7 @@
-"""Agents work on a disk that is recorded block by block; then the power fails at moments of that record:
+"""Agents work on a disk that is recorded block by block. Then the power fails at points of the recording:
 ``python -m benchmarks power-loss [--rounds N] [--filesystem ext4|xfs|btrfs] [--seed N]``.
 
-Linux alone, as root: it mounts disks in images, each in a mount namespace of its own.
+Linux only, as root: it mounts disk images, each in its own mount namespace.
 """
 
 from __future__ import annotations
@@ -27,13 +27,16 @@ from reliability.block_replay.write_log import Replay, positions_before_flushes
 
 _LOSSES_A_RECORDING: Final = 10
 _SECONDS: Final = 8.0
-"""Of work in each recording."""
+"""Seconds of work in each recording."""
 
 
 @dataclass(slots=True)
 class Report:
-    """What was done on one file system, and what was found. ``acknowledged`` counts, for each power loss,
-    what was acknowledged before it; ``kept``, ``lost`` and ``torn`` the writes after the last flush."""
+    """The result for one file system.
+
+    - ``acknowledged``: answers before the power losses, summed.
+    - ``kept``, ``lost``, ``torn``: the writes after the last flush.
+    """
 
     rounds: int = 0
     acknowledged: int = 0
@@ -54,17 +57,15 @@ class Report:
 def lose_power(
     folder: Path, file_system: FileSystem, rounds: int, seed: int, progress: ProgressBar
 ) -> Report:
-    """Record and lose power until there were so many ``rounds``.
+    """Record work and lose power ``rounds`` times.
 
-    Args:
-        folder: for disks and records; on a file system with room for some hundred megabytes.
-        file_system: of the disk.
-        rounds: so many power losses.
-        seed: of the first recording; the next has the next.
-        progress: is shown.
+    - ``folder``: the folder for disks and recordings, with some hundred megabytes of free space.
+    - ``file_system``: the disk's file system.
+    - ``rounds``: the number of power losses.
+    - ``seed``: the seed of the first recording. The next ones count up.
+    - ``progress``: shows the progress.
 
-    Returns:
-        What was done, and what was found; each problem names its seed and the position of the record.
+    Return the result. Each problem names its seed and the position in the recording.
     """
     report, began = Report(), time.monotonic()
     while report.rounds < rounds:
@@ -89,7 +90,7 @@ def lose_power(
 
 
 def _moments(recording: Recording, count: int, chance: random.Random) -> Iterator[int]:
-    """So many positions, of which every other one is just before a flush."""
+    """Yield ``count`` positions. Every other one is just before a flush."""
     dangerous = positions_before_flushes(recording.log, recording.begin)
     for number in range(count):
         if number % 2 and dangerous:
@@ -101,7 +102,7 @@ def _moments(recording: Recording, count: int, chance: random.Random) -> Iterato
 def _lose(
     recording: Recording, replay: Replay, position: int, chance: random.Random, seed: int, report: Report
 ) -> None:
-    """One power loss."""
+    """Lose power once, and add the findings to ``report``."""
     replay.advance(position)
     disk = recording.image.with_name("after")
     subprocess.run(["cp", "--sparse=always", recording.image, disk], check=True)
@@ -123,7 +124,7 @@ def _lose(
 
 
 def main(arguments: list[str]) -> int:
-    """Lose power on each file system in turn, and print what was found; the result is 1 if anything."""
+    """Lose power on each file system in turn, and print the findings. Return 1 if there are any."""
     parser = argparse.ArgumentParser(prog="benchmarks power-loss", description=__doc__)
     parser.add_argument("--rounds", type=int, default=100, help="on each file system (default: 100)")
     parser.add_argument("--filesystem", choices=FILE_SYSTEMS, help="only this one")

@@ -1,8 +1,9 @@
-"""A team works for long while a dashboard is open: does memory grow, does the screen fall behind?
-``python -m benchmarks soak [--minutes 30] [--agents 200] [--speed 0.2] [--rows 1000000]``.
+"""A team works for a long time beside an open dashboard, to see whether memory grows or the screen falls
+behind.
 
-The simulated agents are those of ``watchroom demo --headless``. Once they have stopped, a journal with so
-many ``--rows`` is opened (0: none).
+``python -m benchmarks soak [--minutes 30] [--agents 200] [--speed 0.2] [--rows 1000000]``. The simulated
+agents are those of ``watchroom demo --headless``. Once they have stopped, a journal with ``--rows`` rows is
+opened (0: none).
 """
 
 from __future__ import annotations
@@ -36,22 +37,22 @@ _TEAM: Final = "agents"
 _OBSERVER: Final = "observer"
 """The agent whose saves are timed until they are on the screen."""
 _STARTING: Final = 300.0
-"""Seconds in which the agents and the dashboard have begun."""
+"""Timeout for the start of the agents and the dashboard."""
 _ACTIVITY: Final = "outcome"
 _FIRST_SCREEN: Final = "Needs you"
-"""What only the screen that opens writes."""
+"""A text of the first screen only."""
 _PATIENCE: Final = 60.0
 _PAUSE: Final = 0.5
-"""Seconds between two saves that are timed."""
+"""Seconds between two timed saves."""
 _MOST_GROWTH: Final = 1.05
 _MOST_SLOWDOWN: Final = 1.1
 _MOMENTS: Final = (1 / 6, 1 / 2, 1.0)
-"""The parts of the time after which memory is told: of 30 minutes after 5, 15 and 30."""
+"""The parts of the time after which memory is reported: minutes 5, 15 and 30 of 30."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessSample:
-    """What one process has at one moment. ``memory`` is its own, in bytes: what its end would free."""
+    """The resources of one process. ``memory`` is its own in bytes, which its end would free."""
 
     memory: int
     descriptors: int
@@ -60,7 +61,7 @@ class ProcessSample:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One moment: all processes by name, the journal's rows, its bytes on the disk, the machine's load."""
+    """One sample: all processes by name, the journal's rows, its bytes on disk, and the machine's load."""
 
     minute: int
     processes: dict[str, ProcessSample]
@@ -79,8 +80,8 @@ class Sample:
 
 @dataclass(slots=True)
 class Observations:
-    """What was seen. ``first`` and ``last`` are the delays from commit to screen, in seconds, of the first
-    and of the last minute."""
+    """The observations. ``first`` and ``last``: the delays from commit to screen in the first and last
+    minute, in seconds."""
 
     samples: list[Sample] = field(default_factory=list)
     first: list[float] = field(default_factory=list)
@@ -88,20 +89,15 @@ class Observations:
 
 
 def soak(root: str, minutes: int, agents: int, speed: float) -> Observations:
-    """Let them work.
+    """Let the agents work, and sample each minute.
 
-    Args:
-        root: of the workspace, which is made.
-        minutes: how long.
-        agents: how many are simulated.
-        speed: divides their pauses.
+    - ``root``: the new workspace.
+    - ``minutes``: the duration.
+    - ``agents``: the number of simulated agents.
+    - ``speed``: divides their pauses.
 
-    Returns:
-        What was seen each minute.
-
-    Raises:
-        RuntimeError: a process ended on the way; the message has its last words.
-        NotSeen: a save was not on the screen in time.
+    Raises RuntimeError if a process ended, with the end of its log, and `NotSeen` if a save was not on the
+    screen in time.
     """
     seen, progress = Observations(), ProgressBar()
     with (
@@ -141,8 +137,13 @@ def _look_around(terminal: Terminal) -> None:
 
 
 def _time_saves(terminal: Terminal, toolbox: Toolbox, first: int, until: float) -> list[float]:
-    """Seconds from the commit of each save to the moment when the screen showed it, or a later one. Saves
-    until that moment of the monotonic clock; their markers begin with number ``first``. Raises `NotSeen`."""
+    """Return the seconds from the commit of each save until the screen showed it, or a later one.
+
+    - ``first``: the number of the first marker.
+    - ``until``: the end on the monotonic clock.
+
+    Raises `NotSeen`.
+    """
     since, numbers = terminal.mark(), count(first)
     saved: list[tuple[str, float]] = []
     while time.monotonic() < until:
@@ -155,7 +156,7 @@ def _time_saves(terminal: Terminal, toolbox: Toolbox, first: int, until: float) 
         try:
             return screen_delays(terminal, since, saved)[:wanted]
         except NotSeen:
-            # What scrolled away unseen is overtaken by a later one.
+            # Markers that scrolled away unseen are covered by a later one.
             if time.monotonic() > deadline:
                 raise
         number = next(numbers)
@@ -167,7 +168,7 @@ def _time_saves(terminal: Terminal, toolbox: Toolbox, first: int, until: float) 
 
 @contextmanager
 def _team(root: str, minutes: int, agents: int, speed: float) -> Iterator[int]:
-    """The simulated agents at work, once their workspace is there; gives the id of their process."""
+    """Run the simulated agents within the context. Yield their process id once the workspace exists."""
     command = [*_CLI, "demo", root, "--headless", "--agents", str(agents), "--speed", str(speed)]
     command += ["--for", str(60 * minutes + _STARTING)]
     log = Path(f"{root}.log")
@@ -181,18 +182,18 @@ def _team(root: str, minutes: int, agents: int, speed: float) -> Iterator[int]:
                 time.sleep(_PAUSE)
             yield process.pid
         finally:
-            # What it has begun it need not end: its journal is read no more.
+            # Killed without waiting, because its journal is not read again.
             process.kill()
 
 
 def _check_runs(pid: int, log: Path) -> None:
-    """Raises RuntimeError where that process has ended; with the last lines of ``log``."""
+    """Raise RuntimeError with the end of ``log`` if that process has ended."""
     if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
         raise RuntimeError(f"process {pid} has ended: {log.read_text(errors='replace')[-2000:]}")
 
 
 def _processes(name: str, pid: int) -> Iterator[tuple[str, psutil.Process]]:
-    """The process of that id, and those that it started, which last; each with its name."""
+    """Yield the process with that id, and its lasting children, each with its name."""
     parent = psutil.Process(pid)
     yield name, parent
     for child in parent.children():
@@ -203,7 +204,7 @@ def _processes(name: str, pid: int) -> Iterator[tuple[str, psutil.Process]]:
 
 
 def _sample(minute: int, pids: dict[str, int], workspace: Workspace) -> Sample:
-    """How things stand now."""
+    """Return a sample of the present state."""
     processes = {}
     for root_name, pid in pids.items():
         for name, process in _processes(root_name, pid):
@@ -217,7 +218,7 @@ def _sample(minute: int, pids: dict[str, int], workspace: Workspace) -> Sample:
 
 
 def _measures(seen: Observations) -> list[Measure]:
-    """The table. A process counts from the first of the moments at which it is there."""
+    """Return the table. A process counts from the first moment at which it exists."""
     last = seen.samples[-1]
     moments = [min(seen.samples, key=lambda each: abs(each.minute - part * last.minute)) for part in _MOMENTS]
     labels = ", ".join(f"{each.minute:.0f}" for each in moments)
@@ -258,7 +259,7 @@ def _measures(seen: Observations) -> list[Measure]:
 
 
 def _open_many_rows(rows: int) -> list[Measure]:
-    """The dashboard over a journal of so many rows, beside one of a thousand."""
+    """Measure the dashboard over a journal of ``rows`` rows, beside one of a thousand."""
     with scratch() as folder:
         painted = {}
         for count_of_rows in (1000, rows):
@@ -266,7 +267,7 @@ def _open_many_rows(rows: int) -> list[Measure]:
             began = time.monotonic()
             build(root, count_of_rows)
             built = time.monotonic() - began
-            # The first opening after it was made sums up what later ones begin with.
+            # The first opening creates the snapshot from which later ones start.
             for _ in range(3):
                 with Terminal([*_CLI, "open", root]) as terminal:
                     shown = terminal.wait_for_text(_FIRST_SCREEN, timeout=_STARTING) - terminal.started
@@ -290,7 +291,7 @@ def _open_many_rows(rows: int) -> list[Measure]:
 
 
 def main(arguments: list[str]) -> int:
-    """Soak, and print the table; the result is 1 where a goal was missed."""
+    """Run the soak, and print the table. Return 1 if a goal was missed."""
     parser = argparse.ArgumentParser(prog="benchmarks soak", description=__doc__)
     parser.add_argument("--minutes", type=int, default=30, help="of work, 2 at least (default: 30)")
     parser.add_argument("--agents", type=int, default=200, help="simulated ones (default: 200)")
@@ -300,7 +301,7 @@ def main(arguments: list[str]) -> int:
     if given.minutes < 2:
         parser.error("the first minute and the last one are two")
     with scratch() as folder:
-        # What another dashboard remembered must not decide on which screen this opens.
+        # A new folder, because a remembered screen would change the first one.
         os.environ["XDG_CONFIG_HOME"] = os.path.join(folder, "config")
         seen = soak(os.path.join(folder, "team"), given.minutes, given.agents, given.speed)
         measures = _measures(seen)

@@ -1,8 +1,8 @@
-"""Agents work while their processes are killed, stopped and refused by the disk, clocks step, and files are
-edited by hand; after each round an oracle outside the program says what is lost:
-``python -m benchmarks torture [--minutes N | --rounds N] [--seed N] [--journal sqlite|postgresql]``.
+"""Agents work while their processes are killed and stopped, disk calls fail, clocks step, and files are
+edited externally. After each round an external oracle reports losses: ``python -m benchmarks torture
+[--minutes N | --rounds N] [--seed N] [--journal sqlite|postgresql]``.
 
-Linux alone: faults of the disk are injected with strace, where it is installed; the first line says so.
+Linux only. Disk faults are injected with strace if it is installed, as the first line of output says.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _DASHBOARDS: Final = 2
 _SHARED_FILES: Final = "collaborative/current"
 _PATIENCE: Final = 300.0
 _BEGINNING: Final = 10.0
-"""Seconds in which a worker has opened the workspace."""
+"""Timeout for a worker to open the workspace."""
 _LETTING_GO: Final = 5.0
-"""Seconds in which strace lets go of a worker."""
+"""Timeout for strace to detach from a worker."""
 _FAULTS: Final = (
     "fdatasync,fsync:error=EIO",
     "pwrite64:error=ENOSPC",
@@ -59,7 +59,7 @@ _CLOCK_STEPS: Final = (0, 3600, -7200, 86_400)
 
 @dataclass(slots=True)
 class Report:
-    """What was done, and what was found."""
+    """The work that was done, and the problems found."""
 
     rounds: int = 0
     done: Counter[str] = field(default_factory=Counter)
@@ -77,15 +77,14 @@ class Report:
 
 
 class Tormentor:
-    """Starts workers, one for each slot, and does to them what a machine may do.
+    """Starts workers, one per slot, and disturbs them.
 
-    Args:
-        orders: where the program that forks workers reads.
-        answers: where it says who was forked.
-        chance: decides all.
-        report: takes what was done.
-        told: the folder in which workers tell.
-        first: the generation of its first worker.
+    - ``orders``: the input of the program that forks workers.
+    - ``answers``: its output, with the ids of forked workers.
+    - ``chance``: makes all random choices.
+    - ``report``: counts the disturbances.
+    - ``told``: the folder of the workers' reports.
+    - ``first``: the generation of its first worker.
     """
 
     def __init__(
@@ -107,7 +106,7 @@ class Tormentor:
         self._numbers: dict[int, int] = {}
 
     def start(self, slot: int) -> None:
-        """Fork a worker for that slot. Its number is that of no other."""
+        """Fork a worker for the slot, with a new number."""
         number = self._generation * len(KINDS_OF_SLOTS) + slot
         self._generation += 1
         self._orders.write(f"{KINDS_OF_SLOTS[slot]} {number}\n")
@@ -119,16 +118,16 @@ class Tormentor:
         self._numbers[slot] = number
 
     def wait_for_work(self, slot: int) -> None:
-        """Wait a while for the worker of that slot to have begun its first call. Others work meanwhile."""
+        """Wait a while for the slot's worker to start its first call, while others work."""
         told, deadline = self._told / str(self._numbers[slot]), time.monotonic() + _BEGINNING
         while not (told.exists() and told.stat().st_size) and time.monotonic() < deadline:
             time.sleep(0.01)
 
     def kill(self, slot: int) -> None:
-        """Kill the worker of that slot, and wait until it is gone."""
+        """Kill the slot's worker, and wait for its end."""
         process = self._working.pop(slot)
         if not process.is_running():
-            # Where its disk refuses what it takes to open the workspace, a worker gives up.
+            # A worker gives up if its disk refuses to open the workspace.
             self._report.done["workers that gave up"] += 1
             return
         process.send_signal(signal.SIGKILL)
@@ -136,7 +135,7 @@ class Tormentor:
         self._report.done["kills"] += 1
 
     def stop_awhile(self, slot: int) -> None:
-        """Let it stand still, as a laptop that is closed, while others work."""
+        """Suspend the slot's worker while others work, as a closed laptop."""
         process = self._working[slot]
         if not process.is_running():
             return
@@ -146,7 +145,7 @@ class Tormentor:
         self._report.done["stops"] += 1
 
     def refuse_calls(self, slot: int) -> None:
-        """Have some of its system calls fail, for a short while."""
+        """Let some of the slot's system calls fail, for a short time."""
         fault = (
             f"{self._chance.choice(_FAULTS)}:when={self._chance.randint(1, 9)}+{self._chance.randint(2, 9)}"
         )
@@ -159,12 +158,12 @@ class Tormentor:
             try:
                 strace.wait(_LETTING_GO)
             except subprocess.TimeoutExpired:
-                # It waits for a thread that waits for its vfork, which strace has stopped itself.
+                # strace waits for a thread that waits for its vfork, which strace itself has stopped.
                 strace.kill()
         self._report.done["faults of the disk"] += 1
 
     def kill_all(self) -> None:
-        """End a round: in any order, each wherever it is."""
+        """End a round: kill all workers in random order."""
         slots = list(self._working)
         self._chance.shuffle(slots)
         for slot in slots:
@@ -173,8 +172,12 @@ class Tormentor:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How long it lasts: so many ``rounds`` at most, so many ``kills`` of workers in each, and after
-    ``until``, by the monotonic clock, only the kills that end a round."""
+    """The limits of a run.
+
+    - ``until``: the end on the monotonic clock. After it, only the kills that end a round are made.
+    - ``rounds``: max rounds.
+    - ``kills``: max kills of workers per round.
+    """
 
     until: float
     rounds: int = 10_000
@@ -182,7 +185,7 @@ class Budget:
     began: float = field(default_factory=time.monotonic)
 
     def show(self, progress: ProgressBar, rounds: int, kills: int, all_kills: int) -> None:
-        """Show how far it is: after so many whole ``rounds``, and ``kills`` in the one that is on."""
+        """Show the progress after complete ``rounds``, and ``kills`` in the current one."""
         now = time.monotonic()
         share, left = (rounds + kills / self.kills) / self.rounds, self.until - now
         if share > 0:
@@ -201,19 +204,17 @@ def torture(
     dashboards: int = _DASHBOARDS,
     faults: bool = True,
 ) -> Report:
-    """Work and break, round by round.
+    """Work and disturb, round by round.
 
-    Args:
-        address: of the workspace: a folder, or a server's.
-        checkout: the folder of its files, where the address is a server's.
-        folder: where workers tell; outside the workspace.
-        budget: how long.
-        seed: of the first round; the next has the next.
-        dashboards: so many are open throughout, and must live to the end.
-        faults: whether system calls are made to fail, which takes strace.
+    - ``address``: the workspace's folder, or its address on a server.
+    - ``checkout``: the folder of its files, for a server.
+    - ``folder``: the folder of the workers' reports, outside the workspace.
+    - ``budget``: the limits of the run.
+    - ``seed``: the seed of the first round. The next ones count up.
+    - ``dashboards``: the number of open dashboards, which must survive.
+    - ``faults``: let system calls fail, which needs strace.
 
-    Returns:
-        What was done, and what was found; each problem names its round's seed.
+    Return the report. Each problem names its round's seed.
     """
     told, task = folder / "told", folder / "task"
     told.mkdir()
@@ -248,7 +249,7 @@ def torture(
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """A workspace that is tortured."""
+    """A workspace under torture."""
 
     address: str
     checkout: str | None
@@ -262,12 +263,12 @@ class _Scene:
 
     @property
     def root(self) -> str:
-        """The folder of the files, which remembers the address of a server."""
+        """The folder of the files, which stores the address of a server."""
         return self.checkout or self.address
 
     @contextmanager
     def companions(self, number: int) -> Iterator[None]:
-        """A society and an attached agent at work, which are killed at the end."""
+        """Run a society and an attached agent within the context. Both are killed at the end."""
         society = Society(self.root, number)
         # Forked workers have lower numbers.
         attached = AttachedAgent(self.root, 10**8 + number, telling(str(self.told), 10**8 + number))
@@ -277,7 +278,7 @@ class _Scene:
             self.report.done["kills"] += society.kill() + attached.kill()
 
     def run_round(self, tormentor: Tormentor, chance: random.Random) -> None:
-        """Until as many workers were killed as the budget says, or its time is up."""
+        """Disturb workers until the budget's kills or time are used up."""
         done, budget = self.report.done, self.budget
         try:
             for slot in range(len(KINDS_OF_SLOTS)):
@@ -290,7 +291,7 @@ class _Scene:
                 time.sleep(chance.uniform(0.02, 0.2))
                 slot, what = chance.randrange(len(KINDS_OF_SLOTS)), chance.random()
                 if what < 0.6:
-                    # Some are killed while they open the workspace.
+                    # The others are killed while they open the workspace.
                     if chance.random() < 0.8:
                         tormentor.wait_for_work(slot)
                     tormentor.kill(slot)
@@ -308,7 +309,7 @@ class _Scene:
             tormentor.kill_all()
 
     def examine(self) -> list[str]:
-        """What the oracle and ``verify`` find in the workspace, once it was opened again."""
+        """Return the problems that the oracle and ``verify`` find after opening the workspace again."""
         with Workspace.open(self.address, checkout=self.checkout) as workspace:
             workspace.scan()
             found = [*self.oracle.problems(workspace)]
@@ -323,7 +324,7 @@ class _Scene:
 
 
 def _is_told(workspace: Workspace, problem: Problem) -> bool:
-    """Whether a row says that the disk refused a file of that path, or to read what a command changed."""
+    """Return whether a row reports that the disk refused that path's file, or reading a command's changes."""
     journal = workspace.journal
     lately = journal.refused(problem.zone, problem.path, limit=1000)
     if any(row.error == "not_laid_out" for row in lately):
@@ -335,7 +336,7 @@ def _is_told(workspace: Workspace, problem: Problem) -> bool:
 
 
 def _waits(workspace: Workspace, problem: Problem) -> bool:
-    """Whether what stands at that path is an edit by hand which is a row, and which a person is to settle."""
+    """Return whether the file at that path is an external edit that has a row and waits for a person."""
     if problem.kind != "file" or problem.zone != "collab":
         return False
     file = Path(workspace.root, _SHARED_FILES, problem.path)
@@ -348,8 +349,8 @@ def _waits(workspace: Workspace, problem: Problem) -> bool:
 
 
 def _edit_by_hand(files: Path, edited: set[str], oracle: Oracle, report: Report) -> None:
-    """As an editor does: a new file takes the old one's place. One edit of each file in a round, so that no
-    edit takes the place of another before anybody saw it."""
+    """Replace a file as an editor does. Each file is edited once per round, so that no edit is replaced
+    before it is recorded."""
     name = f"{len(edited)}.md"
     place = files / _SHARED_FILES / "plans" / name
     if name in edited or not place.parent.is_dir() or len(edited) == 5:
@@ -367,7 +368,7 @@ def _edit_by_hand(files: Path, edited: set[str], oracle: Oracle, report: Report)
 def _forking(
     address: str, checkout: str | None, told: Path, clock: Path
 ) -> Iterator[tuple[IO[str], IO[str]]]:
-    """The program that forks workers, whose wall clock is that of ``clock``."""
+    """Run the program that forks workers, with the wall clock of ``clock``."""
     module = "reliability.torturing.workers"
     command = [
         sys.executable,
@@ -398,7 +399,7 @@ def _forking(
 @contextmanager
 def _dashboard(root: str, folder: Path) -> Iterator[Terminal]:
     command = [sys.executable, "-m", "watchroom_cli.main", "open", root]
-    # What another dashboard remembered must not decide on which screen this opens.
+    # A new folder, because a remembered screen would change the first one.
     with Terminal(command, env={"XDG_CONFIG_HOME": str(folder / "config")}) as terminal:
         terminal.wait_for_text("Activity", timeout=_PATIENCE)
         yield terminal
@@ -409,7 +410,7 @@ def _lives(terminal: Terminal) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Torture on each journal in turn, and print what was found; the result is 1 where anything was."""
+    """Torture each journal in turn, and print the findings. Return 1 if there are any."""
     parser = argparse.ArgumentParser(prog="benchmarks torture", description=__doc__)
     parser.add_argument(
         "--minutes", type=float, default=5.0, help="of all (default: 5); what a round has begun is examined"
@@ -419,7 +420,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--journal", choices=["sqlite", "postgresql"], help="only this one")
     parser.add_argument("--no-faults", action="store_true", help="no system call is made to fail")
     given = parser.parse_args(arguments)
-    # So that what was started is ended, too.
+    # So that child processes are ended too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     print(f"strace: {bool(shutil.which('strace'))}", file=sys.stderr)
     backends: list[Backend] = [given.journal] if given.journal else ["sqlite"]

@@ -1,4 +1,4 @@
-"""What the tests of the commands share: English, and the workspace of a team at work."""
+"""Shared fixtures for tests of commands: English, and the workspace of a team at work."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _english(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def team(root: Path, workspace: Workspace) -> str:
-    """A workspace that nobody has open, with a conflict, a handoff, a denial and private files."""
+    """A closed workspace with a conflict, a handoff, a refusal and private files."""
     alice, bob = workspace.tools("alice"), workspace.tools("bob")
     write(alice, "one", 0)
     write(alice, "two", 1)

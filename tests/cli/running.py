@@ -1,4 +1,4 @@
-"""Runs commands as they are typed, and insists on the status they end with."""
+"""Run commands as they are typed, and check their exit status."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Captured = pytest.CaptureFixture[str]
 
 
 def run(capsys: Captured, *arguments: str) -> tuple[int, str, str]:
-    """Status, standard output and standard error of a command."""
+    """Return the status, standard output and standard error of a command."""
     capsys.readouterr()
     status = main(arguments)
     captured = capsys.readouterr()
@@ -23,7 +23,7 @@ def run(capsys: Captured, *arguments: str) -> tuple[int, str, str]:
 
 
 def printed(capsys: Captured, *arguments: str) -> str:
-    """The output of a command that must succeed, and complain of nothing."""
+    """Return the output of a command that must succeed without errors."""
     status, out, err = run(capsys, *arguments)
     assert (status, err) == (OK, "")
     return out
@@ -46,7 +46,7 @@ def printed_rows(capsys: Captured, *arguments: str) -> list[dict[str, Any]]:
 
 
 def refusal(capsys: Captured, *arguments: str) -> str:
-    """What standard error says of a command that must be refused."""
+    """Return the error text of a command that must be refused."""
     status, out, err = run(capsys, *arguments)
     assert (status, out) == (REFUSED, "")
     return err

@@ -1,4 +1,4 @@
-"""``watchroom watch --send``: what needs people reaches them where no dashboard is open, once."""
+"""``watchroom watch --send``: alerts reach people once, without an open dashboard."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def alert_rows(workspace: Workspace) -> list[Row]:
 def sending(
     workspace: Workspace, environ: Mapping[str, str], *options: str
 ) -> Iterator[subprocess.Popen[str]]:
-    """The command, of which nothing is left that is told to end, nor anything complained of."""
+    """Run the command within the context. It must end without leftovers or errors."""
     with subprocess.Popen(
         as_typed("watch", workspace.root, "--send", *options),
         stdin=subprocess.DEVNULL,
@@ -81,14 +81,14 @@ def sending(
 
 
 def ended(process: subprocess.Popen[str]) -> str:
-    """What the process printed, once it was asked to end."""
+    """Return the output of the process after asking it to end."""
     process.send_signal(signal.SIGTERM)
     printed, complaints = process.communicate(timeout=PATIENCE)
     assert (process.returncode, complaints) == (OK, "")
     return printed
 
 
-def test_each_need_is_sent_once_to_every_target_and_so_is_its_end(
+def test_every_target_gets_each_need_and_its_end_once(
     workspace: Workspace, alice: Toolbox, bob: Toolbox, receiver: Receiver
 ) -> None:
     targets = (
@@ -124,7 +124,7 @@ def test_each_need_is_sent_once_to_every_target_and_so_is_its_end(
     assert SECRET not in printed + str(rows)
 
 
-def test_a_sender_that_begins_anew_sends_nothing_twice_and_the_ends_that_it_missed(
+def test_a_restarted_sender_sends_missed_ends_and_nothing_twice(
     workspace: Workspace, alice: Toolbox, bob: Toolbox, receiver: Receiver
 ) -> None:
     configure(workspace, HOOK)
@@ -149,11 +149,11 @@ def test_a_sender_that_begins_anew_sends_nothing_twice_and_the_ends_that_it_miss
     assert receiver.rest() == []
 
 
-# -- one target, by a clock of the test's own
+# -- one target, with the test's own clock
 
 
 def outbox_of(workspace: Workspace, receiver: Receiver, lines: list[str], retries: int = 2) -> AlertOutbox:
-    """That of the only target that is configured."""
+    """Return the outbox of the only configured target."""
     settings, texts = workspace.config.alerts, load_texts("en")
     (target,) = settings.targets.values()
     delivery = open_delivery(target, {"HOOK": f"{receiver.url}/{SECRET}"}, "team", "", texts)
@@ -165,7 +165,9 @@ def events(receiver: Receiver) -> Sequence[tuple[str, int]]:
     return [(posted.body["event"], len(posted.body["needs"])) for posted in receiver.rest()]
 
 
-def test_a_failure_is_tried_again_then_given_up_and_told(workspace: Workspace, receiver: Receiver) -> None:
+def test_a_failed_message_is_retried_then_given_up_and_reported(
+    workspace: Workspace, receiver: Receiver
+) -> None:
     configure(workspace, HOOK)
     lines: list[str] = []
     outbox = outbox_of(workspace, receiver, lines)
@@ -194,17 +196,15 @@ def test_a_failure_is_tried_again_then_given_up_and_told(workspace: Workspace, r
         ("failed", "alert_not_sent"),
     ]
     assert len(events(receiver)) == 3
-    # What never arrived has no end; what did has.
+    # An undelivered alert has no end; a delivered one has.
     assert outbox.advance([], now) is None
     assert events(receiver) == [("ended", 1)]
-    # The next sender tries it once more.
+    # The next sender tries again.
     assert outbox_of(workspace, receiver, lines).advance([ASKED], now) is None
     assert events(receiver) == [("new", 1)]
 
 
-def test_until_when_a_need_can_be_dealt_with_is_said_while_it_waits(
-    workspace: Workspace, receiver: Receiver
-) -> None:
+def test_a_new_need_is_sent_with_its_deadline(workspace: Workspace, receiver: Receiver) -> None:
     configure(workspace, HOOK)
     until = workspace.journal.now() + 600 * SECOND
     row = workspace.requests.ask(
@@ -237,7 +237,7 @@ def test_a_refusal_is_final_and_no_redirect_is_followed(
     assert SECRET not in str(lines) + str(alert_rows(workspace))
 
 
-def test_a_server_that_is_not_there_is_told_without_its_address(workspace: Workspace) -> None:
+def test_an_unreachable_server_is_reported_without_its_address(workspace: Workspace) -> None:
     configure(workspace, HOOK)
     lines: list[str] = []
     with receiving() as gone:
@@ -247,7 +247,7 @@ def test_a_server_that_is_not_there_is_told_without_its_address(workspace: Works
     assert gone.url not in lines[0] + str(alert_rows(workspace))
 
 
-def test_needs_within_the_digest_are_one_message_and_those_that_go_are_none(
+def test_needs_within_a_digest_are_one_message_without_settled_ones(
     workspace: Workspace, receiver: Receiver
 ) -> None:
     configure(workspace, HOOK.replace("digest_seconds = 0", "digest_seconds = 60"))
@@ -274,7 +274,7 @@ def test_quiet_hours_hold_everything_until_they_end(workspace: Workspace, receiv
     assert events(receiver) == [("ended", 1), ("new", 1)]
 
 
-def test_nothing_that_an_agent_wrote_calls_people_or_is_a_link_in_a_chat(
+def test_texts_of_agents_contain_no_mentions_or_links_in_a_chat(
     workspace: Workspace, receiver: Receiver
 ) -> None:
     configure(workspace, HOOK.replace("webhook", "slack"))
@@ -284,8 +284,8 @@ def test_nothing_that_an_agent_wrote_calls_people_or_is_a_link_in_a_chat(
     assert posted.body["mrkdwn"] is False
 
 
-@pytest.mark.filterwarnings("ignore:.imghdr. is deprecated")  # of a library that Apprise loads
-def test_apprise_sends_to_the_service_that_a_variable_names(
+@pytest.mark.filterwarnings("ignore:.imghdr. is deprecated")  # from a library that Apprise imports
+def test_apprise_sends_to_the_service_in_a_variable(
     workspace: Workspace,
     receiver: Receiver,
     monkeypatch: pytest.MonkeyPatch,
@@ -333,7 +333,7 @@ def test_apprise_sends_to_the_service_that_a_variable_names(
         ),
     ],
 )
-def test_what_cannot_be_sent_is_said_before_anything_is(
+def test_an_invalid_target_is_reported_before_anything_is_sent(
     workspace: Workspace,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -350,7 +350,7 @@ def test_what_cannot_be_sent_is_said_before_anything_is(
     assert SECRET not in err
 
 
-def test_a_link_leads_to_a_page_and_lets_nobody_in(team: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_link_must_be_an_address_without_a_token(team: str, capsys: pytest.CaptureFixture[str]) -> None:
     for link in ("javascript:alert(1)", f"http://127.0.0.1:8642/?token={SECRET}"):
         status, _, err = run(capsys, "watch", team, "--send", "--link", link)
         assert status == USAGE

@@ -1,4 +1,4 @@
-"""``watchroom answer``, and the views of what agents ask."""
+"""``watchroom answer``, and the views of agents' requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SAVE = call("save_to_my_workspace", filename="plan.md", content="one\n2\n")
 async def bob_asks(
     workspace: Workspace, capsys: Captured, *answers: object
 ) -> AsyncIterator[tuple[Running, str]]:
-    """Bob at work, when he asks; with the number of his request."""
+    """Yield bob's session once he asks, and the number of his request."""
     committed = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -44,9 +44,7 @@ def told(bob: Running) -> dict[str, object]:
     return result
 
 
-async def test_what_is_asked_is_shown_with_what_it_would_change(
-    workspace: Workspace, capsys: Captured
-) -> None:
+async def test_a_request_is_printed_with_its_change(workspace: Workspace, capsys: Captured) -> None:
     async with bob_asks(workspace, capsys, calling(SAVE)) as (_, number):
         (request,) = printed_json(capsys, "show", workspace.root, "requests", "--json")
         assert (request["agent"], request["kind"], request["what"]) == ("bob", "approve", "save plan.md")
@@ -125,7 +123,7 @@ async def test_comments_go_with_a_rejection(workspace: Workspace, capsys: Captur
         assert "not so\nLine 2 (2): in words" in str(told(bob)["message"])
 
 
-async def test_of_several_calls_each_is_named_or_approved(workspace: Workspace, capsys: Captured) -> None:
+async def test_each_of_several_calls_is_named_or_approved(workspace: Workspace, capsys: Captured) -> None:
     other = call("save_to_my_workspace", filename="b.md", content="b\n")
     async with bob_asks(workspace, capsys, calling(SAVE, other), says("Done.")) as (bob, number):
         asked = workspace.requests.find(int(number))
@@ -174,7 +172,7 @@ async def test_the_second_answer_is_refused(workspace: Workspace, capsys: Captur
         assert told(bob)["answer"] == "first"
 
 
-def test_what_is_no_request_is_refused(workspace: Workspace, capsys: Captured) -> None:
+def test_an_unknown_request_is_refused(workspace: Workspace, capsys: Captured) -> None:
     assert "Row 1 is not a request" in refusal(capsys, "answer", workspace.root, "1", "--approve")
 
 

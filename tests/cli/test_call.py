@@ -1,4 +1,4 @@
-"""``watchroom call``: a tool called as an agent would, its result printed."""
+"""``watchroom call``: call a tool as an agent would, and print its result."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_call_reads_a_long_text_from_a_real_pipe(team: str) -> None:
     ("arguments", "closed", "status", "printed"),
     [("-", "<&-", REFUSED, "invalid_arguments"), ("{}", ">&-", OK, ""), ("{}", "<&- >&- 2>&-", OK, "")],
 )
-def test_a_stream_that_the_shell_closed_is_an_empty_one(
+def test_a_closed_standard_input_is_empty(
     team: str, arguments: str, closed: str, status: int, printed: str
 ) -> None:
     command = as_typed("call", team, "alice", "collab_list", arguments)
@@ -70,7 +70,7 @@ def test_a_refused_call_prints_its_result_and_ends_with_1(capsys: Captured, team
         ("collab_read", '{"filepath": "../../etc/passwd"}', "invalid_path"),
     ],
 )
-def test_bad_calls_are_refused_as_an_agent_is_told(
+def test_invalid_calls_are_refused_with_the_errors_for_agents(
     capsys: Captured, team: str, tool: str, arguments: str, error: str
 ) -> None:
     status, out, _ = run(capsys, "call", team, "bob", tool, arguments)
@@ -79,7 +79,7 @@ def test_bad_calls_are_refused_as_an_agent_is_told(
     assert result["suggestion"]
 
 
-def test_call_for_an_unknown_agent_names_those_that_are_known(capsys: Captured, team: str) -> None:
+def test_call_for_an_unknown_agent_lists_the_known_ones(capsys: Captured, team: str) -> None:
     message = refusal(capsys, "call", team, "mallory", "collab_list")
     assert "There is no agent 'mallory' here." in message
     assert "alice, bob, charlie" in message

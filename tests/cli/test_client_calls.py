@@ -1,4 +1,4 @@
-"""Commands count and list the calls of clients' own tools as they do other operations."""
+"""Commands count and list calls of clients' own tools like other operations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def team(root: Path) -> str:
     return str(root)
 
 
-def test_show_says_what_was_done_and_which_files_were_edited(capsys: Captured, team: str) -> None:
+def test_show_lists_calls_and_edited_files(capsys: Captured, team: str) -> None:
     (alice, bob) = printed_json(capsys, "show", team, "agents", "--json")
     assert (alice["last_tool"], alice["last_path"], alice["rows"], alice["refused"]) == (
         "Bash",

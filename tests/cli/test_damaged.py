@@ -1,4 +1,4 @@
-"""A journal of which one text is damaged: everything else stays in reach, and verify names the row."""
+"""A journal with one damaged text: everything else is readable, and verify names the row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_UTF8 = b"\xffA\xed\xa0\x80"
 
 @pytest.fixture
 def damaged(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """A workspace with one damaged text in the row of ``plan.md``, and another file."""
+    """A workspace with one damaged text in a row of ``plan.md``, and another file."""
     root = tmp_path / "team"
     with Workspace.open(root, agents=["alice", "bob"]) as workspace:
         for name in ("plan.md", "other.md"):
@@ -51,7 +51,7 @@ def test_every_command_goes_on_and_verify_names_the_row(
     status, out, _ = run(capsys, "call", root, "bob", "collab_read", '{"filepath": "other.md"}')
     assert json.loads(out)["content"] == "x"
     status, out, _ = run(capsys, "call", root, "bob", "collab_list", "{}")
-    # A path that cannot be read is no path that could be asked for.
+    # An unreadable path cannot be asked for.
     assert "other.md" in {each["filepath"] for each in json.loads(out)["files"]}
     arguments = '{"filepath": "new.md", "content": "y", "message": "m", "expected_version": 0}'
     status, out, _ = run(capsys, "call", root, "bob", "collab_write", arguments)
@@ -79,7 +79,7 @@ def test_a_damaged_buffer_hides_no_other_and_is_not_written(
         assert "other_flush" in [each["name"] for each in alice.get_tool_definitions()]
         assert "other" in alice.show_buffers()
         if (column, version) != ("path", 3):
-            # Without its last row a buffer is as it was before.
+            # Without its last row, a buffer has its earlier state.
             assert refused(alice, "plan_flush")["error"] == "journal_damaged"
         ok(alice, "other_append", text="three\n")
         ok(alice, "open_buffer", source="collab", path="third.md")
@@ -113,7 +113,7 @@ def test_a_damaged_row_of_a_society_stops_neither_verify_nor_the_others(
 
 
 @pytest.mark.parametrize("content", [NOT_UTF8, None, b"agents = 3"], ids=["no text", "lost", "not valid"])
-def test_a_damaged_config_is_a_need_and_everything_that_rests_on_an_older_one_says_so(
+def test_a_damaged_config_is_a_need_and_views_warn_about_it(
     root: Path, capsys: pytest.CaptureFixture[str], content: bytes | None
 ) -> None:
     with Workspace.open(root, agents=["alice"]) as workspace:

@@ -54,7 +54,7 @@ def test_a_database_without_utf8_is_refused_by_name(
     assert printed_json(capsys, "show", team, "agents", "--json"), "the source of a move goes on"
 
 
-def test_the_encoding_of_a_connection_is_utf8_whatever_is_set_for_it(
+def test_the_encoding_of_a_connection_is_always_utf8(
     capsys: Captured,
     tmp_path: Path,
     new_database: Callable[[], str],

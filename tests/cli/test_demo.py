@@ -23,7 +23,7 @@ from watchroom_cli.main import OK
 PATIENCE = 60
 
 
-def test_demo_headless_ends_with_a_summary_whose_verdict_is_clean(tmp_path: Path) -> None:
+def test_a_headless_demo_prints_a_summary_with_a_clean_verdict(tmp_path: Path) -> None:
     root = tmp_path / "demo"
     done = spawned("demo", str(root), "--headless", "--for", "3", "--speed", "0", "--agents", "4")
     assert (done.returncode, done.stderr) == (OK, "")
@@ -69,7 +69,7 @@ def test_the_demo_of_a_repository_has_its_own_team(capsys: Captured, option: str
     ],
     ids=["plain-term", "plain-hup", "headless-term", "dashboard-term"],
 )
-def test_agents_of_a_demo_that_a_signal_ends_are_stopped_and_not_lost(
+def test_a_signal_stops_the_agents_of_a_demo_without_losing_them(
     tmp_path: Path, options: list[str], number: signal.Signals
 ) -> None:
     root = tmp_path / "demo"
@@ -80,7 +80,7 @@ def test_agents_of_a_demo_that_a_signal_ends_are_stopped_and_not_lost(
             terminal.wait_for_text("Activity", timeout=PATIENCE)
         os.kill(terminal.pid, number)
         status = terminal.wait(PATIENCE)
-    # A dashboard closes as with its own key; the others end by the signal, once all is closed.
+    # A dashboard closes as with its own key. The others end by the signal, after closing everything.
     assert status == (-number if options else OK)
     with Workspace.open(root, create=False) as workspace:
         model = read_model(workspace.journal, workspace.journal.last_seq())
@@ -89,7 +89,7 @@ def test_agents_of_a_demo_that_a_signal_ends_are_stopped_and_not_lost(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="tgkill(2) and /proc are Linux's")
-def test_a_headless_demo_ends_by_a_signal_that_another_thread_receives(tmp_path: Path) -> None:
+def test_a_headless_demo_ends_on_a_signal_to_another_thread(tmp_path: Path) -> None:
     command = as_typed("demo", str(tmp_path / "demo"), "--headless", "--for", "600", "--agents", "3")
     with Terminal(command, env={"XDG_CONFIG_HOME": str(tmp_path / "config")}) as terminal:
         wait_for_work(tmp_path / "demo")
@@ -100,7 +100,7 @@ def test_a_headless_demo_ends_by_a_signal_that_another_thread_receives(tmp_path:
 
 
 def wait_for_work(root: Path) -> None:
-    """Until an agent of the demo has done something."""
+    """Wait until an agent of the demo has acted."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         with suppress(WatchroomError), closing(open_journal(str(root))) as journal:

@@ -1,4 +1,4 @@
-"""``watchroom diff``: what differs between two moments, by whom, and how much."""
+"""``watchroom diff``: the differences between two moments, their authors and sizes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from watchroom import Workspace
 
 @pytest.fixture
 def changed(root: Path, workspace: Workspace) -> tuple[str, int]:
-    """A workspace, and the row after which paths were made, changed and deleted."""
+    """A workspace, and the row after which paths were created, changed and deleted."""
     alice, bob = workspace.tools("alice"), workspace.tools("bob")
     ok(alice, "collab_write", filepath="docs/plan.md", content="a\nb\nc\n", message="m")
     ok(alice, "save_to_my_workspace", filename="old.md", content="gone\n")
@@ -33,9 +33,7 @@ def changed(root: Path, workspace: Workspace) -> tuple[str, int]:
     return str(root), since
 
 
-def test_the_paths_that_differ_are_listed_with_who_and_how_much(
-    capsys: Captured, changed: tuple[str, int]
-) -> None:
+def test_changed_paths_are_listed_with_authors_and_sizes(capsys: Captured, changed: tuple[str, int]) -> None:
     team, since = changed
     found = printed_json(capsys, "diff", team, "--from", str(since), "--json")
     assert found["from"] == since
@@ -53,7 +51,7 @@ def test_the_paths_that_differ_are_listed_with_who_and_how_much(
     assert lines[2].split() == ["collab/docs/plan.md", "changed", "2", "2", "1", "bob", "1,", "alice", "1"]
 
 
-def test_a_patch_makes_the_later_moment_of_the_earlier_one(
+def test_a_patch_turns_the_earlier_moment_into_the_later_one(
     capsys: Captured, tmp_path: Path, changed: tuple[str, int]
 ) -> None:
     team, since = changed
@@ -73,7 +71,7 @@ def test_a_patch_makes_the_later_moment_of_the_earlier_one(
     assert files(before) == files(after)
 
 
-def test_a_path_that_is_named_shows_the_difference_itself(capsys: Captured, changed: tuple[str, int]) -> None:
+def test_a_named_path_prints_its_difference(capsys: Captured, changed: tuple[str, int]) -> None:
     team, since = changed
     for name in ("docs/plan.md", "collab/docs/plan.md"):
         said = printed(capsys, "diff", team, name, "--from", str(since))

@@ -1,4 +1,4 @@
-"""What agents and callers wrote, printed as JSON and in messages: escaped in a terminal, plain in a pipe."""
+"""Texts of agents and callers in JSON and messages: escaped in a terminal, unchanged in a pipe."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ for arguments in json.loads(sys.argv[1]):
     main(arguments)
     print(sys.argv[2], flush=True)
 """
-"""Runs several commands one after the other, each as it would run alone."""
+"""Runs several commands one after the other, each as if alone."""
 
 
 def printed_to_terminal(*arguments: str) -> str:
-    """What a command prints, standard output and error, to a terminal."""
+    """Return what a command prints to a terminal, on standard output and error."""
     return shown_in_terminal(as_typed(*arguments))
 
 
 def all_printed_to_terminal(*commands: Sequence[str]) -> list[str]:
-    """What each of the commands prints to a terminal."""
+    """Return what each of the commands prints to a terminal."""
     between = "-- next --"
     shown = shown_in_terminal([sys.executable, "-c", MANY, json.dumps(commands), between])
     return shown.split(f"{between}\n")[:-1]
@@ -58,7 +58,7 @@ def shown_in_terminal(command: Sequence[str]) -> str:
     try:
         while data := os.read(controller, 65_536):
             seen += data
-    except OSError:  # EIO: nobody has the other end any more
+    except OSError:  # EIO: the other end is closed
         pass
     finally:
         os.close(controller)
@@ -101,7 +101,7 @@ def test_json_is_escaped_in_a_terminal_and_means_the_same(team: str, command: tu
         ]
 
 
-def test_what_can_be_seen_stays_as_it_is(team: str) -> None:
+def test_visible_characters_are_not_escaped(team: str) -> None:
     shown = printed_to_terminal("log", team, "--json", "--zone", "private")
     assert HARMLESS in shown
 

@@ -1,4 +1,4 @@
-"""``watchroom events``: each row of the journal once, in order, as one line of JSON (docs/events.md)."""
+"""``watchroom events``: each row of the journal once, in order, as a line of JSON (docs/events.md)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Events = list[dict[str, Any]]
 
 
 def events(capsys: Captured, root: object, *options: str) -> Events:
-    """The events without the first line."""
+    """Return the events without the first line."""
     hello, *found = printed_rows(capsys, "events", str(root), "--json", *options)
     assert (hello["kind"], hello["protocol"]) == ("hello", 1)
     assert all(each["kind"] in KINDS for each in found)
@@ -93,7 +93,7 @@ def test_each_row_is_one_event_in_order(capsys: Captured, team: str) -> None:
     assert by_kind["call_refused"]["outcome"] == "denied"
 
 
-def test_it_goes_on_after_a_row_and_takes_agents_and_kinds(capsys: Captured, team: str) -> None:
+def test_events_resume_after_a_row_and_filter_by_agent_and_kind(capsys: Captured, team: str) -> None:
     found = events(capsys, team)
     assert events(capsys, team, "--after", str(found[2]["row"])) == found[3:]
     assert events(capsys, team, "--after", str(found[-1]["row"])) == []
@@ -200,9 +200,7 @@ def test_documents_and_handoffs(workspace: Workspace, alice: Toolbox, bob: Toolb
     assert found[4]["to"] == "bob"
 
 
-def test_what_watchroom_records_and_rows_that_it_does_not_name(
-    workspace: Workspace, capsys: Captured
-) -> None:
+def test_events_of_watchroom_itself_and_of_unnamed_rows(workspace: Workspace, capsys: Captured) -> None:
     begin = workspace.journal.last_seq()
     workspace.journal.append(
         [
@@ -218,9 +216,7 @@ def test_what_watchroom_records_and_rows_that_it_does_not_name(
     assert (found[3]["tool"], found[3]["zone"]) == ("not_yet_known", "workspace")
 
 
-def test_rows_that_cannot_be_read_or_do_not_count_are_events(
-    root: Path, workspace: Workspace, capsys: Captured
-) -> None:
+def test_unreadable_and_invalid_rows_are_events(root: Path, workspace: Workspace, capsys: Captured) -> None:
     asked = workspace.requests.ask(CallContext("alice"), "alice/mcp/1", Request("prompt", "Which month?"))
     begin = workspace.journal.last_seq()
     workspace.close()
@@ -269,7 +265,7 @@ def test_a_long_text_is_left_out_with_its_size_and_checksum(workspace: Workspace
 
 
 @BOTH
-def test_it_follows_until_nobody_reads_any_more(root: Path, workspace: Workspace) -> None:
+def test_following_ends_when_the_reader_closes_the_pipe(root: Path, workspace: Workspace) -> None:
     begin = workspace.journal.last_seq()
     with following(root, "--after", str(begin), "--kind", "file_written") as process:
         assert next_line(process)["after"] == begin
@@ -279,7 +275,7 @@ def test_it_follows_until_nobody_reads_any_more(root: Path, workspace: Workspace
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
-        # No row comes any more by which it would notice.
+        # No more rows come that would reveal it.
         assert process.wait(PATIENCE) == OK
         assert process.stderr.read() == ""
 
@@ -295,12 +291,12 @@ def test_signals_end_it(team: str, number: signal.Signals, status: int) -> None:
         assert process.wait(PATIENCE) == status
 
 
-def test_a_reader_that_does_not_read_holds_up_nobody(root: Path, workspace: Workspace) -> None:
+def test_a_stalled_reader_delays_no_other(root: Path, workspace: Workspace) -> None:
     alice = workspace.tools("alice")
     with following(root) as process:
         next_line(process)
         for number in range(400):
-            # More than a pipe takes.
+            # More than the buffer of a pipe.
             ok(alice, "save_to_my_workspace", filename=f"{number % 3}.md", content="x", message="m" * 900)
         workspace.flush()
         newest = workspace.journal.last_seq()
@@ -311,8 +307,8 @@ def test_a_reader_that_does_not_read_holds_up_nobody(root: Path, workspace: Work
 
 
 def act_at_random(workspace: Workspace, random: Random, count: int) -> None:
-    """Calls of all agents: writes, stale writes, deliveries, private files, readings and refusals. The last
-    row writes `END`."""
+    """Make random calls as all agents: writes, stale writes, handoffs, private files, reads and refusals. The
+    last row writes `END`."""
     tools = [workspace.tools(agent) for agent in ("alice", "bob", "charlie")]
     for _ in range(count):
         name, version = f"{random.randrange(4)}.md", random.randrange(6)
@@ -333,8 +329,7 @@ def act_at_random(workspace: Workspace, random: Random, count: int) -> None:
 
 
 def read_lines(process: subprocess.Popen[str], count: int) -> Iterator[str]:
-    """Yield ``count`` lines after the first one, and what else came until the process is killed, without a
-    line that is cut."""
+    """Yield ``count`` lines after the first one, and all complete lines until the process is killed."""
     assert process.stdout is not None
     for _ in range(count):
         line = process.stdout.readline()
@@ -347,7 +342,7 @@ def read_lines(process: subprocess.Popen[str], count: int) -> Iterator[str]:
 
 @BOTH
 @pytest.mark.parametrize("seed", seeds(2, 20))
-def test_readers_that_are_killed_and_resumed_get_each_event_once_and_in_order(
+def test_killed_and_resumed_readers_get_each_event_once_in_order(
     root: Path, workspace: Workspace, capsys: Captured, seed: int
 ) -> None:
     random = Random(seed)

@@ -1,4 +1,4 @@
-"""``watchroom export``: the files of a moment laid out in a folder."""
+"""``watchroom export``: the files of a moment, written into a folder."""
 
 from __future__ import annotations
 

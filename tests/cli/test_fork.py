@@ -1,4 +1,4 @@
-"""``watchroom fork``: a new workspace from a past moment, whole or not at all, in which nothing runs."""
+"""``watchroom fork``: a new workspace from a past moment, complete or not at all, in which nothing runs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ BYTES = b"\x89PNG\r\n\x1a\n\0"
 
 
 class Team(NamedTuple):
-    """A workspace with all that a fork has to deal with, the row of that moment, its task and the folder of
-    the task; later rows changed all of it."""
+    """A workspace with content of every kind, the row of a moment, a task and its folder. Later rows changed
+    all of it."""
 
     root: str
     at: int
@@ -83,7 +83,7 @@ def test_a_fork_has_the_rows_and_files_of_that_moment_and_is_clean(
     assert rows_of(team.root) == before, "the original is as it was"
 
 
-def test_a_fork_goes_its_own_way(team: Team, tmp_path: Path) -> None:
+def test_a_fork_is_independent_of_its_origin(team: Team, tmp_path: Path) -> None:
     out = tmp_path / "again"
     with Workspace.open(team.root, create=False, scan=False) as original:
         Workspace.fork(original.journal, team.at, out)
@@ -99,7 +99,7 @@ def test_a_fork_goes_its_own_way(team: Team, tmp_path: Path) -> None:
     assert (out.parent / "again-tasks" / team.task / "logo.png").read_bytes() == BYTES
 
 
-def test_nothing_runs_in_a_fork_and_no_login_is_in_it(team: Team, tmp_path: Path) -> None:
+def test_a_fork_has_no_running_work_and_no_logins(team: Team, tmp_path: Path) -> None:
     out = tmp_path / "again"
     lose_blobs(team.root)
     with Workspace.open(team.root, create=False, scan=False) as original:
@@ -125,7 +125,7 @@ class _Failing(MemoryJournal):
         return super().content(seq)
 
 
-def test_a_fork_that_cannot_be_whole_is_not_there_at_all(tmp_path: Path) -> None:
+def test_an_incomplete_fork_is_removed(tmp_path: Path) -> None:
     journal = _Failing()
     journal.append([Write("alice", "collab_write", "collab", f"{n}.md", "x") for n in range(5)])
     above = tmp_path / "above"
@@ -135,7 +135,7 @@ def test_a_fork_that_cannot_be_whole_is_not_there_at_all(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("taken", ["again", "again-tasks"])
-def test_what_stands_in_the_way_of_a_fork_is_left_alone(
+def test_a_fork_never_replaces_an_existing_path(
     capsys: Captured, team: Team, tmp_path: Path, taken: str
 ) -> None:
     (tmp_path / taken).mkdir()

@@ -1,4 +1,4 @@
-"""``watchroom init``: makes a workspace, and adds agents to one."""
+"""``watchroom init``: create a workspace, and add agents."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def test_init_makes_a_workspace_with_its_agents(capsys: Captured, tmp_path: Path
     assert (root / "agents/amy").is_dir()
 
 
-def test_init_gives_an_agent_the_role_that_its_board_is_called_by(capsys: Captured, tmp_path: Path) -> None:
+def test_init_sets_the_role_that_names_an_agents_board(capsys: Captured, tmp_path: Path) -> None:
     root = str(tmp_path / "new")
     made_workspace(capsys, root, "--agent", "amy:mid::architect")
     boards = printed_json(capsys, "show", root, "boards", "--json")
     assert "mid-layer-architect" in [each["board"] for each in boards]
 
 
-def test_init_again_adds_agents_and_keeps_those_that_are_there(capsys: Captured, team: str) -> None:
+def test_init_adds_agents_and_keeps_existing_ones(capsys: Captured, team: str) -> None:
     assert made_workspace(capsys, team, "--agent", "dora").splitlines()[-1] == "dora\tbottom\t-"
     assert len(printed_json(capsys, "show", team, "agents", "--json")) == 4
 
 
 @pytest.mark.parametrize("given", ["Bad Name", "a_to_b", "../up", ""])
-def test_init_refuses_ids_that_are_none_with_the_rule(capsys: Captured, tmp_path: Path, given: str) -> None:
+def test_init_refuses_invalid_ids_with_the_rule(capsys: Captured, tmp_path: Path, given: str) -> None:
     assert "agent id" in refusal(capsys, "init", str(tmp_path / "new"), "--agent", given)
     assert list(tmp_path.iterdir()) == [], "nothing is left behind"
 
@@ -49,7 +49,7 @@ def test_init_refuses_an_unknown_layer_and_an_unknown_supervisor(capsys: Capture
     assert not os.path.exists(root)
 
 
-def test_init_in_chinese_makes_a_workspace_whose_tools_speak_it(capsys: Captured, tmp_path: Path) -> None:
+def test_init_in_chinese_makes_a_workspace_with_chinese_tools(capsys: Captured, tmp_path: Path) -> None:
     root = str(tmp_path / "new")
     made_workspace(capsys, root, "--agent", "amy", "--language", "zh")
     status, out, _ = run(capsys, "call", root, "amy", "collab_read", '{"filepath": "none.md"}')

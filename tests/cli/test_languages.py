@@ -1,4 +1,4 @@
-"""Commands in Chinese, in an unknown language, and where only ASCII is known."""
+"""Commands in Chinese, in an unknown language, and with an ASCII terminal."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def test_an_unknown_language_in_the_variable_means_english(
     assert load_texts("en")("cli.description") in printed(capsys, "--help")
 
 
-def test_output_that_knows_only_ascii_is_no_crash(team: str) -> None:
+def test_ascii_output_does_not_crash(team: str) -> None:
     done = spawned("log", team, WATCHROOM_LANGUAGE="zh", PYTHONUTF8="0", LC_ALL="C", PYTHONIOENCODING="ascii")
     assert done.returncode == OK, done.stderr
     assert "plan.md" in done.stdout
 
 
-def test_names_that_the_locale_has_not_are_those_of_everybody(team: str) -> None:
+def test_file_names_outside_of_the_locale_are_utf8(team: str) -> None:
     with Workspace.open(team, create=False) as workspace:
         ok(workspace.tools("alice"), "save_to_my_workspace", filename="港口.md", content="鹿特丹")
     done = spawned("verify", team, PYTHONUTF8="0", LC_ALL="C")

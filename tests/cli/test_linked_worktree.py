@@ -1,4 +1,5 @@
-"""A linked git worktree as the folder of a task: its files are versions, and its branch goes to the repository."""
+"""A linked git worktree as the folder of a task: its files are versions, and its branch is written to the
+repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command loads what it uses when it runs: agents, hooks and scripts start many, and wait for each."""
+"""Commands import modules when they use them, because agents, hooks and scripts start many commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``watchroom log``: rows printed, filtered and followed."""
+"""``watchroom log``: print, filter and follow rows."""
 
 from __future__ import annotations
 
@@ -47,14 +47,12 @@ def test_log_filters(capsys: Captured, team: str, arguments: tuple[str, ...], ex
     assert [row["tool"] for row in printed_rows(capsys, "log", team, "--json", *arguments)] == expected
 
 
-def test_log_with_a_time_that_is_none_or_an_outcome_that_is_none_is_wrong_usage(
-    capsys: Captured, team: str
-) -> None:
+def test_log_with_an_invalid_time_or_outcome_is_wrong_usage(capsys: Captured, team: str) -> None:
     assert "'yesterday'" in misuse(capsys, "log", team, "--since", "yesterday")
     assert "--outcome" in misuse(capsys, "log", team, "--outcome", "bad")
 
 
-def test_log_shows_what_agents_wrote_without_the_power_to_act(capsys: Captured, team: str) -> None:
+def test_log_shows_texts_of_agents_escaped(capsys: Captured, team: str) -> None:
     arguments = json.dumps({"filename": "x.md", "content": "", "message": "a\x1b[31mb\x9bc\u202ed\ne"})
     printed(capsys, "call", team, "alice", "save_to_my_workspace", arguments)
     line = printed(capsys, "log", team, "--limit", "1").removesuffix("\n")
@@ -63,20 +61,20 @@ def test_log_shows_what_agents_wrote_without_the_power_to_act(capsys: Captured, 
 
 
 @pytest.mark.parametrize("more", [(), ("--json",), ("--follow",)], ids=" ".join)
-def test_log_of_somebody_who_is_not_there_says_so(capsys: Captured, team: str, more: tuple[str, ...]) -> None:
+def test_log_of_an_unknown_actor_is_refused(capsys: Captured, team: str, more: tuple[str, ...]) -> None:
     message = refusal(capsys, "log", team, "--agent", "nobody", *more)
     assert "no agent 'nobody'" in message
     assert "alice, bob, charlie" in message
 
 
-def test_log_of_somebody_who_did_nothing_is_empty(capsys: Captured, team: str) -> None:
+def test_log_of_an_idle_agent_is_empty(capsys: Captured, team: str) -> None:
     assert printed(capsys, "log", team, "--agent", "charlie") == "No operation matches.\n"
     assert printed(capsys, "log", team, "--agent", "system", "--zone", "handoff", "--json") == ""
 
 
 @contextmanager
 def following(*arguments: str) -> Iterator[Iterator[str]]:
-    """The lines of a command that does not end, as they come."""
+    """Yield the lines of a command that does not end, as they come."""
     with subprocess.Popen(
         as_typed(*arguments),
         stdout=subprocess.PIPE,
@@ -92,9 +90,7 @@ def following(*arguments: str) -> Iterator[Iterator[str]]:
             process.kill()
 
 
-def test_log_follow_goes_on_with_the_rows_of_other_processes_that_pass_its_filter(
-    capsys: Captured, team: str
-) -> None:
+def test_log_follow_prints_rows_of_other_processes_that_pass_the_filter(capsys: Captured, team: str) -> None:
     with following("log", team, "--follow", "--json", "--agent", "alice", "--limit", "1") as lines:
         assert json.loads(next(lines))["tool"] == "handoff_file"
         for agent, name in (("bob", "his.md"), ("alice", "hers.md")):
@@ -103,7 +99,7 @@ def test_log_follow_goes_on_with_the_rows_of_other_processes_that_pass_its_filte
         assert json.loads(next(lines))["path"] == "alice/hers.md"
 
 
-def test_a_reader_that_has_seen_enough_ends_log_quietly(team: str) -> None:
+def test_log_ends_quietly_when_its_reader_closes_the_pipe(team: str) -> None:
     with Workspace.open(team, scan=False) as workspace:
         alice = workspace.tools("alice")
         for n in range(300):
@@ -123,7 +119,7 @@ def test_a_reader_that_has_seen_enough_ends_log_quietly(team: str) -> None:
         assert process.wait(30) == OK
 
 
-def test_a_reader_that_goes_away_ends_log_that_follows(team: str) -> None:
+def test_log_follow_ends_when_its_reader_closes_the_pipe(team: str) -> None:
     with subprocess.Popen(
         as_typed("log", team, "--follow", "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -131,12 +127,12 @@ def test_a_reader_that_goes_away_ends_log_that_follows(team: str) -> None:
         assert process.stderr is not None
         process.stdout.readline()
         process.stdout.close()
-        # No row comes any more by which it would notice.
+        # No more rows come that would reveal it.
         assert process.wait(30) == OK
         assert process.stderr.read() == b""
 
 
-def test_only_what_left_a_choice_open_is_said_to_choose(capsys: Captured, team: str) -> None:
+def test_only_edits_with_an_open_choice_are_logged_as_choosing(capsys: Captured, team: str) -> None:
     with Workspace.open(team) as workspace:
         alice = workspace.tools("alice")
         ok(alice, "open_buffer", source="private", path="new.md", name="new")

@@ -1,4 +1,4 @@
-"""Every command, typed in every way that a newcomer may type it: one clear sentence, and never a traceback."""
+"""Every command, typed in every way of a newcomer, prints one clear sentence and never a traceback."""
 
 from __future__ import annotations
 
@@ -59,18 +59,18 @@ OPTIONS: Final = {
     "verify": [["--against", "nowhere"], ["--trust", "x"], ["--forget"]],
     "watch": [["--link", "x"]],
 }
-"""Options of a command whose values make no sense, or that need others."""
+"""Options with wrong values, or that need other options, by command."""
 NEVER_ENDING: Final = {"demo", "mcp", "watch", "web", "open", "server"}
-"""Commands that go on, become another program, or work elsewhere when their arguments make sense: only wrong ones
-are typed."""
+"""Commands that do not end, become another program, or work elsewhere with valid arguments. Only wrong
+arguments are typed."""
 MAKING: Final = {"init", "demo", "export", "fork", "git"}
-"""Commands that make a folder of any name."""
+"""Commands that create a folder of any name."""
 WORDS: Final = ["nowhere", "nobody", "file.txt", "999", "-1", "{not json", ""]
 
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a workspace, one without agents, and things that are neither."""
+    """A folder with a workspace, one without agents, and other files."""
     Workspace.open(tmp_path / "team", agents=["alice", "bob"]).close()
     Workspace.open(tmp_path / "empty").close()
     (tmp_path / "file.txt").write_text("x")
@@ -96,7 +96,7 @@ def positionals(command: Command) -> list[Action]:
 
 
 def right_word(action: Action) -> str:
-    """A value that the argument can have."""
+    """Return a valid value of the argument."""
     if isinstance(action, WorkspaceArgument):
         return "team"
     if action.choices is not None:
@@ -107,7 +107,7 @@ def right_word(action: Action) -> str:
 
 
 def typings(command: Command) -> list[list[str]]:
-    """What is typed after the command: nothing, too little, too much, wrong words, and wrong orders."""
+    """Return arguments to type: none, too few, too many, wrong words, and wrong orders."""
     right = [right_word(each) for each in positionals(command)]
     options = OPTIONS.get(command.name, [])
     typed: list[list[str]] = [
@@ -130,14 +130,16 @@ def typings(command: Command) -> list[list[str]]:
 
 
 def can_end(command: Command, typed: list[str]) -> bool:
-    """Whether a command that would go on is refused with these words."""
+    """Return whether a command that would not end is refused with these arguments."""
     return (
         typed != [] and "team" not in typed[:1] and typed[:1] not in (["nowhere"], [""], ["nobody"], ["999"])
     )
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_whatever_is_typed_one_sentence_answers(capsys: Captured, command: Command, place: Path) -> None:
+def test_any_arguments_are_answered_with_one_sentence(
+    capsys: Captured, command: Command, place: Path
+) -> None:
     before = {each.name for each in place.iterdir()}
     for typed in typings(command):
         sys.stdin = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
@@ -162,7 +164,7 @@ def test_whatever_is_typed_one_sentence_answers(capsys: Captured, command: Comma
     [each for each in COMMANDS if any(isinstance(action, WorkspaceArgument) for action in positionals(each))],
     ids=lambda command: command.name,
 )
-def test_a_missing_workspace_is_said_with_the_form_of_the_command(capsys: Captured, command: Command) -> None:
+def test_a_missing_workspace_is_reported_with_the_synopsis(capsys: Captured, command: Command) -> None:
     required = {
         "attach": ["--agent", "a"],
         "events": ["--json"],
@@ -197,7 +199,7 @@ MORE = {"attach": ["--agent", "alice"], "revert": ["--since", "0", "--dry-run"]}
 
 
 @pytest.mark.parametrize(("command", "words"), ORDERS, ids=[name for name, _ in ORDERS])
-def test_the_workspace_may_stand_anywhere_or_be_the_nearest(
+def test_the_workspace_can_be_any_argument_or_the_nearest(
     capsys: Captured, command: str, words: list[str], place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     more = MORE.get(command, [])
@@ -215,7 +217,7 @@ def test_the_workspace_may_stand_anywhere_or_be_the_nearest(
 @pytest.mark.parametrize("typed", [["attach", "claude", "team", "--agent", "alice"], ["detach", "claude"]])
 @pytest.mark.parametrize("project", ["nowhere", "file.txt"])
 @pytest.mark.parametrize("write", [[], ["--write"]])
-def test_a_project_that_is_no_folder_is_not_made(
+def test_a_project_must_be_an_existing_folder(
     capsys: Captured, typed: list[str], project: str, write: list[str], place: Path
 ) -> None:
     options = write if typed[0] == "attach" else []

@@ -1,4 +1,4 @@
-"""Standard output that cannot be written: a command does what it was asked to do, and its status says so."""
+"""Unwritable standard output: a command still does its work, and its status reports the loss."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ READ_NOTHING = '{"filepath": "none.md"}'
 
 
 def run_into(output: int, *arguments: str) -> tuple[int, str]:
-    """Status and standard error of a command whose standard output is the descriptor ``output``."""
+    """Return the status and standard error of a command with the descriptor ``output`` as standard output."""
     done = subprocess.run(
         as_typed(*arguments), stdout=output, stderr=subprocess.PIPE, text=True, timeout=60, check=False
     )
@@ -30,7 +30,7 @@ def run_full(*arguments: str) -> tuple[int, str]:
 
 
 def run_unread(*arguments: str) -> tuple[int, str]:
-    """The same with a pipe whose reader has gone."""
+    """Return the same for a pipe whose reader is closed."""
     reads, writes = os.pipe()
     os.close(reads)
     try:
@@ -71,7 +71,7 @@ def tools_of(root: Path) -> str:
 
 @pytest.mark.parametrize(("typed", "is_done"), ACTS, ids=[typed[0] for typed, _ in ACTS])
 @pytest.mark.parametrize("run", [run_full, run_unread])
-def test_what_was_done_is_done(
+def test_unwritable_output_does_not_undo_a_command(
     team: str, run: Callable[..., tuple[int, str]], typed: list[str], is_done: Callable[[Path], bool]
 ) -> None:
     status, said = run(*(each.format(team=team) if "{team}" in each else each for each in typed))
@@ -87,7 +87,9 @@ def test_what_was_done_is_done(
 
 
 @pytest.mark.parametrize("run", [run_full, run_unread])
-def test_what_was_refused_is_a_failure(team: str, run: Callable[..., tuple[int, str]]) -> None:
+def test_a_refusal_with_unwritable_output_is_a_failure(
+    team: str, run: Callable[..., tuple[int, str]]
+) -> None:
     status, said = run("call", team, "alice", "collab_read", READ_NOTHING)
     assert status == REFUSED
     assert ("The command failed" in said) == (run is run_full)
@@ -95,7 +97,7 @@ def test_what_was_refused_is_a_failure(team: str, run: Callable[..., tuple[int, 
 
 @pytest.mark.parametrize("run", [run_full, run_unread])
 @pytest.mark.parametrize("typed", [["log", "--follow"], ["watch"]])
-def test_what_follows_the_journal_ends(
+def test_following_commands_end_with_unwritable_output(
     team: str, run: Callable[..., tuple[int, str]], typed: list[str]
 ) -> None:
     status, said = run(typed[0], team, *typed[1:])
@@ -103,7 +105,7 @@ def test_what_follows_the_journal_ends(
     assert "Traceback" not in said
 
 
-def test_standard_error_that_is_full_changes_nothing(team: str, capsys: Captured) -> None:
+def test_unwritable_standard_error_changes_nothing(team: str, capsys: Captured) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(as_typed("show", team, "nothing"), stderr=full, timeout=60, check=False)
         assert done.returncode == 2

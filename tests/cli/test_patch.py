@@ -1,4 +1,4 @@
-"""``git apply`` accepts what ``watchroom diff --patch`` prints, whatever the files are called and hold."""
+"""``git apply`` accepts the output of ``watchroom diff --patch`` for files with any names and contents."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ files = st.builds(File, texts, st.booleans())
 
 @st.composite
 def trees(draw: st.DrawFn) -> tuple[Files, Files]:
-    """The files before and after; at some names other contents, or other modes."""
+    """Draw the files before and after, with changed contents and modes."""
     before = draw(st.dictionaries(names, files, max_size=4))
     kept = {name: file for name, file in before.items() if draw(st.booleans())}
     changed = {
@@ -67,7 +67,7 @@ def trees(draw: st.DrawFn) -> tuple[Files, Files]:
 
 
 def without_clashes(found: Files) -> Files:
-    """No file stands where another one needs a folder."""
+    """Return ``found`` without files whose path is a folder of another file."""
     folders = {name[:at] for name in found for at, byte in enumerate(name) if byte == ord("/")}
     return {name: file for name, file in found.items() if name not in folders}
 
@@ -129,7 +129,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 @example(pair=({b"a/b": File(b"one", False)}, {b"a": File(b"one", False)}))
 @example(pair=({b"a": File(b"one", False)}, {b"a/b": File(b"one\r\n", True)}))
 @example(pair=({}, {b'"tab\t new\n \xff \xc3\xa9"': File(b"one\r\ntwo", False)}))
-def test_git_makes_the_later_files_of_the_earlier_ones(
+def test_git_apply_turns_the_earlier_files_into_the_later_ones(
     team: Workspace, tmp_path_factory: pytest.TempPathFactory, pair: tuple[Files, Files]
 ) -> None:
     before, after = pair
@@ -149,7 +149,7 @@ def test_git_makes_the_later_files_of_the_earlier_ones(
     team.tasks.end(CallContext("human:ann"), task, "done", "")
 
 
-def test_a_patch_of_all_zones_makes_the_later_export_of_the_earlier_one(
+def test_a_patch_of_all_zones_turns_the_earlier_export_into_the_later_one(
     team: Workspace, tmp_path: Path
 ) -> None:
     alice = team.tools("alice")

@@ -1,4 +1,4 @@
-"""``watchroom person``: from nobody to a signed approval, typed as a person would."""
+"""``watchroom person``: from the first enrolment to a signed approval, as a person types it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def types(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 @pytest.fixture
 def keys(types: pytest.MonkeyPatch) -> None:
-    """dana and eve have key files whose passphrase takes no time to try."""
+    """Give dana and eve key files whose passphrases are fast to check."""
     for name in ("dana", "eve"):
         create_key_file(key_path(name), SESAME.strip(), cost=16)
 
@@ -52,7 +52,9 @@ def answered(team: str, number: int) -> str | None:
         return ended.row.actor if ended else None
 
 
-def test_from_nobody_to_a_signed_approval(capsys: Captured, team: str, types: pytest.MonkeyPatch) -> None:
+def test_the_first_person_enrols_and_signs_an_approval(
+    capsys: Captured, team: str, types: pytest.MonkeyPatch
+) -> None:
     assert "watchroom person add" in printed(capsys, "person", "list", team)
     said = printed(capsys, "person", "add", team, "dana")
     assert said.startswith("dana is the owner, by the key SHA256:")
@@ -67,7 +69,9 @@ def test_from_nobody_to_a_signed_approval(capsys: Captured, team: str, types: py
 
 
 @pytest.mark.usefixtures("keys")
-def test_who_has_no_key_decides_nothing(capsys: Captured, team: str, types: pytest.MonkeyPatch) -> None:
+def test_without_a_key_a_person_decides_nothing(
+    capsys: Captured, team: str, types: pytest.MonkeyPatch
+) -> None:
     printed(capsys, "person", "add", team, "dana")
     number = ask(team)
     status, out, _ = run(capsys, "answer", team, str(number), "--approve", "--as", "mallory")
@@ -96,7 +100,7 @@ def test_an_owner_enrols_and_revokes_others(capsys: Captured, team: str, types: 
 
 
 @pytest.mark.usefixtures("keys")
-def test_an_owner_makes_tokens_and_an_agents_shell_none(
+def test_an_owner_makes_tokens_but_an_agents_shell_cannot(
     capsys: Captured, team: str, types: pytest.MonkeyPatch
 ) -> None:
     printed(capsys, "person", "add", team, "dana")
@@ -107,7 +111,7 @@ def test_an_owner_makes_tokens_and_an_agents_shell_none(
     assert "alice" in refusal(capsys, "token", team, "alice", "--as", "dana")
 
 
-def test_who_has_a_key_is_told_how_a_new_workspace_is_closed(
+def test_a_person_with_a_key_is_told_how_to_close_a_new_workspace(
     capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOGNAME", "dana")
@@ -117,14 +121,14 @@ def test_who_has_a_key_is_told_how_a_new_workspace_is_closed(
     assert f"watchroom person add {root} dana" in run(capsys, "init", root)[2]
 
 
-def test_an_agents_shell_enrols_nobody(capsys: Captured, team: str, types: pytest.MonkeyPatch) -> None:
+def test_an_agents_shell_cannot_enrol_people(capsys: Captured, team: str, types: pytest.MonkeyPatch) -> None:
     types.setattr("watchroom.agents.clients.processes.find_parent_agent", lambda root, environ: "alice")
     assert "alice" in refusal(capsys, "person", "add", team, "dana")
     assert not printed_json(capsys, "person", "list", team, "--json")["closed"]
 
 
 @pytest.mark.usefixtures("keys")
-def test_who_closes_a_workspace_signs_its_settings(
+def test_closing_a_workspace_signs_its_settings(
     capsys: Captured, team: str, types: pytest.MonkeyPatch
 ) -> None:
     assert "what config.toml says holds" in printed(capsys, "settings", team)
@@ -194,7 +198,7 @@ def test_a_lost_key_is_exchanged_with_the_recovery_key(
 
 
 @pytest.mark.usefixtures("keys")
-def test_what_somebody_decided_before_they_were_revoked_can_be_disputed(
+def test_decisions_before_a_revocation_can_be_disputed(
     capsys: Captured, team: str, types: pytest.MonkeyPatch
 ) -> None:
     printed(capsys, "person", "add", team, "dana")

@@ -1,4 +1,4 @@
-"""``watchroom policy explain``: which rule decides about a call, and why the earlier ones do not."""
+"""``watchroom policy explain``: the rule that decides a call, and why earlier rules do not match."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def explained(capsys: Captured, root: str, *arguments: str, time: str = NOON) ->
     return printed(capsys, "policy", "explain", root, *arguments, "--time", time)
 
 
-def test_it_names_the_rule_and_why_those_before_it_do_not_decide(capsys: Captured, ruled: str) -> None:
+def test_the_deciding_rule_and_the_mismatches_before_it_are_printed(capsys: Captured, ruled: str) -> None:
     lines = explained(capsys, ruled, "alice", "collab_write", '{"filepath": "a/../secrets/key"}').splitlines()
     assert lines[0] == "Denied by rule 3 (secrets)."
     assert lines[1] == "Rule 2 (trial) is a test: it would deny the call."
@@ -109,7 +109,7 @@ def git(folder: Path, *arguments: str) -> None:
         ("en", "curl x | sh", "no part of the command is: git *"),
     ],
 )
-def test_it_says_what_is_not_understood_in_a_command(
+def test_doubts_about_a_command_are_printed(
     capsys: Captured, ruled: str, monkeypatch: pytest.MonkeyPatch, language: str, command: str, why: str
 ) -> None:
     arguments = json.dumps({"command": command})
@@ -119,7 +119,7 @@ def test_it_says_what_is_not_understood_in_a_command(
     assert lines[-2].endswith(why)
 
 
-def test_it_says_that_a_rule_matches_because_of_a_doubt(capsys: Captured, ruled: str) -> None:
+def test_a_match_because_of_a_doubt_is_printed(capsys: Captured, ruled: str) -> None:
     config = Path(ruled, ".watchroom/config.toml")
     rule = '[[policy.rules]]\ncommand = "rm *"\nverdict = "deny"\n'
     config.write_text(config.read_text().replace("[[policy.rules]]", rule + "\n[[policy.rules]]", 1))
@@ -131,7 +131,7 @@ def test_it_says_that_a_rule_matches_because_of_a_doubt(capsys: Captured, ruled:
     assert found["rules"][0]["doubt"] == {"kind": "script", "text": ""}
 
 
-def test_as_json_it_has_each_rule_that_was_tried(capsys: Captured, ruled: str) -> None:
+def test_json_contains_each_checked_rule(capsys: Captured, ruled: str) -> None:
     arguments = ("alice", "run_command", '{"command": "git status"}', "--time", NOON, "--json")
     found = printed_json(capsys, "policy", "explain", ruled, *arguments)
     assert (found["verdict"], found["rule"], found["would"]) == ("allow", 4, None)
@@ -139,7 +139,7 @@ def test_as_json_it_has_each_rule_that_was_tried(capsys: Captured, ruled: str) -
     assert found["rules"][3]["command"] == "git *"
 
 
-def test_people_and_a_workspace_without_rules_are_told_apart(capsys: Captured, ruled: str) -> None:
+def test_people_and_workspaces_without_rules_have_their_own_texts(capsys: Captured, ruled: str) -> None:
     assert "people" in explained(capsys, ruled, "human:dana", "Bash")
     Path(ruled, ".watchroom/config.toml").write_text("[agents.alice]\n")
     assert "no rules" in explained(capsys, ruled, "alice", "Bash")
@@ -157,6 +157,6 @@ def test_a_file_that_is_not_valid_is_reported_and_the_last_valid_one_explained(
     assert "policy.rules 6: verdict = 'no' (allow, ask, deny)" in err
 
 
-def test_what_is_no_call_is_refused(capsys: Captured, ruled: str) -> None:
+def test_an_invalid_call_is_refused(capsys: Captured, ruled: str) -> None:
     assert "alice" in refusal(capsys, "policy", "explain", ruled, "nobody", "Bash")
     assert "JSON" in misuse(capsys, "policy", "explain", ruled, "alice", "Bash", "[1]")

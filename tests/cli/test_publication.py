@@ -1,4 +1,4 @@
-"""The settings of who runs a command say where it publishes seals."""
+"""The user's settings define where a command publishes seals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return settings_path()
 
 
-def test_what_has_a_workspace_open_publishes_where_the_settings_say(tmp_path: Path, settings: Path) -> None:
+def test_programs_with_an_open_workspace_publish_as_the_settings_say(tmp_path: Path, settings: Path) -> None:
     subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "seals")], check=True)
     (tmp_path / "shared").mkdir()
     settings.write_text(
@@ -36,7 +36,7 @@ def test_what_has_a_workspace_open_publishes_where_the_settings_say(tmp_path: Pa
     assert [each.name for each in (tmp_path / "shared").iterdir()] == [f"{report.workspace}.txt"]
 
 
-def test_settings_that_cannot_be_read_are_logged_and_the_journal_is_sealed(
+def test_unreadable_settings_are_logged_and_the_journal_is_sealed(
     tmp_path: Path, settings: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.write_text("[publish]\npush = 1\n")

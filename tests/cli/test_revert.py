@@ -1,4 +1,4 @@
-"""``watchroom revert``: what it would do, what it did, and taking that back."""
+"""``watchroom revert``: preview, apply and undo a revert."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from watchroom.kernel.call_context import CallContext
 
 
 def spoiled(root: Path) -> int:
-    """A team whose alice changed what bob had written; the row before that."""
+    """Create a team in which alice changed bob's text. Return the row before that."""
     with Workspace.open(root, agents=["alice", "bob"]) as workspace:
         alice, bob = workspace.tools("alice"), workspace.tools("bob")
         ok(bob, "collab_write", filepath="a.md", content="1\n2\n3\n", expected_version=0, message="m")
@@ -37,7 +37,7 @@ def test_a_dry_run_shows_the_change_and_makes_none(tmp_path: Path, capsys: Captu
     assert content(root) == "one\n2\n3\n"
 
 
-def test_it_is_taken_back_and_so_is_that(tmp_path: Path, capsys: Captured) -> None:
+def test_a_revert_can_be_undone(tmp_path: Path, capsys: Captured) -> None:
     root = tmp_path / "team"
     spoiled(root)
     done = printed_json(
@@ -49,7 +49,7 @@ def test_it_is_taken_back_and_so_is_that(tmp_path: Path, capsys: Captured) -> No
     assert content(root) == "one\n2\n3\n"
 
 
-def test_it_is_said_whose_work_and_since_when(tmp_path: Path, capsys: Captured) -> None:
+def test_a_revert_needs_agents_and_a_moment(tmp_path: Path, capsys: Captured) -> None:
     root = str(tmp_path / "team")
     spoiled(tmp_path / "team")
     for arguments in ((), ("--agent", "alice"), ("--all", "--undo", "x"), ("--all", "--since", "then")):
@@ -60,7 +60,7 @@ def test_it_is_said_whose_work_and_since_when(tmp_path: Path, capsys: Captured) 
     assert "a.md" in printed(capsys, "revert", "bob", root, "--since", "0", "--dry-run")
 
 
-def test_the_status_is_1_where_something_could_not_be_taken_back(tmp_path: Path, capsys: Captured) -> None:
+def test_the_status_is_1_if_something_could_not_be_reverted(tmp_path: Path, capsys: Captured) -> None:
     root = tmp_path / "team"
     with Workspace.open(root) as workspace:
         task = workspace.tasks.submit("human:dana", "Build.", tmp_path / "project").id

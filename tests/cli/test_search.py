@@ -1,4 +1,4 @@
-"""``watchroom search``: finds what was written, says where, and is honest about what it has not searched."""
+"""``watchroom search``: find texts and their places, and report what is not indexed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def team(root: Path, workspace: Workspace) -> str:
     return str(root)
 
 
-def test_what_was_written_is_found_with_its_place(capsys: Captured, team: str) -> None:
+def test_texts_are_found_with_their_places(capsys: Captured, team: str) -> None:
     (hit,) = printed_json(capsys, "search", team, "数据库", "--json")["hits"]
     assert (hit["actor"], hit["zone"], hit["path"], hit["version"]) == ("alice", "collab", "plan.md", 1)
     assert (hit["line"], [hit["excerpt"][start:end] for start, end in hit["matches"]]) == (2, ["数据\n库"])
@@ -32,7 +32,7 @@ def test_what_was_written_is_found_with_its_place(capsys: Captured, team: str) -
     assert "use the «数据⏎库»" in text
 
 
-def test_who_which_zone_and_when_narrow_a_search(capsys: Captured, team: str) -> None:
+def test_agent_zone_and_range_narrow_a_search(capsys: Captured, team: str) -> None:
     def found(*arguments: str) -> list[str]:
         return [
             hit["path"] for hit in printed_json(capsys, "search", team, "the", *arguments, "--json")["hits"]
@@ -45,7 +45,7 @@ def test_who_which_zone_and_when_narrow_a_search(capsys: Captured, team: str) ->
     assert found("--to", str(row)) == ["plan.md"]
 
 
-def test_what_an_agent_wrote_commands_no_terminal(capsys: Captured, team: str) -> None:
+def test_hits_contain_no_control_characters(capsys: Captured, team: str) -> None:
     assert "\x1b" not in printed(capsys, "search", team, "database")
 
 

@@ -27,7 +27,7 @@ def test_show_agents(capsys: Captured, team: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["show agents --json", "log --json", "usage --json", "verify"])
-def test_without_a_folder_it_is_the_nearest_workspace(
+def test_the_default_is_the_nearest_workspace(
     capsys: Captured, team: str, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     name, *view = command.split()
@@ -36,7 +36,7 @@ def test_without_a_folder_it_is_the_nearest_workspace(
     assert printed(capsys, name, *view) == told
 
 
-def test_without_a_folder_and_without_a_workspace_it_is_refused(
+def test_without_a_folder_and_a_workspace_search_is_refused(
     capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -110,9 +110,7 @@ def test_show_at_an_earlier_row_or_time_shows_that_moment(capsys: Captured, team
     assert now["version"] == 2
 
 
-def test_a_row_that_is_not_there_yet_is_wrong_usage_which_names_the_newest(
-    capsys: Captured, team: str
-) -> None:
+def test_a_future_row_is_wrong_usage_and_the_newest_is_named(capsys: Captured, team: str) -> None:
     newest = printed_rows(capsys, "log", team, "--json")[-1]["seq"]
     message = misuse(capsys, "show", team, "files", "--at", "999999")
     assert "999999" in message
@@ -125,7 +123,7 @@ def test_show_of_an_unknown_view_or_moment_is_wrong_usage(capsys: Captured, team
         assert given in misuse(capsys, "show", team, "files", f"--at={given}")
 
 
-def test_a_digit_that_is_no_number_is_wrong_usage(capsys: Captured, team: str) -> None:
+def test_a_non_ascii_digit_is_wrong_usage(capsys: Captured, team: str) -> None:
     assert "²" in misuse(capsys, "show", team, "files", "--at", "²")
 
 

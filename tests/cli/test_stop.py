@@ -1,4 +1,4 @@
-"""``watchroom stop``: agents are paused or ended, and for each it is told what shows that."""
+"""``watchroom stop``: pause or end agents, with a proof for each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOR_EVER = RuntimeConfig(limits=Limits(steps=None))
 
 
 class Looping:
-    """A model that calls the tool again and again."""
+    """A model that calls the tool forever."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -49,7 +49,7 @@ async def test_endless_loops_are_paused_and_only_these_go_on(workspace: Workspac
         assert (proof["agent"], proof["is_proven"]) == ("alice", True)
         assert str(head.seq) in proof["how"]
         assert alice.state.status == "paused"
-        # Whom somebody else paused is left alone, whichever process asks.
+        # An agent that somebody else paused stays paused, whichever process releases.
         await asyncio.to_thread(printed, capsys, "stop", root, "--release", "--yes")
         await status_is(alice, "running")
         assert bob.state.status == "paused"
@@ -80,10 +80,10 @@ class HangingOnce:
             yield chunk
 
 
-async def test_a_session_that_nobody_runs_is_said_to_be_so(workspace: Workspace, capsys: Captured) -> None:
+async def test_a_lost_session_is_reported_as_not_running(workspace: Workspace, capsys: Captured) -> None:
     async with workspace.sessions.begin("alice", looping(), messages=HELLO):
         pass
-    # Another workspace stands for the process that is gone: its lease is not there any more.
+    # Another workspace stands in for the ended process, because its lease is gone.
     root = str(workspace.root)
     workspace.close()
     (proof,) = await asyncio.to_thread(printed_json, capsys, "stop", root, "--all", "--yes", "--json")
@@ -91,7 +91,7 @@ async def test_a_session_that_nobody_runs_is_said_to_be_so(workspace: Workspace,
     assert "no process" in proof["how"]
 
 
-def test_what_is_stopped_has_to_be_said(workspace: Workspace, capsys: Captured) -> None:
+def test_stop_needs_agents_or_all(workspace: Workspace, capsys: Captured) -> None:
     root = str(workspace.root)
     assert "--all" in misuse(capsys, "stop", root)
     assert "--all" in misuse(capsys, "stop", root, "alice", "--all")

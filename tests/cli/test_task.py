@@ -1,4 +1,4 @@
-"""``watchroom task``: a team takes a task on, headless, with simulated developers or over HTTP."""
+"""``watchroom task``: a team works on a task, headless, with simulated developers or over HTTP."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def folder(tmp_path: Path) -> Path:
 
 
 def kept_in_rows(workspace: Workspace, task: str) -> dict[str, str]:
-    """The newest version of each file of a task, as the journal has it: its checksum."""
+    """Return the newest version of each file of a task in the journal: path → checksum."""
     heads = workspace.journal.heads("file", f"{task}/")
     return {head.path.partition("/")[2]: head.sha256 or "" for head in heads if not head.deleted}
 
 
 def is_delivered(folder: Path) -> bool:
-    """Whether the program's own tests pass."""
+    """Return whether the program's own tests pass."""
     command = [sys.executable, "-B", "-m", "unittest", "discover", "-s", "calculator/tests", "-t", "."]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return done.returncode == 0 and "Ran 14 tests" in done.stderr
 
 
 def checked(root: Path, folder: Path, task: str) -> None:
-    """The program works, and there is no file that no row accounts for."""
+    """Check that the program works, and that every file has a row."""
     assert is_delivered(folder)
     with Workspace.open(root, create=False) as workspace:
         assert workspace.verify() == []
@@ -53,7 +53,7 @@ def checked(root: Path, folder: Path, task: str) -> None:
 
 
 class Built(NamedTuple):
-    """A task that is done: its folder, its team's, and how the program that ran it ended."""
+    """A finished task: its folder, the team's folder, and the ended process."""
 
     folder: Path
     root: Path
@@ -96,7 +96,7 @@ def test_its_tasks_messages_and_commands_are_shown(capsys: Captured, built: Buil
     assert not any(each["running"] for each in commands)
 
 
-def test_what_was_killed_goes_on(folder: Path) -> None:
+def test_a_killed_task_resumes(folder: Path) -> None:
     root = folder.with_name("team")
     given = ("--workspace", str(folder), "--team", str(root), "--headless")
     with subprocess.Popen(
@@ -136,7 +136,7 @@ def test_simulated_developers_refuse_a_folder_that_is_not_empty(
     assert on_disk(folder) == {entry: b"mine\n"}
 
 
-def test_who_works_on_a_task_has_to_be_said(capsys: Captured, tmp_path: Path) -> None:
+def test_a_task_needs_a_model_or_simulated_developers(capsys: Captured, tmp_path: Path) -> None:
     given = ("--workspace", str(tmp_path / "app"), "--headless")
     said = misuse(capsys, "task", "x", *given)
     assert "--model NAME" in said
@@ -145,7 +145,7 @@ def test_who_works_on_a_task_has_to_be_said(capsys: Captured, tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_says_what_is_missing(capsys: Captured, tmp_path: Path) -> None:
+def test_missing_arguments_are_named(capsys: Captured, tmp_path: Path) -> None:
     app = str(tmp_path / "app")
     assert "--workspace" in misuse(capsys, "task")
     assert "--workspace" in misuse(capsys, "task", "x", "--team", app)

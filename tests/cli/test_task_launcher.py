@@ -1,4 +1,4 @@
-"""A task that is begun from elsewhere: a process of its own, which nobody has to stay for."""
+"""A task started from elsewhere runs in its own process, which does not need its starter."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def is_running(process: int) -> bool:
         return False
 
 
-def test_a_task_goes_on_without_who_began_it_and_is_not_seen_alive_once_killed(
+def test_a_task_outlives_its_starter_and_is_lost_once_killed(
     team: str, tmp_path: Path, capsys: Captured, journal_name: str
 ) -> None:
     arguments = [sys.executable, "-c", BEGIN, team, str(tmp_path / "app")]
@@ -83,7 +83,7 @@ def test_a_task_goes_on_without_who_began_it_and_is_not_seen_alive_once_killed(
         wait_until_lost(journal, process)
     (need,) = printed_json(capsys, "show", team, "needs", "--json")
     assert need["kind"] == "lost"
-    # The folder is another one on another machine of a server.
+    # On a server, another machine has another folder.
     resume = "watchroom resume DIR root" if journal_name == "postgres" else f"watchroom task --team {team}"
     assert resume in need["what"]
 
@@ -105,7 +105,7 @@ def test_a_task_goes_on_without_who_began_it_and_is_not_seen_alive_once_killed(
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_an_order_that_cannot_be_carried_out_is_refused_before_anything_is_made(
+def test_an_invalid_task_is_refused_before_anything_is_created(
     team: str, order: TaskOrder, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = Path(team).parent

@@ -70,14 +70,14 @@ def test_each_stream_has_to_be_a_terminal(missing: int, team: Path, tmp_path: Pa
 
 @contextmanager
 def drawn(name: str, team: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """A dashboard that has drawn something, and the other end of its terminal, which nobody else has."""
+    """Yield a dashboard that has drawn something, and the only other end of its terminal."""
     controller, terminal = os.openpty()
     with subprocess.Popen(
         as_typed(*command(name, team)),
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
-        # Without a controlling terminal: no signal tells that it was closed.
+        # Without a controlling terminal, so that no signal reports its end.
         start_new_session=True,
         env={**os.environ, "TERM": "xterm-256color"},
     ) as process:
@@ -98,7 +98,7 @@ def test_a_terminal_that_is_closed_ends_the_dashboard(name: str, team: Path) -> 
         process.wait(PATIENCE)
 
 
-def test_a_hangup_ends_it_and_what_was_drawn_is_cleared(team: Path) -> None:
+def test_a_hangup_ends_the_dashboard_and_clears_the_screen(team: Path) -> None:
     with Terminal(as_typed("open", str(team)), 120, 40) as terminal:
         terminal.wait_for_text("alice", timeout=PATIENCE)
         os.kill(terminal.pid, signal.SIGHUP)
@@ -106,7 +106,7 @@ def test_a_hangup_ends_it_and_what_was_drawn_is_cleared(team: Path) -> None:
         assert b"\x1b[?1049l" in terminal.raw()
 
 
-def test_a_write_that_fails_is_the_last() -> None:
+def test_nothing_is_written_after_a_failed_write() -> None:
     reader, writer = os.pipe()
     failures: list[bool] = []
     with os.fdopen(writer, "w") as file:
@@ -118,13 +118,13 @@ def test_a_write_that_fails_is_the_last() -> None:
             output.write("frame")
             output.flush()
         assert failures == [True]
-        # What lies in the buffer of the file still has to go somewhere.
+        # The buffer of the file must still be written somewhere.
         with open(os.devnull, "w") as nowhere:
             os.dup2(nowhere.fileno(), writer)
 
 
-def test_a_hangup_ends_it_that_comes_with_the_order_to_go_on(team: Path) -> None:
-    """As from tmux, whose server ends: its driver begins once more, and must not leave a thread behind."""
+def test_a_hangup_together_with_sigcont_ends_the_dashboard(team: Path) -> None:
+    """As from tmux when its server ends: the driver starts again, and must not leave a thread behind."""
     with Terminal(as_typed("open", str(team)), 120, 40) as terminal:
         terminal.wait_for_text("alice", timeout=PATIENCE)
         os.kill(terminal.pid, signal.SIGCONT)
@@ -143,7 +143,7 @@ def test_the_keys_work_again_after_it_was_suspended(team: Path) -> None:
             begun = terminal.mark()
             os.kill(terminal.pid, signal.SIGCONT)
             terminal.wait_for_bytes(b"\x1b[?1049h", since=begun, timeout=PATIENCE)
-        # Keys that come while the terminal is set up are dropped, as before the first screen.
+        # Keys typed while the terminal is set up are dropped, as before the first screen.
         terminal.settle()
         terminal.send("2")
         terminal.wait_for_text("Session", timeout=PATIENCE)
@@ -151,14 +151,14 @@ def test_the_keys_work_again_after_it_was_suspended(team: Path) -> None:
         assert terminal.wait(PATIENCE) == 0
 
 
-def test_keys_reach_one_reader_after_it_was_told_to_go_on_while_it_ran(team: Path) -> None:
+def test_one_thread_reads_keys_after_sigcont_without_a_stop(team: Path) -> None:
     with Terminal(as_typed("open", str(team)), 120, 40) as terminal:
         terminal.wait_for_text("alice", timeout=PATIENCE)
         begun = terminal.mark()
         for _ in range(5):
             os.kill(terminal.pid, signal.SIGCONT)
         terminal.wait_for_bytes(b"\x1b[?1049h", since=begun, timeout=PATIENCE)
-        # As above.
+        # Keys typed while the terminal is set up are dropped, as before the first screen.
         terminal.settle()
         terminal.send("2")
         terminal.wait_for_text("Session", timeout=PATIENCE)

@@ -1,4 +1,4 @@
-"""The one time zone of what people read, and the one of what programs read."""
+"""People read times in local time, and programs in UTC."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SUMMER = int(datetime(2026, 7, 31, 23, 30, tzinfo=UTC).timestamp() * 1e9)
 
 @pytest.fixture(autouse=True)
 def _vienna(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    # As the rule itself: not every machine has the names of time zones.
+    # As a rule, because not every machine has the names of time zones.
     with monkeypatch.context() as patch:
         patch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
         time.tzset()
@@ -35,7 +35,7 @@ def test_a_time_is_local_and_names_its_offset_at_that_moment() -> None:
     assert zoned_time(WINTER, "milliseconds") == "2026-01-31 10:30:00.250+01:00"
 
 
-def test_a_printed_time_is_never_later_than_the_one_it_is_of() -> None:
+def test_a_printed_time_is_never_rounded_up() -> None:
     assert zoned_time(WINTER - 1, "milliseconds") == "2026-01-31 10:30:00.249+01:00"
     assert timestamp(WINTER - 1) == "2026-01-31T09:30:00.249Z"
     texts = catalogue("en", "watchroom_tui.texts")

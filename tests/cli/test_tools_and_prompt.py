@@ -1,4 +1,4 @@
-"""``watchroom tools`` and ``watchroom prompt``: what a model is given."""
+"""``watchroom tools`` and ``watchroom prompt``: the input of a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ AT_FIRST = [
     for name in FOR_AGENTS
     if all_tools()[name].toolset not in ("file", "agent") and name != "close_buffer"
 ]
-"""What an agent has that works on no task and has nothing open."""
+"""The tools of an agent without a task and an open buffer."""
 
 
 @pytest.mark.parametrize("form", ["plain", "openai", "anthropic", "mcp"])

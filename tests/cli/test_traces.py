@@ -1,4 +1,4 @@
-"""Spans are sent to a receiver of OpenTelemetry, or printed."""
+"""Spans are sent to an OpenTelemetry receiver, or printed."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 class SpanReceiver:
-    """A receiver on loopback. ``statuses`` are its answers to come; then it takes all."""
+    """A receiver on loopback. ``statuses`` are its next answers, then it accepts everything."""
 
     def __init__(self) -> None:
         self.statuses: deque[int] = deque()
         self.requests: Queue[tuple[str, dict[str, str], ExportTraceServiceRequest]] = Queue()
 
     def spans(self) -> list[Span]:
-        """The spans of the next request."""
+        """Return the spans of the next request."""
         _, _, request = self.requests.get(timeout=PATIENCE)
         return [span for one in request.resource_spans for two in one.scope_spans for span in two.spans]
 
@@ -62,7 +62,7 @@ def receiver() -> Iterator[tuple[SpanReceiver, str]]:
             self.end_headers()
 
         def log_message(self, *args: object) -> None:
-            """Nothing is printed."""
+            """Print nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
@@ -76,7 +76,8 @@ def receiver() -> Iterator[tuple[SpanReceiver, str]]:
 
 @pytest.fixture
 def worked(workspace: Workspace) -> str:
-    """A workspace with a session of an answer and a call, which went on after its end, and a traced call."""
+    """A workspace with a session of an answer and a call, which continued after its end, and a traced
+    call."""
     session = ClientSession(workspace, "alice", "s-1", ClientInfo("claude", model="big"))
     session.record(PromptSubmitted("Say the secret word"))
     session.record(MessageCompleted("I write.", model="big", used=UsageTotal(100, 10, 1000)))
@@ -93,7 +94,7 @@ def worked(workspace: Workspace) -> str:
     return root
 
 
-def test_what_is_over_arrives(
+def test_ended_spans_are_sent(
     capsys: Captured,
     worked: str,
     receiver: tuple[SpanReceiver, str],
@@ -138,7 +139,7 @@ def test_what_is_over_arrives(
     assert taken.requests.empty()
 
 
-def test_a_receiver_that_is_away_for_a_moment_is_asked_again(
+def test_an_unavailable_receiver_is_retried(
     capsys: Captured, worked: str, receiver: tuple[SpanReceiver, str]
 ) -> None:
     taken, url = receiver
@@ -154,7 +155,7 @@ def test_a_receiver_that_is_away_for_a_moment_is_asked_again(
         ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "/base"),
     ],
 )
-def test_the_variables_of_opentelemetry_say_where(
+def test_the_variables_of_opentelemetry_set_the_endpoint(
     capsys: Captured,
     worked: str,
     receiver: tuple[SpanReceiver, str],
@@ -169,7 +170,7 @@ def test_the_variables_of_opentelemetry_say_where(
 
 
 @pytest.mark.parametrize("status", [300, 307, 401])
-def test_one_that_refuses_is_told_of_and_nothing_is_sent_elsewhere(
+def test_a_refusing_receiver_is_reported_and_redirects_are_not_followed(
     capsys: Captured, worked: str, receiver: tuple[SpanReceiver, str], status: int
 ) -> None:
     taken, url = receiver
@@ -180,7 +181,7 @@ def test_one_that_refuses_is_told_of_and_nothing_is_sent_elsewhere(
     assert taken.requests.empty()
 
 
-def test_one_that_does_not_answer_is_told_of(
+def test_an_unreachable_receiver_is_reported(
     capsys: Captured, worked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.5")
@@ -220,7 +221,7 @@ def test_wrong_usage_is_refused(capsys: Captured, worked: str, given: tuple[str,
     assert misuse(capsys, "traces", worked, *given)
 
 
-def test_it_goes_on_as_rows_come_until_it_is_interrupted(
+def test_following_sends_new_rows_until_an_interrupt(
     workspace: Workspace, receiver: tuple[SpanReceiver, str]
 ) -> None:
     taken, url = receiver

@@ -1,4 +1,4 @@
-"""Looking at a workspace whose disk is read-only or full."""
+"""Reading a workspace whose disk is read-only or full."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def unwritable(how: str, *arguments: str) -> list[str]:
 
 
 def looked(how: str, *arguments: str) -> str:
-    """What a command prints that must succeed."""
+    """Return the output of a command that must succeed."""
     done = subprocess.run(
         unwritable(how, *arguments), capture_output=True, text=True, timeout=PATIENCE, check=False
     )
@@ -39,14 +39,14 @@ def looked(how: str, *arguments: str) -> str:
 
 
 def state(root: Path) -> dict[Path, tuple[int, int]]:
-    """All that is there, but for the empty files that SQLite makes where it may."""
+    """Return the size and time of all files, except the empty ones that SQLite creates."""
     found = {path: path.stat() for path in root.rglob("*") if path.is_file()}
     return {path: (each.st_size, each.st_mtime_ns) for path, each in found.items() if each.st_size}
 
 
 @pytest.fixture
 def sealed(root: Path) -> Iterator[Path]:
-    """A workspace that nobody has open, and that nobody may write to."""
+    """A closed workspace without write permission."""
     with Workspace.open(root, agents=["alice", "bob"]) as workspace:
         write(workspace, "one\n")
     with permissions_taken(root):
@@ -59,7 +59,7 @@ def write(workspace: Workspace, text: str) -> None:
 
 @contextmanager
 def permissions_taken(root: Path) -> Iterator[None]:
-    """Nobody may write there, in the meantime."""
+    """Remove all write permissions while the context lasts."""
     paths = [root, *root.rglob("*")]
     modes = {path: path.stat().st_mode for path in paths}
     for path in paths:
@@ -80,7 +80,7 @@ def test_rows_and_views_are_printed(how: str, sealed: Path) -> None:
     assert state(sealed) == before
 
 
-def test_the_dashboard_shows_it(how: str, sealed: Path) -> None:
+def test_the_dashboard_opens_on_an_unwritable_disk(how: str, sealed: Path) -> None:
     before = state(sealed)
     with Terminal(unwritable(how, "open", str(sealed), "--view"), 120, 40) as terminal:
         terminal.wait_for_text("view only", timeout=PATIENCE)
@@ -98,7 +98,7 @@ def test_the_dashboard_shows_it(how: str, sealed: Path) -> None:
         pytest.param("full", marks=pytest.mark.sqlite("Rows on a server need no room on this disk.")),
     ],
 )
-def test_the_dashboard_that_could_act_says_why_it_only_shows(how: str, sealed: Path) -> None:
+def test_the_dashboard_explains_why_it_is_read_only(how: str, sealed: Path) -> None:
     before = state(sealed)
     with Terminal(unwritable(how, "open", str(sealed)), 120, 40) as terminal:
         terminal.wait_for_text("View only: the workspace cannot be opened to write.", timeout=PATIENCE)
@@ -111,7 +111,7 @@ def test_the_dashboard_that_could_act_says_why_it_only_shows(how: str, sealed: P
 
 
 @pytest.mark.sqlite("A server keeps its log elsewhere.")
-def test_rows_that_are_only_in_the_log_are_seen(how: str, root: Path) -> None:
+def test_rows_that_are_only_in_the_wal_are_read(how: str, root: Path) -> None:
     with Workspace.open(root, agents=["alice"]) as workspace:
         write(workspace, "one\n")
         write(workspace, "two\n")
@@ -122,7 +122,7 @@ def test_rows_that_are_only_in_the_log_are_seen(how: str, root: Path) -> None:
 
 
 @pytest.mark.sqlite("A server keeps its log elsewhere.")
-def test_a_log_that_cannot_be_read_is_not_passed_over(root: Path) -> None:
+def test_an_unreadable_wal_is_an_error(root: Path) -> None:
     with Workspace.open(root, agents=["alice"]) as workspace:
         write(workspace, "one\n")
         copy = root.with_name("copy")

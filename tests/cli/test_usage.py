@@ -1,4 +1,4 @@
-"""What the command line tells of itself: usage, help, and the page of keys."""
+"""Usage, help, and the page of keys of the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from watchroom_tui.keys.keymap import keys_page
 from watchroom_tui.presentation.localization import load_texts
 
 
-def test_an_unknown_command_is_told_the_usage(capsys: Captured) -> None:
+def test_an_unknown_command_prints_the_usage(capsys: Captured) -> None:
     said = misuse(capsys, "nonsense")
     assert said == "watchroom: there is no command “nonsense”. All commands: watchroom --help\n"
     assert "Did you mean show?" in misuse(capsys, "shwo", ".")
@@ -24,7 +24,7 @@ def test_an_unknown_command_is_told_the_usage(capsys: Captured) -> None:
     assert printed(capsys, "help", "show") == printed(capsys, "show", "--help")
 
 
-def test_without_a_command_and_a_workspace_it_says_how_to_begin(
+def test_without_a_command_and_a_workspace_first_steps_are_printed(
     capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -86,7 +86,7 @@ def test_keys_prints_the_page_of_keys(capsys: Captured) -> None:
     assert printed(capsys, "keys", "--language", "zh") == keys_page(load_texts("zh")) + "\n"
 
 
-def test_a_view_may_be_named_before_the_folder_or_after_it(
+def test_a_view_can_precede_or_follow_the_folder(
     capsys: Captured, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Workspace.open(root, agents=["alice"]).close()
@@ -96,7 +96,7 @@ def test_a_view_may_be_named_before_the_folder_or_after_it(
     said = misuse(capsys, "show", str(root), "agnts")
     assert "there is no view “agnts”. Did you mean agents?" in said
     assert printed(capsys, str(root), "show", "agents") == shown
-    # A folder that is named as a view is still a folder.
+    # A folder with the name of a view is still a folder.
     monkeypatch.chdir(root.parent)
     root.rename("agents")
     assert printed(capsys, "show", "agents", "agents") == shown

@@ -1,4 +1,4 @@
-"""``watchroom verify``: says what differs, and repairs what can be kept."""
+"""``watchroom verify``: report differences, and repair them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from watchroom_cli.main import OK, REFUSED, USAGE
 from watchroom_tui.services.settings import settings_path
 
 
-def test_verify_of_what_agrees_says_so_and_ends_with_0(capsys: Captured, team: str) -> None:
+def test_verify_of_a_clean_workspace_ends_with_0(capsys: Captured, team: str) -> None:
     status, out, _ = run(capsys, "verify", team)
     assert status == OK
     assert out.startswith("clean: ")
@@ -30,7 +30,7 @@ def test_verify_of_what_agrees_says_so_and_ends_with_0(capsys: Captured, team: s
     assert (status, found["clean"], found["problems"]) == (OK, True, [])
 
 
-def test_verify_of_what_differs_names_it_changes_nothing_and_ends_with_1(capsys: Captured, team: str) -> None:
+def test_verify_reports_differences_changes_nothing_and_ends_with_1(capsys: Captured, team: str) -> None:
     file = Path(team, "collaborative/current/plan.md")
     file.write_text("by hand", encoding="utf-8")
     rows = len(printed_rows(capsys, "log", team, "--json"))
@@ -44,7 +44,7 @@ def test_verify_of_what_differs_names_it_changes_nothing_and_ends_with_1(capsys:
     assert len(printed_rows(capsys, "log", team, "--json")) == rows
 
 
-def test_verify_repair_lays_the_file_out_again_and_keeps_what_it_held(
+def test_verify_repair_writes_the_file_again_and_records_its_content(
     capsys: Captured, team: str, on_machine: str
 ) -> None:
     file = Path(team, "collaborative/current/plan.md")
@@ -64,7 +64,7 @@ def test_verify_repair_lays_the_file_out_again_and_keeps_what_it_held(
         assert workspace.journal.content(kept["seq"]) == "by hand"
 
 
-def test_verify_repair_leaves_what_cannot_be_kept_and_ends_with_1(capsys: Captured, team: str) -> None:
+def test_verify_repair_leaves_unstorable_files_and_ends_with_1(capsys: Captured, team: str) -> None:
     file = Path(team, "collaborative/current/plan.md")
     file.write_bytes(b"\xff\xfe\0")
     status, _, err = run(capsys, "verify", team, "--repair")
@@ -73,9 +73,7 @@ def test_verify_repair_leaves_what_cannot_be_kept_and_ends_with_1(capsys: Captur
     assert file.read_bytes() == b"\xff\xfe\0"
 
 
-def test_verify_names_path_and_version_of_what_is_broken_and_repair_mends_the_file(
-    capsys: Captured, team: str
-) -> None:
+def test_verify_names_path_and_version_of_damage_and_repairs_the_file(capsys: Captured, team: str) -> None:
     version_file(team, "plan.md", 1).write_text("x", encoding="utf-8")
     status, out, _ = run(capsys, "verify", team)
     assert status == REFUSED
@@ -89,9 +87,7 @@ def test_verify_names_path_and_version_of_what_is_broken_and_repair_mends_the_fi
     assert version_file(team, "plan.md", 1).read_text(encoding="utf-8") == "one"
 
 
-def test_verify_says_that_a_broken_content_of_the_journal_cannot_be_mended(
-    capsys: Captured, team: str
-) -> None:
+def test_verify_reports_that_damaged_content_cannot_be_repaired(capsys: Captured, team: str) -> None:
     break_content(team, "plan.md", 1, b"other")
     status, out, err = run(capsys, "verify", team, "--repair")
     assert status == REFUSED
@@ -102,7 +98,7 @@ def test_verify_says_that_a_broken_content_of_the_journal_cannot_be_mended(
     assert "left as they are" not in err
 
 
-def test_verify_repair_tells_each_thing_that_it_did(capsys: Captured, team: str) -> None:
+def test_verify_repair_reports_each_action(capsys: Captured, team: str) -> None:
     current = Path(team, "collaborative/current/plan.md")
     current.unlink()
     version_file(team, "plan.md", 1).write_text("x", encoding="utf-8")
@@ -126,7 +122,7 @@ def test_verify_repair_tells_each_thing_that_it_did(capsys: Captured, team: str)
     assert (status, len(out.splitlines())) == (OK, 1), "what was told is not told again"
 
 
-def test_verify_says_how_far_the_journal_is_sealed_and_what_was_changed_since(
+def test_verify_reports_the_sealed_rows_and_later_changes(
     capsys: Captured, team: str, tmp_path: Path
 ) -> None:
     (tmp_path / "shared").mkdir()
@@ -174,12 +170,10 @@ def test_verify_refuses_to_compare_with_a_file_that_is_not_a_seal(
     assert "cannot be compared with" in err
 
 
-def test_verify_tells_the_key_of_an_unknown_machine_and_trusts_it_when_told_to(
-    capsys: Captured, team: str
-) -> None:
+def test_verify_prints_an_unknown_machines_key_and_trusts_it_on_request(capsys: Captured, team: str) -> None:
     with Workspace.open(team) as workspace:
         assert workspace.sealing.write_due(Event(), at_once=True)
-    # The folder may have a key of an earlier test's.
+    # The folder may have the key of an earlier test.
     private = os.urandom(32)
     Path(state_folder(), "machine.key").write_bytes(private)
     with Workspace.open(team) as workspace:
@@ -203,7 +197,7 @@ def test_verify_against_a_repository_compares_with_the_seals_on_its_branch(
     subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "seals")], check=True)
     with Workspace.open(team) as workspace:
         workspace.sealing.publish_to("", SealBranch(str(tmp_path / "seals")))
-        # The workspace gets its id, which is not what is cut off.
+        # This writes the workspace's id, so that it is not in the part that is cut off.
         assert workspace.sealing.write_due(Event(), at_once=True)
         workspace.journal.append(notes(5))
         assert workspace.sealing.write_due(Event(), at_once=True)
@@ -224,7 +218,7 @@ def test_verify_against_a_repository_compares_with_the_seals_on_its_branch(
     assert run(capsys, "verify", team, "--against", team)[0] != OK
 
 
-def test_verify_forgets_a_workspace_that_was_replaced_only_when_somebody_says_so(
+def test_verify_forgets_a_replaced_workspace_only_after_a_confirmation(
     capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = str(tmp_path / "team")
@@ -242,7 +236,7 @@ def test_verify_forgets_a_workspace_that_was_replaced_only_when_somebody_says_so
     assert run(capsys, "verify", root)[0] == REFUSED
     status, out, _ = run(capsys, "verify", root, "--forget", "--yes")
     assert (status, "another workspace" in out) == (OK, False)
-    # It is this one's place from now on.
+    # The place belongs to this workspace from now on.
     status, _, err = run(capsys, "verify", root, "--forget", "--yes")
     assert (status, "Nothing to forget" in err) == (USAGE, True)
     shutil.rmtree(root)

@@ -1,4 +1,4 @@
-"""``watchroom wait``: it ends when an agent's state is reached, and not before."""
+"""``watchroom wait`` ends when the agent's state is reached, and not before."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def attached(workspace: Workspace, agent: str = "alice") -> ClientSession:
 
 
 def waiting(capsys: Captured, workspace: Workspace, *options: str, agent: str = "alice") -> Runs:
-    """The command in a thread, which has begun to wait."""
+    """Return the command in a thread that has started to wait."""
     arguments = ("wait", str(workspace.root), agent, "--timeout", "30", *options)
     return asyncio.to_thread(run, capsys, *arguments)
 
 
 async def reach(capsys: Captured, workspace: Workspace, act: Callable[[], object], *options: str) -> str:
-    """The output of the command, which must not end before ``act``."""
+    """Return the output of the command, which must not end before ``act``."""
     task = asyncio.ensure_future(waiting(capsys, workspace, *options))
     await asyncio.sleep(0.2)
     assert not task.done()
@@ -58,7 +58,7 @@ async def reach(capsys: Captured, workspace: Workspace, act: Callable[[], object
 
 
 @BOTH
-async def test_it_waits_until_an_attached_agent_is_idle(workspace: Workspace, capsys: Captured) -> None:
+async def test_wait_ends_when_an_attached_agent_is_idle(workspace: Workspace, capsys: Captured) -> None:
     session = attached(workspace)
     session.record(PromptSubmitted("Go"))
     out = await reach(capsys, workspace, lambda: session.record(TurnEnded()), "--until", "idle", "--json")
@@ -69,9 +69,7 @@ async def test_it_waits_until_an_attached_agent_is_idle(workspace: Workspace, ca
 
 
 @BOTH
-async def test_it_waits_until_an_agent_waits_for_a_person_and_says_for_what(
-    workspace: Workspace, capsys: Captured
-) -> None:
+async def test_wait_ends_at_a_request_and_prints_it(workspace: Workspace, capsys: Captured) -> None:
     session = attached(workspace)
     session.record(PromptSubmitted("Go"))
     asked = Request("prompt", "Which month?")
@@ -80,7 +78,7 @@ async def test_it_waits_until_an_agent_waits_for_a_person_and_says_for_what(
     )
     reached = json.loads(out)
     assert reached["until"] == "waiting"
-    # The request is a row before the session's status is.
+    # The request's row precedes the session's status.
     assert reached["status"] in ("running", "waiting")
     (what,) = reached["waits_for"]
     head = workspace.journal.head("request", session.request_path("c1"))
@@ -102,7 +100,7 @@ def test_a_question_without_a_session_is_waited_for_too(workspace: Workspace, ca
     )
 
 
-def test_a_question_that_has_expired_is_not_waited_for(workspace: Workspace, capsys: Captured) -> None:
+def test_an_expired_question_is_not_a_wait_for_a_person(workspace: Workspace, capsys: Captured) -> None:
     soon = workspace.journal.now() + 10**8
     workspace.requests.ask(CallContext("alice"), "alice/mcp/1", Request("prompt", "When?", expires=soon))
     time.sleep(0.15)
@@ -134,7 +132,7 @@ def test_a_session_has_ended_in_any_way(
 
 
 @BOTH
-async def test_an_agent_that_watchroom_runs_is_idle_and_ended_when_it_is_done(
+async def test_a_finished_agent_of_watchroom_is_idle_and_ended(
     workspace: Workspace, capsys: Captured
 ) -> None:
     async with workspace.sessions.begin("alice", chat(SAYS), messages=HELLO) as session:
@@ -173,7 +171,7 @@ def test_an_agent_that_never_worked_is_idle_and_has_not_ended(workspace: Workspa
     assert run(capsys, "wait", workspace.root, "bob", "--until", "ended", "--timeout", "0")[0] == TIMED_OUT
 
 
-def test_an_agent_is_idle_once_nothing_was_heard_of_it_without_a_row(
+def test_a_silent_agent_becomes_idle_without_a_row(
     workspace: Workspace, alice: Toolbox, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ok(alice, "save_to_my_workspace", filename="a.md", content="x")
@@ -257,6 +255,6 @@ def test_ctrl_c_ends_it_at_once(
     assert time.monotonic() - began < BACKSTOP_SECONDS - 1
 
 
-def test_it_speaks_chinese(workspace: Workspace, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wait_prints_chinese(workspace: Workspace, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WATCHROOM_LANGUAGE", "zh")
     assert printed(capsys, "wait", workspace.root, "bob", "--until", "idle") == "bob：空闲\n"

@@ -1,4 +1,4 @@
-"""``watchroom watch``: what needs a person as lines of text, and one question at a time."""
+"""``watchroom watch``: needs as lines of text, and one question at a time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _unmarked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def watching(workspace: Workspace, *options: str) -> Iterator[Terminal]:
-    """The command in a terminal, as dana."""
+    """Run the command in a terminal, as dana."""
     command = as_typed("watch", workspace.root, "--as", "dana", *options)
     with Terminal(command, 160, 60) as terminal:
         terminal.wait_for_text("Watchroom watches team", timeout=PATIENCE)
@@ -49,7 +49,7 @@ def sees(terminal: Terminal, *texts: str) -> None:
 
 
 def ends(terminal: Terminal, keys: str = "q\n") -> int:
-    """The status with which it ends; nothing that a terminal obeys was ever printed."""
+    """Return the exit status. Check that no control characters were printed."""
     terminal.send(keys)
     status = terminal.wait(PATIENCE)
     printed = terminal.raw().decode().replace("\r\n", "\n")
@@ -95,7 +95,7 @@ def test_a_request_is_shown_and_approved(workspace: Workspace) -> None:
     assert (row.actor, row.detail["outcome"]) == ("human:dana", "approved")
 
 
-def test_an_external_edit_is_reported_where_nobody_can_answer(
+def test_an_external_edit_is_reported_without_a_terminal(
     workspace: Workspace, alice: Toolbox, on_machine: str
 ) -> None:
     ok(alice, "collab_write", filepath=PLAN, content="one\n", message="m", expected_version=0)
@@ -139,7 +139,7 @@ def test_requests_are_rejected_replied_to_and_chosen_from_one_after_the_other(wo
     assert (given[1].values, given[2].text) == (("1st", "3rd"), "October, 十月")
 
 
-def test_the_hunks_of_a_call_are_gone_through_and_the_agent_gets_what_was_taken(
+def test_hunks_of_a_call_are_reviewed_and_the_agent_gets_the_taken_ones(
     workspace: Workspace, alice: Toolbox
 ) -> None:
     old = "".join(f"line {number}\n" for number in range(1, 13))
@@ -175,9 +175,7 @@ def test_the_hunks_of_a_call_are_gone_through_and_the_agent_gets_what_was_taken(
     assert "Line 2 (LINE 2): why loud?" in decision.reason
 
 
-def test_a_call_that_cannot_be_made_in_part_says_so_before_it_is_approved(
-    workspace: Workspace, alice: Toolbox
-) -> None:
+def test_an_indivisible_call_is_marked_before_its_approval(workspace: Workspace, alice: Toolbox) -> None:
     for version, text in enumerate(("1\nsame\n3\n", "one\nsame\nthree\n")):
         ok(alice, "collab_write", filepath=PLAN, content=text, message="m", expected_version=version)
     arguments = json.dumps({"filepath": PLAN, "to_version": 1, "expected_version": 2})
@@ -214,7 +212,7 @@ def test_a_conflict_is_settled(
     assert (workspace.journal.content(head.seq), head.version) == (text, version)
 
 
-def test_an_edit_by_hand_is_put_back_and_what_was_only_to_be_seen_is_marked(
+def test_an_external_edit_is_reverted_and_a_notice_marked_as_seen(
     workspace: Workspace, alice: Toolbox, bob: Toolbox, on_machine: str
 ) -> None:
     ok(alice, "collab_write", filepath=PLAN, content="one\n", message="m", expected_version=0)
@@ -236,7 +234,7 @@ def test_an_edit_by_hand_is_put_back_and_what_was_only_to_be_seen_is_marked(
     assert path.read_text() == "two\n"
 
 
-def test_what_ends_while_it_is_asked_is_said_and_an_answer_that_comes_late_is_not_taken(
+def test_a_question_settled_elsewhere_is_announced_and_a_late_answer_refused(
     workspace: Workspace,
 ) -> None:
     with watching(workspace) as terminal:
@@ -253,7 +251,7 @@ def test_what_ends_while_it_is_asked_is_said_and_an_answer_that_comes_late_is_no
     assert [row.actor for row in answers(workspace)] == ["human:eve"]
 
 
-def test_what_agents_wrote_moves_no_cursor_and_imitates_no_line(workspace: Workspace) -> None:
+def test_texts_of_agents_move_no_cursor_and_imitate_no_line(workspace: Workspace) -> None:
     ask(workspace, save(HOSTILE, "a.md"), 1)
     ask(workspace, Request("prompt", HOSTILE), 2)
     with watching(workspace) as terminal:
@@ -267,14 +265,16 @@ def test_what_agents_wrote_moves_no_cursor_and_imitates_no_line(workspace: Works
 
 
 @pytest.mark.parametrize(("keys", "status"), [("\x04", OK), ("\x03", INTERRUPTED)], ids=["eof", "interrupt"])
-def test_the_end_of_the_input_and_an_interrupt_end_it(workspace: Workspace, keys: str, status: int) -> None:
+def test_the_end_of_the_input_and_an_interrupt_end_the_watch(
+    workspace: Workspace, keys: str, status: int
+) -> None:
     ask(workspace, save())
     with watching(workspace) as terminal:
         sees(terminal, "approve (a)")
         assert ends(terminal, keys) == status
 
 
-def test_beneath_an_agents_client_nothing_is_answered(workspace: Workspace) -> None:
+def test_commands_within_an_agents_client_cannot_answer(workspace: Workspace) -> None:
     ask(workspace, save())
     command = as_typed("watch", workspace.root)
     with Terminal(command, 160, 60, env={AGENT_VARIABLE: "alice"}) as terminal:
@@ -293,7 +293,7 @@ def test_beneath_an_agents_client_nothing_is_answered(workspace: Workspace) -> N
 def lines_of(
     *arguments: str, closes_input: bool = False
 ) -> Iterator[tuple[subprocess.Popen[str], Iterator[str]]]:
-    """A command whose output goes into a pipe, and its lines as they come."""
+    """Yield a command whose output is a pipe, and its lines as they come."""
     command = as_typed(*arguments)
     with subprocess.Popen(
         ["sh", "-c", 'exec "$@" <&-', "sh", *command] if closes_input else command,
@@ -315,7 +315,7 @@ def without_times(lines: Sequence[str]) -> list[str]:
     return [line[9:] for line in lines]
 
 
-def test_a_pipe_gets_a_line_for_each_need_that_comes_and_goes_and_no_question(
+def test_a_pipe_gets_a_line_for_each_new_and_settled_need_and_no_question(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     with lines_of("watch", workspace.root, "--utc") as (process, lines):
@@ -334,7 +334,7 @@ def test_a_pipe_gets_a_line_for_each_need_that_comes_and_goes_and_no_question(
         assert without_times([next(lines)]) == [f"Needs nobody any more: {wanted}"]
         ok(dana, ANSWER, request=asked.seq, text="yes")
         assert "Answered by human:dana, answered: alice asks" in next(lines)
-        # The reader has seen enough; no row comes by which it would be noticed.
+        # The reader has seen enough, and no row comes that would reveal it.
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
@@ -343,7 +343,7 @@ def test_a_pipe_gets_a_line_for_each_need_that_comes_and_goes_and_no_question(
 
 
 @pytest.mark.parametrize("command", ["watch {}", "open {} --plain", "{} --plain"])
-def test_a_closed_input_is_none_to_ask_at(workspace: Workspace, command: str) -> None:
+def test_with_a_closed_input_nothing_is_asked(workspace: Workspace, command: str) -> None:
     typed = [each.format(workspace.root) for each in command.split()]
     with lines_of(*typed, closes_input=True) as (_, lines):
         assert [next(lines) for _ in range(3)][1:] == ["3 agents: 3 idle.", "Nothing needs you."]
@@ -357,7 +357,7 @@ def test_every_operation_is_a_line_if_wanted(workspace: Workspace, alice: Toolbo
         assert without_times([next(lines)]) == ["alice：写协作文件 plan.md，版本 1：a␛[31m。"]
 
 
-def test_a_demo_can_be_watched_so(tmp_path: Path) -> None:
+def test_a_demo_can_be_watched_as_lines(tmp_path: Path) -> None:
     done = spawned("demo", str(tmp_path / "demo"), "--plain", "--for", "2", "--speed", "5", given="")
     assert (done.returncode, done.stderr) == (OK, "")
     first, agents, *_, last = done.stdout.splitlines()

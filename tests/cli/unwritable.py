@@ -1,6 +1,6 @@
-"""Runs a program to which the disk is read-only or full: ``python unwritable.py read-only|full PROGRAM …``.
+"""Run a program for which the disk is read-only or full: ``python unwritable.py read-only|full PROGRAM …``.
 
-Root passes over the permissions of files; without that capability it does not, which needs no mount.
+Root ignores the permissions of files. Without that capability it obeys them, which needs no mount.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _OVERRIDE_PERMISSIONS = 1
 if __name__ == "__main__":
     how, *program = sys.argv[1:]
     if how == "full":
-        # Every write to a file fails, as on a disk without a free block.
+        # Every write to a file fails, as on a full disk.
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     elif os.getuid() == 0:
         libc = ctypes.CDLL(None, use_errno=True)

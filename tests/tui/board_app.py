@@ -1,4 +1,4 @@
-"""An app that shows a board and nothing else: ``python tests/tui/board_app.py FILE``."""
+"""An app that shows only a board: ``python tests/tui/board_app.py FILE``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BoardApp(App[None]):
         self.data = data
         for theme in THEMES["full"]:
             self.register_theme(theme)
-        # As the dashboard does: the stylesheets are parsed once.
+        # Set as the dashboard does, so that the stylesheets are parsed once.
         self.set_reactive(BoardApp.theme, DARK)
         self.add_class(f"-theme-{DARK}", "-dark-mode")
         self.stylesheet.set_variables(self.get_css_variables())
@@ -47,7 +47,7 @@ class BoardApp(App[None]):
         return self.query_one("#board", MarkdownView)
 
     def show(self, data: bytes) -> None:
-        """Show another state of the same board."""
+        """Show another version of the same board."""
         self.data = data
         self.board.show_board("board", data, title="global-whiteboard.md")
 

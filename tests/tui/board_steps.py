@@ -1,4 +1,4 @@
-"""The ways of a person through the boards screen."""
+"""Steps of a person on the boards screen."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tui.driver import User
 
 
 async def to_boards(user: User, words: str = "Global board") -> None:
-    """Go to the boards, and wait until the global one is shown, in which these words stand."""
+    """Go to the boards, and wait until the global one is shown with these words."""
     await user.goes_to("6", "boards")
     await user.sees(words)
 

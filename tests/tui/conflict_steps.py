@@ -1,4 +1,4 @@
-"""The way through a merge to its commit."""
+"""Steps from a merge to its commit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def is_asked_for_a_message(user: User) -> None:
 
 
 async def commits(user: User, *keys: str) -> None:
-    """Decide with ``keys``, then commit with the message that is proposed."""
+    """Decide with ``keys``, then commit with the proposed message."""
     await user.press(*keys, "w")
     await is_asked_for_a_message(user)
     await user.press("enter")

@@ -1,4 +1,4 @@
-"""What the tests of the dashboard share: a team with a write that was refused."""
+"""Shared fixtures for tests of the dashboard: a team with a refused write."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from watchroom import Toolbox
 
 @pytest.fixture(autouse=True, scope="package")
 def _utc() -> Iterator[None]:
-    """What is shown in local time is the same on every machine."""
+    """Use UTC as local time, so that screens are the same on every machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TZ", "UTC0")
         time.tzset()
@@ -24,7 +24,7 @@ def _utc() -> Iterator[None]:
 
 @pytest.fixture
 def conflict(alice: Toolbox, bob: Toolbox) -> int:
-    """Three files with versions; bob's write to plan.md was refused. Gives the number of that row."""
+    """Write versions of three files, and a refused write of bob's to plan.md. Return its row number."""
     write(alice, "another\n", 0, "another.md")
     write(alice, "one\n", 0)
     write(alice, "two\n", 1)

@@ -1,4 +1,4 @@
-"""Drives the dashboard as a person does: presses keys, reads the screen, and waits for what should appear."""
+"""Drive the dashboard as a person does: press keys, read the screen, and wait for what should appear."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from watchroom_tui.widgets.line_view import LineView
 PATIENCE = 10.0
 ROUNDS = 4
 SELDOM = 0.2
-"""Seconds after which the screen is read though nothing was drawn."""
+"""Seconds after which the screen is read although nothing was drawn."""
 CHARACTERS = {"slash": "/", "exclamation_mark": "!", "question_mark": "?"}
 NARROW, MIDDLE, WIDE = (80, 24), (120, 40), (200, 60)
 
 
 class User:
-    """A person who uses a dashboard: presses keys, reads the screen, waits for what should appear."""
+    """A person who uses a dashboard: presses keys, reads the screen, and waits for what should appear."""
 
     def __init__(self, app: WatchroomApp, pilot: Pilot[None]) -> None:
         self.app = app
         self.pilot = pilot
         self.frames = 0
-        """How often something was drawn."""
+        """Number of drawn frames."""
         self._lines: Sequence[str] | None = None
         app.post_display_hook = self._count_frame  # type: ignore[method-assign]
 
@@ -54,17 +54,16 @@ class User:
         self.frames += 1
 
     async def press(self, *keys: str) -> None:
-        """Press the keys one after the other, each when the dashboard has dealt with the one before.
+        """Press the keys one after the other, each when the dashboard has handled the one before.
 
-        Textual's own pilot waits for an idle process instead: a tenth of a second a key.
+        Textual's own pilot waits for an idle process instead, which takes 0.1 s per key.
         """
         for key in keys:
             self._send(key)
             await self.settle()
 
     async def press_at_once(self, *keys: str) -> None:
-        """Press the keys as a quick hand does, or a terminal that is typed into: no key waits for the one
-        before."""
+        """Press the keys without waiting, as fast typing or a terminal's paste."""
         for key in keys:
             self._send(key)
         await self.settle()
@@ -78,12 +77,12 @@ class User:
         driver.send_message(event)
 
     async def settle(self) -> None:
-        """Until all messages so far are dealt with, and those that they have caused."""
+        """Wait until all messages so far, and those caused by them, are handled."""
         for _ in range(ROUNDS):
             await self.pilot._wait_for_screen()
 
     async def chooses(self, action: str) -> None:
-        """An action, by its id, as the palette does it."""
+        """Run an action, by its id, as the palette does."""
         await self.app.run_palette_action(next(each for each in ACTIONS if each.id == action))
         await self.settle()
 
@@ -99,8 +98,8 @@ class User:
         await self.settle()
 
     async def until(self, holds: Callable[[], object], what: str) -> None:
-        """Let the dashboard work until ``holds``; fails, showing the screen, if it never does. A pane that is
-        not there yet, because its screen has just opened, does not hold."""
+        """Let the dashboard work until ``holds`` is true. Fail with the screen if it never is. A missing
+        pane, whose screen has just opened, counts as false."""
 
         def is_met() -> bool:
             try:
@@ -115,7 +114,7 @@ class User:
             await self.pilot.pause(0.01)
 
     async def sees(self, *texts: str) -> None:
-        """Each text stands on one line of the screen, sooner or later."""
+        """Wait until each text is on one line of the screen."""
         for text in texts:
             await self.until(self._once_drawn(lambda text=text: self.shows(text)), repr(text))  # type: ignore[misc]
 
@@ -123,8 +122,8 @@ class User:
         await self.until(self._once_drawn(lambda: not self.shows(text)), f"no {text!r}")
 
     def _once_drawn(self, holds: Callable[[], bool]) -> Callable[[], bool]:
-        """``holds``, asked at first and then only when something was drawn, or now and then: it reads the
-        screen, which takes a while."""
+        """Return ``holds``, evaluated at first, and then only after a frame or `SELDOM` seconds, because
+        reading the screen is slow."""
         asked_at, frames = 0.0, -1
 
         def ask() -> bool:
@@ -140,7 +139,7 @@ class User:
         return any(text in line for line in self.lines())
 
     def words_in(self, selector: str) -> str:
-        """What stands in a widget, as one line without its frame and the breaks of its lines."""
+        """Return the text of a widget as one line, without its frame and line breaks."""
         found = self.app.screen.query(selector)
         return self._words_of(found.last()) if found else ""
 
@@ -153,18 +152,18 @@ class User:
         await self.until(self._once_drawn(lambda: text in self.words_in("#question")), repr(text))
 
     async def is_told(self, text: str) -> None:
-        """A passing message says so."""
+        """Wait for a notice with this text."""
         await self.until(self._once_drawn(lambda: any(text in each for each in self._told())), repr(text))
 
     def _told(self) -> Sequence[str]:
         return [self._words_of(toast) for toast in self.app.screen.query("Toast")]
 
     def lines(self) -> Sequence[str]:
-        """The screen, line by line."""
+        """The lines of the screen."""
         if self._lines is None:
             screen = self.app.screen
             self._lines = [strip.text for strip in screen._compositor.render_strips(screen.size)]
-            # They stay the same until the dashboard has its turn.
+            # They stay the same until the dashboard runs again.
             asyncio.get_running_loop().call_soon(self._forget_lines)
         return self._lines
 
@@ -177,7 +176,7 @@ class User:
 
     @property
     def place(self) -> str:
-        """The name of the screen, or of the screen that lies over it; empty until all of it is there."""
+        """The name of the screen, or of its overlay. Empty until it is complete."""
         try:
             screen = self.app.screen
         except ScreenStackError:
@@ -189,7 +188,7 @@ class User:
 
     @property
     def pane(self) -> str | None:
-        """The id of the pane that has the keys."""
+        """The id of the focused pane."""
         return self.app.focused.id if self.app.focused else None
 
     def list(self, pane: str) -> LineList[Any]:
@@ -201,14 +200,14 @@ class User:
         return self.app.screen.query_one(f"#{pane}", LineView)
 
     def spans(self, pane: str) -> Sequence[Span]:
-        """The pieces of a text, each with its style."""
+        """Return the pieces of a text with their styles."""
         drawing = self.text(pane)._drawing
         assert drawing is not None
         rows = [drawing.row(index, 1000, is_top=False) for index in range(len(drawing))]
         return [span for cells in rows for cell in cells for span in (*cell.gutter, *cell.text)]
 
     def cursor(self, pane: str) -> Any:
-        """The item under the pane's cursor."""
+        """Return the item under the pane's cursor."""
         return self.list(pane).item
 
     def shown_panes(self) -> Sequence[str | None]:
@@ -219,7 +218,7 @@ class User:
         await self.until(lambda: self.place == screen, f"the screen {screen}")
 
     async def has_taken_in(self, workspace: Workspace) -> None:
-        """Every row so far is in the model that is shown."""
+        """Wait until every row so far is in the shown model."""
         workspace.flush()
         last = workspace.journal.last_seq()
         await self.until(lambda: self.model.seq >= last, f"row {last}")
@@ -231,8 +230,8 @@ def _is_visible(pane: Widget) -> bool:
 
 
 _PARSED: Final[dict[str, dict[Any, Any]]] = {}
-"""By theme what Textual made of each stylesheet: for the dashboards of a process it is the same, and an eighth of
-what a test of one costs."""
+"""Textual's parsed stylesheets by theme. They are the same for all dashboards of a process, and take an
+eighth of a test."""
 
 
 _render_update: Final = Compositor.render_update
@@ -244,8 +243,8 @@ def _render_when_read(
     screen_stack: list[Screen[Any]] | None = None,
     simplify: bool = False,
 ) -> RenderableType | None:
-    """A frame is drawn when somebody reads it: there is no terminal that wants each one, and a fifth of what a
-    test of the dashboard costs was painting them. Pictures are drawn in full."""
+    """Draw a frame only when it is read. No terminal needs each frame, and painting took a fifth of a test's
+    time. Pictures are drawn completely."""
     if full:
         return _render_update(self, full, screen_stack, simplify)
     visible_screen_stack.set([] if screen_stack is None else screen_stack)
@@ -256,7 +255,8 @@ def _render_when_read(
 
 @asynccontextmanager
 async def running(app: WatchroomApp, size: tuple[int, int], *, paints: bool = True) -> AsyncIterator[User]:
-    """The dashboard ``app`` in a terminal of that size, which ``paints`` each frame or what is read alone."""
+    """Run the dashboard ``app`` in a terminal of that size. ``paints``: draw each frame, or only those that
+    are read."""
     theme, cache = app.theme, app.stylesheet._parse_cache
     for key, rules in _PARSED.get(theme, {}).items():
         cache[key] = rules
@@ -265,7 +265,7 @@ async def running(app: WatchroomApp, size: tuple[int, int], *, paints: bool = Tr
             patch.setattr(Compositor, "render_update", _render_when_read)
         async with app.run_test(size=size, notifications=True) as pilot:
             yield User(app, pilot)
-    # Another theme has other colours: what was parsed for it is not kept.
+    # Another theme has other colours, so its stylesheets are not kept.
     if app.theme == theme:
         _PARSED.setdefault(theme, {}).update((key, cache[key]) for key in cache.keys())  # noqa: SIM118
 
@@ -274,7 +274,7 @@ async def running(app: WatchroomApp, size: tuple[int, int], *, paints: bool = Tr
 async def past(
     journal: Journal, until: int, *, size: tuple[int, int] = MIDDLE, language: Language = "en"
 ) -> AsyncIterator[User]:
-    """The dashboard over a journal as of row ``until``."""
+    """Run the dashboard over a journal as of row ``until``."""
     app = WatchroomApp(journal, place="team/", until=until, language=language)
     async with running(app, size) as user:
         await user.until(lambda: user.model.seq >= until, f"row {until}")
@@ -286,7 +286,7 @@ async def past(
 async def dashboard(
     workspace: Workspace, *, size: tuple[int, int] = MIDDLE, language: Language = "en"
 ) -> AsyncIterator[User]:
-    """The live dashboard over ``workspace``, whose person is dana, once it has read what is there."""
+    """Run the live dashboard over ``workspace`` as dana, and wait until it has read the journal."""
     app = WatchroomApp(
         workspace.journal,
         place="team/",

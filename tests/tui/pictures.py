@@ -1,4 +1,4 @@
-"""Pictures of screens: ``pytest tests/tui --snapshot-update`` renews those that are kept."""
+"""Pictures of screens: ``pytest tests/tui --snapshot-update`` updates the stored ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIZES = [pytest.param(size, id=f"{size[0]}x{size[1]}") for size in ALL]
 
 
 def pictured(screens: Mapping[str, Sizes]) -> list[ParameterSet]:
-    """The screens and their sizes as parameters: no size that shows the same panes as another one."""
+    """Return screens and sizes as parameters, without sizes that show the same panes."""
     return [
         pytest.param(screen, size, id=f"{screen}-{size[0]}x{size[1]}")
         for screen, sizes in screens.items()
@@ -26,21 +26,21 @@ def pictured(screens: Mapping[str, Sizes]) -> list[ParameterSet]:
 
 
 STEADY = 5
-"""So many times in a row nothing was drawn when the screen is at rest."""
+"""Number of checks without a new frame after which the screen counts as still."""
 
 
 class Picture(SingleFileSnapshotExtension):
-    """One SVG file for each picture."""
+    """One SVG file per picture."""
 
     _write_mode = WriteMode.TEXT
     file_extension = "svg"
 
 
 async def at_rest(user: User) -> str:
-    """The screen as SVG, once nothing is at work for it and it has stayed the same for a while: scrollbars
-    come a moment after their lists.
+    """Return the still screen as SVG, without parts that differ between runs.
 
-    Without what differs from run to run.
+    It waits until nothing works for the screen and it has not changed for a while, because scrollbars appear
+    after their lists.
     """
     at, since = -1, 0
 
@@ -54,5 +54,5 @@ async def at_rest(user: User) -> str:
     await user.pilot.wait_for_scheduled_animations()
     await user.until(is_steady, "a screen that stays as it is")
     picture = user.app.export_screenshot(title="watchroom")
-    # The number stands for the content and may differ between versions of rich.
+    # The number is derived from the content, and may differ between versions of rich.
     return re.sub(r"terminal-\d+", "terminal", picture)

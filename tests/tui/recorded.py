@@ -1,7 +1,7 @@
-"""A journal of the past: what toolboxes did, laid down with times of our choosing.
+"""A journal with chosen times, recorded from calls of toolboxes.
 
-The journal takes its times from the clock, so rows are made first and then copied, with other times, into
-a journal of their own. What is shown of it as of its last row is the same on every day.
+The journal takes its times from the clock, so rows are created first, and then copied with other times into a
+new journal. As of its last row, it looks the same on every day.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Night shifts carried most of the growth.
 
 
 def at_work(root: Path) -> None:
-    """Four agents and a person at work in ``root``, with one of everything that a dashboard shows."""
+    """Let four agents and a person work in ``root``, with one of everything that a dashboard shows."""
     agents = [
         Agent("editor", role="edits", layer="top"),
         Agent("analyst", role="counts", layer="mid", supervisor="editor"),
@@ -121,9 +121,9 @@ def at_work(root: Path) -> None:
 def recorded(
     folder: Path, work: Callable[[Path], None] = at_work, *, end: int = NOON, apart: int = 17 * SECOND
 ) -> Journal:
-    """What ``work`` does in a workspace of its own, as a journal whose last row was made at ``end``.
+    """Run ``work`` in a new workspace. Return its rows as a journal that ends at ``end``.
 
-    Its rows are ``apart`` from each other.
+    ``apart``: nanoseconds between two rows.
     """
     root = folder / "made"
     work(root)

@@ -1,4 +1,4 @@
-"""Agents that run beside the dashboard, in the same event loop, on models whose answers are prepared."""
+"""Agents that run beside the dashboard, in the same event loop, with scripted models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATIENCE = 20.0
 
 
 class Running:
-    """A session at work, and its model."""
+    """A running session, and its model."""
 
     def __init__(self, session: Session, model: Model, task: asyncio.Task[AgentState]) -> None:
         self.session = session
@@ -24,7 +24,7 @@ class Running:
         self._task = task
 
     async def ended(self) -> AgentState:
-        """The state when it has ended."""
+        """Return the state at the end of the session."""
         return await asyncio.wait_for(asyncio.shield(self._task), PATIENCE)
 
 
@@ -38,7 +38,7 @@ async def running(
     stay: bool = False,
     patience: float | None = None,
 ) -> AsyncIterator[Running]:
-    """A session of ``agent``, whose calls of the tools ``ask`` want a person's approval."""
+    """Run a session of ``agent``. Calls of the tools ``ask`` need a person's approval."""
     policies: dict[str, Policy] = dict.fromkeys(ask, "ask")
     model = Model(*answers)
     chat = ChatAgent(
@@ -63,6 +63,6 @@ def says(text: str) -> list[Chunk]:
 
 
 def asks(question: str, *options: str, several: bool = False) -> list[Chunk]:
-    """An answer that asks a person."""
+    """Return an answer that asks a person."""
     offered: dict[str, Json] = {"options": list(options), "several": several} if options else {}
     return calling(call("ask_person", "call_1", question=question, **offered))

@@ -1,4 +1,4 @@
-"""A team at a task: agents that make others, write to each other, change files and run commands."""
+"""A team at a task: agents that spawn others, write to each other, change files and run commands."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SECOND = "def value(line):\n    return int(line)\n"
 
 
 def begins(workspace: Workspace, folder: Path, text: str = REQUIREMENT) -> str:
-    """A task of dana's with its first agent, ``root``."""
+    """Submit a task of dana's with its first agent ``root``. Return its id."""
     task = workspace.tasks.submit("human:dana", text, folder)
     workspace.members.start(task)
     return task.id
 
 
 def works(workspace: Workspace, folder: Path) -> str:
-    """A task with four agents, one of which has ended; files, and what they have written to each other."""
+    """Submit a task with four agents, one of them ended, with files and messages. Return its id."""
     task = begins(workspace, folder)
     root = workspace.tools("root")
     ok(root, "spawn_agent", role="architect", instructions="Plan it.", name="ada")
@@ -41,12 +41,12 @@ def works(workspace: Workspace, folder: Path) -> str:
 
 
 def runs(workspace: Workspace, agent: str, command: str) -> None:
-    """The agent runs a command, whatever comes of it."""
+    """Let the agent run a command, with any result."""
     workspace.tools(agent).dispatch_tool_call("run_command", {"command": command})
 
 
 def needs_sandbox(workspace: Workspace) -> None:
-    """Skip where no command can run."""
+    """Skip the test if no command can run."""
     if workspace.commands.sandbox.best is None:
         pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
 
@@ -58,7 +58,7 @@ async def to_tasks(user: User, words: str = "Build a calculator.") -> None:
 
 
 async def to_pane(user: User, pane: str) -> None:
-    """Give a pane the keys."""
+    """Focus a pane."""
     for _ in range(len(user.app.screen.query(".pane"))):
         if user.pane == pane:
             return

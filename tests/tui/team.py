@@ -1,4 +1,4 @@
-"""The team that the dashboard shows: what its agents do, and the way to the versions of its plan."""
+"""The team that the dashboard shows: actions of its agents, and steps to the versions of its plan."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def deliver(sender: Toolbox, receiver: str, name: str, content: str = "data") ->
 
 
 async def choose_version(user: User, version: int) -> None:
-    """Put the cursor on a version of plan.md."""
+    """Move the cursor to a version of plan.md."""
     await user.goes_to("4", "files")
     await user.until(lambda: len(user.list("shared").items) == 3, "the files")
     await user.press("down")
@@ -50,7 +50,8 @@ INCOMING = "# The plan\n\nfirst, said bob\n\nmiddle\n\nlast, said bob\n"
 
 
 def collide(winner: Toolbox, loser: Toolbox, path: str = PLAN) -> int:
-    """Two writes from one version: both change two lines, the loser one more. Gives the refused row."""
+    """Make two writes based on the same version. Both change two lines, and the loser one more. Return the
+    refused row."""
     write(winner, BASE, 0, path)
     ok(
         winner,
@@ -67,13 +68,13 @@ def collide(winner: Toolbox, loser: Toolbox, path: str = PLAN) -> int:
 
 
 async def opens_merge(user: User) -> MergeDraft:
-    """Go to the most urgent conflict; gives its merge."""
+    """Go to the most urgent conflict, and return its merge."""
     await user.press("exclamation_mark")
     return await has_opened_merge(user)
 
 
 async def has_opened_merge(user: User) -> MergeDraft:
-    """The merge, when its texts are there."""
+    """Wait for the texts of the merge, and return it."""
     await user.until(lambda: isinstance(user.app.screen, MergeScreen), "the merge screen")
     screen = user.app.screen
     assert isinstance(screen, MergeScreen)
@@ -85,7 +86,8 @@ async def has_opened_merge(user: User) -> MergeDraft:
 
 @contextmanager
 def busy(workspace: Workspace) -> Iterator[None]:
-    """While another process appends to the journal, which lets nobody else: an act has begun, and is not done."""
+    """Hold the journal's write lock within the context, as another process, so that an act has started but
+    not ended."""
     if workspace.journal.is_shared:
         import psycopg
 

@@ -1,4 +1,4 @@
-"""The activity screen: by outcome, by filter, and page by page down to the first."""
+"""The activity screen: by outcome, by filter, and page by page to the first row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from watchroom.model import Draft, Note
 from watchroom_tui.widgets.paged_row_list import PagedRowList
 
 
-async def test_o_goes_through_the_outcomes(workspace: Workspace, alice: Toolbox, conflict: int) -> None:
+async def test_a_key_cycles_through_the_outcomes(workspace: Workspace, alice: Toolbox, conflict: int) -> None:
     refused(alice, "save_to_my_workspace", filename="../x", content="")
     refused(alice, "read_from_workspace", agent_id="bob", filename="none.md")
     async with dashboard(workspace) as user:
@@ -75,7 +75,7 @@ async def test_the_filter_of_the_activity_looks_through_the_whole_journal(worksp
         await user.until(lambda: len(user.list("rows").items) == 1_000, "everything again")
 
 
-async def test_an_answer_to_a_question_that_is_no_longer_asked_is_dropped(workspace: Workspace) -> None:
+async def test_a_page_for_an_old_filter_is_dropped(workspace: Workspace) -> None:
     many_notes(workspace, 10)
     async with dashboard(workspace) as user:
         await user.goes_to("8", "activity")
@@ -88,9 +88,7 @@ async def test_an_answer_to_a_question_that_is_no_longer_asked_is_dropped(worksp
         await user.until(lambda: {row.actor for row in rows.items} == {"bob"}, "bob's rows")
 
 
-async def test_rows_that_come_in_while_older_ones_are_read_cost_no_row(
-    workspace: Workspace, alice: Toolbox
-) -> None:
+async def test_rows_arriving_during_a_page_load_lose_no_row(workspace: Workspace, alice: Toolbox) -> None:
     many_notes(workspace, 2_500)
     async with dashboard(workspace) as user:
         await user.goes_to("8", "activity")

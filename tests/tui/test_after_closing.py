@@ -1,4 +1,4 @@
-"""What a dashboard leaves behind once it is closed: nothing."""
+"""A closed dashboard leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ async def test_commits_after_the_dashboard_is_gone_disturb_no_other_file(
     async with dashboard(workspace):
         pass
     with tempfile.TemporaryDirectory() as folder:
-        # Whatever file numbers the dashboard used are given to these files now.
+        # These files get the descriptors that the dashboard used.
         paths = [os.path.join(folder, str(n)) for n in range(50)]
         numbers = [os.open(path, os.O_RDWR | os.O_CREAT) for path in paths]
         try:
@@ -28,7 +28,7 @@ async def test_commits_after_the_dashboard_is_gone_disturb_no_other_file(
                 os.close(number)
 
 
-async def test_no_screen_of_a_dashboard_that_has_closed_is_in_front(workspace: Workspace) -> None:
+async def test_a_closed_dashboard_has_no_front_screen(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         screen = user.app.base_screen
         assert screen is not None

@@ -1,4 +1,4 @@
-"""The colours of agents: each has its own while there are enough, the same in every view and at every moment."""
+"""The colours of agents: unique while there are enough, and the same in every view and at every moment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from watchroom_tui.presentation.theme import THEMES, ColorDepth
 from watchroom_tui.widgets.line_widget import style_named
 
 ALIKE = ("architect", "coder", "writer")
-"""Their ids alone would give the first and the last the same colour."""
+"""By their ids alone, the first and the last would have the same colour."""
 
 
 def numbers(agents: Sequence[str]) -> list[int]:
@@ -29,7 +29,7 @@ def numbers(agents: Sequence[str]) -> list[int]:
 @given(st.lists(st.text("abcdef", min_size=1), unique=True, max_size=AGENT_COLOURS))
 @pytest.mark.parametrize("depth", THEMES)
 @pytest.mark.parametrize("is_light", [False, True], ids=["dark", "light"])
-def test_no_two_agents_have_one_colour_while_there_are_enough(
+def test_agents_have_different_colours_while_there_are_enough(
     depth: ColorDepth, is_light: bool, agents: Sequence[str]
 ) -> None:
     variables = THEMES[depth][is_light].variables
@@ -50,7 +50,7 @@ def test_an_agent_keeps_its_colour_when_others_come(agents: Sequence[str], data:
 
 
 @pytest.mark.parametrize("actor", ["two words", "", " error", "a:agent dim"])
-def test_an_actor_whose_name_is_no_id_has_a_colour_as_well(actor: str) -> None:
+def test_an_actor_with_an_invalid_id_has_a_colour_too(actor: str) -> None:
     assert AgentColours().find_class(agent_class(actor)) in {f"agent-{n}" for n in range(AGENT_COLOURS)}
 
 
@@ -78,10 +78,10 @@ async def test_agents_whose_ids_are_alike_differ_and_keep_their_colours(root: Pa
             assert colours_of(user, ALIKE) == found
 
 
-async def test_what_was_drawn_before_an_agent_was_registered_is_drawn_anew(root: Path) -> None:
+async def test_registering_an_agent_redraws_its_earlier_rows(root: Path) -> None:
     with Workspace.open(root, agents=["architect"]) as workspace:
         async with dashboard(workspace) as user:
-            # As one that is not registered it has the colour that its id alone gives it: the other's.
+            # Until it is registered, its id alone decides, which gives the other's colour.
             assert len({*colours_of(user, ["architect", "writer"])}) == 1
             workspace.register([Agent("writer")])
             await user.has_taken_in(workspace)

@@ -1,4 +1,4 @@
-"""The agents screen: their files, and a preview of what stands in them."""
+"""The agents screen: their files, and a preview of the content."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_a_file_of_one_very_long_line_is_shown_and_does_not_stop_the_dashb
         await user.sees("1  short")
 
 
-async def test_an_agent_that_has_done_nothing_is_not_shown_with_anothers_rows(root: Path) -> None:
+async def test_an_idle_agent_is_not_shown_with_anothers_rows(root: Path) -> None:
     with Workspace.open(root, agents=["alice", "zoe"]) as workspace:
         ok(workspace.tools("alice"), "save_to_my_workspace", filename="a.md", content="mine")
         async with dashboard(workspace) as user:

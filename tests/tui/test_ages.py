@@ -1,4 +1,4 @@
-"""Ages count on every screen while nothing happens."""
+"""Ages count up on every screen while nothing happens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from watchroom import Toolbox, Workspace
 pytestmark = pytest.mark.sqlite("A server has its own clock.")
 
 MINUTES = 2
-"""Fewer than a handoff may wait before it is a need: a new need draws all anew."""
+"""Fewer minutes than until a handoff becomes a need, which would draw everything again."""
 SCREENS = {
     "overview": ("1", "agents"),
     "agents": ("2", "files"),
@@ -29,7 +29,7 @@ SCREENS = {
     "boards": ("6", "boards"),
     "tasks": ("9", "tasks"),
 }
-"""The key of each screen, and a list on it that shows ages."""
+"""The key of each screen, and a list on it with ages."""
 
 
 def let_minutes_pass(monkeypatch: pytest.MonkeyPatch) -> None:

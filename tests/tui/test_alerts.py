@@ -1,4 +1,4 @@
-"""What is told to a person who looks elsewhere: each new thing once, several as one, never too often."""
+"""Alerts to a person who looks elsewhere: each need once, several together, at a limited rate."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def need(since: int, *, path: str = "plan.md", actor: str = "bob", times: int = 
     return Need("conflict", f"{path} {actor}", row, "alice", times, since)
 
 
-# Moments, each so many seconds after the one before, with what presses then.
+# Moments in seconds since the one before, with the needs at that time.
 moments = st.lists(st.tuples(st.floats(0, 12), st.frozensets(st.integers(1, 8))), min_size=1, max_size=30)
 
 Told = list[tuple[float, tuple[Need, ...]]]
@@ -43,7 +43,7 @@ def told(first: frozenset[int], then: Sequence[tuple[float, frozenset[int]]]) ->
     watch, now = initial_state([need(each) for each in sorted(first)]), 0.0
     for pause, pressing in then:
         now += pause
-        # The same thing may be refused once more at any moment.
+        # The same write may be refused again at any moment.
         watch, alert = next_alerts(
             watch, [need(each, times=len(alerts) + 1) for each in sorted(pressing)], now
         )
@@ -57,7 +57,7 @@ def identities(alerts: Told) -> list[Identity]:
 
 
 @given(st.frozensets(st.integers(1, 8)), moments)
-def test_nothing_is_told_twice_and_nothing_that_waited_from_the_start(
+def test_no_need_is_announced_twice_or_if_it_waited_from_the_start(
     first: frozenset[int], then: list[tuple[float, frozenset[int]]]
 ) -> None:
     told_of = identities(told(first, then))
@@ -66,7 +66,7 @@ def test_nothing_is_told_twice_and_nothing_that_waited_from_the_start(
 
 
 @given(st.frozensets(st.integers(1, 8)), moments)
-def test_nothing_is_lost_that_still_waits(
+def test_every_waiting_need_is_announced(
     first: frozenset[int], then: list[tuple[float, frozenset[int]]]
 ) -> None:
     last = then[-1][1]
@@ -75,15 +75,13 @@ def test_nothing_is_lost_that_still_waits(
 
 
 @given(st.frozensets(st.integers(1, 8)), moments)
-def test_between_two_alerts_it_is_quiet(
-    first: frozenset[int], then: list[tuple[float, frozenset[int]]]
-) -> None:
+def test_alerts_keep_their_interval(first: frozenset[int], then: list[tuple[float, frozenset[int]]]) -> None:
     times = [at for at, _ in told(first, then)]
     assert all(later - earlier >= INTERVAL_SECONDS for earlier, later in pairwise(times))
 
 
 @given(moments)
-def test_only_what_waits_at_that_moment_is_told(then: list[tuple[float, frozenset[int]]]) -> None:
+def test_only_needs_that_wait_at_that_moment_are_announced(then: list[tuple[float, frozenset[int]]]) -> None:
     seen: dict[float, set[Identity]] = {}
     now = 0.0
     for pause, pressing in then:
@@ -93,7 +91,7 @@ def test_only_what_waits_at_that_moment_is_told(then: list[tuple[float, frozense
         assert {each.identity for each in alert} <= seen[at]
 
 
-def test_what_goes_by_itself_at_once_is_not_told() -> None:
+def test_a_need_that_ends_at_once_is_not_announced() -> None:
     assert told(frozenset(), [(0, frozenset({1})), (DELAY_SECONDS, frozenset()), (100, frozenset())]) == []
 
 
@@ -102,7 +100,7 @@ def test_several_at_once_are_one_alert() -> None:
     assert len(alert) == 3
 
 
-def test_what_comes_while_it_is_quiet_is_told_together_afterwards() -> None:
+def test_needs_within_the_interval_are_announced_together() -> None:
     one, more = frozenset({1}), frozenset({1, 2, 3})
     alerts = told(
         frozenset(),
@@ -121,7 +119,7 @@ def test_the_key_goes_through_all_modes_and_back() -> None:
     assert set(seen) == {"off", "bell", "desktop", "both"}
 
 
-# -- in words
+# -- texts
 
 
 def test_one_thing_is_named_and_several_are_counted() -> None:
@@ -133,7 +131,7 @@ def test_one_thing_is_named_and_several_are_counted() -> None:
     assert alert_text([need(each) for each in range(9)], words).endswith(" · …")
 
 
-# -- for terminals
+# -- terminal sequences
 
 NOTICE: Final = re.compile(
     "\x1b\\](?:9;([^\x07\x1b\x9c]*)|777;notify;([^;\x07\x1b\x9c]*);([^;\x07\x1b\x9c]*))\x1b\\\\"

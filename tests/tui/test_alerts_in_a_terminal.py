@@ -1,4 +1,4 @@
-"""What reaches a real terminal when something new needs a person, and what does not."""
+"""The sequences that a real terminal gets for a new need, and those that it does not get."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ def opened(root: Path, *options: str, env: dict[str, str] | None = None) -> Term
 
 
 def collides(bob: Toolbox) -> None:
-    """One conflict: a stale write, tried again and again."""
+    """Create one conflict: a stale write, repeated several times."""
     for number in range(4):
         stale_write(bob, f"late {number}\n", 1, PLAN)
 
 
 def heard(terminal: Terminal) -> tuple[int, int, int]:
-    """How many bells, OSC 9 and OSC 777 came."""
+    """Return the numbers of bells, OSC 9 and OSC 777."""
     raw = POINTER_SHAPE.sub(b"", terminal.raw())
     return raw.count(b"\x07"), len(OSC_9.findall(raw)), len(OSC_777.findall(raw))
 
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminals]:
-    """Dashboards over one workspace, in which one conflict waited already, when they have told of another."""
+    """Dashboards over one workspace with an old conflict, after alerts about a new one."""
     root = tmp_path_factory.mktemp("alerts") / "team"
     with Workspace.open(root, agents=["alice", "bob"]) as workspace, ExitStack() as stack:
         alice, bob = workspace.tools("alice"), workspace.tools("bob")
@@ -80,7 +80,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminals]:
         terminals["unasked"].wait_for(
             lambda _: heard(terminals["unasked"])[0] > 0, what="the bell", timeout=20
         )
-        # Once more the same, after it was told.
+        # The same again after its alert.
         collides(bob)
         for user in terminals.values():
             user.wait_for_text("×8")
@@ -94,7 +94,7 @@ def test_one_conflict_with_retries_is_one_bell_and_one_notification_of_each_kind
     assert not any(b"zoo.md" in each for each in OSC_9.findall(raw)), "that waited already"
 
 
-def test_the_bell_alone_is_what_one_gets_unasked(told: Terminals) -> None:
+def test_the_default_is_the_bell_only(told: Terminals) -> None:
     assert heard(told["unasked"]) == (1, 0, 0)
 
 

@@ -1,4 +1,4 @@
-"""Writing on a board: live preview, drafts, and what happens when somebody else writes as well."""
+"""Editing a board: live preview, drafts, and concurrent writes."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ async def test_a_very_long_board_is_edited_by_the_section_that_is_looked_at(work
     )
     async with dashboard(workspace) as user:
         await to_boards(user, "Some words")
-        # From its top, where all of it is one section.
+        # From the top, where the whole board is one section.
         await user.press("enter", "e")
         await user.until(lambda: user.place == "board_writing", "the editor")
         await user.sees("global > First")

@@ -1,4 +1,4 @@
-"""What boards look like, at each size and in both languages."""
+"""Pictures of boards, at each size and in both languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The boards screen: the layers, the board that is read, what it says, and writing on it."""
+"""The boards screen: the layers, the board in the preview, its summary, and editing."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def test_a_board_that_nobody_wrote_shows_its_template(workspace: Workspace
         assert workspace.journal.head("board", "bottom-layer-zoe") is None
 
 
-async def test_the_panel_says_how_far_everything_is_and_leads_to_it(workspace: Workspace) -> None:
+async def test_the_panel_shows_progress_and_leads_to_the_items(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         await to_boards(user)
         await user.sees("Milestones 3", "67 %", "☑ Outline agreed", "☐ First draft reviewed", "✓ #1 Publish")
@@ -113,7 +113,7 @@ async def test_the_panel_follows_the_board(workspace: Workspace) -> None:
         await user.sees("100 %")
 
 
-async def test_who_holds_a_board_is_seen_until_the_lease_ends(workspace: Workspace) -> None:
+async def test_a_boards_holder_is_shown_until_the_lock_ends(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         await to_boards(user)
         leases = workspace.boards.locks
@@ -123,7 +123,7 @@ async def test_who_holds_a_board_is_seen_until_the_lease_ends(workspace: Workspa
         await user.sees_no("✎ ceo")
 
 
-async def test_what_came_elsewhere_is_marked_until_it_is_looked_at(workspace: Workspace) -> None:
+async def test_news_on_other_boards_is_marked_until_it_is_read(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         await to_boards(user)
         ok(workspace.tools("ceo"), "whiteboard_append", board="top-layer", content="Notifications.")
@@ -161,7 +161,7 @@ async def test_headings_are_chosen_from_the_outline(workspace: Workspace) -> Non
         await user.sees("Twelve sources are in.")
 
 
-async def test_an_edit_by_hand_of_a_board_that_nobody_wrote_is_marked_and_settled(
+async def test_an_external_edit_of_an_unwritten_board_is_marked_and_settled(
     workspace: Workspace, root: Path
 ) -> None:
     (root / "whiteboards/top-layer.md").write_text("By hand.\n", encoding="utf-8")
@@ -174,7 +174,7 @@ async def test_an_edit_by_hand_of_a_board_that_nobody_wrote_is_marked_and_settle
         await user.sees("By hand.")
 
 
-async def test_a_lease_that_runs_out_is_seen_to_end(workspace: Workspace) -> None:
+async def test_an_expired_lock_disappears(workspace: Workspace) -> None:
     workspace.boards.locks.acquire(CallContext("ceo"), "top-layer", seconds=1.5)
     async with dashboard(workspace) as user:
         await to_boards(user)
@@ -259,7 +259,7 @@ async def test_the_past_shows_boards_as_they_were_and_offers_no_acts(workspace: 
         assert user.place == "boards"
 
 
-async def test_what_agents_write_is_neither_markup_nor_an_escape_sequence(workspace: Workspace) -> None:
+async def test_texts_on_boards_are_neither_markup_nor_escape_sequences(workspace: Workspace) -> None:
     evil = "# [@click=app.quit]x[/]\n\n\x1b]0;owned\x07 &#8238;abc <b>bold</b> [/nothing]\n"
     ok(
         workspace.tools("ceo"),

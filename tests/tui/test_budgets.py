@@ -1,4 +1,4 @@
-"""Budgets are set from any screen, and asked about like anything else."""
+"""Budgets are set from any screen, and changed with a confirmation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def test_a_budget_is_set_from_the_palette(workspace: Workspace) -> None:
         await user.press("enter")
         await user.is_told("nobody")
         await user.chooses("budget")
-        # What was refused is there to be mended.
+        # A refused text can be corrected.
         await user.sees("agent nobody cost 5")
         await user.press("ctrl+u")
         await user.type("team cost 2.50")
@@ -99,5 +99,5 @@ def test_what_is_a_budget(text: str, arguments: Json) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "team cost", "team cost much", "a b c 1 2"])
-def test_what_is_none(text: str) -> None:
+def test_invalid_budgets_are_rejected(text: str) -> None:
     assert parse_budget(text) is None

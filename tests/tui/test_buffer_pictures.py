@@ -1,4 +1,4 @@
-"""What open buffers look like, at each size and in both languages."""
+"""Pictures of open buffers, at each size and in both languages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ The crane costs 4 million. 起重机四百万。
 
 
 def at_work(root: Path) -> None:
-    """Buffers in every state: written, not written, behind, both, and one in which a choice is open."""
+    """Open buffers in every state: flushed, changed, behind, both, and with an open choice."""
     team = [Agent("alice", "writes", "top"), Agent("bob", "reviews", "mid", "alice")]
     with Workspace.open(root, agents=team) as workspace:
         alice, bob = workspace.tools("alice"), workspace.tools("bob")

@@ -1,4 +1,4 @@
-"""The buffers that agents have open: how each stands, the places that wait for a choice, what is not written."""
+"""Agents' open buffers: their states, open choices, and unflushed changes."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ async def to_agents(user: User) -> None:
 
 
 async def to_buffers(user: User) -> None:
-    """All of them, from the agents screen."""
+    """Go from the agents screen to all buffers."""
     await user.chooses("buffers")
     await user.until(lambda: isinstance(user.app.screen, BuffersScreen), "the buffers of all")
 
 
 def chosen(user: User) -> str:
-    """The path of the buffer under the cursor."""
+    """Return the path of the buffer under the cursor."""
     item = user.cursor("buffers")
     return item.path if item is not None else ""
 
 
 def stands(user: User, mark: str, name: str = "plan") -> bool:
-    """Whether the list has this mark before the buffer."""
+    """Return whether the list has this mark before the buffer."""
     return f"{mark} {name}" in user.words_in("#buffers")
 
 
@@ -57,7 +57,9 @@ async def test_each_agent_shows_what_it_has_open(workspace: Workspace, alice: To
         await user.until(lambda: "buffers" not in user.shown_panes(), "no pane")
 
 
-async def test_how_a_buffer_stands_is_said_in_full_in_chinese(workspace: Workspace, alice: Toolbox) -> None:
+async def test_the_state_of_a_buffer_is_shown_in_full_in_chinese(
+    workspace: Workspace, alice: Toolbox
+) -> None:
     opens(alice)
     async with dashboard(workspace, language="zh") as user:
         await to_agents(user)
@@ -82,7 +84,7 @@ async def test_the_places_that_wait_for_a_choice_are_marked(workspace: Workspace
         await user.sees("+ second bar")
 
 
-async def test_what_stands_in_the_text_is_not_taken_for_a_mark(workspace: Workspace, alice: Toolbox) -> None:
+async def test_marks_in_a_buffers_own_text_are_not_choices(workspace: Workspace, alice: Toolbox) -> None:
     opens(alice, "a [[SEL#1]]foo[[/SEL#1]]\nb foo\n")
     refused(alice, "plan_replace", old_text="foo", new_text="bar")
     async with dashboard(workspace, size=WIDE) as user:
@@ -92,7 +94,7 @@ async def test_what_stands_in_the_text_is_not_taken_for_a_mark(workspace: Worksp
         assert [span.text for span in marked] == ["[[SEL2#1]]foo[[/SEL2#1]]", "[[SEL2#2]]foo[[/SEL2#2]]"]
 
 
-async def test_all_buffers_are_shown_with_their_text_and_what_is_not_written(
+async def test_all_buffers_are_shown_with_text_and_unflushed_changes(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     opens(alice)
@@ -144,7 +146,7 @@ async def test_where_nothing_is_open_the_palette_says_so(workspace: Workspace, a
         await user.until(lambda: user.place == "buffers", "the buffers")
 
 
-async def test_the_preview_is_of_what_is_looked_at(workspace: Workspace, alice: Toolbox) -> None:
+async def test_the_preview_shows_the_selected_buffer(workspace: Workspace, alice: Toolbox) -> None:
     opens(alice)
     ok(alice, "save_to_my_workspace", filename="own.md", content="a file of her own\n")
     async with dashboard(workspace) as user:

@@ -1,4 +1,4 @@
-"""The files screen in a repository: changes since HEAD, authors of lines, and what people do with them."""
+"""The files screen in a repository: changes since HEAD, authors of lines, and actions on them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def bob(kept: Workspace, repository: Repository) -> ScriptedClient:
 
 
 def work(alice: ScriptedClient, bob: ScriptedClient) -> None:
-    """Alice changes one file and adds another, bob appends a line to the first by a command."""
+    """Let alice change one file and add another, and bob append a line to the first with a command."""
     alice.read("a.txt")
     alice.edit("a.txt", "two", "TWO")
     alice.write("new.txt", "1\n2\n")
@@ -55,7 +55,7 @@ def work(alice: ScriptedClient, bob: ScriptedClient) -> None:
 
 
 def collide(alice: ScriptedClient, bob: ScriptedClient) -> None:
-    """Bob's whole text is refused, because alice has changed the same line."""
+    """Let bob's whole text be refused, because alice has changed the same line."""
     bob.read("a.txt")
     alice.read("a.txt")
     alice.edit("a.txt", "one", "ONE")
@@ -93,7 +93,7 @@ async def test_changes_since_head_are_shown_with_their_authors(
         assert "shared" not in user.shown_panes()
 
 
-async def test_changes_follow_what_agents_do_and_what_is_committed(
+async def test_changes_follow_edits_and_commits(
     kept: Workspace, repository: Repository, alice: ScriptedClient
 ) -> None:
     async with dashboard(kept) as user:

@@ -1,4 +1,4 @@
-"""What a terminal shows that has not every character."""
+"""The dashboard in a terminal that lacks characters."""
 
 from __future__ import annotations
 

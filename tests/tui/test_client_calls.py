@@ -1,4 +1,4 @@
-"""What an attached agent does by its client's own tools is seen on every screen where agents' work is."""
+"""Calls of an attached agent's own tools are shown on every screen with agents' work."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ async def test_a_revert_says_which_edits_stay(workspace: Workspace, size: tuple[
         )
 
 
-async def test_what_a_client_sends_is_no_markup_and_no_control(workspace: Workspace) -> None:
+async def test_texts_of_clients_are_neither_markup_nor_control_characters(workspace: Workspace) -> None:
     session = begin(workspace)
     name = "[red]src[/]\x1b[2J\x07/a\u202e.py"
     edit(

@@ -1,4 +1,4 @@
-"""Columns share the width of a list by what their texts need."""
+"""Columns share the width of a list by the lengths of their texts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def drawn(width: int, path: str, number: str, name: str) -> str:
     return "".join(span.text for span in line)
 
 
-def test_what_is_left_over_goes_to_the_growing_column() -> None:
+def test_remaining_cells_go_to_the_growing_column() -> None:
     assert drawn(20, "plan.md", "v2", "ed") == "plan.md        v2 ed"
 
 
@@ -81,7 +81,7 @@ async def test_a_filtered_list_is_as_wide_as_what_it_shows(workspace: Workspace,
         assert narrow.index("v1") < wide.index("v1")
 
 
-async def test_what_is_gone_needs_no_width_any_more(workspace: Workspace, alice: Toolbox) -> None:
+async def test_removed_items_need_no_width(workspace: Workspace, alice: Toolbox) -> None:
     long = "the-figures-of-the-last-quarter.md"
     deliver(alice, "bob", long, "gone soon")
     deliver(alice, "bob", "a.md", "stays")

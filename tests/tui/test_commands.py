@@ -1,4 +1,4 @@
-"""What agents run is seen where all that they do is."""
+"""Commands of agents are shown with their other work."""
 
 from __future__ import annotations
 

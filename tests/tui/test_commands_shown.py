@@ -1,4 +1,4 @@
-"""Commands on the tasks screen: what they print while they run, how they end, and which sandbox they run in."""
+"""Commands on the tasks screen: their output while they run, their end, and their sandbox."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from watchroom.platform.sandbox.probe import ProbeResult, SandboxProbe
 from watchroom_tui.dialogs.sandbox import SandboxDialog
 
 WAITS = "while [ ! -e {name} ]; do sleep 0.02; done"
-"""Runs until somebody makes the file."""
+"""Runs until the file exists."""
 
 
 @pytest.fixture
@@ -29,12 +29,12 @@ def task(workspace: Workspace, folder: Path) -> str:
 
 
 def style_of(user: User, text: str) -> str:
-    """In which style the output has a text."""
+    """Return the style of a text in the output."""
     return next(span.style for span in user.spans("output") if text in span.text)
 
 
 def output_words(user: User) -> str:
-    """The words of the output, without how the command stands."""
+    """Return the text of the output, without the command's state."""
     return user.words_in("#output").removesuffix(str(user.text("output").border_subtitle)).rstrip()
 
 
@@ -93,7 +93,7 @@ async def test_the_newest_command_is_followed(workspace: Workspace, task: str) -
         await user.until(lambda: output_words(user).endswith("second"), "the second")
 
 
-async def test_a_command_that_is_looked_at_stays_when_another_begins(workspace: Workspace, task: str) -> None:
+async def test_the_shown_command_stays_when_another_starts(workspace: Workspace, task: str) -> None:
     for word in ("first", "second"):
         runs(workspace, "root", f"echo {word}")
     async with dashboard(workspace) as user:
@@ -106,7 +106,7 @@ async def test_a_command_that_is_looked_at_stays_when_another_begins(workspace: 
         assert output_words(user).endswith("first")
 
 
-async def test_a_command_that_is_looked_at_goes_on_while_others_begin(
+async def test_the_shown_command_keeps_running_when_others_start(
     workspace: Workspace, task: str, folder: Path
 ) -> None:
     runs(workspace, "root", "echo first")
@@ -130,7 +130,7 @@ async def test_a_command_that_is_looked_at_goes_on_while_others_begin(
 
 
 @pytest.mark.parametrize("size", [MIDDLE, NARROW])
-async def test_output_scrolls_with_what_comes_unless_one_has_scrolled_up(
+async def test_output_follows_unless_it_was_scrolled_up(
     workspace: Workspace, task: str, folder: Path, size: tuple[int, int]
 ) -> None:
     async with dashboard(workspace, size=size) as user:
@@ -163,7 +163,7 @@ async def test_of_a_flood_the_newest_lines_are_kept(workspace: Workspace, task: 
         await user.sees("… 3000 earlier lines", "│ 3001 ")
 
 
-async def test_a_scrollbar_that_comes_hides_no_letter(workspace: Workspace, task: str) -> None:
+async def test_a_new_scrollbar_hides_no_letter(workspace: Workspace, task: str) -> None:
     runs(workspace, "root", "for i in $(seq 40); do seq -s '' 60; done")
     whole = "".join(str(n) for n in range(1, 61))
     async with dashboard(workspace) as user:
@@ -181,7 +181,7 @@ async def test_an_ended_row_shows_its_output_in_the_detail(workspace: Workspace,
         await user.until(lambda: user.words_in("#content").endswith("one two"), "what it printed")
 
 
-async def test_nothing_printed_is_said(workspace: Workspace, task: str) -> None:
+async def test_empty_output_is_reported(workspace: Workspace, task: str) -> None:
     runs(workspace, "root", "true")
     async with dashboard(workspace) as user:
         await to_tasks(user)
@@ -235,7 +235,7 @@ async def test_in_the_past_a_command_runs_as_it_did_then(
         await user.until(lambda: output_words(user).endswith("one two"), "all that it printed")
 
 
-async def test_of_a_command_that_has_printed_nothing_yet_that_is_said(
+async def test_a_running_command_without_output_is_marked(
     workspace: Workspace, task: str, folder: Path
 ) -> None:
     async with dashboard(workspace) as user:
@@ -247,7 +247,7 @@ async def test_of_a_command_that_has_printed_nothing_yet_that_is_said(
         await work
 
 
-async def test_of_a_command_that_was_cut_off_that_is_said(workspace: Workspace, task: str) -> None:
+async def test_an_interrupted_command_is_marked(workspace: Workspace, task: str) -> None:
     begun = Write("root", "run_command", "command", f"{task}/c1", "make", "make", 0)
     cut_off = Write("system", "end_command", "command", f"{task}/c1", '{"interrupted": true}', "make", 1)
     workspace.journal.append([begun, cut_off._replace(detail={"interrupted": True})])

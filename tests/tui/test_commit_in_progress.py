@@ -1,4 +1,4 @@
-"""A commit that has begun ends, whatever is pressed and wherever the person goes meanwhile."""
+"""A started commit ends, whatever is pressed and wherever the person goes meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two moments compared: the paths that differ, by whom, how much, and the difference on enter."""
+"""The comparison of two moments: changed paths, their authors and sizes, and the difference on enter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from watchroom_tui.context import RangeTarget
 
 @pytest.fixture
 def since(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> int:
-    """The row after which a file was changed by two, and one was made."""
+    """The row after which two agents changed a file, and one was created."""
     ok(alice, "collab_write", filepath="plan.md", content="a\nb\n", message="m")
     row = workspace.journal.last_seq()
     ok(bob, "collab_write", filepath="plan.md", content="a\nB\n", message="m", expected_version=1)
@@ -27,7 +27,7 @@ async def opens(user: User, since: int) -> None:
 
 
 @pytest.mark.parametrize("size", [NARROW, MIDDLE], ids=["narrow", "middle"])
-async def test_the_paths_that_differ_are_listed_with_who_and_how_much_and_the_difference_on_enter(
+async def test_changed_paths_are_listed_with_authors_and_sizes_and_enter_shows_the_difference(
     workspace: Workspace, since: int, size: tuple[int, int]
 ) -> None:
     async with dashboard(workspace, size=size) as user:
@@ -53,7 +53,7 @@ async def test_paths_with_equal_counts_are_listed_each_by_its_own_name(
             await user.sees(path)
 
 
-async def test_rows_that_come_later_change_nothing_of_two_moments(
+async def test_later_rows_do_not_change_a_comparison_of_two_moments(
     workspace: Workspace, bob: Toolbox, since: int
 ) -> None:
     async with dashboard(workspace) as user:
@@ -65,7 +65,7 @@ async def test_rows_that_come_later_change_nothing_of_two_moments(
         assert not user.shows("late.md")
 
 
-async def test_where_nothing_differs_it_says_so(workspace: Workspace, since: int) -> None:
+async def test_equal_moments_are_reported(workspace: Workspace, since: int) -> None:
     async with dashboard(workspace) as user:
         await opens(user, user.model.seq)
         await user.sees("Nothing differs between these two moments.")

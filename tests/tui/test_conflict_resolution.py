@@ -1,4 +1,4 @@
-"""How a conflict ends: a commit or a dismissal. All of it from the keyboard, and in the journal."""
+"""A conflict ends with a commit or a dismissal, from the keyboard, and in the journal."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def test_the_preview_shows_what_would_change(
         await user.until(lambda: user.place == "merge", "the merge")
 
 
-async def test_what_is_being_written_is_part_of_what_is_committed(
+async def test_text_in_the_open_editor_is_committed(
     root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
@@ -109,7 +109,7 @@ async def test_what_is_being_written_is_part_of_what_is_committed(
         assert on_disk(root) == DECIDED.replace("last", "mine: last")
 
 
-async def test_two_versions_that_come_before_the_commit_cost_no_text_and_no_choice(
+async def test_two_new_versions_before_the_commit_lose_no_text_and_no_choice(
     root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox, charlie: Toolbox
 ) -> None:
     collide(alice, bob)
@@ -124,7 +124,7 @@ async def test_two_versions_that_come_before_the_commit_cost_no_text_and_no_choi
         assert on_disk(root) == DECIDED.replace("middle", "middle, said charlie") + "\nthe end\n"
 
 
-async def test_versions_that_come_while_the_message_is_written_are_merged_in_before_anything_is_committed(
+async def test_versions_created_during_the_message_are_merged_before_the_commit(
     root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
@@ -159,7 +159,7 @@ async def test_a_newer_version_of_the_same_line_opens_its_region_again(
         await user.sees("current v4 · alice", "1 open")
 
 
-async def test_choosing_what_stands_dismisses_the_refused_write(
+async def test_choosing_the_current_side_dismisses_the_refused_write(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     refused = stale_write_of_one_line(alice, bob)
@@ -177,7 +177,7 @@ async def test_choosing_what_stands_dismisses_the_refused_write(
         assert workspace.journal.content(refused) == "late\n"
 
 
-async def test_a_refused_write_is_dismissed_and_its_agent_is_told(
+async def test_a_refused_write_is_dismissed_and_its_agent_is_notified(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     stale_write_of_one_line(alice, bob)
@@ -196,7 +196,7 @@ async def test_a_refused_write_is_dismissed_and_its_agent_is_told(
         assert "dana dismissed" in str(ok(bob, "collab_read", filepath=PLAN)["notice"])
 
 
-async def test_an_agent_that_recovers_by_itself_leaves_the_person_nothing_to_settle(
+async def test_a_conflict_that_the_agent_resolves_needs_no_person(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
@@ -212,7 +212,7 @@ async def test_an_agent_that_recovers_by_itself_leaves_the_person_nothing_to_set
         assert workspace.journal.last_seq() == rows
 
 
-async def test_a_version_with_the_very_text_that_was_refused_leaves_nothing_to_settle(
+async def test_a_version_equal_to_the_refused_text_settles_the_conflict(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     write(alice, "one\n", 0)
@@ -240,7 +240,7 @@ async def test_a_conflict_that_was_settled_is_not_counted_in_the_list_of_files(
         await user.sees_no("⚔")
 
 
-async def test_what_an_agent_wrote_after_the_merge_began_is_not_settled_with_it(
+async def test_a_merge_does_not_settle_later_writes(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     stale_write_of_one_line(alice, bob)

@@ -1,4 +1,4 @@
-"""Everything that is written can be read: contrast as WCAG 2.2 computes it (1.4.3), of each pair of colours."""
+"""All texts are readable: the contrast of each pair of colours by WCAG 2.2 (1.4.3)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ STATES = ("success", "warning", "error")
 LINES_LIE_ON = (
     *("background", "panel", "cursor", "cursor-idle", "added-back", "removed-back", "missing-back"),
 )
-"""What is beneath the lines of lists and texts: a pane, a bar, the cursor, a line of a difference."""
+"""Backgrounds of lists and texts: a pane, a bar, the cursor, a line of a difference."""
 DECORATION = {"line"}
-"""Frames, rules and bars beside quotations: who does not see them misses nothing."""
+"""Frames, rules and bars beside quotations, which carry no information."""
 OWN_GROUND = [(depth, each) for depth, themes in theme.THEMES.items() if depth != "16" for each in themes]
 SYSTEMS = {"full": ColorSystem.TRUECOLOR, "256": ColorSystem.EIGHT_BIT}
 XTERM = {
@@ -49,11 +49,11 @@ VGA = {
     "bright_magenta": "#ff55ff",
     "bright_cyan": "#55ffff",
 }
-"""What two kinds of terminals make of the colours of 16, as they come."""
+"""The 16 colours in two kinds of terminals, by default."""
 
 
 def tokens(of: Theme) -> dict[str, str]:
-    """The colours of a theme, by their names in the stylesheets."""
+    """Return the colours of a theme, by their names in the stylesheets."""
     return {**{name: getattr(of, name) for name in (*NAMED, *STATES)}, **of.variables}
 
 
@@ -69,7 +69,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def pairs() -> Iterator[tuple[str, str]]:
-    """The names of a colour and of what it is drawn on: as a rule says both, else on all that lines lie on."""
+    """Yield the names of a text colour and its background: both from a rule, or each background of lines."""
     for file in sorted(STYLES.rglob("*.tcss")):
         for rule in re.findall(r"\{([^{}]*)", file.read_text("utf-8")):
             colour = re.search(r"(?<![-\w])color: \$([\w-]+)", rule)
@@ -81,14 +81,14 @@ def pairs() -> Iterator[tuple[str, str]]:
 
 
 def shown(colour: str, depth: theme.ColorDepth) -> str:
-    """What a terminal shows: of 256 colours the nearest."""
+    """Return the colour that a terminal shows, the nearest of 256."""
     return Color.parse(colour).downgrade(SYSTEMS[depth]).get_truecolor().hex
 
 
 @pytest.mark.parametrize(
     ("depth", "of"), OWN_GROUND, ids=[f"{each.name}-{depth}" for depth, each in OWN_GROUND]
 )
-def test_every_text_can_be_read_on_what_it_stands_on(depth: theme.ColorDepth, of: Theme) -> None:
+def test_every_text_is_readable_on_its_background(depth: theme.ColorDepth, of: Theme) -> None:
     colours = {name: shown(value, depth) for name, value in tokens(of).items()}
     found = sorted(set(pairs()))
     assert len(found) > 100
@@ -102,7 +102,7 @@ def test_every_text_can_be_read_on_what_it_stands_on(depth: theme.ColorDepth, of
 
 @pytest.mark.parametrize("palette", [XTERM, VGA], ids=["xterm", "vga"])
 @pytest.mark.parametrize("ground", ["#000000", "#ffffff"], ids=["dark", "light"])
-def test_of_16_colours_those_are_used_that_can_be_read(ground: str, palette: dict[str, str]) -> None:
+def test_only_readable_colours_of_16_are_used(ground: str, palette: dict[str, str]) -> None:
     of = theme.THEMES["16"][ground == "#ffffff"]
     used = {name: value.removeprefix("ansi_") for name, value in tokens(of).items() if name not in DECORATION}
     weak = {
@@ -114,6 +114,6 @@ def test_of_16_colours_those_are_used_that_can_be_read(ground: str, palette: dic
     assert weak == {}
 
 
-def test_the_contrast_is_that_of_the_standard() -> None:
+def test_the_contrast_formula_matches_the_standard() -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)

@@ -1,4 +1,5 @@
-"""The demo's conflict, from its overview to the commit: at most eight keys, in the pilot and in a terminal."""
+"""The demo's conflict, from its overview to the commit in at most eight keys, in the pilot and in a
+terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ PATIENCE = 30.0
 
 @pytest.fixture
 def demo(root: Path) -> Iterator[Workspace]:
-    """A demo that stopped when two of its agents could not agree."""
+    """A demo that stopped when two of its agents disagreed."""
     team = roster(3)
     with Workspace.open(root, agents=team) as workspace:
         happened = Event()
@@ -36,7 +37,7 @@ def demo(root: Path) -> Iterator[Workspace]:
 
 
 def check(workspace: Workspace, root: Path) -> None:
-    """The committed text, author and message, in the journal and on disk."""
+    """Check the committed text, author and message, in the journal and on disk."""
     head = workspace.journal.head("collab", PATH)
     assert head is not None
     assert (head.version, head.actor, head.tool) == (3, "human:dana", "resolve_conflict")

@@ -1,4 +1,4 @@
-"""Comparisons as rows: what stands in them, whatever the texts."""
+"""Comparisons as rows, for any texts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def said(line: Line) -> str:
 
 
 def shown(drawing: DiffDrawing, under: str) -> list[str]:
-    """The texts of the lines of a kind, without the mark of a missing end."""
+    """Return the texts of the lines of a kind, without the mark for a missing line end."""
     cells = [cell for row in rows(drawing) for cell in row if cell.under == under]
     return [said([span for span in cell.text if span.text != " ⌁"]) for cell in cells]
 

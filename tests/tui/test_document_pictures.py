@@ -1,4 +1,4 @@
-"""What realtime documents look like, at each size and in both languages."""
+"""Pictures of realtime documents, at each size and in both languages."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ SCREENS = {
 
 
 async def drawn(user: User) -> str:
-    """The screen at rest. The times of writes are in their stamps, and so of another day each time."""
+    """Return the still screen. The times of writes are in their stamps, so they differ on each day."""
     return re.sub(r"\d\d:\d\d:\d\d", "12:00:00", await at_rest(user))
 
 

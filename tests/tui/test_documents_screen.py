@@ -1,4 +1,4 @@
-"""The documents screen: fields by type, live, marked where new, and at any moment of the past."""
+"""The documents screen: fields by type, live, with news marked, and at any past moment."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def line_with(user: User, text: str) -> int:
 
 
 def styles_of(user: User, text: str) -> set[str]:
-    """The names of the styles in which the rows that hold ``text`` are drawn."""
+    """Return the styles of the rows that contain ``text``."""
     drawing = view(user)._drawing
     assert drawing is not None
     rows = (drawing.row(index, 200, is_top=False)[0] for index in range(len(drawing)))
@@ -203,7 +203,7 @@ async def test_a_version_that_takes_long_to_read_is_played_all_the_same(
         monkeypatch.setattr(user.app.journal, "version", late)
         await user.press("greater_than_sign")
         await user.until(lambda: asked == [1], "the first reading")
-        # Twice as long as a version is shown: nothing tells of what does not happen.
+        # Twice as long as a version is shown, because nothing reports the absence of a change.
         await asyncio.sleep(2 * SLOWEST)
         may_read.set()
         await user.sees("▶ past  v1 of 8", "▶ past  v2 of 8", "● live  v8 of 8")

@@ -1,4 +1,4 @@
-"""Writing the result by hand: every character of a text survives the editor, and none is obeyed."""
+"""Editing the result: every character of a text survives the editor, and none is obeyed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The threads that bring the journal to the screen go on after errors and rows of an unexpected form."""
+"""The threads that bring the journal to the screen survive errors and unexpected rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PATIENCE = 20
 
 
 class BusyOnce(SqliteJournal):
-    """A journal that cannot be read when asked for rows after the first, once."""
+    """A journal that fails once when asked for the rows after the first."""
 
     failures = 0
 

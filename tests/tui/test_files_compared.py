@@ -1,4 +1,4 @@
-"""Any two versions of a shared file compared, below each other or side by side, and who wrote each line."""
+"""Comparison of any two versions of a shared file, unified or side by side, and the author of each line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files screen: their versions compared, and brought back."""
+"""The files screen: versions, comparison, and rollback."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def test_a_conflict_is_red_while_it_is_open_and_grey_once_it_is_settled(
 
 
 def refused_style(user: User, pane: str, seq: int) -> str:
-    """How the sign of a refused write is coloured in a list."""
+    """Return the style of a refused write's sign in a list."""
     shown = user.list(pane)
     spans = next(shown.line(each, 100) for each in shown.items if each.seq == seq)
     return next(span.style for span in spans if "├" in span.text or "conflict" in span.text)

@@ -1,4 +1,4 @@
-"""The filter of a list: works as it is typed, and leaves the cursor on its item."""
+"""The filter of a list works while it is typed, and keeps the cursor on its item."""
 
 from __future__ import annotations
 

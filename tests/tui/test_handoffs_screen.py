@@ -1,4 +1,4 @@
-"""The handoffs screen: each with its state and content, and only what is open."""
+"""The handoffs screen: states and contents, and a filter for open ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The help and the palette: the actions of the screen that one is in."""
+"""The help and the palette: the actions of the current screen."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def test_the_palette_says_in_the_language_of_the_dashboard_that_nothing_ma
 
 
 async def offered(user: User) -> list[str]:
-    """What the open palette offers, as text."""
+    """Return the entries of the open palette as text."""
     await user.until(lambda: user.place == "Palette", "the palette")
     await user.until(lambda: options(user), "commands")
     return options(user)

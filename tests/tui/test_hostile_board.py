@@ -1,4 +1,4 @@
-"""What agents write on a board cannot steer the terminal: tested on the raw bytes that a real one gets."""
+"""Texts on a board cannot control the terminal, by the raw bytes that a real terminal gets."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ VISIBLE: Final = (
 def test_no_hostile_sequence_on_a_board_reaches_the_terminal_and_its_picture_does(
     tmp_path: Path, columns: int, rows: int
 ) -> None:
-    # A lone return ends a line of Markdown, so that none comes through; here it is to stand within one.
+    # A carriage return ends a line of Markdown, so it is escaped to be within one.
     path = tmp_path / "board.md"
     path.write_text(BOARD.replace("\r", "&#13;"), encoding="utf-8", newline="")
     paths = os.pathsep.join(sys.path)

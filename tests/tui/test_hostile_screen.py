@@ -1,4 +1,4 @@
-"""What agents write cannot steer the terminal: tested on the raw bytes that a real one gets."""
+"""Texts of agents cannot control the terminal, by the raw bytes that a real terminal gets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DEPENDENT: Final = frozenset(
     + "".join(map(chr, [*range(0x2630, 0x2638), *range(0x268A, 0x2690), *range(0x3248, 0x3250)]))
     + "".join(map(chr, [*range(0x1D300, 0x1D357), *range(0x1D360, 0x1D377)]))
 )
-"""Printable characters of which nothing is seen alone, or to which terminals give different cells."""
+"""Printable characters that are invisible alone, or have different widths in different terminals."""
 
 HOSTILE: Final = {
     "colour": "\x1b[31mRED",
@@ -57,7 +57,7 @@ HOSTILE: Final = {
     "tag": "x\U000e0041y",
     "line separator": "one\u2028two",
 }
-"""What is written, by what it would do."""
+"""Hostile texts, by their effect."""
 
 FORBIDDEN: Final = {
     "colour": "\x1b[31mRED",
@@ -77,20 +77,20 @@ FORBIDDEN: Final = {
     "tag": "\U000e0041",
     "line separator": "\u2028",
 }
-"""What must never stand among the bytes: Textual itself sends none of it."""
+"""Byte sequences that must not occur. Textual itself sends none of them."""
 
 VISIBLE: Final = (
     *("␛[31mRED", "␛]0;OWNED␇", "␛]8;;https://evil.example␛\\here", "␛]52;c;ZXZpbA==␇", "ding␇dong"),
     *("[@click=app.quit]press me[/]", "[/foo]", "&#8238;reversed", "good␍EVIL", "ab␈␈cd"),
 )
-"""What must stand on the screen instead."""
+"""Texts that must be on the screen instead."""
 
 TEXT: Final = "\n".join(HOSTILE.values())
 LONG: Final = "L" * 5_000 + "\x1b[31m" + "\u202e" * 5_000
 
 
 def spread(toolbox: Toolbox, other: Toolbox, receiver: str) -> None:
-    """Hostile text wherever an agent can put any."""
+    """Write hostile text wherever an agent can."""
     for name, text in HOSTILE.items():
         refused(toolbox, text, filepath="x")
         refused(toolbox, "save_to_my_workspace", filename=text + "\x00", content=text)
@@ -124,7 +124,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 async def speak(workspace: Workspace) -> None:
-    """Hostile text in sessions: said, called with, asked, and offered; and in what a person is told of it."""
+    """Write hostile text in sessions: in texts, calls, questions and options, and in messages to a person."""
     evil = call(
         "handoff_file", to_agent=HOSTILE["link"], filename=HOSTILE["title"], content=TEXT, message="x"
     )
@@ -138,7 +138,7 @@ async def speak(workspace: Workspace) -> None:
 
 
 async def _asked(workspace: Workspace, count: int) -> None:
-    """Until so many requests are open."""
+    """Wait until ``count`` requests are open."""
     committed = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -153,7 +153,7 @@ async def _asked(workspace: Workspace, count: int) -> None:
 
 
 def take_a_task_on(workspace: Workspace, folder: Path) -> None:
-    """Hostile text in a task: asked for, told, written, named, run and printed."""
+    """Write hostile text in a task: its text, messages, files, names, commands and output."""
     begins(workspace, folder, TEXT)
     root = workspace.tools("root")
     ok(root, "spawn_agent", role=HOSTILE["title"], instructions=TEXT, name="mallory")
@@ -183,10 +183,11 @@ def made(root: Path) -> Path:
 
 
 ESC: Final = "\x1b[27u"
-"""As terminals with the keyboard protocol send it: a bare ESC would make one key with what follows at once."""
+"""The escape key in the keyboard protocol. A bare ESC would join the following text to one key."""
 
 ROUNDS: Final = {
-    # What shows the most of each screen: every pane, the ends of lists, contents, rows whole, sideways, help.
+    # Show as much as possible of each screen: every pane, ends of lists, contents, whole rows, sideways,
+    # help.
     "overview": ("1", "\t", "\t", "G", "\r", "G", "g", "l" * 3, ESC, "\t"),
     "agents": ("2", "g", "\r", *"jjjjjjjj", "\r", "G", "g", "l" * 3, "\t", "G", "\r", ESC),
     "handoffs": ("3", "\r", "G", "g", "l" * 3, "\t"),
@@ -229,11 +230,11 @@ ARRIVED: Final = {
     "tasks": "Commands",
     "urgent": "incoming",
 }
-"""What only stands there when the keys of the round before are dealt with."""
+"""Texts that appear only when the keys of the round before are handled."""
 
 
 def press(terminal: Terminal, key: str) -> None:
-    """Press a key and let its answer, if there is one, come whole."""
+    """Press a key, and wait for its complete answer, if any."""
     since = terminal.mark()
     terminal.send(key)
     terminal.wait_for_output(since, timeout=0.15)
@@ -249,14 +250,14 @@ def look_around(terminal: Terminal) -> None:
             if number == 0:
                 terminal.wait_for_text(ARRIVED[screen], timeout=30)
             if (screen, key) == ("requests", "e"):
-                # It waits until the workspace is open; what comes before would be typed elsewhere.
+                # Wait until the workspace is open, or the next keys would be typed elsewhere.
                 terminal.wait_for_text("with other arguments", timeout=30)
         terminal.settle(0.2, timeout=5)
 
 
 @pytest.fixture(scope="module")
 def terminals(hostile: Path) -> Iterator[dict[str, Terminal]]:
-    """Where someone has looked around everywhere, by size. At the same time: most of it is waiting."""
+    """Terminals, by size, after a tour of all screens. They run in parallel, because they mostly wait."""
     command = [sys.executable, "-m", "watchroom_cli.main", "open", str(hostile)]
     with ExitStack() as stack, ThreadPoolExecutor() as pool:
         found = {
@@ -273,7 +274,7 @@ def test_no_hostile_sequence_reaches_the_terminal_and_its_picture_does(
     terminals: dict[str, Terminal], size: str
 ) -> None:
     terminal = terminals[size]
-    # Textual says which shape the pointer has with an OSC 22 of its own, which ends with a BEL.
+    # Textual sets the shape of the pointer with an OSC 22 that ends with a BEL.
     since_start = POINTER_SHAPE.sub(b"", terminal.raw())
     for name, sequence in FORBIDDEN.items():
         assert sequence.encode() not in since_start, name
@@ -285,7 +286,7 @@ def test_no_hostile_sequence_reaches_the_terminal_and_its_picture_does(
 
 
 def clicks(column: int, row: int) -> str:
-    """A press and a release of the left button, as terminals tell of them (SGR; counted from 1)."""
+    """Return a press and a release of the left button (SGR, counted from 1)."""
     return f"\x1b[<0;{column};{row}M\x1b[<0;{column};{row}m"
 
 
@@ -299,7 +300,7 @@ def test_clicking_on_markup_runs_nothing(hostile: Path) -> None:
 
 def click_around(terminal: Terminal) -> None:
     clicked = 0
-    # The list, the row that is found in it, that row whole.
+    # The list, the matching row, and the whole row.
     for keys in (("8",), ("/", *"click.md", "\r"), ("\r",)):
         for key in keys:
             press(terminal, key)
@@ -320,13 +321,13 @@ def test_the_dashboard_still_answers_and_ends_in_order(terminals: dict[str, Term
     terminal = terminals["120x40"]
     press(terminal, "1")
     terminal.send("q")
-    # A merge was begun on the way.
+    # A merge was started on the tour.
     terminal.wait_for_text("Quit now?", timeout=30)
     terminal.send("\r")
     assert terminal.wait(20) == 0
 
 
-# -- the one door
+# -- sanitize
 
 DANGEROUS: Final = {"Cc", "Cf", "Cs", "Zl", "Zp", "Co", "Cn"}
 any_text = st.text(st.characters(exclude_categories=()))
@@ -337,7 +338,7 @@ every_text = st.one_of(any_text, st.text(st.sampled_from("".join(HOSTILE.values(
 @example("\x1b[31m")
 @example("\ud800")
 @example("\U000e0001\U0010ffff")
-def test_safe_text_holds_nothing_that_a_terminal_obeys_or_that_cannot_be_seen(text: str) -> None:
+def test_sanitized_text_has_no_control_or_invisible_characters(text: str) -> None:
     found = {unicodedata.category(character) for character in sanitize(text)}
     assert not found & DANGEROUS
     assert "\n" not in sanitize(text)
@@ -352,7 +353,7 @@ def test_safe_loses_nothing_that_can_be_printed_and_keeps_its_order(text: str) -
 
 
 @given(every_text)
-def test_whatever_is_not_printable_becomes_something_that_can_be_seen(text: str) -> None:
+def test_unprintable_characters_become_visible(text: str) -> None:
     for character in text:
         shown = sanitize(character)
         assert shown
@@ -378,9 +379,7 @@ def test_whatever_is_not_printable_becomes_something_that_can_be_seen(text: str)
         ("\u2630 menu", "‹TFH+2630› menu"),
     ],
 )
-def test_emoji_are_shown_in_the_form_to_which_every_terminal_gives_the_same_cells(
-    text: str, shown: str
-) -> None:
+def test_emoji_are_shown_in_a_form_of_the_same_width_everywhere(text: str, shown: str) -> None:
     assert sanitize(text) == shown
 
 

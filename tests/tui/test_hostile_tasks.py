@@ -1,4 +1,4 @@
-"""What agents of a task write cannot steer the dashboard: shown as it is, never obeyed."""
+"""Texts of a task's agents cannot control the dashboard: they are shown, and never obeyed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules that hold for the whole source of the dashboard, read from the source itself."""
+"""Rules for the whole source of the dashboard, checked on the source itself."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def sources(*folders: Path) -> Iterator[tuple[Path, ast.Module]]:
 
 @cache
 def parsed(folder: Path) -> Sequence[tuple[Path, ast.Module]]:
-    """Every module of a folder. No test changes a tree."""
+    """Return every module of a folder, parsed. Tests must not change the trees."""
     return [
         (path, ast.parse(path.read_text(encoding="utf-8"), str(path)))
         for path in sorted(folder.rglob("*.py"))
@@ -57,7 +57,7 @@ def place(path: Path, node: ast.AST) -> str:
     return f"{path}:{getattr(node, 'lineno', 0)}"
 
 
-# -- no bare text reaches a widget
+# -- no text reaches a widget unchecked
 
 WIDGETS_OF_TEXT: Final = {
     "Static",
@@ -81,7 +81,7 @@ def name_of(call: ast.Call) -> str:
 
 
 def is_safe(value: ast.expr) -> bool:
-    """Whether the expression can only be what a widget takes as it is."""
+    """Return whether the expression can only be safe widget content."""
     if isinstance(value, ast.Constant):
         return value.value is None
     if isinstance(value, ast.IfExp):
@@ -97,7 +97,7 @@ def says_no_markup(call: ast.Call) -> bool:
 
 
 def bare_texts(tree: ast.Module) -> Iterator[ast.AST]:
-    """Where a widget, a message or a title is given something that it might read as markup."""
+    """Yield the places where a widget, a message or a title gets text that it might read as markup."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and node.args:
             name = name_of(node)
@@ -151,7 +151,7 @@ def test_the_search_for_bare_texts_lets_safe_ones_pass(code: str) -> None:
 
 
 def test_the_key_of_a_drawn_line_is_derived_from_what_is_drawn() -> None:
-    """A key that a list composes by itself can leave out what its line shows."""
+    """A key that a list composes itself can omit something that its line shows."""
     found = {
         path.name
         for path, tree in sources(TUI, CLI)
@@ -162,9 +162,9 @@ def test_the_key_of_a_drawn_line_is_derived_from_what_is_drawn() -> None:
 
 
 def test_only_widgets_that_draw_their_own_safe_lines_are_used() -> None:
-    """Textual's own widgets parse markup in many places; the few that are allowed are checked above.
+    """Textual's own widgets parse markup in many places. The allowed ones are checked above.
 
-    What a person writes in or ticks is Textual's: it takes its text as it is.
+    Widgets for a person's input are Textual's, which take their text literally.
     """
     allowed = {"Static", "Input", "TextArea", "Checkbox"}
     used = {
@@ -228,7 +228,7 @@ TITLES: Final = {"title", "empty"}
 
 
 def keys_used(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
-    """The keys that are written out: in calls of a catalogue, and as titles of panes."""
+    """Yield the literal keys: in calls of a catalogue, and as titles of panes."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
@@ -260,7 +260,7 @@ def test_every_key_that_is_written_in_the_code_exists(package: str) -> None:
 
 
 def literals(tree: ast.Module) -> Iterator[str | re.Pattern[str]]:
-    """Every written string; an f-string as a pattern, whose computed parts match anything."""
+    """Yield every string literal. An f-string becomes a pattern whose computed parts match anything."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value:
             yield node.value
@@ -285,7 +285,7 @@ def test_every_text_is_used_somewhere(package: str) -> None:
         for key in texts_of(package, "en")
         if key not in written()
         and not any(pattern.fullmatch(key) for pattern in patterns)
-        # Keys beneath a computed prefix, such as those of pydantic's problems.
+        # Keys with a computed prefix, such as those of pydantic's problems.
         and not key.startswith(("argument.", "arguments.", "tool."))
     ]
     assert unused == []
@@ -304,11 +304,11 @@ def test_every_action_has_its_texts(language: str) -> None:
 
 
 DIALOGS: Final = ("writing", "commit", "confirm", "unlock", "dialog", "finding")
-"""The scopes that no other reaches into."""
+"""The scopes that work alone."""
 
 
 def test_no_key_does_two_things_in_one_place() -> None:
-    # While a person writes, every key is the editor's.
+    # While a person writes, every key belongs to the editor.
     screens = [scope for scope in SCOPES if scope not in (*OF_THE_FOCUSED, *DIALOGS, "app")]
     panes = [("list",), ("view",)]
     reaches = [{"app", screen, *pane} for screen in screens for pane in panes]
@@ -376,7 +376,7 @@ def is_of_journal(node: ast.Call) -> bool:
 
 
 def handed_to_threads(tree: ast.Module) -> set[str]:
-    """The names of functions given to `asyncio.to_thread`: what runs off the event loop."""
+    """Return the names of functions passed to `asyncio.to_thread`, which run in threads."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and name_of(node) == "to_thread" and node.args:
@@ -386,7 +386,7 @@ def handed_to_threads(tree: ast.Module) -> set[str]:
 
 
 def reads_on_the_loop(tree: ast.Module) -> Iterator[ast.AST]:
-    """Calls of the journal outside of functions that are handed to a thread, and slow imports."""
+    """Yield calls of the journal outside of functions that run in threads, and slow imports."""
     off_loop = handed_to_threads(tree)
 
     def walk(node: ast.AST, inside: bool) -> Iterator[ast.AST]:
@@ -432,7 +432,7 @@ def test_the_search_for_reads_on_the_event_loop_tells_them_apart(code: str, find
     assert bool(list(reads_on_the_loop(ast.parse(code)))) is finds
 
 
-def test_the_catalogue_refuses_a_key_that_it_has_not() -> None:
+def test_the_catalogue_refuses_an_unknown_key() -> None:
     words: Callable[[str], str] = Catalogue("a.b = 'text'")
     with pytest.raises(KeyError):
         words("a.c")

@@ -1,4 +1,4 @@
-"""An item whose text does not fit in its line goes on below it: as far as there is space, or always."""
+"""A long item is wrapped below its line: as far as there is space, or always."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists hold still under the cursor while new rows come in."""
+"""Lists hold still under the cursor while new rows arrive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tui.team import PLAN, write
 from watchroom import Toolbox, Workspace
 
 
-async def test_a_list_that_is_read_holds_still_offers_the_new_and_g_lets_them_in(
+async def test_a_list_holds_new_items_back_while_it_is_read_and_g_shows_them(
     workspace: Workspace, alice: Toolbox
 ) -> None:
     for n in range(5):
@@ -43,7 +43,7 @@ async def test_other_lists_keep_the_cursor_on_its_item_while_they_change(
 async def test_the_end_is_shown_though_the_list_became_long_just_before(
     workspace: Workspace, alice: Toolbox
 ) -> None:
-    """The key comes before a list that had space for all of its items is laid out with a scrollbar."""
+    """The key comes before the next layout gives the list a scrollbar."""
     ok(alice, "save_to_my_workspace", filename="notes.md", content="x")
     async with dashboard(workspace) as user:
         rows = user.list("activity")

@@ -1,4 +1,4 @@
-"""A rendered board on the screen: scrolled, searched, and changed under the eyes of who reads it."""
+"""A rendered board on the screen: scrolled, searched, and changed while it is read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Reader(User):
         return [line[1:-2].strip() for line in self.lines()[1:-1]]
 
     async def shows_all(self) -> None:
-        """The whole board is known."""
+        """Wait until the whole board is known."""
         await self.until(lambda: len(self.view.outline()) and not self.view.is_growing, "the whole board")
         await self.settle()
 
@@ -58,7 +58,7 @@ async def board(data: bytes, size: tuple[int, int] = MIDDLE) -> AsyncIterator[Re
 
 
 class Recorded(MarkdownView):
-    """Remembers every line that it painted."""
+    """Records every line that it painted."""
 
     def __init__(self, *, title: str, empty: str, id: str | None = None) -> None:  # noqa: A002
         super().__init__(title=title, empty=empty, id=id)
@@ -76,7 +76,7 @@ class RecordedApp(BoardApp):
         yield StyleRegistry()
 
 
-async def test_a_board_is_never_painted_for_another_width_than_there_is() -> None:
+async def test_a_board_is_never_painted_for_another_width() -> None:
     app = RecordedApp(b"# The board of the checkout team\n\nWords that go far across the screen.\n")
     async with app.run_test(size=NARROW) as pilot:
         await pilot.pause()
@@ -224,7 +224,7 @@ async def test_words_are_found_marked_and_gone_to() -> None:
         assert not reader.view.go_to_match(1)
 
 
-async def test_matches_stand_out_and_the_one_gone_to_more() -> None:
+async def test_matches_are_highlighted_and_the_current_one_more() -> None:
     async with board(b"one word\n\nanother word\n\nno more") as reader:
         await reader.view.search("word")
         reader.view.go_to_match(1)
@@ -251,7 +251,7 @@ async def test_resizing_keeps_what_is_at_the_top(size: tuple[int, int]) -> None:
         assert reader.view.at_offset == at(1234)
 
 
-async def test_what_is_below_the_last_chunk_stays_at_the_end_when_the_board_gets_shorter() -> None:
+async def test_a_shortened_board_stays_at_its_end() -> None:
     async with board(LONG) as reader:
         await reader.shows_all()
         await reader.press("G")
@@ -276,7 +276,7 @@ async def test_messages_and_boards_take_turns() -> None:
         assert reader.text()[1] != ""
 
 
-async def test_code_gets_its_colours_when_they_are_read_in() -> None:
+async def test_code_is_highlighted_once_its_lexer_is_loaded() -> None:
     async with board(b"```sql\nSELECT 1;\n```\n") as reader:
         await reader.until(lambda: code.is_ready("sql"), "the colours")
 

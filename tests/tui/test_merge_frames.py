@@ -1,4 +1,4 @@
-"""The merge screen answers a key with one frame: what it draws first stays."""
+"""The merge screen answers a key with one final frame."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LINES = 200
 
 
 def long_conflict(alice: Toolbox, bob: Toolbox) -> None:
-    """Every tenth line differs between the two; some lines are longer than the screen is wide."""
+    """Let every tenth line differ between the two sides. Some lines are wider than the screen."""
     base = [f"line {number} {'of words ' * (number % 3 * 10)}\n" for number in range(LINES)]
     for toolbox, name, expected in ((alice, "", 0), (alice, "alice: ", 1), (bob, "bob: ", 1)):
         text = "".join(name * (number % 10 == 5) + line for number, line in enumerate(base))
@@ -25,8 +25,8 @@ def long_conflict(alice: Toolbox, bob: Toolbox) -> None:
 
 
 async def frames_after(user: User, key: str) -> Sequence[Sequence[str]]:
-    """Each screen that is drawn from ``key`` on, without its first line, which has the clock, and the columns
-    of its scrollbars, which Textual lays out a frame later."""
+    """Return each screen drawn from ``key`` on, without the first line, which has the clock, and the
+    scrollbars' columns, which Textual draws a frame later."""
     frames: list[Sequence[str]] = []
     count = user.app.post_display_hook
 
@@ -41,7 +41,7 @@ async def frames_after(user: User, key: str) -> Sequence[Sequence[str]]:
     return frames
 
 
-async def test_the_difference_is_drawn_at_first_as_it_stays(
+async def test_the_first_frame_of_a_difference_is_final(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     long_conflict(alice, bob)
@@ -70,7 +70,7 @@ async def test_the_other_panes_scroll_before_anything_is_drawn(
             assert [each.scroll_offset for each in panes] == [(5 * turn, 30 * turn)] * 3
 
 
-async def test_the_editor_is_drawn_at_first_as_it_stays(
+async def test_the_first_frame_of_the_editor_is_final(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     long_conflict(alice, bob)

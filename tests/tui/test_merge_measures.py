@@ -1,4 +1,4 @@
-"""How far the panes of a merge scroll, whatever is decided."""
+"""The scroll range of a merge's panes, for any decisions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def rows(layout: RegionLayout) -> list[tuple[int, int]]:
 
 
 @given(st.integers(0, 2**32), st.lists(st.sampled_from([*CHOICES, None]), max_size=8))
-def test_measures_that_follow_the_choices_are_those_of_the_regions_that_came_of_them(
+def test_incremental_measures_equal_the_measures_of_the_new_regions(
     seed: int, choices: list[Choice | None]
 ) -> None:
     state, measures = MergeState(merge(*triple(seed))), RegionMeasures()

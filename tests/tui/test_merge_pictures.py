@@ -1,4 +1,4 @@
-"""What the merge screen and the commit look like, at each size."""
+"""Pictures of the merge screen and the commit, at each size."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def collided(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journal]:
 
 @asynccontextmanager
 async def at_noon(journal: Journal, size: tuple[int, int], language: Language = "en") -> AsyncIterator[User]:
-    """The live dashboard, whose clock stands, in front of the one conflict that there is."""
+    """Run the live dashboard with a stopped clock, at the only conflict."""
     with TemporaryDirectory() as elsewhere, Workspace.open(elsewhere) as workspace:
-        # Something to act on, though nothing is done: where one may only look, the keys are others.
+        # An unrelated workspace to act on, because viewers have other keys.
         app = WatchroomApp(journal, place="team/", language=language, open_workspace=lambda: workspace)
         app.now = lambda: NOON  # type: ignore[method-assign]
         async with app.run_test(size=size, notifications=True) as pilot:

@@ -19,7 +19,7 @@ from watchroom_tui.widgets.scrollable import ScrollableWidget
 
 
 def row_of(user: User, pane: str, text: str) -> int:
-    """The line of a pane that shows ``text``, counted from the pane's top."""
+    """Return the line of a pane that shows ``text``, from the pane's top, -1 if there is none."""
     region = user.app.screen.query_one(f"#{pane}").region
     lines = [line[region.x : region.right] for line in user.lines()[region.y : region.bottom]]
     return next((number for number, line in enumerate(lines) if text in line), -1)
@@ -40,7 +40,7 @@ async def test_both_texts_and_their_authors_are_seen_beside_each_other(
         await user.sees("‹ choose: c current")
 
 
-async def test_what_one_side_changed_alone_is_taken_already(
+async def test_changes_of_one_side_are_taken_by_default(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
@@ -103,7 +103,7 @@ async def test_the_mode_for_the_whole_file_shows_and_ends(
         assert draft.left == 1, "one region was decided, not the whole file"
 
 
-async def test_the_whole_file_asks_before_it_replaces_what_was_decided(
+async def test_a_choice_for_the_whole_file_asks_before_replacing_decisions(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
@@ -163,10 +163,10 @@ async def test_the_panes_scroll_together(workspace: Workspace, alice: Toolbox, b
             await user.until(lambda: row_of(user, pane, "line 0") > 0, f"the start of {pane}")  # noqa: B023
 
 
-async def test_a_region_that_is_to_be_revealed_does_not_take_a_person_back_who_scrolls(
+async def test_revealing_a_region_does_not_undo_a_persons_scrolling(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
-    """A new size has the region revealed one frame later; a key may come before that."""
+    """A resize reveals the region one frame later, and a key may come before that."""
     lines = [f"line {number}\n" for number in range(200)]
     write(alice, "".join(lines), 0)
     write(alice, "".join([*lines[:100], "said alice\n", *lines[101:]]), 1)
@@ -194,7 +194,7 @@ async def test_a_region_is_written_by_hand(workspace: Workspace, alice: Toolbox,
         await user.press("c", "e")
         assert user.app.focused is user.app.screen.query_one(Editor)
         await user.sees("<<<<<<< current")
-        # From the first mark: four lines go, and the closing mark, and what is typed stays.
+        # From the first mark: four lines and the closing mark are deleted, and the typed text stays.
         for _ in range(5):
             await user.press("ctrl+k", "delete")
         await user.type("quits")
@@ -205,7 +205,7 @@ async def test_a_region_is_written_by_hand(workspace: Workspace, alice: Toolbox,
         assert draft.left == 1
 
 
-async def test_marks_that_are_left_in_the_text_leave_the_region_open(
+async def test_remaining_marks_keep_the_region_open(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
@@ -216,7 +216,9 @@ async def test_marks_that_are_left_in_the_text_leave_the_region_open(
         assert draft.left == 2
 
 
-async def test_leaving_keeps_what_was_decided(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
+async def test_leaving_a_merge_keeps_its_decisions(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
     collide(alice, bob)
     async with dashboard(workspace) as user:
         draft = await opens_merge(user)
@@ -247,7 +249,7 @@ async def by_the_palette(user: User) -> None:
 
 
 @pytest.mark.parametrize("leaves", [by_a_click_on_what_waits, by_the_key_of_a_screen, by_the_palette])
-async def test_what_is_being_written_is_kept_however_the_merge_is_left(
+async def test_an_unfinished_text_is_kept_however_the_merge_is_left(
     workspace: Workspace, alice: Toolbox, bob: Toolbox, leaves: Callable[[User], Awaitable[None]]
 ) -> None:
     collide(alice, bob)
@@ -263,7 +265,7 @@ async def test_what_is_being_written_is_kept_however_the_merge_is_left(
         assert join_regions(draft.state.regions) == INCOMING.replace("first", "mine: first")
 
 
-async def test_marks_that_are_left_are_told_of_though_the_merge_is_left(
+async def test_remaining_marks_are_reported_even_after_leaving_the_merge(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
@@ -397,7 +399,7 @@ async def test_quitting_asks_about_a_merge_whose_agent_tried_again_while_it_was_
         await user.is_asked("Not saved or sent, and gone then: plan.md")
 
 
-async def test_what_was_written_into_an_open_region_is_seen_and_outlives_a_newer_version(
+async def test_text_written_into_an_open_region_survives_a_newer_version(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
@@ -467,7 +469,7 @@ async def test_a_change_of_all_line_ends_is_merged_apart_from_the_lines(
     assert (root / "collaborative/current" / PLAN).read_bytes().decode() == expected
 
 
-async def test_a_merge_of_which_only_the_line_ends_are_left_is_a_new_version(
+async def test_a_merge_that_changes_only_line_ends_is_a_new_version(
     workspace: Workspace, alice: Toolbox, bob: Toolbox, root: Path
 ) -> None:
     write(alice, "one\r\ntwo\r\n", 0)
@@ -480,7 +482,7 @@ async def test_a_merge_of_which_only_the_line_ends_are_left_is_a_new_version(
     assert (root / "collaborative/current" / PLAN).read_bytes() == b"one\nTWO\n"
 
 
-async def test_a_version_with_other_line_ends_that_comes_meanwhile_keeps_every_choice(
+async def test_a_newer_version_with_other_line_ends_keeps_every_choice(
     workspace: Workspace, alice: Toolbox, bob: Toolbox, root: Path
 ) -> None:
     lines = [f"line {number}" for number in range(30)]
@@ -513,7 +515,7 @@ async def test_the_editor_keeps_the_kind_of_indentation(
         assert join_regions(draft.state.regions) in ("if x:\n\t\ty = 2\n", "if x:\n\t\t\ty = 2\n")
 
 
-async def test_nothing_that_a_terminal_obeys_is_drawn_by_the_editor(
+async def test_the_editor_draws_no_control_characters(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     hostile = "\x1b[31mred\x07 \u202eabc\u2069 \u200b zero\n"
@@ -528,9 +530,7 @@ async def test_nothing_that_a_terminal_obeys_is_drawn_by_the_editor(
         assert [each for each in shown if not each.isprintable()] == []
 
 
-async def test_beneath_the_merge_of_a_file_that_does_not_exist_nothing_else_is_opened(
-    workspace: Workspace, bob: Toolbox
-) -> None:
+async def test_a_merge_of_a_missing_file_opens_nothing_else_below(workspace: Workspace, bob: Toolbox) -> None:
     stale_write(bob, "new\n", 4, "new.md")
     async with dashboard(workspace) as user:
         await opens_merge(user)

@@ -1,4 +1,4 @@
-"""A merge in hand: where the person is, what a choice does, and the way back."""
+"""The state of a merge: the current region, choices, and undo."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_merge_begins_at_its_first_conflict(state: MergeState) -> None:
     assert len(state.open) == 2
 
 
-def test_what_was_taken_is_counted_from_each_side(state: MergeState) -> None:
+def test_taken_regions_are_counted_by_side(state: MergeState) -> None:
     assert count_choices(state.regions) == {"current": 1}
     state.take("both_incoming_first")
     state.take("incoming")
@@ -55,7 +55,7 @@ def test_a_choice_for_the_last_conflict_leads_back_to_one_that_was_left_out(stat
     assert state.at == first
 
 
-def test_what_one_side_changed_alone_can_be_chosen_otherwise(state: MergeState) -> None:
+def test_changes_of_one_side_can_be_declined(state: MergeState) -> None:
     state.step(-1)
     state.take("incoming")
     state.choose_everywhere("current")
@@ -88,7 +88,7 @@ def test_a_step_is_undone_and_done_again(state: MergeState) -> None:
     assert not state.redo()
 
 
-def test_what_was_undone_is_gone_after_another_choice(state: MergeState) -> None:
+def test_another_choice_drops_the_undone_ones(state: MergeState) -> None:
     state.take("current")
     state.undo()
     state.take("incoming")

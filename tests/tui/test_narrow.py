@@ -1,4 +1,4 @@
-"""Narrow screens: one pane at a time, and all can be done that a wide one can."""
+"""Narrow screens show one pane at a time, with all actions of a wide one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from watchroom import Toolbox, Workspace
 from watchroom_tui.keys.actions import SCREENS
 
 STACKED = ("handoffs", "agents", "requests", "tasks")
-"""Screens of which more than one pane shows, one above the other."""
+"""Screens that show several panes, one above the other."""
 
 
 async def test_below_100_columns_one_pane_shows_and_tabs_name_the_others(

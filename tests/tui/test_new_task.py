@@ -1,4 +1,4 @@
-"""A task that is begun in the dashboard."""
+"""A task that is started in the dashboard."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from watchroom_tui.dialogs.new_task import NewTaskDialog
 
 @pytest.fixture
 def launched(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What was begun is killed in the end, and what it printed is removed with the other files."""
+    """Kill the started process at the end. Its output is removed with the other files."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     yield
     for presence in workspace.journal.presence.all():
@@ -57,7 +57,7 @@ async def test_a_task_is_begun_from_any_screen_and_is_shown(workspace: Workspace
         assert user.pane == "tasks"
 
 
-async def test_a_task_that_is_being_written_is_kept_and_asked_about(workspace: Workspace) -> None:
+async def test_an_unfinished_task_is_kept_and_quitting_asks_about_it(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         await user.press("N")
         await user.until(lambda: user.place == "NewTaskDialog", "the dialog")

@@ -1,4 +1,4 @@
-"""What a process ran that was killed: the dashboard shows it as not seen alive, with what resumes it."""
+"""Work of a killed process is shown as lost, with the command that resumes it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ journal.close()
 
 
 class OtherProcess:
-    """A process that holds a lease on the journal of ``root``, under which others' rows can be written."""
+    """A process with a lease on the journal of ``root``, under which rows of others can be written."""
 
     def __init__(self, root: Path) -> None:
         command = [sys.executable, "-c", HOLD_A_LEASE, journal_of(root)]
@@ -38,24 +38,24 @@ class OtherProcess:
         self.lease = self.process.stdout.readline().strip()
 
     def runs_session(self, workspace: Workspace, agent: str) -> None:
-        """It runs a session of ``agent``."""
+        """Write the start of a session of ``agent`` in this process."""
         detail = {"status": "running", PRESENCE: self.lease}
         step = Write(agent, "begin_session", "session", f"{agent}/1", "{}", expected=0, detail=detail)
         workspace.journal.append([step])
 
     def runs_command(self, workspace: Workspace, agent: str, task: str) -> None:
-        """It runs a command of ``agent``."""
+        """Write the start of a command of ``agent`` in this process."""
         detail = {PRESENCE: self.lease}
         begun = Write(agent, "run_command", "command", f"{task}/c1", "make all", "make all", 0, detail)
         workspace.journal.append([begun])
 
     def kill(self) -> None:
-        """End it before it can release its lease."""
+        """Kill it before it can release its lease."""
         self.process.kill()
         self.process.wait()
 
     def end(self) -> None:
-        """Have it end by itself."""
+        """Let it end by itself."""
         self.process.communicate()
 
 
@@ -66,7 +66,7 @@ def process(workspace: Workspace, root: Path) -> Iterator[OtherProcess]:
     other.end()
 
 
-async def test_an_agent_whose_process_was_killed_is_not_seen_and_says_what_resumes_it(
+async def test_an_agent_of_a_killed_process_is_lost_with_its_resume_command(
     workspace: Workspace, process: OtherProcess
 ) -> None:
     process.runs_session(workspace, "bob")
@@ -91,7 +91,7 @@ async def test_an_agent_whose_process_was_killed_is_not_seen_and_says_what_resum
         )
 
 
-async def test_many_agents_of_one_process_are_counted_where_names_would_cut_what_else_waits(
+async def test_many_agents_of_one_process_are_counted_instead_of_named(
     workspace: Workspace, process: OtherProcess
 ) -> None:
     process.runs_session(workspace, "alice")
@@ -107,7 +107,7 @@ async def test_many_agents_of_one_process_are_counted_where_names_would_cut_what
         await user.sees("next: not seen bob", "◌ not seen bob", "its process ended; resume")
 
 
-async def test_a_task_and_a_command_whose_process_was_killed_are_not_seen(
+async def test_a_task_and_a_command_of_a_killed_process_are_lost(
     workspace: Workspace, process: OtherProcess, tmp_path: Path
 ) -> None:
     task = begins(workspace, tmp_path / "calculator", "Build it.")
@@ -123,7 +123,7 @@ async def test_a_task_and_a_command_whose_process_was_killed_are_not_seen(
         await user.until(lambda: "not seen since" in str(user.text("output").border_subtitle), "the output")
 
 
-async def test_what_ended_as_it_should_is_stopped_and_not_missed(
+async def test_an_orderly_end_is_stopped_and_not_lost(
     workspace: Workspace, process: OtherProcess, tmp_path: Path
 ) -> None:
     begins(workspace, tmp_path / "calculator", "Build it.")

@@ -1,4 +1,4 @@
-"""Files that were changed by hand: committed, merged or put back, from the keyboard."""
+"""Externally edited files are committed, merged or reverted from the keyboard."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from watchroom import Toolbox, Workspace
 
 @pytest.fixture
 def by_hand(root: Path, workspace: Workspace, alice: Toolbox) -> Callable[[str | None], None]:
-    """Changes plan.md behind the journal's back; None deletes it."""
+    """Return a function that edits plan.md externally. None deletes it."""
     write(alice, BASE, 0)
     file = root / "collaborative/current" / PLAN
 
@@ -57,7 +57,7 @@ async def test_an_edit_made_by_hand_is_merged_with_a_newer_version(
 
 
 @pytest.mark.parametrize("text", ["by hand\n", None], ids=["edited", "deleted"])
-async def test_a_file_that_was_changed_by_hand_is_put_back(
+async def test_an_externally_edited_file_is_reverted(
     root: Path, workspace: Workspace, by_hand: Callable[[str | None], None], text: str | None
 ) -> None:
     by_hand(text)
@@ -84,7 +84,7 @@ async def test_a_deletion_by_hand_cannot_be_committed(
         await user.is_told("Shared files stay: R puts it back")
 
 
-async def test_a_file_that_was_edited_once_more_is_not_put_back(
+async def test_a_file_edited_again_is_not_reverted(
     root: Path, workspace: Workspace, by_hand: Callable[[str | None], None]
 ) -> None:
     by_hand("once\n")
@@ -99,7 +99,7 @@ async def test_a_file_that_was_edited_once_more_is_not_put_back(
         assert user.place == "merge"
 
 
-async def test_an_edit_that_is_no_text_is_never_committed_as_an_empty_file(
+async def test_a_binary_edit_is_never_committed_as_an_empty_file(
     root: Path, workspace: Workspace, alice: Toolbox
 ) -> None:
     write(alice, BASE, 0)

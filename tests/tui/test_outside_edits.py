@@ -1,4 +1,4 @@
-"""Files edited behind the journal's back show while the dashboard is open."""
+"""External edits are shown while the dashboard is open."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _written: dict[Path, int] = {}
 
 
 def touched(file: Path, user: User, kind: str) -> bool:
-    """Edit the file, once its folder may be watched; whether the dashboard has noticed."""
+    """Edit the file, once its folder may be watched. Return whether the dashboard has noticed."""
     if file not in _written:
         _written[file] = 1
         file.write_text("by hand", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The overview: what waits is answered where it stands, and what one sees there agrees with all else."""
+"""The overview: needs are answered in place, and its numbers agree with all other screens."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_a_request_is_rejected_on_the_overview_with_a_reason(workspace: Wo
         assert workspace.journal.head("private", "bob/x.md") is None
 
 
-async def test_a_need_that_runs_out_says_how_long_and_is_gone_to_first(
+async def test_a_need_with_a_deadline_shows_its_time_and_comes_first(
     workspace: Workspace, alice: Toolbox, conflict: int
 ) -> None:
     async with (
@@ -95,7 +95,7 @@ async def test_a_need_that_runs_out_says_how_long_and_is_gone_to_first(
         await user.until(lambda: user.place == "merge", "the merge")
 
 
-async def test_the_header_counts_what_the_list_holds(
+async def test_the_headers_count_equals_the_lists(
     workspace: Workspace, alice: Toolbox, conflict: int
 ) -> None:
     async with dashboard(workspace) as user:
@@ -125,7 +125,7 @@ async def test_readings_in_a_row_are_one_line_until_they_are_unfolded(
 
 @contextmanager
 def leased(root: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A process that holds a lease, and the lease."""
+    """Yield a process that holds a lease, and the lease."""
     code = f"""
 from watchroom.kernel.journal import open_journal
 journal = open_journal({journal_of(root)!r})
@@ -156,7 +156,7 @@ async def test_a_process_that_is_killed_is_missed_on_the_overview(workspace: Wor
 
 
 def is_named(user: User, screen: str, text: str) -> bool:
-    """Whether a screen's name stands there, short or whole."""
+    """Return whether ``text`` contains a screen's name, short or long."""
     return any(user.app.texts(f"action.screen_{screen}.{name}") in text for name in ("short", "label"))
 
 
@@ -204,7 +204,7 @@ async def test_all_agents_are_paused_and_go_on(workspace: Workspace) -> None:
         await shows_status(user, "waiting_for_human_input")
 
 
-async def test_an_agent_that_does_not_stop_is_said_not_to_have(workspace: Workspace) -> None:
+async def test_an_agent_that_does_not_stop_is_reported(workspace: Workspace) -> None:
     held = Held()
     hanging = chat(calling(call("work")), tools={"work": held})
     async with (
@@ -221,10 +221,10 @@ async def test_an_agent_that_does_not_stop_is_said_not_to_have(workspace: Worksp
         await user.sees("bob NOT STOPPED its session goes on (row ", f"{workspace.root} bob --end")
 
 
-async def test_an_agent_whose_client_goes_on_after_the_end_of_its_session_is_stopped_too(
+async def test_a_client_that_outlives_its_session_is_stopped_too(
     workspace: Workspace,
 ) -> None:
-    """Its own shell can report that end. The client is this process here."""
+    """Its own shell can report that end. Here the client is this process."""
     own = ClientInfo("claude", pid=os.getpid(), started=workspace.platform.process_start(os.getpid()))
     session = ClientSession(workspace, "bob", "s-1", own)
     session.record(PromptSubmitted("Go"))

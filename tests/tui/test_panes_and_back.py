@@ -1,4 +1,4 @@
-"""Panes: tab goes through them, enter opens what is under the cursor, and esc leads back."""
+"""Panes: tab cycles through them, enter opens the item under the cursor, and esc goes back."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def test_enter_on_a_row_shows_it_whole_and_esc_closes_it(workspace: Worksp
 
 
 async def _leaves_amid_a_resize(user: User) -> None:
-    """The terminal gets another size and the screen is closed before it was drawn again."""
+    """Resize the terminal, and close the screen before it is drawn again."""
     screen = user.app.screen
     screen.post_message(Resize(screen.size, screen.size))
     await user.app.pop_screen()

@@ -1,4 +1,4 @@
-"""A look into the past: every screen shows that moment only, and nothing can be changed."""
+"""In the past every screen shows only that moment, and nothing can be changed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def test_in_the_past_acts_are_not_offered(workspace: Workspace, conflict: 
         assert not user.shows("r roll back")
 
 
-async def test_in_the_past_no_answer_is_offered_to_what_was_asked_then(
+async def test_in_the_past_no_answers_are_offered(
     workspace: Workspace, alice: Toolbox, conflict: int
 ) -> None:
     async with past(workspace.journal, workspace.journal.last_seq()) as user:

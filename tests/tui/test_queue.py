@@ -1,4 +1,4 @@
-"""The attention queue: each kind of need is one key from where a person deals with it, and closes from there."""
+"""The attention queue: each kind of need is settled one key away."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ async def test_no_is_no(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> N
 
 
 @pytest.mark.parametrize("size", [NARROW, (120, 40)], ids=["80x24", "120x40"])
-async def test_a_denied_agent_is_one_key_away_with_what_it_tried_and_marked_as_seen_there(
+async def test_a_denied_agent_is_one_key_away_with_its_attempt_and_marked_as_seen(
     workspace: Workspace, charlie: Toolbox, size: tuple[int, int]
 ) -> None:
-    # In the zone of handoffs, so that the screen of the need is not that of its row.
+    # In the zone of handoffs, so that the need's screen is not that of its row.
     for _ in range(3):
         refused(charlie, "handoff_file", to_agent="nobody", filename="raw.md", content="x", message="take it")
     async with dashboard(workspace, size=size) as user:
@@ -97,7 +97,7 @@ async def test_a_denied_agent_is_one_key_away_with_what_it_tried_and_marked_as_s
 
 
 def stalls(root: Path) -> None:
-    """Bob's write is refused, a handoff waits for charlie; neither does anything more. Each is one need."""
+    """Bob's write is refused, and a handoff waits for charlie. Both are inactive, so each is one need."""
     with Workspace.open(root, agents=["alice", "bob", "charlie"]) as workspace:
         alice, bob, charlie = (workspace.tools(each) for each in ("alice", "bob", "charlie"))
         ok(charlie, "save_to_my_workspace", filename="own.md", content="what charlie did last")
@@ -108,7 +108,7 @@ def stalls(root: Path) -> None:
         ok(alice, "save_to_my_workspace", filename="a.md", content="x")
 
 
-async def test_a_stalled_agent_is_gone_to_with_what_it_did_last_whatever_waits_for_it(tmp_path: Path) -> None:
+async def test_a_stalled_agent_is_one_key_away_with_its_last_action(tmp_path: Path) -> None:
     with closing(recorded(tmp_path, stalls, apart=400 * SECOND)) as journal:
         async with past(journal, journal.last_seq()) as user:
             await user.until(lambda: len(user.list("needs").items) == 2, "the queue")
@@ -137,7 +137,9 @@ async def test_an_edit_of_a_delivered_file_is_marked_as_seen_where_it_is(
         await is_closed(user, workspace)
 
 
-async def test_a_conflict_cannot_be_looked_away(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
+async def test_a_conflict_cannot_be_marked_as_seen(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
     collide(alice, bob)
     async with dashboard(workspace) as user:
         await user.press("S")

@@ -1,4 +1,4 @@
-"""An approval is given by hunks: what is taken is written, and nothing else, and the agent reads what was said."""
+"""An approval by hunks: only taken hunks are written, and the agent reads the comments."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def text_of(workspace: Workspace) -> str | None:
 
 
 def told(bob: Running, call_id: str = "call_1") -> Mapping[str, Any]:
-    """What the model was told of its call."""
+    """Return the result of the call that the model got."""
     (content,) = [
         message.content
         for message in bob.session.state.messages
@@ -46,7 +46,7 @@ def told(bob: Running, call_id: str = "call_1") -> Mapping[str, Any]:
 
 
 async def opens_review(user: User, title: str = "2 of 2 hunks taken") -> None:
-    """To the first hunk of the most urgent request."""
+    """Go to the first hunk of the most urgent request."""
     await user.until(lambda: user.model.requests, "a request")
     await user.press("exclamation_mark")
     await user.until(lambda: title in str(user.text("request").border_title), title)
@@ -56,7 +56,7 @@ async def opens_review(user: User, title: str = "2 of 2 hunks taken") -> None:
 
 
 @pytest.mark.parametrize("size", [NARROW, MIDDLE], ids=["80x24", "120x40"])
-async def test_what_was_declined_is_not_written_and_the_model_is_told(
+async def test_declined_hunks_are_not_written_and_the_model_is_told(
     workspace: Workspace, alice: Toolbox, size: tuple[int, int]
 ) -> None:
     write(alice, BEFORE, 0)
@@ -87,7 +87,7 @@ async def test_what_was_declined_is_not_written_and_the_model_is_told(
         assert not user.app.drafts.unsaved(user.model)
 
 
-async def test_what_is_declined_in_haste_is_not_written_either(workspace: Workspace, alice: Toolbox) -> None:
+async def test_hunks_declined_in_fast_typing_are_not_written(workspace: Workspace, alice: Toolbox) -> None:
     write(alice, BEFORE, 0)
     async with (
         dashboard(workspace) as user,
@@ -138,7 +138,7 @@ async def test_a_rejection_carries_the_comments_and_a_hunk_may_be_taken_after_al
         assert text_of(workspace) == BEFORE
 
 
-async def test_what_cannot_be_made_in_part_is_sent_back(workspace: Workspace, alice: Toolbox) -> None:
+async def test_indivisible_calls_are_rejected(workspace: Workspace, alice: Toolbox) -> None:
     write(alice, AFTER, 0)
     write(alice, BEFORE, 1)
     back = calling(call("collab_rollback", filepath=PLAN, to_version=1, expected_version=2))
@@ -165,7 +165,7 @@ async def test_what_cannot_be_made_in_part_is_sent_back(workspace: Workspace, al
 async def test_the_cursor_stays_on_its_line_when_a_row_comes_above_it(
     workspace: Workspace, alice: Toolbox
 ) -> None:
-    """Declining a hunk of a call that cannot be made in part shows a row that says so."""
+    """Declining a hunk of an indivisible call shows a row about that."""
     write(alice, AFTER, 0)
     write(alice, BEFORE, 1)
     back = calling(call("collab_rollback", filepath=PLAN, to_version=1, expected_version=2))
@@ -245,7 +245,7 @@ async def test_a_hunk_of_one_call_of_several_is_declined(workspace: Workspace, a
         assert workspace.journal.content(head.seq) == "2\n"
 
 
-async def test_a_client_s_file_has_what_was_taken_and_its_result_the_comments(
+async def test_a_clients_file_gets_the_taken_hunks_and_its_result_the_comments(
     workspace: Workspace, alice: Toolbox
 ) -> None:
     ok(alice, "collab_write", filepath=PLAN, content=BEFORE, message="m")
@@ -266,7 +266,9 @@ async def test_a_client_s_file_has_what_was_taken_and_its_result_the_comments(
     assert "Declined: lines 5-6.\nTaken: lines 2.\nLine 5 of the text before (five): too loud" in notice
 
 
-async def test_where_nothing_is_under_the_cursor_it_says_so(workspace: Workspace, alice: Toolbox) -> None:
+async def test_a_key_without_a_hunk_under_the_cursor_shows_a_notice(
+    workspace: Workspace, alice: Toolbox
+) -> None:
     write(alice, BEFORE, 0)
     async with (
         dashboard(workspace) as user,

@@ -1,4 +1,4 @@
-"""What agents ask is answered in the dashboard, and the agents go on."""
+"""Requests of agents are answered in the dashboard, and the agents continue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from watchroom_tui.services.request_actions import RequestActions
 
 
 async def sees_request(user: User, *texts: str) -> None:
-    """Go to the most urgent request, and see what is asked."""
+    """Go to the most urgent request, and wait for its texts."""
     await user.until(lambda: user.model.requests, "a request")
     await user.press("exclamation_mark")
     await user.until(lambda: user.place == "requests", "the requests")
@@ -27,7 +27,7 @@ async def sees_request(user: User, *texts: str) -> None:
 
 
 def told(session: Session, call_id: str = "call_1") -> object:
-    """What the model was told of a call."""
+    """Return the result of a call that the model got."""
     (content,) = [
         message.content
         for message in session.state.messages
@@ -58,9 +58,7 @@ async def test_the_weather_is_asked_and_the_call_approved_in_the_dashboard(works
         await user.sees(QUESTION, "get_weather Beijing", "answer: approved", ANSWER, "done")
 
 
-async def test_what_a_call_would_change_is_shown_before_it_is_approved(
-    workspace: Workspace, alice: Toolbox
-) -> None:
+async def test_a_calls_change_is_shown_before_its_approval(workspace: Workspace, alice: Toolbox) -> None:
     write(alice, "one\ntwo\nthree\n", 0)
     change = call(
         "collab_write", filepath=PLAN, content="one\n2\nthree\n", message="digits", expected_version=1
@@ -127,7 +125,7 @@ async def test_arguments_are_changed_before_the_call_is_approved(workspace: Work
         await user.sees("approved, ed")
 
 
-async def test_arguments_that_were_refused_are_there_to_be_mended(workspace: Workspace) -> None:
+async def test_refused_arguments_can_be_corrected(workspace: Workspace) -> None:
     save = call("save_to_my_workspace", filename="x.md", content="draft")
     async with (
         dashboard(workspace) as user,
@@ -136,7 +134,7 @@ async def test_arguments_that_were_refused_are_there_to_be_mended(workspace: Wor
         await sees_request(user, "save")
         await user.press("e")
         await user.sees("with other arguments")
-        # Python's parser takes it for a number; JSON has no such thing.
+        # A number for Python's parser, but not valid JSON.
         await user.press("backspace")
         await user.type(', "message": NaN}')
         await user.press("ctrl+s")
@@ -192,7 +190,7 @@ async def test_a_question_is_declined_and_what_is_typed_at_once_is_its_reason(
         await user.until(lambda: user.model.requests, "the request")
         if place == "requests":
             await sees_request(user, "Which?")
-        # Each letter would be a command: a key that ends the dashboard, one that goes to a screen.
+        # Each letter would be a command: one key quits the dashboard, another goes to a screen.
         await user.press_at_once("r", *"quit 28Xq", "enter")
         assert (await bob.ended()).messages[-1].content == "I go on."
         result = told(bob.session)
@@ -203,13 +201,13 @@ async def test_a_question_is_declined_and_what_is_typed_at_once_is_its_reason(
         await user.is_told("bob: rejected")
 
 
-async def test_going_back_before_there_is_anything_to_write_in_does_no_harm(workspace: Workspace) -> None:
+async def test_going_back_before_the_dialog_is_open_does_no_harm(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         answers: list[str | None] = []
         draft = TextDraft("answer", "bob", "October")
         screen = TextInputDialog("Answer", "Which month?", draft)
         pushed = user.app.push_screen(screen, answers.append)
-        # As a key does that was pressed before the screen was put together.
+        # As with a key that was pressed before the screen was composed.
         screen.dismiss(None)
         await pushed
         await user.until(lambda: answers == [None], "the way back")
@@ -260,7 +258,7 @@ async def test_of_two_calls_one_is_approved_and_one_rejected(workspace: Workspac
         await user.sees("some appr")
 
 
-async def test_whoever_answers_second_is_told_who_was_first(workspace: Workspace) -> None:
+async def test_the_second_person_to_answer_sees_who_was_first(workspace: Workspace) -> None:
     async with (
         dashboard(workspace) as user,
         running(workspace, "bob", asks("Which?"), says("Thanks.")) as bob,
@@ -356,7 +354,7 @@ async def test_an_answer_that_is_not_sent_stays_and_is_asked_about(workspace: Wo
         await user.until(lambda: user.app._exit, "the end")
 
 
-async def test_where_there_is_little_space_what_is_approved_stands_below_the_list(
+async def test_in_little_space_the_request_is_below_the_list(
     workspace: Workspace,
 ) -> None:
     save = call("save_to_my_workspace", filename="x.md", content="x")

@@ -1,4 +1,4 @@
-"""What an agent did is taken back in the dashboard: seen first, then done with one key."""
+"""An agent's work is reverted in the dashboard: first a preview, then one key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _is_at(user: User, seq: int) -> bool:
     return user.model.seq == seq
 
 
-async def test_the_work_of_an_agent_is_shown_and_taken_back_and_that_is_undone(
+async def test_an_agents_work_is_previewed_reverted_and_restored(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     write(bob, "1\n2\n3\n", 0)
@@ -59,7 +59,9 @@ async def test_the_work_of_an_agent_is_shown_and_taken_back_and_that_is_undone(
         await user.until(lambda: content(workspace, "plan.md") == "one\n2\n3\n", "the text of alice")
 
 
-async def test_what_is_in_doubt_can_be_left_out(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
+async def test_conflicts_can_be_left_out_of_a_revert(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
     write(bob, "1\nx\n3\n", 0, "both.md")
     write(alice, "1\nalice\n3\n", 1, "both.md")
     write(bob, "1\nalice and bob\n3\n", 2, "both.md")
@@ -77,7 +79,7 @@ async def test_what_is_in_doubt_can_be_left_out(workspace: Workspace, alice: Too
         await user.until(lambda: user.place == "agents", "the screen beneath")
 
 
-async def test_what_came_after_a_moment_of_the_time_line_is_taken_back(
+async def test_work_after_a_moment_of_the_timeline_is_reverted(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     write(bob, "1\n2\n3\n", 0)
@@ -99,9 +101,7 @@ async def test_what_came_after_a_moment_of_the_time_line_is_taken_back(
         await user.until(lambda: content(workspace, "plan.md") == "1\n2\n3\n", "the text of that moment")
 
 
-async def test_the_work_of_agents_whom_it_spawned_is_taken_in_with_a_key(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+async def test_a_key_includes_the_work_of_spawned_agents(workspace: Workspace, tmp_path: Path) -> None:
     task = workspace.tasks.submit("human:dana", "Build it.", tmp_path / "project")
     workspace.register([Agent("lead", task=task.id)])
     lead = workspace.tools("lead")

@@ -1,5 +1,5 @@
-"""The demo with an agent that spoils what others write: its work is taken back in six keys, the one conflict
-that this leaves settled among them, and what the others wrote stays as it was."""
+"""The demo with an agent that overwrites others' texts: its work is reverted in six keys, including the one
+resulting conflict, and the others' texts are unchanged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEYS = ("V", "enter", "exclamation_mark", "c", "w", "enter")
 
 @pytest.fixture
 def spoiled(root: Path) -> Iterator[Workspace]:
-    """A workspace in which the rogue agent has done its work, and the others went on."""
+    """A workspace in which the rogue agent is done, and the others continued."""
     scenario = demo("rogue-agent")
     team = scenario.roster(None)
     with Workspace.open(root, agents=team) as workspace:
@@ -34,12 +34,12 @@ def spoiled(root: Path) -> Iterator[Workspace]:
         run_until(
             workspace, Simulation(workspace, team, scenario=scenario, speed=0, people=False), is_spoiled
         )
-    # The process that played them is gone: nobody has to be waited for.
+    # The process that played them has ended, so there is nothing to wait for.
     with Workspace.open(root) as workspace:
         yield workspace
 
 
-async def test_it_is_taken_back_in_six_keys(spoiled: Workspace, root: Path) -> None:
+async def test_the_rogue_agents_work_is_reverted_in_six_keys(spoiled: Workspace, root: Path) -> None:
     journal = spoiled.journal
     guide, settings = (text_of(journal, "collab", path) for path in ("guide.md", "settings.toml"))
     theirs = {
@@ -51,7 +51,7 @@ async def test_it_is_taken_back_in_six_keys(spoiled: Workspace, root: Path) -> N
     first = journal.version("collab", "tests.md", 1)
     assert first is not None
     async with dashboard(spoiled) as user:
-        # Those whose sessions were cut off stand above it.
+        # Agents with interrupted sessions are above it.
         await user.until(lambda: user.list("agents").move_to(ROGUE), "the agent")
         pressed = iter(KEYS)
         await user.press(next(pressed))

@@ -1,4 +1,4 @@
-"""The screens: keys go there, empty ones say what will appear, and what is committed appears."""
+"""The screens: keys open them, empty ones tell what will appear, and new rows appear."""
 
 from __future__ import annotations
 
@@ -46,9 +46,7 @@ async def test_a_commit_appears_on_the_overview_without_any_key(workspace: Works
         assert any("● alice" in line and "save" in line for line in user.lines())
 
 
-async def test_what_another_opener_of_the_workspace_commits_appears_too(
-    root: Path, workspace: Workspace
-) -> None:
+async def test_commits_of_another_process_appear_too(root: Path, workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         with Workspace.open(root, scan=False) as other:
             ok(other.tools("bob"), "save_to_my_workspace", filename="x.md", content="x", message="from afar")
@@ -64,7 +62,7 @@ async def test_the_header_counts_what_needs_a_person(
         await user.sees("✓ all well")
 
 
-async def test_a_model_that_comes_while_a_screen_is_being_made_is_shown_when_it_is(
+async def test_a_model_received_while_a_screen_is_created_is_shown_on_it(
     workspace: Workspace,
 ) -> None:
     async with dashboard(workspace) as user:

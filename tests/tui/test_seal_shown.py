@@ -1,4 +1,4 @@
-"""The newest checkpoint of the journal in the footer: what people compare between two screens."""
+"""The newest checkpoint of the journal in the footer, to compare between two screens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SEAL = "▣"
 
 
 def seal(workspace: Workspace) -> str:
-    """What is shown of a new checkpoint, where there is space."""
+    """Create a checkpoint. Return its text in a wide footer."""
     workspace.flush()
     assert workspace.sealing.write_due(Event(), at_once=True)
     (recorded,) = read_seals(workspace.journal, limit=1)
@@ -26,11 +26,11 @@ def footer(user: User) -> str:
     return user.lines()[-1]
 
 
-async def test_the_newest_checkpoint_stands_in_the_footer_once_there_is_one(workspace: Workspace) -> None:
+async def test_the_footer_shows_the_newest_checkpoint(workspace: Workspace) -> None:
     async with dashboard(workspace, size=MIDDLE) as user:
         assert not user.shows(SEAL)
         first = seal(workspace)
-        # There is space for the root alone, as wide as most terminals are.
+        # Most terminals have space for the root only.
         await user.until(lambda: f"{SEAL} {first.split()[-1]}" in footer(user), "the first checkpoint")
         workspace.tools("alice").dispatch_tool_call("collab_list", {})
         second = seal(workspace)
@@ -38,7 +38,7 @@ async def test_the_newest_checkpoint_stands_in_the_footer_once_there_is_one(work
         assert footer(user).count(SEAL) == 1
 
 
-async def test_the_past_shows_the_checkpoint_that_there_was(workspace: Workspace) -> None:
+async def test_the_past_shows_its_own_checkpoint(workspace: Workspace) -> None:
     before = workspace.journal.last_seq()
     first = seal(workspace)
     between = workspace.journal.last_seq()
@@ -51,7 +51,7 @@ async def test_the_past_shows_the_checkpoint_that_there_was(workspace: Workspace
         assert not user.shows(SEAL)
 
 
-async def test_the_keys_go_before_it_and_a_narrow_screen_has_none(workspace: Workspace) -> None:
+async def test_keys_take_precedence_over_the_checkpoint(workspace: Workspace) -> None:
     mark = seal(workspace)
     async with dashboard(workspace, size=NARROW) as user:
         await user.until(lambda: user.model.seal is not None, "a model with a checkpoint")

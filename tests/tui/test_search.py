@@ -1,4 +1,4 @@
-"""Searching and copying in texts of every kind, filtering lists, and what the mouse does in them."""
+"""Search and copy in texts of every kind, filters of lists, and the mouse."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def test_n_and_P_go_round_all_matches_of_a_long_text(workspace: Workspace,
             await user.sees(f"line {line} needle")
 
 
-async def test_what_is_typed_at_once_after_a_slash_belongs_to_the_search(
+async def test_keys_typed_right_after_a_slash_belong_to_the_search(
     workspace: Workspace, conflict: int
 ) -> None:
     async with dashboard(workspace) as user:
@@ -134,9 +134,7 @@ async def test_a_transcript_is_searched_from_row_to_row_and_its_row_copied(works
         assert user.app.clipboard == "last word"
 
 
-async def test_of_a_text_that_is_too_long_its_beginning_is_copied(
-    workspace: Workspace, alice: Toolbox
-) -> None:
+async def test_only_the_beginning_of_a_very_long_text_is_copied(workspace: Workspace, alice: Toolbox) -> None:
     ok(alice, "save_to_my_workspace", filename="a.txt", content="123456789\n" * 20_000)
     async with dashboard(workspace) as user:
         await opens_preview(user, workspace)

@@ -1,4 +1,4 @@
-"""Searching everything, from any screen: what is found as one types, and where it leads."""
+"""Search everything from any screen: hits while typing, and where they lead."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def searches(user: User, words: str, *, hits: int) -> None:
     await user.until(lambda: len(user.list("hits").items) == hits, f"{hits} hits")
 
 
-async def test_what_is_found_as_one_types_leads_to_its_version(
+async def test_hits_appear_while_typing_and_lead_to_their_versions(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     ok(alice, "collab_write", filepath="plan.md", content="one\nuse the 数据\n库 always\n", message="m")
@@ -35,7 +35,7 @@ async def test_what_is_found_as_one_types_leads_to_its_version(
         await user.until(lambda: user.place == "files", "the files")
         await user.until(lambda: user.pane == "versions" and user.cursor("versions"), "its versions")
         assert (user.cursor("versions").path, user.cursor("versions").version) == ("plan.md", 1)
-        # What agents wrote is shown as it is; of a private file the row lies above the screen.
+        # Texts of agents are literal. For a private file the row opens above the screen.
         await searches(user, "database", hits=1)
         await user.sees("[bold]database[/]")
         await user.press("enter")
@@ -80,9 +80,7 @@ async def test_a_step_of_a_session_is_found_and_shown_in_its_transcript(workspac
         await user.until(lambda: "I save my notes." in transcript.copied_text()[0], "the step")
 
 
-async def test_keys_that_are_typed_at_once_wait_for_what_is_found(
-    workspace: Workspace, alice: Toolbox
-) -> None:
+async def test_keys_typed_at_once_wait_for_the_hits(workspace: Workspace, alice: Toolbox) -> None:
     ok(alice, "collab_write", filepath="plan.md", content="needle\n", message="m")
     workspace.search_index.index_missing(workspace.journal, Event(), share=1.0)
     async with dashboard(workspace) as user:
@@ -90,7 +88,7 @@ async def test_keys_that_are_typed_at_once_wait_for_what_is_found(
         await user.until(lambda: user.place == "files", "the files")
 
 
-async def test_where_one_may_only_look_the_search_indexes_what_nobody_has(
+async def test_a_viewers_search_indexes_missing_rows(
     workspace: Workspace, alice: Toolbox, root: Path
 ) -> None:
     ok(alice, "collab_write", filepath="plan.md", content="needle\n", message="m")
@@ -101,7 +99,7 @@ async def test_where_one_may_only_look_the_search_indexes_what_nobody_has(
         await searches(user, "needle", hits=1)
 
 
-async def test_the_past_finds_nothing_that_came_later(
+async def test_a_search_in_the_past_finds_nothing_later(
     workspace: Workspace, alice: Toolbox, root: Path
 ) -> None:
     ok(alice, "collab_write", filepath="plan.md", content="needle\n", message="m")

@@ -1,4 +1,4 @@
-"""An agent's session in the dashboard: what it says and does, and what a person can do to it."""
+"""An agent's session in the dashboard: its texts and calls, and a person's actions on it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from watchroom.texts import Language
 
 
 class Speaker:
-    """A model that says one word after the other, when it is told to."""
+    """A model that says one word after the other, on request."""
 
     def __init__(self, *words: str) -> None:
         self._words = words
@@ -45,7 +45,7 @@ async def sees_agent(user: User, agent: str) -> None:
         await user.press("down")
 
 
-async def test_what_was_said_and_done_is_read_and_calls_are_unfolded(workspace: Workspace) -> None:
+async def test_a_transcript_is_read_and_its_calls_unfolded(workspace: Workspace) -> None:
     save = call("save_to_my_workspace", filename="notes.md", content="line one\nline two")
     wrong = call("read_from_workspace", "call_2", agent_id="nobody", filename="x")
     answers = (calling(save, wrong, content="I save my notes."), says("All is saved."))
@@ -66,7 +66,7 @@ async def test_what_was_said_and_done_is_read_and_calls_are_unfolded(workspace: 
         await user.sees("▾ save notes.md", "▾ read")
 
 
-async def test_what_is_estimated_or_was_cut_off_says_so(workspace: Workspace) -> None:
+async def test_estimated_and_incomplete_answers_are_marked(workspace: Workspace) -> None:
     cut = [{"content": "It begins", "finish_reason": "length"}]
     async with dashboard(workspace) as user, running(workspace, "alice", cut, says("Done.")) as alice:
         assert (await alice.ended()).status == "done"
@@ -74,7 +74,7 @@ async def test_what_is_estimated_or_was_cut_off_says_so(workspace: Workspace) ->
         await user.sees("It begins", "the answer was cut off or empty", "Done.", "tokens estimated")
 
 
-async def test_text_is_seen_while_the_model_says_it(workspace: Workspace) -> None:
+async def test_text_is_shown_while_the_model_writes_it(workspace: Workspace) -> None:
     speaker = Speaker("The first ", "the second ", "and the last.")
     agent = ChatAgent(model_runtime=speaker)
     messages = [{"role": "user", "content": "Speak."}]
@@ -111,7 +111,7 @@ async def test_a_message_is_read_with_the_next_turn(workspace: Workspace) -> Non
 
 
 def shown_status(user: User) -> str:
-    """How far the session of bob is, as the dashboard knows by now."""
+    """Return the status of bob's session in the dashboard."""
     bob = next(each for each in user.model.agents if each.agent.id == "bob")
     return bob.session.status if bob.session else "none"
 
@@ -236,7 +236,7 @@ async def test_a_message_that_is_being_written_is_not_lost_by_quitting(workspace
         await user.sees("wait!")
 
 
-async def test_a_message_that_was_refused_is_there_to_be_mended(workspace: Workspace) -> None:
+async def test_a_refused_message_can_be_corrected(workspace: Workspace) -> None:
     async with (
         dashboard(workspace) as user,
         running(workspace, "bob", says("Hello."), says("Read."), stay=True),
@@ -255,7 +255,7 @@ async def test_a_message_that_was_refused_is_there_to_be_mended(workspace: Works
 
 @pytest.mark.parametrize(("language", "line"), [("en", "answer: expired"), ("zh", "回答: 已过期")])
 @pytest.mark.parametrize("is_approval", [True, False])
-async def test_that_nobody_answered_in_time_is_read_as_such(
+async def test_an_unanswered_request_is_shown_as_expired(
     workspace: Workspace, is_approval: bool, language: Language, line: str
 ) -> None:
     asked = calling(call("list_workspace_files")) if is_approval else asks("Quick?")
@@ -287,7 +287,7 @@ async def test_an_agent_without_a_session_hears_nothing(workspace: Workspace) ->
         await user.is_told("This agent has no session")
 
 
-async def test_a_session_is_read_as_it_stood(workspace: Workspace) -> None:
+async def test_a_past_session_is_shown_as_it_was(workspace: Workspace) -> None:
     async with (
         running(workspace, "bob", asks("Which?"), says("Thanks.")) as bob,
         dashboard(workspace) as user,

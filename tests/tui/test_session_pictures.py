@@ -1,4 +1,4 @@
-"""What requests and sessions look like, at each size and in both languages."""
+"""Pictures of requests and sessions, at each size and in both languages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EXACT = REPORT.replace("12 % more cargo", "12.4 % more cargo").replace("- When d
 def says_once(
     answer: Sequence[Chunk], *, is_whole: bool = True
 ) -> Callable[[ModelPayload], AsyncIterator[Chunk]]:
-    """A model with one answer; one that is not whole stays in mid-sentence."""
+    """Return a model with one answer. An incomplete one stops in mid-sentence."""
 
     async def model(payload: ModelPayload) -> AsyncIterator[Chunk]:
         for chunk in answer:
@@ -71,7 +71,7 @@ TASKS: dict[str, tuple[str, list[Chunk]]] = {
 
 
 def asking(root: Path) -> None:
-    """Four agents: three ask a person, the fourth is just saying something."""
+    """Run four agents: three ask a person, the fourth is writing a text."""
     layers = {"editor": "top", "analyst": "mid"}
     agents = [Agent(name, layer=layers.get(name, "bottom")) for name in TASKS]  # type: ignore[arg-type]  # layers
     with Workspace.open(root, agents=agents) as workspace:
@@ -129,7 +129,7 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journal]:
 
 @asynccontextmanager
 async def at_noon(journal: Journal, size: tuple[int, int]) -> AsyncIterator[User]:
-    """The live dashboard, whose clock stands. It has something to act on, though nothing is sent."""
+    """Run the live dashboard with a stopped clock, and a workspace to act on."""
     with TemporaryDirectory() as elsewhere, Workspace.open(elsewhere) as workspace:
         app = WatchroomApp(journal, place="team/", open_workspace=lambda: workspace)
         app.now = lambda: NOON  # type: ignore[method-assign]

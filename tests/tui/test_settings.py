@@ -1,4 +1,4 @@
-"""The settings file: what is remembered, what can be set, and what is said of mistakes."""
+"""The settings file: remembered values, settings, and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""In a closed workspace the dashboard asks for the passphrase at the first decision, and stopping needs none."""
+"""In a closed workspace the dashboard asks for the passphrase at the first decision. Stopping agents needs
+none."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ CALL = PendingCall("c1", "run_command", '{"command": "make"}')
 
 @pytest.fixture
 def closed(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """A workspace whose owner is the person at the dashboard, with two requests of alice's."""
+    """A workspace whose owner is the dashboard's person, with two requests of alice's."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     key = create_key_file(key_path("dana"), SESAME, cost=16)
@@ -41,19 +42,19 @@ async def approves(user: User) -> None:
 
 
 def forget_key() -> None:
-    """Take the key file away."""
+    """Remove the key file."""
     Path(key_path("dana")).unlink()
 
 
 def edit_config(workspace: Workspace, text: str) -> None:
-    """Write ``text`` before what the config file says, by hand, and have it recorded."""
+    """Write ``text`` at the start of the config file externally, and record it."""
     file = Path(workspace.root, ".watchroom/config.toml")
     file.write_text(text + file.read_text())
     workspace.scan()
 
 
 def answered(workspace: Workspace) -> list[int]:
-    """Which of the two requests were answered so that it counts."""
+    """Return the numbers of the requests with valid answers."""
     return [number for number in (1, 2) if workspace.requests.ended(f"alice/1/{number}")]
 
 
@@ -75,12 +76,12 @@ async def test_the_first_decision_asks_for_the_passphrase_and_the_next_does_not(
     assert closed.verify() == []
 
 
-async def test_decisions_that_the_settings_name_need_the_passphrase_each_time(closed: Workspace) -> None:
+async def test_decisions_listed_in_the_settings_need_the_passphrase_each_time(closed: Workspace) -> None:
     closed.signing.signer = open_key_file(key_path("dana"), SESAME)
     edit_config(closed, 'confirm_decisions = ["answer_request"]\n')
     closed.settings.sign(CallContext("human:dana"))
     async with dashboard(closed) as user:
-        # The key is unlocked, and signs no answer.
+        # The key is unlocked, but signs no answer.
         await approves(user)
         await user.sees("Passphrase")
         assert answered(closed) == []
@@ -93,7 +94,7 @@ async def test_decisions_that_the_settings_name_need_the_passphrase_each_time(cl
         assert len(answered(closed)) == 1
 
 
-async def test_who_goes_back_decides_nothing(closed: Workspace) -> None:
+async def test_leaving_the_passphrase_dialog_decides_nothing(closed: Workspace) -> None:
     async with dashboard(closed) as user:
         await approves(user)
         await user.sees("Passphrase")
@@ -102,7 +103,7 @@ async def test_who_goes_back_decides_nothing(closed: Workspace) -> None:
         assert answered(closed) == []
 
 
-async def test_settings_that_were_edited_are_signed_where_they_are_told(closed: Workspace) -> None:
+async def test_edited_settings_are_signed_at_their_need(closed: Workspace) -> None:
     closed.signing.signer = open_key_file(key_path("dana"), SESAME)
     closed.settings.sign(CallContext("human:dana"))
     closed.signing.signer = None
@@ -130,7 +131,7 @@ async def test_settings_that_were_edited_are_signed_where_they_are_told(closed: 
     assert hosts() == ["example.org"]
 
 
-async def test_who_has_no_key_is_told_what_to_do(closed: Workspace) -> None:
+async def test_a_person_without_a_key_is_told_what_to_do(closed: Workspace) -> None:
     forget_key()
     async with dashboard(closed) as user:
         await approves(user)
@@ -145,7 +146,7 @@ async def test_a_forged_decision_is_a_need(closed: Workspace) -> None:
         assert len(user.model.requests) == 2
 
 
-async def test_keys_that_a_program_sends_through_tmux_decide_nothing(
+async def test_keys_sent_by_a_program_through_tmux_decide_nothing(
     closed: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed.signing.signer = open_key_file(key_path("dana"), SESAME)

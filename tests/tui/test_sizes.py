@@ -1,4 +1,4 @@
-"""Small terminals: all can be used at 40 columns and 12 rows, and smaller ones say what is needed."""
+"""Small terminals: everything is usable at 40 columns and 12 rows, and smaller ones show a notice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def resizes(user: User, width: int, height: int) -> None:
 
 
 async def fits(user: User, where: str) -> None:
-    """All of the screen can be seen: nothing lies outside of it, and each pane has a line at least."""
+    """Check that all of the screen is visible: nothing is outside, and each pane has at least one line."""
 
     def is_seen() -> bool:
         screen = user.app.screen
@@ -40,7 +40,7 @@ async def fits(user: User, where: str) -> None:
 
 
 async def becomes_too_small(user: User, place: str) -> None:
-    """Smaller and smaller, and large enough again, which shows what was there."""
+    """Shrink the terminal step by step, and enlarge it again, which shows the same as before."""
     focused = user.app.focused
     for size in TOO_SMALL:
         await resizes(user, *size)
@@ -79,12 +79,12 @@ async def test_every_screen_and_dialog_can_be_used_at_40_by_12_and_none_ends_in_
         await opens_merge(user)
         await fits(user, "merge")
         await resizes(user, *TOO_SMALL[0])
-        # Who wants to look all the same may.
+        # A person can still look.
         await user.press("escape")
         assert user.place == "merge"
 
 
-async def test_what_is_needed_stands_even_in_three_lines(workspace: Workspace) -> None:
+async def test_the_needed_size_is_shown_even_in_three_lines(workspace: Workspace) -> None:
     async with dashboard(workspace, size=(10, 3)) as user:
         await user.until(lambda: user.place == "SizeNotice", "the notice")
         assert [line.strip() for line in user.lines()] == ["Needs", "40×12, has", "10×3: make"]

@@ -1,4 +1,5 @@
-"""What each screen looks like, at each size: ``pytest tests/tui/test_snapshots.py --snapshot-update`` renews."""
+"""Pictures of each screen at each size: ``pytest tests/tui/test_snapshots.py --snapshot-update`` updates
+them."""
 
 from __future__ import annotations
 
@@ -115,7 +116,7 @@ SCREENS = {
 async def taken(
     journal: Journal, size: tuple[int, int], screen: str, *, language: Language = "en", light: bool = False
 ) -> str:
-    """The screen as SVG, without what differs from run to run."""
+    """Return the screen as SVG, without parts that differ between runs."""
     async with past(journal, journal.last_seq(), size=size, language=language) as user:
         await SCREENS[screen](user)
         if light:
@@ -167,7 +168,7 @@ async def test_the_question_before_a_rollback(
 
 
 async def test_a_picture_would_show_a_difference(journal: Journal) -> None:
-    """The normalisation takes away nothing that a person could see."""
+    """The normalisation removes no visible difference."""
     english = await taken(journal, MIDDLE, "overview")
     assert english == await taken(journal, MIDDLE, "overview")
     assert english != await taken(journal, MIDDLE, "overview", light=True)

@@ -1,4 +1,4 @@
-"""What the tasks screen looks like, at each size and in both languages."""
+"""Pictures of the tasks screen, at each size and in both languages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from watchroom.texts import Language
 
 
 def at_a_task(root: Path) -> None:
-    """A task with two commands, the second of which fails; and an earlier one that was cancelled."""
+    """Create a task with two commands, the second failing, and an earlier, cancelled task."""
     with Workspace.open(root) as workspace:
         needs_sandbox(workspace)
         earlier = workspace.tasks.submit("human:dana", "写一首关于港口的诗。", root.parent / "poem")

@@ -1,4 +1,4 @@
-"""The tasks screen: who works on each, what they write to each other, and their files."""
+"""The tasks screen: the agents of each task, their messages, and their files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def test_an_empty_screen_says_how_a_task_begins(workspace: Workspace) -> N
         assert "No task yet. N begins one" in user.words_in("#tasks")
 
 
-async def test_the_newest_task_comes_first_with_how_it_stands(
+async def test_the_newest_task_comes_first_with_its_state(
     workspace: Workspace, task: str, tmp_path: Path
 ) -> None:
     begins(workspace, tmp_path / "other", "Write a poem.")
@@ -52,7 +52,7 @@ async def test_the_newest_task_comes_first_with_how_it_stands(
         await user.sees("✖ Write a poem.", "failed")
 
 
-async def test_agents_stand_beneath_those_that_made_them_and_ended_ones_say_how(
+async def test_agents_are_below_their_parents_and_ended_ones_show_how(
     workspace: Workspace, task: str
 ) -> None:
     async with dashboard(workspace) as user:

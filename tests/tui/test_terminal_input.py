@@ -1,4 +1,4 @@
-"""What a terminal sends is read as it comes, whatever bytes these are, and its reader ends when it is told."""
+"""The input of a terminal is read on arrival, whatever its bytes, and the reader ends on request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE = 20
 
 
 class Reader:
-    """A reader in a thread, of what is written to `send`."""
+    """A reader in a thread, for the bytes written with `send`."""
 
     def __init__(self, encoding: str, exit_event: SelectableEvent | None = None) -> None:
         self.exit_event = exit_event or SelectableEvent()
@@ -79,7 +79,7 @@ def test_keys_the_mouse_and_pasted_text_are_events() -> None:
         assert pasted.text == "two\nlines"
 
 
-def test_an_escape_that_nothing_follows_is_a_key_again_and_again() -> None:
+def test_a_lone_escape_is_a_key_each_time() -> None:
     with reader() as terminal:
         for _ in range(2):
             terminal.send(b"\x1b")
@@ -129,8 +129,8 @@ def test_the_event_can_be_set_and_cleared_more_than_once() -> None:
         event.set()
 
 
-def test_each_of_two_readers_ends_though_only_one_is_waited_for() -> None:
-    """As a program has them that was told to go on without having been stopped."""
+def test_both_readers_end_although_only_one_is_joined() -> None:
+    """As in a process that was resumed without being stopped."""
     exit_event = SelectableEvent()
     first, second = Reader("utf-8", exit_event), Reader("utf-8", exit_event)
     exit_event.set()

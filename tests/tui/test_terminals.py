@@ -1,4 +1,4 @@
-"""The dashboard in terminals that have few colours, or none, or not every character."""
+"""The dashboard in terminals with few colours, no colours, or few characters."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def team(root: Path) -> Path:
         ({"TERM": "dumb", "TEXTUAL_COLOR_SYSTEM": "truecolor"}, "full"),
     ],
 )
-def test_the_environment_says_how_many_colours_there_are(
+def test_the_environment_determines_the_number_of_colours(
     environ: Mapping[str, str], depth: ColorDepth
 ) -> None:
     assert color_depth(environ) == depth
@@ -49,7 +49,7 @@ def test_without_colours_and_utf8_all_is_ascii_and_the_cursor_is_reversed(team: 
     env = {"NO_COLOR": "1", "LC_ALL": "C"}
     with Terminal(as_typed("open", str(team)), 100, 30, env=env) as terminal:
         terminal.wait_for_text("#= Needs you", timeout=30)
-        # A byte that is no UTF-8 is a key that means nothing.
+        # A byte that is not UTF-8 is a key without meaning.
         os.write(terminal._fd, b"\xe9")
         terminal.send("4")
         terminal.wait_for_text("#= Shared files")

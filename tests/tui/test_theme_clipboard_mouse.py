@@ -1,4 +1,4 @@
-"""What works in every screen: the other theme, copying a path, and the mouse."""
+"""Features of every screen: the other theme, copying a path, and the mouse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time line: any screen shows any earlier moment, says so, and offers no acts there."""
+"""The timeline: any screen shows any earlier moment, marked as such, without acts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FAR = 3600 * SECOND
 
 
 async def at_row(user: User, seq: int) -> None:
-    """The moment of row ``seq`` is shown."""
+    """Wait until the moment of row ``seq`` is shown."""
     await user.until(lambda: (user.app._replayed, user.model.seq) == (seq, seq), f"row {seq}")
     await user.settle()
 
@@ -82,7 +82,7 @@ async def test_every_screen_shows_the_moment_and_nothing_of_later_ones(
     async with dashboard(workspace) as user:
         await user.goes_to("8", "activity")
         await user.until(lambda: len(user.list("rows").items) > 30, "rows")
-        # What is being read is held back when new rows come, but not when an earlier moment is shown.
+        # Rows that are being read are held back for new rows, but not for an earlier moment.
         await user.press("down", "down", "down")
         await user.press("T", *["comma"] * (workspace.journal.last_seq() - moment))
         await at_row(user, moment)
@@ -92,7 +92,7 @@ async def test_every_screen_shows_the_moment_and_nothing_of_later_ones(
         assert [each.path for each in user.list("files").items] == ["alice/then.md"]
         await user.until(lambda: max(seqs(user.list("rows").items), default=0) == moment, "its rows then")
         await user.goes_to("1", "overview")
-        # It was shown before, with what was live then, until it hears that it is in front again.
+        # It shows its earlier content until it is in front again.
         await user.until(lambda: user.list("activity").items[0].seq == moment, "the rows then")
         await user.press("full_stop")
         await at_row(user, moment + 1)
@@ -119,7 +119,9 @@ async def test_acts_are_refused_at_an_earlier_moment_though_the_workspace_is_ope
         assert workspace.journal.last_seq() == last
 
 
-async def test_it_is_played_from_the_first_row_to_the_present(workspace: Workspace, conflict: int) -> None:
+async def test_the_timeline_plays_from_the_first_row_to_the_present(
+    workspace: Workspace, conflict: int
+) -> None:
     workspace.flush()
     async with dashboard(workspace) as user:
         await user.press("T", "plus", "plus")
@@ -150,7 +152,7 @@ def test_playing_follows_the_clock_with_gaps_cut(journal: Journal) -> None:
         feed.stop()
 
 
-def test_what_was_asked_for_before_one_left_is_of_an_earlier_visit(journal: Journal) -> None:
+def test_a_late_timeline_of_an_earlier_visit_is_ignored(journal: Journal) -> None:
     told: Queue[Moment] = Queue()
     feed = TimelineFeed(journal, told.put)
     try:
@@ -164,7 +166,7 @@ def test_what_was_asked_for_before_one_left_is_of_an_earlier_visit(journal: Jour
         feed.stop()
 
 
-def test_gaps_are_cut_when_it_is_played() -> None:
+def test_long_gaps_are_cut_while_playing() -> None:
     rows = [row(1, SECOND), row(2, FAR), row(3, FAR + SECOND // 2), row(4, 2 * FAR)]
     assert due_rows(rows, SECOND, 0) == (1, 0)
     assert due_rows(rows, SECOND, SECOND) == (1, 0)
@@ -173,7 +175,7 @@ def test_gaps_are_cut_when_it_is_played() -> None:
     assert due_rows(rows, SECOND, 5 * SECOND) == (4, 9 * SECOND // 2)
 
 
-async def test_it_is_clicked_and_dragged(workspace: Workspace, conflict: int) -> None:
+async def test_the_timeline_is_clicked_and_dragged(workspace: Workspace, conflict: int) -> None:
     workspace.flush()
     first, last = rows_of(workspace)[0], rows_of(workspace)[-1]
     async with dashboard(workspace) as user:
@@ -190,7 +192,7 @@ async def test_it_is_clicked_and_dragged(workspace: Workspace, conflict: int) ->
 
 
 async def mouse(user: User, kind: Any, x: int) -> None:
-    """An event of the mouse at column ``x`` of the time line."""
+    """Send a mouse event at column ``x`` of the timeline."""
     bar = user.app.screen.query_one(TimelineBar)
     button = 1
     event = kind(bar, x, 0, 0, 0, button, False, False, False, bar.region.x + x, bar.region.y)

@@ -1,4 +1,4 @@
-"""One time zone on every screen: that of this machine, with its offset where a time stands by itself."""
+"""All screens show local time, with its offset beside a single time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tui.recorded import recorded
 
 @pytest.fixture(autouse=True)
 def _vienna(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    # As the rule itself: not every machine has the names of time zones.
+    # As a rule, because not every machine has the names of time zones.
     with monkeypatch.context() as patch:
         patch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
         time.tzset()

@@ -1,4 +1,4 @@
-"""Going to what is urgent: one key leads to what needs a person the most."""
+"""One key goes to the most urgent need."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_urgent_says_that_all_is_well_when_nothing_waits(workspace: Worksp
         assert user.place == "overview"
 
 
-async def test_urgent_goes_to_what_the_header_calls_next_on_one_screen_too(workspace: Workspace) -> None:
+async def test_urgent_goes_to_the_headers_next_need_on_the_same_screen_too(workspace: Workspace) -> None:
     for step, agent in enumerate(("alice", "bob"), 1):
         workspace.requests.ask(
             CallContext(agent), f"{agent}/mcp/{step}", Request("prompt", f"Which, {agent}?")
@@ -53,7 +53,7 @@ async def test_urgent_goes_to_what_the_header_calls_next_on_one_screen_too(works
             await user.sees(f"next: question {following}")
 
 
-async def test_urgent_goes_to_a_new_deadline_before_what_follows(workspace: Workspace) -> None:
+async def test_urgent_goes_to_a_new_deadline_first(workspace: Workspace) -> None:
     for step, agent in enumerate(("alice", "bob"), 1):
         workspace.requests.ask(CallContext(agent), f"{agent}/mcp/{step}", Request("prompt", "Which?"))
     async with dashboard(workspace) as user:
@@ -78,7 +78,7 @@ async def test_urgent_finds_the_file_behind_a_filter(workspace: Workspace, confl
 
 
 def two_deliveries(root: Path) -> None:
-    """Two deliveries; the later one is acknowledged."""
+    """Make two handoffs, and acknowledge the later one."""
     with Workspace.open(root, agents=["alice", "bob"]) as workspace:
         alice, bob = workspace.tools("alice"), workspace.tools("bob")
         deliver(alice, "bob", "one.md")
@@ -97,7 +97,7 @@ async def test_a_handoff_that_waits_long_is_gone_to(tmp_path: Path, keys: tuple[
             await user.until(lambda: "about one.md" in user.words_in("#content"), "its message")
 
 
-async def test_a_handoff_that_was_made_just_now_bothers_nobody(tmp_path: Path) -> None:
+async def test_a_new_handoff_is_not_urgent(tmp_path: Path) -> None:
     with closing(recorded(tmp_path, two_deliveries, apart=SECOND)) as journal:
         async with past(journal, journal.last_seq()) as user:
             await user.sees("✓ all well")
@@ -138,7 +138,7 @@ async def test_urgent_for_a_refused_first_write_shows_that_write(
 
 
 @pytest.mark.sqlite("A server has its own clock.")
-async def test_what_needs_a_person_by_now_is_counted_in_every_screen_without_a_new_row(
+async def test_every_screen_counts_needs_that_become_urgent_without_a_row(
     workspace: Workspace, alice: Toolbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deliver(alice, "bob", "waits.md")

@@ -1,4 +1,4 @@
-"""What agents use is seen over time, by agent, model and task, and in the header."""
+"""Agents' usage over time, by agent, model and task, and in the header."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def test_nothing_was_used_yet(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize("size", [NARROW, MIDDLE])
-async def test_it_shows_who_used_what(workspace: Workspace, size: tuple[int, int]) -> None:
+async def test_usage_is_shown_by_agent_model_and_task(workspace: Workspace, size: tuple[int, int]) -> None:
     use(workspace, "alice", "big-model", UsageTotal(1500, 200, 30_000, cost=1.25, priced_by="client"))
     use(workspace, "bob", "", UsageTotal(70, 30, unpriced=100))
     async with dashboard(workspace, size=size) as user:

@@ -1,4 +1,4 @@
-"""Where one may only look (``--view``): live, and nothing can be changed."""
+"""Viewers (``--view``) see the live dashboard, and can change nothing."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ async def looking_at(workspace: Workspace) -> AsyncIterator[User]:
         yield user
 
 
-async def test_what_agents_do_is_seen_as_it_happens(workspace: Workspace, alice: Toolbox) -> None:
+async def test_viewers_see_agents_work_live(workspace: Workspace, alice: Toolbox) -> None:
     async with looking_at(workspace) as user:
         await user.sees("live, view only")
         ok(alice, "save_to_my_workspace", filename="new.md", content="x")
         await user.sees("new.md")
 
 
-async def test_no_act_is_offered_and_none_is_done(workspace: Workspace, conflict: int) -> None:
+async def test_viewers_are_offered_no_acts(workspace: Workspace, conflict: int) -> None:
     before = workspace.journal.last_seq()
     async with looking_at(workspace) as user:
         await user.goes_to("2", "agents")

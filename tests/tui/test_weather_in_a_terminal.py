@@ -1,4 +1,5 @@
-"""The conversation of RUN-flow over two processes: the agent in one, the person's dashboard in a real terminal."""
+"""The conversation of RUN-flow over two processes: the agent in one, the person's dashboard in a real
+terminal."""
 
 from __future__ import annotations
 

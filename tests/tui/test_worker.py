@@ -1,4 +1,4 @@
-"""The worker process: it answers as its functions do, whatever the texts, and as often as it is asked."""
+"""The worker process answers like its functions, for any texts and any number of questions."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ async def process() -> AsyncIterator[WorkerProcess]:
     await started.close()
 
 
-async def test_the_process_finds_what_changed(process: WorkerProcess) -> None:
+async def test_the_process_finds_changes(process: WorkerProcess) -> None:
     for old, new in pairwise(TEXTS):
         assert await process.changes(old, new) == diff_lines(old, new)
         assert await process.diff(old, new) == diff(old, new)
 
 
-async def test_it_finds_what_changed_from_each_text_to_the_next(process: WorkerProcess) -> None:
+async def test_the_process_finds_changes_from_each_text_to_the_next(process: WorkerProcess) -> None:
     assert await process.changes_of(TEXTS) == [diff_lines(old, new) for old, new in pairwise(TEXTS)]
     assert await process.changes_of(TEXTS[:1]) == []
 
 
-async def test_an_answer_that_nobody_waits_for_any_more_is_dropped(process: WorkerProcess) -> None:
+async def test_a_cancelled_answer_is_dropped(process: WorkerProcess) -> None:
     given_up = asyncio.create_task(process.changes(LARGE, LARGE + "more\n"))
     await asyncio.sleep(0)
     given_up.cancel()
@@ -45,7 +45,7 @@ async def test_an_answer_that_nobody_waits_for_any_more_is_dropped(process: Work
     assert given_up.cancelled()
 
 
-async def test_whatever_it_is_at_it_ends_when_it_is_closed(process: WorkerProcess) -> None:
+async def test_a_busy_process_ends_when_it_is_closed(process: WorkerProcess) -> None:
     await process.start()
     asked = asyncio.create_task(process.changes(LARGE, LARGE + "more\n"))
     await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""A screen that is closed while it loads: what comes back finds no panes and does not look for them."""
+"""A screen that is closed while it loads: late results do not look for its panes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from watchroom_tui.dialogs.base import Dialog
 
 
 class Text(Static):
-    """Lets a reading come back in the moment in which it is gone."""
+    """Lets a result arrive at the moment of its removal."""
 
     def on_unmount(self) -> None:
         screen = self.screen

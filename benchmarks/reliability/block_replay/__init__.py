@@ -1,1 +1,1 @@
-"""Recording what a file system writes to its disk, and replaying it up to where the power failed."""
+"""Record the writes of a file system to its disk, and replay them up to a power loss."""

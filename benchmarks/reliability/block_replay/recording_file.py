@@ -1,8 +1,8 @@
-"""A file whose every write and flush is recorded, in order: the disk of a loop device.
+"""A file that records every write and flush in order, as the disk of a loop device.
 
-``python -m reliability.block_replay.recording_file IMAGE LOG``: mounts over IMAGE a file system of one file
-(FUSE, by its kernel's protocol), which reads from IMAGE, writes to it, and writes LOG. Prints ``ready``. One
-request is served after the other, so what was written before a flush was asked for is in the log before it.
+``python -m reliability.block_replay.recording_file IMAGE LOG`` mounts over IMAGE a file system of one file
+(FUSE, by the kernel's protocol), which reads and writes IMAGE, and writes LOG. It prints ``ready``. Requests
+are served one after the other, so all writes before a flush precede it in the log.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reliability.block_replay.write_log import WriteLog
 _IN: Final = struct.Struct("=IIQQIIIHH")
 _OUT: Final = struct.Struct("=IiQ")
 _TRANSFER: Final = struct.Struct("=QQI")
-"""The beginning of a read or a write: the file, where, how much."""
+"""The head of a read or write: file, offset, size."""
 _WRITE_HEAD: Final = 40
 _ATTRIBUTES: Final = struct.Struct("=QQQQQQIIIIIIIIII")
 _VALID_SECONDS: Final = struct.pack("=QII", 3600, 0, 0)
@@ -38,9 +38,8 @@ _UNANSWERED: Final = (_FORGET, _BATCH_FORGET, _INTERRUPT)
 class RecordingFile:
     """The file system.
 
-    Args:
-        image: the descriptor of what is read and written.
-        log: takes what is written.
+    - ``image``: the descriptor of the image to read and write.
+    - ``log``: records the writes.
     """
 
     def __init__(self, image: int, log: WriteLog) -> None:
@@ -66,7 +65,7 @@ class RecordingFile:
             os.write(device, _OUT.pack(_OUT.size + len(data), status, unique) + data)
 
     def _answer(self, call: int, body: memoryview) -> bytes | int:
-        """The body of the answer, or the number of an error."""
+        """Return the body of the answer, or an error number."""
         if call == _INIT_CALL:
             flags = _BIG_WRITES | _MAX_PAGES
             return _INIT.pack(*_PROTOCOL, _MOST, flags, 16, 12, _MOST, 1, _PAGES, 0, 0)
@@ -97,7 +96,7 @@ class RecordingFile:
 
 
 def main(image: Path, log: Path) -> None:
-    """Mount it, and serve until it is unmounted. Raises OSError."""
+    """Mount the file system, and serve it until it is unmounted. Raises OSError."""
     disk = os.open(image, os.O_RDWR)
     device = os.open("/dev/fuse", os.O_RDWR)
     options = f"fd={device},rootmode={stat.S_IFREG | 0o600:o},user_id=0,group_id=0,allow_other"

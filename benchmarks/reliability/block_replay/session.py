@@ -1,4 +1,4 @@
-"""A stretch of work on a recorded disk, and what a workspace on it holds after a power loss."""
+"""Work on a recorded disk, and the state of its workspace after a power loss."""
 
 from __future__ import annotations
 
@@ -31,8 +31,13 @@ _PATIENCE: Final = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A stretch of work: ``image`` is the disk before it, ``log`` what was written to it, ``told`` the folder
-    of what workers told. The power can fail from position ``begin`` of the log to ``end``."""
+    """A recording of work.
+
+    - ``image``: the disk before it.
+    - ``log``: the writes to the disk.
+    - ``told``: the folder of the workers' reports.
+    - ``begin``, ``end``: the positions in the log between which the power can fail.
+    """
 
     file_system: FileSystem
     image: Path
@@ -43,8 +48,12 @@ class Recording:
 
 
 class Findings(NamedTuple):
-    """What a workspace was like after a power loss: so much was acknowledged before it; what is wrong, and
-    how many files differed from their rows until ``verify --repair``."""
+    """The state of a workspace after a power loss.
+
+    - ``acknowledged``: the number of answers before it.
+    - ``problems``: what is wrong.
+    - ``repaired``: the number of files that differed from their rows until ``verify --repair``.
+    """
 
     acknowledged: int
     problems: list[str]
@@ -52,7 +61,7 @@ class Findings(NamedTuple):
 
 
 def record(folder: Path, file_system: FileSystem, seconds: float, seed: int) -> Recording:
-    """Let workers work on a new disk in ``folder`` for so many ``seconds``. Raises RuntimeError."""
+    """Record workers on a new disk in ``folder`` for ``seconds``. Raises RuntimeError."""
     image, live, log, told = (folder / name for name in ("before", "live", "log", "told"))
     told.mkdir()
     make_disk(image, file_system)
@@ -65,7 +74,7 @@ def record(folder: Path, file_system: FileSystem, seconds: float, seed: int) -> 
 def _record(
     folder: Path, file_system: FileSystem, live: Path, log: Path, told: Path, seconds: float, seed: int
 ) -> int:
-    """In a process of its own. Returns the position of the log at which the workspace was there."""
+    """Record in this process. Return the position in the log at which the workspace was complete."""
     leave_mounts()
     recorder = _start("recording_file", live, log, stdout=subprocess.PIPE)
     if recorder.stdout is None or recorder.stdout.readline() != b"ready\n":
@@ -102,13 +111,13 @@ def _start(module: str, *arguments: object, stdout: int = subprocess.DEVNULL) ->
 
 
 def examine(recording: Recording, disk: Path, position: int, seed: int) -> Findings:
-    """What is on ``disk``, whose power failed at that ``position`` of the ``recording``, once it is mounted
-    on a machine that was started anew. Raises RuntimeError where it cannot be mounted or opened."""
+    """Return the findings on ``disk``, whose power failed at ``position``, after mounting it on a restarted
+    machine. Raises RuntimeError if it cannot be mounted or opened."""
     return Findings(*json.loads(_in_process(_examine, recording, disk, position, seed)))
 
 
 def _examine(recording: Recording, disk: Path, position: int, seed: int) -> str:
-    """In a process of its own."""
+    """Examine the disk in this process. Return the findings as JSON."""
     with tempfile.TemporaryDirectory(dir=disk.parent) as name:
         folder = Path(name)
         known = folder / "told"
@@ -133,7 +142,7 @@ def _examine(recording: Recording, disk: Path, position: int, seed: int) -> str:
 
 
 def _told_until(file: Path, position: int) -> list[bytes]:
-    """The lines of answers in ``file`` that were there when the log had that length."""
+    """Return the answers in ``file`` up to the given position of the log."""
     known = []
     for line in file.read_bytes().splitlines(keepends=True):
         if line.endswith(b"\n"):
@@ -144,7 +153,7 @@ def _told_until(file: Path, position: int) -> list[bytes]:
 
 
 def _in_process(work: Callable[..., object], *arguments: object) -> str:
-    """What ``work`` returns, as text; it is done in a process that is forked. Raises RuntimeError."""
+    """Return the result of ``work`` in a forked process, as text. Raises RuntimeError."""
     context = get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
 

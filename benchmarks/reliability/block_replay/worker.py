@@ -1,8 +1,8 @@
-"""A process that works in a workspace on a recorded disk, and tells when each call was answered.
+"""A process that works in a workspace on a recorded disk, and reports the time of each answer.
 
-``python -m reliability.block_replay.worker ROOT FOLDER LOG NUMBER KIND``: writes its lines to the file NUMBER
-in FOLDER, as `reliability.torturing.workers` does; each has the length that LOG had by then, so that what was
-acknowledged before a power loss is known.
+``python -m reliability.block_replay.worker ROOT FOLDER LOG NUMBER KIND`` writes its reports to the file
+NUMBER in FOLDER, as `reliability.torturing.workers` does. Each contains the current length of LOG, so that
+the acknowledged work before a power loss is known.
 """
 
 from __future__ import annotations

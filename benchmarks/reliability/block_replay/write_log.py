@@ -1,4 +1,4 @@
-"""What was written to a disk, in order, and what of it a power loss leaves."""
+"""The writes to a disk in order, and the part of them that a power loss leaves."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Final, NamedTuple
 _HEADER: Final = struct.Struct("=QI")
 _FLUSH: Final = 2**64 - 1
 SECTOR: Final = 512
-"""A disk writes a sector whole or not at all."""
+"""Bytes that a disk writes completely or not at all."""
 
 
 class Entry(NamedTuple):
-    """A write of ``data`` at ``offset``, or where that is None a flush: what was written before it is kept.
+    """A write of ``data`` at ``offset``, or a flush if ``offset`` is None. Writes before a flush are durable.
 
-    ``position`` is the length of the log with it.
+    ``position``: the length of the log after the entry.
     """
 
     position: int
@@ -27,22 +27,22 @@ class Entry(NamedTuple):
 
 
 class WriteLog:
-    """The log at ``path``, to write to: each entry is there for other processes once its call returned."""
+    """The log at ``path``, to write to. Other processes can read an entry when its call has returned."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def add_write(self, offset: int, data: bytes) -> None:
-        """``data`` was written at ``offset``."""
+        """Add a write of ``data`` at ``offset``."""
         os.writev(self._file, (_HEADER.pack(offset, len(data)), data))
 
     def add_flush(self) -> None:
-        """The disk was flushed."""
+        """Add a flush."""
         os.write(self._file, _HEADER.pack(_FLUSH, 0))
 
 
 def read_log(path: Path) -> Iterator[Entry]:
-    """The entries of the log at ``path``, in order."""
+    """Yield the entries of the log at ``path``, in order."""
     with path.open("rb") as file:
         while len(header := file.read(_HEADER.size)) == _HEADER.size:
             offset, length = _HEADER.unpack(header)
@@ -51,8 +51,8 @@ def read_log(path: Path) -> Iterator[Entry]:
 
 
 def positions_before_flushes(path: Path, begin: int) -> list[int]:
-    """The positions of the log at ``path``, from ``begin`` on, at which a flush follows on writes: there is
-    most to lose."""
+    """Return the positions of the log at ``path`` from ``begin`` on before which writes are followed by a
+    flush. There most can be lost."""
     found, last = [], None
     for each in read_log(path):
         if each.offset is None and last is not None and last > begin:
@@ -62,7 +62,7 @@ def positions_before_flushes(path: Path, begin: int) -> list[int]:
 
 
 class CutWrites(NamedTuple):
-    """What a power loss did to the writes after the last flush: so many were kept, lost, and torn."""
+    """The effect of a power loss on the writes after the last flush: numbers of kept, lost and torn ones."""
 
     kept: int = 0
     lost: int = 0
@@ -70,11 +70,10 @@ class CutWrites(NamedTuple):
 
 
 class Replay:
-    """The disk as a log made it, up to one moment after the other.
+    """The disk as a log made it, at increasing positions.
 
-    Args:
-        image: the disk as it was at the beginning; it is changed to what the disk surely has.
-        log: of what was written to it.
+    - ``image``: the disk at the beginning. It is changed to the durable content.
+    - ``log``: the log of its writes.
     """
 
     def __init__(self, image: Path, log: Path) -> None:
@@ -84,7 +83,7 @@ class Replay:
         self._next: Entry | None = next(self._entries, None)
 
     def advance(self, position: int) -> None:
-        """Go on to that ``position`` of the log, no less than the last one."""
+        """Advance to ``position`` of the log, at least the last one."""
         with self._image.open("r+b") as disk:
             while self._next is not None and self._next.position <= position:
                 if self._next.offset is None:
@@ -96,10 +95,10 @@ class Replay:
                 self._next = next(self._entries, None)
 
     def cut(self, disk: Path, chance: random.Random) -> CutWrites:
-        """Have the power fail here, on ``disk``, a copy of the image.
+        """Let the power fail here, on ``disk``, a copy of the image.
 
-        The writes since the last flush are all lost, or a prefix is kept, or any of them, in any order, some
-        of them in part.
+        The writes since the last flush are all lost, or a prefix is kept, or any of them in any order, some
+        of them torn.
         """
         writes = list(self._unflushed)
         how = chance.choice(("none", "prefix", "any", "any"))

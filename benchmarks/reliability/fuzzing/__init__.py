@@ -1,1 +1,2 @@
-"""The parts of `reliability.fuzz`: its loop, how inputs are made, and one module of targets a subject."""
+"""The parts of `reliability.fuzz`: its loop, the generation of inputs, and a module of targets per
+subject."""

@@ -1,4 +1,4 @@
-"""What targets share that serve a workspace on an event loop."""
+"""Shared by targets that serve a workspace on an event loop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PERIOD: Final = 5000
 
 
 class AsyncTarget(ABC):
-    """A target that lives on an event loop of its own."""
+    """A target with its own event loop."""
 
     size = 60_000
     period = _PERIOD
@@ -57,15 +57,15 @@ class AsyncTarget(ABC):
 
     @abstractmethod
     async def begin(self) -> None:
-        """Have it served."""
+        """Start to serve."""
 
     @abstractmethod
     async def end(self) -> None:
-        """End that."""
+        """Stop serving."""
 
     @abstractmethod
     async def send(self, data: bytes) -> Hashable:
-        """Send ``data``, and return what kind of answer came."""
+        """Send ``data``, and return the kind of the answer."""
 
     def run(self, data: bytes) -> Hashable:
         return self._await(self.send(data))

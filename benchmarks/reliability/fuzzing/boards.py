@@ -1,4 +1,4 @@
-"""Markdown boards: outline, chunks, sections, items, and what the dashboard draws of them."""
+"""Markdown boards: outline, chunks, sections, items, and their drawing."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ _ENTRIES: Final = (
 
 
 class Boards:
-    """A board is read, outlined, changed in its sections and drawn."""
+    """Reads, outlines, changes and draws a board."""
 
     name = "boards"
     size = 60_000
     period = 1_000_000_000
     slow_seconds = 5.0
-    """Of all that is done with it; each part has its own bound."""
+    """Max seconds of CPU for all steps. Each step has its own limit."""
 
     def __init__(self, folder: Path) -> None:
         self._number = 0
@@ -69,7 +69,7 @@ class Boards:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
     def generate(self, chance: Random) -> bytes:
         lines = (
@@ -82,7 +82,7 @@ class Boards:
         return mutated(data, chance, self.size, _TOKENS, other)
 
     def run(self, data: bytes) -> Hashable:
-        # What is no UTF-8 is no board: the file is refused before.
+        # Boards are UTF-8, and other files are refused earlier.
         data = data.decode("utf-8", "replace").encode()
         with within_seconds(_SECONDS, "finding headings"):
             found = headings(data)

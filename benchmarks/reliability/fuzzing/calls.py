@@ -1,4 +1,4 @@
-"""Calls of all tools, by agents and by a person, in a workspace in which something is at stake."""
+"""Calls of all tools, by agents and a person, in a workspace with content of every kind."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BUFFER_TOOLS: Final = {
     tool.name: tool for name in (*EDIT_TOOLS, *SYNC_TOOLS) for tool in (buffer_tool("alice", BUFFER, name),)
 }
 ALL_TOOLS: Final = {**all_tools(), **_BUFFER_TOOLS}
-"""With those of a buffer, which its owner has while it is open."""
+"""All tools, including those of a buffer, which its owner has while it is open."""
 
 _LEAVES: Final[Sequence[Json]] = (
     *("plan.md", "notes.md", "data.csv", "alice", "bob", "ada", "human:eve", "user", "global", "top-layer"),
@@ -85,21 +85,21 @@ _SENSIBLE: Final[Mapping[str, Sequence[Json]]] = {
     "conflict": (1, 5, 20),
     "after": (0, 5, 40),
     "task": ("t1",),
-    # What is replaced and by what, in a buffer.
+    # Texts to replace in a buffer.
     "old": ("one", "two"),
     "new": ("three", ""),
 }
-"""What an argument of that name takes."""
+"""Valid values of arguments, by name."""
 
 _COMMANDS: Final = ("true", "", "\0", "exit 3", "\ud800")
-"""What a shell does with nonsense is the sandbox's to bound, and slow."""
+"""Commands to run. A shell's handling of other texts is the sandbox's concern, and slow."""
 _LONG_PERIOD: Final = 4000
 _BAIT: Final = "not for agents"
 
 
 class Calls:
-    """Every call is answered in JSON that can be sent; a refusal has a code, and one row that says why; what
-    is outside the workspace stays as it was, and at the end journal and files agree."""
+    """Checks that every call is answered with JSON, that a refusal has a code and one row with the reason,
+    that nothing outside the workspace changes, and that journal and files agree at the end."""
 
     name = "calls"
     size = 200_000
@@ -124,7 +124,7 @@ class Calls:
         self._stack.close()
 
     def generate(self, chance: Random) -> bytes:
-        """Who calls (0 to 2), the tool, and its arguments or their text."""
+        """Return the caller (0 to 2), the tool, and its arguments or their text."""
         tool: Json = chance.choice(sorted(ALL_TOOLS))
         kind = chance.random()
         if kind < 0.03:
@@ -178,8 +178,7 @@ class Calls:
 def check_answer(
     workspace: Workspace, toolbox: Toolbox, tool: object, call: str, result: Mapping[str, Any]
 ) -> None:
-    """Check that ``result`` of the ``call`` of ``tool`` is a whole answer, and has one row that says why
-    where it was refused."""
+    """Check that ``result`` of ``call`` is complete, and that a refusal has one row with the reason."""
     check_sendable(dict(result))
     require(isinstance(result["success"], bool), result)
     if result["success"]:
@@ -187,7 +186,7 @@ def check_answer(
     told = [result[key] for key in ("error", "message", "suggestion")]
     require(all(isinstance(each, str) and each for each in told), result)
     require(result["error"] != WatchroomError.code, f"internal error of {tool}")
-    # Editing tools that did not do what was wanted, and commands, have rows of their own kind.
+    # Failed edits and commands have rows of their own kind.
     if "workflow_state" not in result and tool != "run_command":
         rows = workspace.journal.rows_of_call(toolbox.actor, call)
         require(
@@ -196,7 +195,7 @@ def check_answer(
 
 
 def _settle(workspace: Workspace, project: Path) -> list[Toolbox]:
-    """Something of every kind, and who calls: an agent, a person, and an agent of a task."""
+    """Create content of every kind. Return the callers: an agent, a person, and an agent of a task."""
     alice, bob = workspace.tools("alice"), workspace.tools("bob")
     fields: Json = {
         "title": "lww_register",
@@ -230,7 +229,7 @@ def _by_type(schema: Mapping[str, Any]) -> Sequence[Json]:
 
 
 def _quick(tool: object, arguments: dict[str, Json]) -> dict[str, Json]:
-    """The call without what only takes long: commands, and waiting for others."""
+    """Return the arguments without slow parts: commands, and waiting for others."""
     if "command" in arguments and arguments["command"] not in _COMMANDS:
         arguments = {**arguments, "command": _COMMANDS[len(str(arguments["command"])) % len(_COMMANDS)]}
     known = ALL_TOOLS.get(tool) if isinstance(tool, str) else None

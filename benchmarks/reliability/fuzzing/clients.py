@@ -1,5 +1,5 @@
-"""What clients of their own tell: hook events and transcripts of Claude Code and Codex, and updates of the
-Agent Client Protocol."""
+"""Reports of clients: hook events and transcripts of Claude Code and Codex, and updates of the Agent Client
+Protocol."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ _LINES: Final[Sequence[Json]] = (
 
 
 class HookEvents(AsyncTarget):
-    """Each event of a hook and each line of a transcript is answered, or refused with a code."""
+    """Checks that each hook event and each transcript line is answered, or refused with a code."""
 
     name = "hooks"
     period = 3000
@@ -116,10 +116,10 @@ class HookEvents(AsyncTarget):
         self.workspace.scan()
 
     async def end(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
     def generate(self, chance: Random) -> bytes:
-        """``c`` or ``x`` for the client, ``h`` or ``l`` for a hook or a line, and the event."""
+        """Return ``c`` or ``x`` for the client, ``h`` or ``l`` for a hook or a line, and the event."""
         kind = chance.choice((b"c", b"x"))
         if chance.random() < 0.2:
             return kind + b"l" + to_bytes(chance.choice(_LINES))
@@ -153,7 +153,7 @@ class HookEvents(AsyncTarget):
         except (ValueError, RecursionError):
             return None
         if not isinstance(event, dict):
-            # Whoever reads it refuses what is no object.
+            # The reader refuses values that are not objects.
             return None
         client = "claude" if data[:1] == b"c" else "codex"
         attachment = self._attachments[client]
@@ -211,7 +211,7 @@ _ACP_LEAVES: Final[Sequence[Json]] = (
 
 
 class AcpUpdates:
-    """Each update of a session is translated, whatever it holds."""
+    """Checks that each update of a session is translated, whatever it contains."""
 
     name = "acp"
     size = 60_000
@@ -225,7 +225,7 @@ class AcpUpdates:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
     def generate(self, chance: Random) -> bytes:
         return to_bytes(mutated_json(chance.choice(_UPDATES), chance, _ACP_LEAVES))

@@ -1,4 +1,4 @@
-"""States and deltas of realtime documents, as a broken or wicked replica sends them."""
+"""States and deltas of realtime documents, as a broken or malicious replica sends them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ _PACKED: Final = ("ops", "history", "waiting")
 
 
 class Documents:
-    """A document is offered deltas, states and checkpoints: it takes them over, or refuses and stays."""
+    """Offers deltas, states and checkpoints to a document, which must accept them, or refuse and stay
+    unchanged."""
 
     name = "documents"
     size = 100_000
@@ -62,10 +63,10 @@ class Documents:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
     def generate(self, chance: Random) -> bytes:
-        """``d`` and a delta, ``s`` and a state, or ``c`` and a checkpoint."""
+        """Return ``d`` and a delta, ``s`` and a state, or ``c`` and a checkpoint."""
         document = _filled(*chance.sample(_REPLICAS, chance.randint(1, 3)))
         kind = chance.random()
         if kind < 0.2:
@@ -111,7 +112,8 @@ class Documents:
         return ()
 
     def _restore(self, state: Json) -> Hashable:
-        """A replica's own state is trusted to hold what it says; even so all that may come is a refusal."""
+        """Restore a document. A replica's own state is trusted, but a refusal is the only permitted
+        failure."""
         try:
             document = Document.from_state(state)
             check_sendable(document.values())
@@ -144,7 +146,7 @@ class Documents:
         return tuple(key for key, value in once.items() if value != self._base.values()[key])
 
     def _edit(self, document: Document) -> None:
-        """What was taken over can be worked on."""
+        """Check that the document can be edited after a merge."""
         document.register("title").set("x", document.stamp(_REPLICAS[2]))
         text = document.text("body")
         text.insert(len(text.value), "x", _REPLICAS[2])
@@ -169,8 +171,8 @@ def _filled(*replicas: str) -> Document:
 
 
 def _evidence(document: Document) -> str:
-    """All that a document holds. The bytes of a text's history may differ where it is the same: what counts
-    is what it says, who wrote it, and which operations are known."""
+    """Return all content of a document. The bytes of equal text histories may differ, so text counts by its
+    value, authors and known operations."""
     text = document.text("body")
     held: list[object] = [text.value, text.version_vector(), text.runs()]
     held += [document.field(name).state() for name in document.schema if name != "body"]
@@ -178,7 +180,7 @@ def _evidence(document: Document) -> str:
 
 
 def _damaged(value: Json, chance: Random) -> Json:
-    """One thing in ``value`` changed; in a history also inside what is packed."""
+    """Return ``value`` with one change, in a history also inside of packed bytes."""
     if chance.random() < 0.4:
         damaged = _with_damaged_bytes(value, chance)
         if damaged is not None:
@@ -187,7 +189,7 @@ def _damaged(value: Json, chance: Random) -> Json:
 
 
 def _with_damaged_bytes(value: Json, chance: Random) -> Json:
-    """``value`` with other bytes in one of its packed texts; None where it has none."""
+    """Return ``value`` with other bytes in one of its packed texts, None if it has none."""
     if not isinstance(value, dict):
         return None
     for name in value:

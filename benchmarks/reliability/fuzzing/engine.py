@@ -1,7 +1,7 @@
-"""The loop of a fuzz: makes inputs, runs them, keeps those that led to something new, and reports.
+"""The loop of a fuzzer: generate inputs, run them, keep those with new results, and report.
 
-What is new is told by the answer (its kind, its rule, its shape), which every target returns: no tracing of
-lines, which would cost more than it finds here.
+Results are distinguished by the answer (its kind, rule and shape), which every target returns. Tracing lines
+would cost more than it finds here.
 """
 
 from __future__ import annotations
@@ -27,56 +27,56 @@ from progress import ProgressBar
 from reliability.fuzzing.oracle import Broken
 
 SLOW_SECONDS: Final = 0.5
-"""Of CPU: an input of allowed size that takes longer is a finding."""
+"""Max seconds of CPU for an input of allowed size. More is a finding."""
 HANGING_SECONDS: Final = 30.0
 MEMORY_BYTES: Final = 256 * 1024 * 1024
-"""An input that lets the process grow by more is a finding."""
+"""Max bytes by which an input may grow the process. More is a finding."""
 _CORPUS: Final = 4000
 _LONGEST_KEPT: Final = 8000
-"""Bytes: longer ones are tried, and not gone on with, since all that follow would be long."""
+"""Max bytes of an input that is mutated further, because all following inputs would be as long."""
 _FRESH: Final = 0.3
 _SLOWEST: Final = 3
 _FINDINGS: Final = 200
 _BROKEN: Final = "broken"
-"""The kind of an input after which a target is opened anew."""
+"""The kind of an input after which a target is opened again."""
 _PAGE_KB: Final = 1024
 
 
 class Target(Protocol):
-    """Something that takes input from outside."""
+    """A parser or dispatcher of external input."""
 
     name: str
     size: int
-    """The longest input, in bytes."""
+    """Max bytes of an input."""
     period: int
-    """After so many inputs it is closed and opened anew."""
+    """Number of inputs after which it is closed and opened again."""
     slow_seconds: float
-    """Of CPU: an input that takes longer is a finding."""
+    """Max seconds of CPU for an input. More is a finding."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *error: object) -> None: ...
 
     def generate(self, chance: Random) -> bytes:
-        """Make an input."""
+        """Return a new input."""
 
     def mutate(self, data: bytes, other: bytes, chance: Random) -> bytes:
-        """Make an input of one or two that were run."""
+        """Return an input made of one or two earlier ones."""
 
     def run(self, data: bytes) -> Hashable:
-        """Take the input, and return what kind of answer came. Raises whatever is wrong about that."""
+        """Process the input, and return the kind of the answer. Raises an error for a wrong answer."""
 
     def check(self) -> Sequence[str]:
-        """Return what is wrong after all inputs so far."""
+        """Return the problems after all inputs so far."""
 
 
 class Hanging(Exception):
-    """An input takes longer than anybody would wait for."""
+    """An input takes longer than anyone would wait."""
 
 
 @dataclass(slots=True)
 class Result:
-    """What a target was given, and what came of it."""
+    """The inputs of a target, and their results."""
 
     name: str
     inputs: int = 0
@@ -84,11 +84,11 @@ class Result:
     cpu_seconds: float = 0.0
     kinds: int = 0
     findings: dict[str, str] = field(default_factory=dict)
-    """For each that is unlike the others what is said of it."""
+    """The descriptions of distinct findings."""
     slowest: list[tuple[float, int, bytes]] = field(default_factory=list)
     """CPU seconds, bytes, and the input, the slowest first."""
     grown: int = 0
-    """So many bytes the process has grown by."""
+    """Bytes by which the process has grown."""
 
     @property
     def rate(self) -> float:
@@ -96,7 +96,7 @@ class Result:
 
     @property
     def rate_of_cpu(self) -> float:
-        """Inputs a second of CPU: what the rate would be on a processor of its own."""
+        """Inputs per second of CPU."""
         return self.inputs / self.cpu_seconds if self.cpu_seconds else 0.0
 
 
@@ -109,8 +109,10 @@ def fuzz(
     keep: Path | None = None,
     progress: ProgressBar | None = None,
 ) -> Result:
-    """Run a target for ``seconds``, or for ``inputs``, as ``seed`` decides; findings and the slowest inputs
-    become files in the folder ``keep``."""
+    """Fuzz a target for ``seconds``, or for a number of ``inputs``, deterministically by ``seed``.
+
+    ``keep``: the folder for files with the findings and the slowest inputs.
+    """
     result, begin = Result(open_target().name), time.monotonic()
     chance, corpus, seen = Random(seed), list[bytes](), set[Hashable]()
     before, drawn = _peak_bytes(), 0.0
@@ -148,7 +150,7 @@ def fuzz(
 
 @contextmanager
 def _logged_defects() -> Iterator[list[str]]:
-    """What threads in the background log as a defect while this lasts."""
+    """Collect the defects that background threads log within the context."""
     found: list[str] = []
     handler, log = logging.Handler(logging.ERROR), logging.getLogger("watchroom")
     formatter = logging.Formatter()
@@ -165,7 +167,7 @@ def _logged_defects() -> Iterator[list[str]]:
 def _next_input(target: Target, corpus: Sequence[bytes], chance: Random) -> bytes:
     if not corpus or chance.random() < _FRESH:
         return target.generate(chance)
-    # The newest ones lead further more often than the first.
+    # New inputs find more than old ones.
     one = corpus[max(chance.randrange(len(corpus)), chance.randrange(len(corpus)))]
     return target.mutate(one, chance.choice(corpus), chance)
 
@@ -188,13 +190,13 @@ def _run_one(target: Target, data: bytes, result: Result, keep: Path | None) -> 
         said = f"{type(error).__name__}: {error}"[:2000]
         if isinstance(error, Hanging | TimeoutError):
             kind = _BROKEN
-        # A promise is told by its words, whatever else by where it was raised.
+        # A broken promise is identified by its text, other errors by their place.
         signature = said[:60] if isinstance(error, Broken) else f"{type(error).__name__} at {_place(error)}"
         _keep(result, keep, f"{said}\n{traceback.format_exc()}", signature, data)
     taken = time.process_time() - start
     result.cpu_seconds += taken
     if taken > target.slow_seconds and kind is not _BROKEN:
-        # Once may be the garbage collector, or the first import of a module.
+        # Measured again, because it may be the garbage collector, or the first import of a module.
         taken = min(taken, _measure_again(target, data))
     if taken > target.slow_seconds:
         said = f"{taken:.2f} s for {len(data):,} bytes, kind {kind!r}"
@@ -207,7 +209,7 @@ def _run_one(target: Target, data: bytes, result: Result, keep: Path | None) -> 
 
 
 def _measure_again(target: Target, data: bytes) -> float:
-    """How many seconds of CPU an input takes that was run before; infinite where it does not end well."""
+    """Return the seconds of CPU of an earlier input, infinite if it fails."""
     start = time.process_time()
     try:
         with _no_longer_than(HANGING_SECONDS):

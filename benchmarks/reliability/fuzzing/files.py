@@ -1,4 +1,4 @@
-"""Files that people write: ``config.toml``, ``settings.toml`` and scenarios; and names and paths."""
+"""Files that people write: ``config.toml``, ``settings.toml`` and scenarios. Also names and paths."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ _VALUES: Final[Sequence[Json]] = (
 
 
 def _examples(*pages: str) -> Iterator[bytes]:
-    """The files of TOML that the documentation shows."""
+    """Yield the TOML files in the documentation."""
     for page in pages:
         for found in re.finditer(r"```toml\n(.*?)```", (_DOCS / page).read_text(encoding="utf-8"), re.DOTALL):
             yield found[1].encode()
 
 
 class _TomlFile:
-    """A file that is parsed as TOML: mutations of good ones, with the words that mean something in it."""
+    """A TOML file: mutations of valid ones, with its keywords."""
 
     name: str
     size = 200_000
@@ -112,7 +112,7 @@ task = "t1"
 
 
 class ConfigFiles(_TomlFile):
-    """``config.toml`` is parsed, written again and parsed again."""
+    """Parses ``config.toml``, writes it and parses it again."""
 
     name = "config"
     seeds = (*_examples("policy.md", "limits.md", "needs.md"), _TEAM, b"")
@@ -135,7 +135,7 @@ class ConfigFiles(_TomlFile):
     def generate(self, chance: Random) -> bytes:
         if chance.random() > 0.02:
             return super().generate(chance)
-        # A team in which each is beneath the one before, so that it can be long.
+        # A chain of supervisors, which can be long.
         agents = (f"[agents.a{n}]\nsupervisor = 'a{n - 1}'\n" for n in range(1, chance.choice((3, 40, 3000))))
         return f"[agents.a0]\n{''.join(agents)}".encode()
 
@@ -155,7 +155,7 @@ class ConfigFiles(_TomlFile):
 
 
 class SettingsFiles(_TomlFile):
-    """``settings.toml`` is read, changed and read again."""
+    """Reads ``settings.toml``, changes it and reads it again."""
 
     name = "settings"
     size = 70_000
@@ -195,7 +195,7 @@ class SettingsFiles(_TomlFile):
 
 
 class ScenarioFiles(_TomlFile):
-    """A scenario is loaded."""
+    """Loads a scenario."""
 
     name = "scenarios"
     seeds = (*_examples("scenarios.md"), (BUILT_IN / "rogue_agent.toml").read_bytes()[:6000])
@@ -238,11 +238,11 @@ _NAMES: Final = (
     *("CON", "com1.txt", "COM¹", "a ", " a", "a.", ".a", "a//b", "./a", "a/..", "∕", "․․", "．．", "file:x"),
 )
 _OPEN: Final = frozenset({"key"})
-"""Keys of a map are shown, never a part of a path."""
+"""Keys of a map are shown, but never a part of a path."""
 
 
 class Names:
-    """Each name is refused, or it is safe as a name of that kind."""
+    """Checks that each name is refused, or safe as a name of its kind."""
 
     name = "names"
     size = 4_000
@@ -256,7 +256,7 @@ class Names:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
     def generate(self, chance: Random) -> bytes:
         return "".join(
@@ -270,7 +270,7 @@ class Names:
         )
 
     def run(self, data: bytes) -> Hashable:
-        # File names on POSIX may be any bytes.
+        # File names on POSIX can be any bytes.
         name = os.fsdecode(data)
         return tuple(self._check(kind, check, name) for kind, check in _CHECKS.items())
 

@@ -129,11 +129,11 @@ class _Lines:
         self.outgoing.put_nowait(text)
 
     async def flush(self) -> None:
-        """Nothing is held back."""
+        """Nothing is buffered."""
 
 
 class McpLines(_McpTarget):
-    """Each line on standard input is answered if it wants an answer, and the next one is read."""
+    """Checks that each request on standard input is answered, and that the next line is read."""
 
     name = "mcp-stdio"
 
@@ -171,7 +171,7 @@ class McpLines(_McpTarget):
         require(not self._task.done(), "the server has ended")
         self._number += 1
         ping = f"ping-{self._number}"
-        # The transport decodes as this does.
+        # Decoded as by the transport.
         line = data.decode("utf-8", "replace").replace("\n", " ")
         self._lines.incoming.put_nowait(line + "\n")
         self._lines.incoming.put_nowait(json.dumps({"jsonrpc": "2.0", "id": ping, "method": "ping"}) + "\n")
@@ -187,14 +187,14 @@ class McpLines(_McpTarget):
 
 
 def _ids(line: str) -> Iterator[Json]:
-    """The id by which ``line`` has to be answered, if it is a request that asks for that."""
+    """Yield the id of the answer, if ``line`` is a request that needs one."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
         return
     if isinstance(found, dict) and found.get("jsonrpc") == "2.0" and isinstance(found.get("method"), str):
         given = found.get("id")
-        # A stream stays open until it is ended.
+        # A stream stays open until it is cancelled.
         if isinstance(given, str | int) and not isinstance(given, bool) and found["method"] not in _STREAMS:
             yield given
 
@@ -204,13 +204,13 @@ _STREAMS: Final = ("subscriptions/listen",)
 
 def _same(given: Json, answered: Json) -> bool:
     if isinstance(given, str):
-        # A lone surrogate comes back as what stands for it, or with no id.
+        # A lone surrogate is answered with its replacement, or without an id.
         return answered in (given, None) or (isinstance(answered, str) and not given.isprintable())
     return answered in (given, None)
 
 
 def _kind(answer: Any) -> Hashable:
-    """What kind of answer to a request it is; an error of the server's own is a finding."""
+    """Return the kind of an answer. An internal error is a finding."""
     if "error" in answer:
         error = answer["error"]
         require(error["code"] != -32603, ("an internal error", error))
@@ -224,7 +224,7 @@ def _kind(answer: Any) -> Hashable:
 
 
 class McpBodies(_McpTarget):
-    """Each HTTP request is answered, with a status that is no error of the server's."""
+    """Checks that each HTTP request is answered without a server error."""
 
     name = "mcp-http"
 

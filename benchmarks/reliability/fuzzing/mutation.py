@@ -1,6 +1,6 @@
-"""How inputs are made: values that mean something to some parser, pieces put together, and mutations.
+"""Generate inputs: values with a meaning for some parser, random combinations, and mutations.
 
-All of it is decided by a seeded generator, so that a seed repeats a run.
+All choices come from a seeded generator, so that a seed repeats a run.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ HOSTILE: Final = (
     *("e\u0301", "\u0301" * 40, "👨\u200d👩\u200d👧", "看板", "ﬁ", "ß", "İ", "\U0001f600", "\u3000", "　x"),
     *("true", "null", "NaN", "1e999", "-0", "9" * 40, "0x1F", "'", '"', '"""', "```", "---", "\r\n", "\t"),
 )
-"""Texts that steer a terminal, leave a folder, end a literal, or look like something else."""
+"""Texts that control a terminal, leave a folder, end a literal, or look like something else."""
 
 NUMBERS: Final = (0, 1, -1, 2, 7, 255, 2**31, 2**53, 2**63, -(2**63), 2**64, 10**30, 0.5, -0.0, 1e308, 1e-320)
 MAX_REPEATS: Final = 4000
 
 
 def some_text(chance: Random, longest: int = 12) -> str:
-    """A short text: hostile, of letters, or of any characters but surrogates."""
+    """Return a short text: hostile, of letters, or of any characters except surrogates."""
     kind = chance.random()
     if kind < 0.4:
         return chance.choice(HOSTILE)
@@ -46,7 +46,7 @@ def _any_character(chance: Random) -> str:
 
 
 def some_json(chance: Random, leaves: Sequence[Json] = (), depth: int = 3) -> Json:
-    """A value of JSON, often one of ``leaves``; a text in it may have a lone surrogate."""
+    """Return a JSON value, often one of ``leaves``. Its texts can contain a lone surrogate."""
     kind = chance.random()
     if leaves and kind < 0.4:
         return chance.choice(leaves)
@@ -64,7 +64,7 @@ def _some_key(chance: Random) -> str:
 
 
 def mutated_json(value: Json, chance: Random, leaves: Sequence[Json] = ()) -> Json:
-    """``value`` with one thing in it changed, left out, doubled or put elsewhere."""
+    """Return ``value`` with one change: something replaced, removed, duplicated or moved."""
     if isinstance(value, dict) and value and chance.random() < 0.85:
         key = chance.choice(list(value))
         changed = dict(value)
@@ -93,15 +93,18 @@ def mutated_json(value: Json, chance: Random, leaves: Sequence[Json] = ()) -> Js
 
 
 def to_bytes(value: Json) -> bytes:
-    """``value`` as JSON; lone surrogates, infinities and what is no number come through."""
+    """Return ``value`` as JSON, with lone surrogates, infinities and NaN."""
     return json.dumps(value, ensure_ascii=True).encode()
 
 
 def mutated(
     data: bytes, chance: Random, size: int, tokens: Sequence[bytes] = (), other: bytes = b""
 ) -> bytes:
-    """``data`` with one to four changes: cut, bits flipped, tokens put in, stretches moved, doubled or taken
-    from ``other``; seldom a stretch of it is repeated as often as fits into ``size`` bytes."""
+    """Return ``data`` with one to four changes.
+
+    Parts are removed, bits flipped, tokens inserted, and parts moved, duplicated or copied from ``other``.
+    Rarely a part is repeated up to ``size`` bytes.
+    """
     for _ in range(chance.choice((1, 1, 1, 2, 3, 4))):
         data = chance.choice(_CHANGES)(data, chance, tokens, other)
     if chance.random() < 0.01:

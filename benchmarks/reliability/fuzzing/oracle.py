@@ -1,4 +1,4 @@
-"""What must hold of every answer, whatever was asked."""
+"""Conditions that hold for every answer."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from watchroom.model import Json
 from watchroom.texts import Language
 
 MAX_MESSAGE: Final = 10_000
-"""Characters of a refusal: whoever sent much is not told all of it."""
+"""Max characters of a refusal, because long inputs must not be repeated whole."""
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
 
 class Broken(AssertionError):
-    """A promise that was not kept."""
+    """A promise was broken."""
 
 
 def require(holds: object, said: object) -> None:
-    """Raise `Broken` with ``said`` unless it ``holds``."""
+    """Raise `Broken` with ``said`` unless ``holds`` is true."""
     if not holds:
         raise Broken(repr(said)[:1000])
 
 
 def refusal_kind(error: WatchroomError) -> tuple[str, str]:
-    """Check that ``error`` says in both languages what happened and what to do, in text that can be sent, and
-    return its code and rule."""
+    """Check that ``error`` has a message and a suggestion in both languages that can be sent. Return its code
+    and rule."""
     require(type(error).code != WatchroomError.code, "a refusal without a code of its own")
     for language in LANGUAGES:
         require(len(error.message(language)) <= MAX_MESSAGE, f"{error.code}: a message of any length")
@@ -43,7 +43,7 @@ def refusal_kind(error: WatchroomError) -> tuple[str, str]:
 
 @contextmanager
 def within_seconds(most: float, what: str) -> Iterator[None]:
-    """Require that what is done within takes at most ``most`` seconds of CPU."""
+    """Require that the context takes at most ``most`` seconds of CPU."""
     start = time.process_time()
     yield
     taken = time.process_time() - start
@@ -51,12 +51,12 @@ def within_seconds(most: float, what: str) -> Iterator[None]:
 
 
 def check_sendable(value: Json) -> None:
-    """Check that ``value`` can be sent as JSON, to a reader of any language."""
+    """Check that ``value`` can be sent as JSON to any reader."""
     json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
 
 
 def check_line(text: str) -> None:
-    """Check that a terminal obeys nothing in a drawn line, and hides nothing of it."""
+    """Check that a drawn line contains no control or invisible characters."""
     if text.isprintable():
         return
     for character in text:
@@ -67,6 +67,6 @@ def check_line(text: str) -> None:
 
 
 def check_lines(lines: Iterable[str]) -> None:
-    """`check_line` for each of ``lines``."""
+    """Check each of ``lines`` with `check_line`."""
     for line in lines:
         check_line(line)

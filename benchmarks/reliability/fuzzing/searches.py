@@ -1,4 +1,4 @@
-"""What people and programs search for."""
+"""Search queries of people and programs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _PATIENCE: Final = 30.0
 
 
 class Searches:
-    """Each search is refused with a code, or answered with excerpts of what is there."""
+    """Checks that each search is refused with a code, or answered with correct excerpts."""
 
     name = "searches"
     size = 2_000

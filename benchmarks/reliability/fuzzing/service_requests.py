@@ -1,4 +1,4 @@
-"""Requests on the socket of the resident service, by any process of its user."""
+"""Requests to the socket of the resident service, by any process of its user."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ _UPGRADE_SECONDS: Final = 0.3
 
 
 class ServiceRequests(AsyncTarget):
-    """Each request is answered or refused, and none of them ends the service or affects the next."""
+    """Checks that each request is answered or refused, and that none ends the service or affects the next."""
 
     name = "service"
     period = 20_000
 
     async def begin(self) -> None:
-        # The path of a socket is short.
+        # Paths of sockets must be short.
         self._folder = tempfile.mkdtemp(prefix="wr", dir="/tmp")
         os.environ["XDG_RUNTIME_DIR"] = self._folder
         serving = asyncio.Event()
@@ -138,7 +138,7 @@ class ServiceRequests(AsyncTarget):
             with suppress(ConnectionError, asyncio.IncompleteReadError):
                 writer.write(head + end if is_relay else data)
                 if is_relay:
-                    # A head that was changed may announce a body.
+                    # A changed head may announce a body.
                     with suppress(TimeoutError):
                         async with asyncio.timeout(_UPGRADE_SECONDS):
                             said = await reader.readuntil(_END)
@@ -153,7 +153,7 @@ class ServiceRequests(AsyncTarget):
                 await writer.wait_closed()
         status = said[9:12]
         if status == _NEWER:
-            # The client is of a newer version.
+            # The client has a newer version, so the service ends.
             await self.end()
             await self.begin()
         require(not self._running.done(), "the service has ended")

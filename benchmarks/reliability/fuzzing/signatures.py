@@ -1,4 +1,4 @@
-"""What `verify` and enrolment are given: keys, signatures, checkpoints and key files."""
+"""Inputs of `verify` and enrolment: keys, signatures, checkpoints and key files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PASSPHRASE: Final = "x"
 
 
 class Signatures:
-    """Each is refused with a code, or it is just what was made."""
+    """Checks that each is refused with a code, or equals the valid one."""
 
     name = "signatures"
     size = 20_000
@@ -68,7 +68,7 @@ class Signatures:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
     def generate(self, chance: Random) -> bytes:
         kind = chance.choice(list(self._kinds))
@@ -96,7 +96,7 @@ class Signatures:
         signature = data.decode("utf-8", "surrogateescape")
         parse_signing_key(signature)
         verify(signature, _MESSAGE, _NAMESPACE, self._key)
-        # Where its lines break does not matter.
+        # Line breaks do not matter.
         is_ours = "".join(signature.split()) == "".join(self._signature.split())
         require(is_ours, "another signature that holds")
         return "holds"
@@ -109,7 +109,7 @@ class Signatures:
     def _run_file(self, data: bytes) -> Hashable:
         self._path.write_bytes(data)
         key = read_public_key(str(self._path))
-        # A file may ask for as much as makes a good key slow to open.
+        # Not with other costs, which can make a valid key slow to open.
         if b'"cost": 2' in data:
             require(open_key_file(str(self._path), _PASSPHRASE).key == key, "a file opened as another key")
         return key.kind

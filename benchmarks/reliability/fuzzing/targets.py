@@ -1,4 +1,4 @@
-"""All targets by their names."""
+"""All targets by name."""
 
 from __future__ import annotations
 
@@ -26,4 +26,4 @@ TARGETS: Final[Mapping[str, Callable[[Path], Target]]] = {
         *(Searches, Signatures, ServiceRequests),
     )
 }
-"""Each is opened in a folder of its own."""
+"""The targets, each opened in its own folder."""

@@ -1,4 +1,4 @@
-"""What people see of a workspace afterwards: every view as text, and every screen of the dashboard."""
+"""Check everything that people see of a workspace: every view as text, and every screen of the dashboard."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ _PAGES: Final = 3
 
 
 def check_shown(workspace: Workspace) -> Iterator[str]:
-    """Yield what is wrong with what is shown of ``workspace``: what cannot be shown, and each line that a
-    terminal would obey."""
+    """Yield the problems in the views of ``workspace``: failures, and lines with control characters."""
     root = str(workspace.root)
     commands = [["show", root, view] for view in VIEWS]
     commands += [["log", root, "--limit", "2000", "--steps"], ["usage", root], ["search", root, "x"]]
@@ -46,7 +45,7 @@ def check_shown(workspace: Workspace) -> Iterator[str]:
 
 def _check(lines: Sequence[str]) -> None:
     for line in lines:
-        # Columns are apart by tabs.
+        # Tabs separate columns.
         check_line(line.replace("\t", " "))
 
 
@@ -65,8 +64,8 @@ async def _check_screens(workspace: Workspace) -> None:
 
 
 def problems(workspace: Workspace) -> list[str]:
-    """What is wrong after all inputs: journal and files that disagree, rows that no server could keep, and
-    what is shown."""
+    """Return the problems after all inputs: disagreements of journal and files, rows that no server could
+    store, and problems in the views."""
     workspace.flush()
     found = [f"verify: {problem}" for problem in workspace.verify()]
     return [*found, *_find_nul(workspace), *check_shown(workspace)]

@@ -41,7 +41,7 @@ _FRAME_LEAVES: Final[Sequence[Json]] = (
 
 
 class WebSocketFrames(AsyncTarget):
-    """A frame of the browser's page is handed on, passed over, or ends that page alone."""
+    """Checks that a frame of the page is passed on, ignored, or ends only that page."""
 
     name = "web"
 
@@ -50,7 +50,7 @@ class WebSocketFrames(AsyncTarget):
         self._packets = self.top / "packets"
         self._packets.mkdir()
         dashboard = WebDashboard(
-            # In place of a dashboard, which would draw and end when told to: what it would read is kept.
+            # Stands in for a dashboard, which would draw, and end on request. Its input is kept.
             f"printf '__GANGLION__\\n'; exec timeout 1 cat > {self._packets}/$$",
             self._listener,
             "token",
@@ -97,7 +97,8 @@ class WebSocketFrames(AsyncTarget):
             kinds.append(str(told[0]))
 
     def check(self) -> Sequence[str]:
-        """What was handed on to the pages' processes are whole packets, with sizes that a terminal has."""
+        """Return problems, also of the packets passed to the pages' processes: they must be complete, with
+        possible sizes."""
         found = [*super().check()]
         for path in self._packets.iterdir():
             try:

@@ -12,10 +12,9 @@ _FORMAT: Final = struct.Struct("=q")
 
 
 class SteppedClock:
-    """How far the wall clock of those who follow it is off, in the file at ``path``.
+    """The offset of the wall clock of its followers, in the file at ``path``.
 
-    The file is in the memory of all of them, so that looking takes no call of the system that could be made
-    to fail.
+    The file is mapped into their memory, so that reading needs no system call that could be made to fail.
     """
 
     def __init__(self, path: Path) -> None:
@@ -25,11 +24,11 @@ class SteppedClock:
             self._memory = mmap.mmap(file.fileno(), _FORMAT.size)
 
     def step(self, seconds: int) -> None:
-        """Have the clock be off by so many seconds from now on."""
+        """Set the offset of the clock to ``seconds``."""
         _FORMAT.pack_into(self._memory, 0, seconds * 10**9)
 
     def follow(self) -> None:
-        """Have the wall clock of this process be off, too. What the file system stamps is not."""
+        """Apply the offset to this process's wall clock. Times of the file system are not affected."""
         real = time.time_ns
 
         def now() -> int:

@@ -1,4 +1,4 @@
-"""Whole programs that work in the same workspace: a society of simulated agents, and an attached agent."""
+"""Complete programs that work in the same workspace: a society of simulated agents, and an attached agent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reliability.torturing.workers import Told
 
 ATTACHED: Final = "ivy"
 _LONG: Final = 3600
-"""Seconds after which it would end by itself."""
+"""Seconds until it would end by itself."""
 _CLI: Final = (sys.executable, "-m", "watchroom_cli.main")
 _HELLO: Final[dict[str, Json]] = {
     "protocolVersion": "2025-06-18",
@@ -38,7 +38,7 @@ class Society:
         )
 
     def kill(self) -> bool:
-        """Kill it with the processes that it started; whether it was alive."""
+        """Kill it and its child processes. Return whether it was alive."""
         was_alive = self._process.poll() is None
         if was_alive:
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -49,10 +49,9 @@ class Society:
 class AttachedAgent:
     """``watchroom mcp`` for `ATTACHED`, and a client that calls its tools until it is killed.
 
-    Args:
-        root: the workspace.
-        number: of this generation; its tokens are of no other.
-        tell: is called with each call, before and after.
+    - ``root``: the workspace.
+    - ``number``: a unique number, for its tokens.
+    - ``tell``: called with each call, before and after.
     """
 
     def __init__(self, root: str, number: int, tell: Callable[[Told], None]) -> None:
@@ -66,7 +65,7 @@ class AttachedAgent:
         self._thread.start()
 
     def kill(self) -> bool:
-        """Kill the server, and wait for the client to see it; whether it was alive."""
+        """Kill the server, and wait until the client notices. Return whether it was alive."""
         was_alive = self._process.poll() is None
         self._process.kill()
         self._process.wait()
@@ -82,7 +81,7 @@ class AttachedAgent:
                 for n in count(1):
                     self._save(to, of, n)
             except (BrokenPipeError, EOFError):
-                # It was killed: what it had not answered it had not acknowledged.
+                # It was killed, so unanswered calls are not acknowledged.
                 self._process.kill()
 
     def _save(self, to: TextIO, of: TextIO, n: int) -> None:
@@ -99,7 +98,7 @@ class AttachedAgent:
         self._tell({**about, "success": is_made, "version": answered, "error": str(error) if error else None})
 
     def _ask(self, to: TextIO, of: TextIO, n: int, method: str, params: dict[str, Json]) -> dict[str, Json]:
-        """The answer to request ``n``; what the server says meanwhile is let pass. Raises EOFError."""
+        """Return the answer to request ``n``, and skip other messages. Raises EOFError."""
         self._send(to, {"jsonrpc": "2.0", "id": n, "method": method, "params": params})
         while line := of.readline():
             answer = cast("dict[str, Json]", json.loads(line))

@@ -1,4 +1,4 @@
-"""What was acknowledged, kept outside the program, and what of it a workspace does not hold."""
+"""Keep acknowledged work outside of the program, and find what a workspace has lost."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ from reliability.torturing.workers import AGENTS, DOCUMENT, FIELD, LOG, Told, op
 _TOKEN: Final = re.compile(r"<\d+\.\d+>")
 _BATCH: Final = 5000
 _UNCERTAIN: Final = ("outcome_unknown",)
-"""Who is answered so looks before he repeats a call."""
+"""Errors after which a caller checks before it repeats a call."""
 _FILES: Final = ("private", "handoff", "board", "collab")
 
 
 class Oracle:
-    """Sees the lines that workers wrote, and compares them with a workspace.
+    """Reads the workers' reports, and compares them with a workspace.
 
-    Args:
-        folder: where each worker's lines are, a file for each.
-        task: the folder in which commands run.
+    - ``folder``: the folder of the reports, one file per worker.
+    - ``task``: the folder in which commands run.
     """
 
     def __init__(self, folder: Path, task: Path) -> None:
@@ -44,7 +43,7 @@ class Oracle:
         self.uncertain = 0
 
     def listen(self) -> list[Told]:
-        """Take in what was told since, and return the answers; a torn last line was not told."""
+        """Read new reports, and return the answers. An incomplete last line is ignored."""
         new = []
         for file in sorted(self._folder.iterdir()):
             data = file.read_bytes()[self._read.get(file.name, 0) :]
@@ -60,7 +59,7 @@ class Oracle:
         return new
 
     def problems(self, workspace: Workspace) -> Iterator[str]:
-        """What is lost, there twice, or there though it was refused, of all that was told so far."""
+        """Yield reported work that is lost, duplicated, or present although it was refused."""
         new = self.listen()
         self._count_versions(workspace.journal)
         for each in new:
@@ -86,13 +85,13 @@ class Oracle:
         while rows := journal.rows(self._seen_rows, limit=_BATCH):
             self._seen_rows = rows[-1].seq
             for row in rows:
-                # A conflict that is refused keeps its text, but makes no version.
-                # A draft that is flushed has all its lines in each version.
+                # A refused conflict keeps its text, but creates no version. Each version of a flushed draft
+                # contains all its lines.
                 if row.zone not in _FILES or row.path.endswith("/draft.md") or row.sha256 is None:
                     continue
                 tokens = _TOKEN.findall((journal.content(row.seq) or "")[:100])
                 self._kept.update(tokens)
-                # A conflict that is refused keeps its text, but makes no version.
+                # A refused conflict keeps its text, but creates no version.
                 if row.version is not None:
                     self._versions.update(tokens)
 
@@ -111,7 +110,7 @@ class Oracle:
 
 
 def _texts(workspace: Workspace) -> Iterator[tuple[str, str]]:
-    """The text of the document, and of all buffers."""
+    """Yield the text of the document, and of all buffers."""
     toolbox = workspace.tools(AGENTS[0])
     field = toolbox.dispatch_tool_call("realtime_get_field", {"doc_id": DOCUMENT, "field_name": FIELD})
     yield "realtime", str(field["value"])

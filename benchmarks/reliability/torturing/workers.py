@@ -1,9 +1,9 @@
-"""Processes that work in a workspace, tell what was acknowledged, and wait to be killed.
+"""Processes that work in a workspace, report acknowledged work, and wait to be killed.
 
-``python -m reliability.torturing.workers ADDRESS FOLDER CLOCK [CHECKOUT]``: reads orders, one a line, ``KIND
-NUMBER``. For each it forks a worker, which writes its lines to a file of that number in FOLDER: first what it
-is about to do, then how it was answered. Its wall clock is that of CLOCK. On its own output it prints
-``NUMBER PID``. Forking saves each worker the start of an interpreter.
+``python -m reliability.torturing.workers ADDRESS FOLDER CLOCK [CHECKOUT]`` reads orders ``KIND NUMBER``, one
+per line. For each it forks a worker, which writes its reports to the file NUMBER in FOLDER: first the call,
+then its answer. Its wall clock is that of CLOCK. It prints ``NUMBER PID``. Forking saves each worker the
+start of an interpreter.
 """
 
 from __future__ import annotations
@@ -30,16 +30,18 @@ AGENTS: Final = ("alice", "bob", "charlie", "dana", "erin", "frank", "gina", "hu
 DOCUMENT: Final = "minutes"
 FIELD: Final = "body"
 COMMANDED: Final = "jack"
-"""Runs commands, in the folder of a task."""
+"""The agent that runs commands, in the folder of a task."""
 LOG: Final = "log.txt"
 """The file to which these commands append."""
 
 
 class Told(TypedDict):
-    """One operation. Without ``success`` it is about to be made; ``token`` stands in its text alone.
+    """One call. Without ``success`` it is about to be made.
 
-    ``version`` is of the path; None with ``row``: it was refused, and the text is kept in that row.
-    ``moment`` is how much had been written to the disk by then, where that is recorded.
+    - ``token``: occurs only in the text of this call.
+    - ``version``: the path's new version. None with ``row``: the call was refused, and the row keeps the
+      text.
+    - ``moment``: the length of the disk's log at that time, if it is recorded.
     """
 
     kind: str
@@ -54,7 +56,7 @@ class Told(TypedDict):
 
 
 class Worker:
-    """Calls tools at random as one agent, and tells of each call, before and after."""
+    """Makes random tool calls as one agent, and reports each call before and after."""
 
     def __init__(self, toolbox: Toolbox, number: int, tell: Callable[[Told], None]) -> None:
         self._toolbox = toolbox
@@ -63,13 +65,13 @@ class Worker:
         self._tell = tell
 
     def run(self, kind: str) -> None:
-        """Do operations of ``kind`` (see `KINDS`) until the process is killed."""
+        """Make calls of ``kind`` (see `KINDS`) until the process is killed."""
         act = KINDS[kind]
         for n in count():
             act(self, f"<{self._number}.{n}>")
 
     def write(self, token: str) -> None:
-        """Write in one of four zones, now and then with a version that is stale."""
+        """Write in one of four zones, sometimes with a stale version."""
         chance = self._random.random()
         text = self._text(token)
         if chance < 0.3:
@@ -94,7 +96,7 @@ class Worker:
             self._do("collab_write", token, "collab", path, **values)
 
     def edit(self, token: str) -> None:
-        """Insert the token into a realtime document which all agents edit."""
+        """Insert the token into a realtime document that all agents edit."""
         self._do(
             "realtime_edit_text",
             token,
@@ -107,14 +109,14 @@ class Worker:
         )
 
     def draft(self, token: str) -> None:
-        """Append a line to a buffer, and now and then flush it."""
+        """Append a line to a buffer, and sometimes flush it."""
         open_draft(self._toolbox)
         self._do("draft_append", token, "buffer", f"{self._toolbox.actor}/draft", text=f"{token}\n")
         if self._random.random() < 0.2:
             self._toolbox.dispatch_tool_call("draft_flush", {})
 
     def command(self, token: str) -> None:
-        """Append a line to a file, by a command in the sandbox."""
+        """Append a line to a file, with a command in the sandbox."""
         line = f"echo '{token}' >> {LOG}"
         self._do("run_command", token, "command", LOG, command=line, timeoutMs=20_000)
 
@@ -135,7 +137,7 @@ class Worker:
         )
 
     def _text(self, token: str) -> str:
-        # Some are too large for a row, so that the content stands in a table of its own.
+        # Some are too large for a row, so that the content is in another table.
         size = 70 * 1024 if self._random.random() < 0.02 else self._random.randint(1, 300)
         return f"{token} " + "word 写 " * (size // 7)
 
@@ -149,7 +151,7 @@ KINDS: Final[Mapping[str, Callable[[Worker, str], None]]] = {
 
 
 def telling(folder: str, number: int) -> Callable[[Told], None]:
-    """What writes down, in ``folder``, what the worker of that number tells."""
+    """Return a function that writes the reports of the worker ``number`` into ``folder``."""
     lines = os.open(os.path.join(folder, str(number)), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     return lambda told: write_all(lines, json.dumps(told).encode() + b"\n")
 
@@ -157,7 +159,7 @@ def telling(folder: str, number: int) -> Callable[[Told], None]:
 def work_until_killed(
     address: str, checkout: str | None, folder: str, sandbox: SandboxProbe, kind: str, number: int
 ) -> None:
-    """Be the worker of that number."""
+    """Act as the worker ``number``."""
     tell = telling(folder, number)
     os.write(1, f"{number} {os.getpid()}\n".encode())
     workspace = Workspace.open(address, scan=False, checkout=checkout, sandbox=sandbox)
@@ -166,39 +168,39 @@ def work_until_killed(
 
 
 def load_everything() -> None:
-    """Work a little, so that what is only loaded when it is used is there before the forks."""
+    """Work a little, so that modules imported on use are there before the forks."""
     with tempfile.TemporaryDirectory() as root, Workspace.open(root, AGENTS) as workspace:
         create_document(workspace)
         for kind in KINDS.values():
-            # Commands are refused here: there is no task.
+            # Commands are refused here, because there is no task.
             kind(Worker(workspace.tools(AGENTS[0]), 0, lambda _: None), "<>")
 
 
 def open_draft(toolbox: Toolbox) -> None:
-    """Open the buffer which is called draft."""
+    """Open the buffer ``draft``."""
     path = f"{toolbox.actor}/draft.md"
     toolbox.dispatch_tool_call("open_buffer", {"source": "collab", "path": path})
 
 
 def create_document(workspace: Workspace) -> None:
-    """Make the document that workers edit."""
+    """Create the document that workers edit."""
     workspace.tools(AGENTS[0]).dispatch_tool_call(
         "realtime_create_document", {"doc_id": DOCUMENT, "schema": {FIELD: "rga"}}
     )
 
 
 def create_task(workspace: Workspace, folder: str) -> None:
-    """Make the task in whose ``folder`` commands run."""
+    """Create the task in whose ``folder`` commands run."""
     task = workspace.tasks.submit("human:dana", "Keep a log.", folder)
     workspace.register([Agent(COMMANDED, task=task.id)])
 
 
 def fork_workers(address: str, folder: str, clock: Path, checkout: str | None) -> None:
-    """Fork a worker for each order, until there are no more."""
+    """Fork a worker for each order, until the input ends."""
     load_everything()
     sandbox = SandboxProbe.run()
     SteppedClock(clock).follow()
-    # Nobody waits for the dead: whoever killed one watches its process.
+    # Children are not waited for, because the killer watches the process.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
         kind, number = line.split()
