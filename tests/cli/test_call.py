@@ -81,5 +81,5 @@ def test_bad_calls_are_refused_as_an_agent_is_told(
 
 def test_call_for_an_unknown_agent_names_those_that_are_known(capsys: Captured, team: str) -> None:
     message = refusal(capsys, "call", team, "mallory", "collab_list")
-    assert "There is no agent 'mallory' here." in message
+    assert "Unknown agent 'mallory'." in message
     assert "alice, bob, charlie" in message

@@ -56,7 +56,7 @@ def test_verify_repair_lays_the_file_out_again_and_keeps_what_it_held(
     *done, last = out.splitlines()
     assert done == [
         "repaired: collab plan.md (differs)",
-        f"row {kept['seq']}: collab plan.md, ✎ edited by hand",
+        f"row {kept['seq']}: collab plan.md, ✎ external edit",
         f"needs you: plan.md, changed by hand{on_machine}",
     ]
     assert last.startswith("clean: ")
@@ -149,7 +149,7 @@ def test_verify_says_how_far_the_journal_is_sealed_and_what_was_changed_since(
     status, out, _ = run(capsys, "verify", team)
     assert (status, out.splitlines()[-1]) == (
         REFUSED,
-        f"changed: rows after 0 and before the seal at row {sealed.seal.seq + 1} differ from what was sealed",
+        f"changed: rows after 0 up to the seal of row {sealed.seal.seq + 1} differ from what was sealed",
     )
     tamper(journal_of(team), f"DELETE FROM rows WHERE seq>{sealed.seal.seq - 2}")
     status, out, _ = run(capsys, "verify", team, "--against", str(published), "--json")
@@ -189,11 +189,11 @@ def test_verify_tells_the_key_of_an_unknown_machine_and_trusts_it_when_told_to(
     status, out, _ = run(capsys, "verify", team)
     sealed, told = out.splitlines()[-2:]
     assert status == REFUSED
-    assert "with the unknown key SHA256:" in sealed
+    assert "signed by an unknown key, SHA256:" in sealed
     fingerprint = KeySigner(private).key.fingerprint
     assert f"watchroom verify {team} --trust {fingerprint}" in told
     status, out, _ = run(capsys, "verify", team, "--trust", fingerprint)
-    assert (status, f"with the key {fingerprint} of a known machine" in out) == (OK, True)
+    assert (status, f"signed by a known machine, key {fingerprint}" in out) == (OK, True)
     assert run(capsys, "verify", team, "--trust", "dana")[0] == USAGE
 
 

@@ -1,4 +1,4 @@
-"""Two moments compared: the paths that differ, by whom, how much, and the difference on enter."""
+"""Comparing two moments: the paths that differ, by whom, how much, and the difference on enter."""
 
 from __future__ import annotations
 
@@ -68,4 +68,4 @@ async def test_rows_that_come_later_change_nothing_of_two_moments(
 async def test_where_nothing_differs_it_says_so(workspace: Workspace, since: int) -> None:
     async with dashboard(workspace) as user:
         await opens(user, user.model.seq)
-        await user.sees("Nothing differs between these two moments.")
+        await user.sees("No differences between these two moments.")

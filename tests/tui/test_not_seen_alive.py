@@ -80,7 +80,7 @@ async def test_an_agent_whose_process_was_killed_is_not_seen_and_says_what_resum
         await user.until(lambda: "◌ bob bottom not seen since" in user.words_in("#agents"), "in the list")
         await user.until(lambda: f"◌ {since}" in str(user.text("session").border_title), "in the title")
         await user.press("p")
-        await user.is_told("No process runs bob: it goes on when resumed with: watchroom demo DIR.")
+        await user.is_told("No process runs bob. It continues when resumed with: watchroom demo DIR.")
         await user.press("m")
         await user.until(
             lambda: (
