@@ -186,7 +186,9 @@ def test_a_failure_is_tried_again_then_given_up_and_told(workspace: Workspace, r
     for _ in range(3):
         now = outbox.advance([STUCK, ASKED], now) or now
     assert outbox.advance([STUCK, ASKED], now) is None
-    assert lines[-1] == "Alert to hook failed and is not retried (status 500): needs you: bob asks: Which month?"
+    assert (
+        lines[-1] == "Alert to hook failed and is not retried (status 500): needs you: bob asks: Which month?"
+    )
     assert [(row.outcome, row.error) for row in alert_rows(workspace)] == [
         ("failed", "alert_delayed"),
         ("ok", ""),
@@ -313,10 +315,7 @@ def test_apprise_sends_to_the_service_that_a_variable_names(
     monkeypatch.setenv("ANY", environ["ANY"])
     status, out, err = run(capsys, "watch", workspace.root, "--send")
     assert (status, out) == (USAGE, "")
-    assert (
-        'alerts.targets.any needs Apprise, from the extra: pip install "watchroom[apprise]"'
-        in err
-    )
+    assert 'alerts.targets.any needs Apprise, from the extra: pip install "watchroom[apprise]"' in err
 
 
 @pytest.mark.parametrize(

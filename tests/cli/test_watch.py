@@ -105,9 +105,7 @@ def test_an_external_edit_is_reported_where_nobody_can_answer(
         try:
             assert any("Nothing needs you." in line for line in process.stdout)
             Path(workspace.root, "collaborative/current", PLAN).write_text("by hand\n")
-            assert any(
-                f"external edit of Needs you: {PLAN}{on_machine}." in line for line in process.stdout
-            )
+            assert any(f"external edit of Needs you: {PLAN}{on_machine}." in line for line in process.stdout)
         finally:
             process.terminate()
 
@@ -203,7 +201,11 @@ def test_a_conflict_is_settled(
     collide(alice, bob)
     with watching(workspace) as terminal:
         sees(terminal, "Question: bob and alice both changed plan.md.")
-        sees(terminal, "Current: version 2 by alice, with the message: alice's words", "Incoming: the text of bob")
+        sees(
+            terminal,
+            "Current: version 2 by alice, with the message: alice's words",
+            "Incoming: the text of bob",
+        )
         terminal.send("s\n")
         sees(terminal, "removed 3: first, said alice", "added 3: first, said bob")
         terminal.send(f"{key}\n")

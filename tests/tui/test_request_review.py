@@ -79,7 +79,10 @@ async def test_what_was_declined_is_not_written_and_the_model_is_told(
         result = told(bob)
         assert result["edited_arguments"]["content"] == text_of(workspace)
         notice = result["notice"]
-        assert "human:dana approved this call, with the comment: Of the 2 changes of this call 1 were taken" in notice
+        assert (
+            "human:dana approved this call, with the comment: Of the 2 changes of this call 1 were taken"
+            in notice
+        )
         assert "Declined: lines 2.\nTaken: lines 5-6.\nLine 5 (FIVE): why so loud?" in notice
         await user.sees("approved, ed")
         await user.press("t")

@@ -72,6 +72,11 @@ class Action(NamedTuple):
         """A sentence, for help, palette and docs."""
         return texts(f"action.{self.id}.help")
 
+    def synonyms(self, texts: Catalogue) -> str:
+        """Other words by which the palette finds the action, separated by commas."""
+        key = f"action.{self.id}.synonyms"
+        return texts(key) if key in texts else ""
+
     @property
     def target(self) -> str:
         """The action as Textual's ``run_action`` takes it: with what should do it."""
