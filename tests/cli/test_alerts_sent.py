@@ -115,7 +115,7 @@ def test_every_target_gets_each_need_and_its_end_once(
         ends = [receiver.next() for _ in range(3)]
         assert {posted.body["event"] for posted in ends if "event" in posted.body} == {"ended"}
         printed = ended(process)
-    assert "Alert sent to phone: needs nobody any more: bob and alice" in printed
+    assert "Alert sent to phone: no longer needs you: bob and alice" in printed
     assert receiver.rest() == []
     rows = alert_rows(workspace)
     assert sorted((row.path, row.detail["event"]) for row in rows) == [
@@ -181,14 +181,16 @@ def test_a_failed_message_is_retried_then_given_up_and_reported(
     assert times == [2, 4, None]
     assert events(receiver) == [("new", 1)] * 3
     assert lines == [
-        "Alert to hook could not be sent yet (status 500): needs you: alice stopped: no connection.",
+        "Alert to hook is delayed (status 500): needs you: alice stopped: no connection.",
         "Alert sent to hook: needs you: alice stopped: no connection.",
     ]
     receiver.statuses.extend([500] * 3)
     for _ in range(3):
         now = outbox.advance([STUCK, ASKED], now) or now
     assert outbox.advance([STUCK, ASKED], now) is None
-    assert lines[-1] == "Alert to hook was given up (status 500): needs you: bob asks: Which month?"
+    assert (
+        lines[-1] == "Alert to hook failed and is not retried (status 500): needs you: bob asks: Which month?"
+    )
     assert [(row.outcome, row.error) for row in alert_rows(workspace)] == [
         ("failed", "alert_delayed"),
         ("ok", ""),
@@ -313,10 +315,7 @@ def test_apprise_sends_to_the_service_in_a_variable(
     monkeypatch.setenv("ANY", environ["ANY"])
     status, out, err = run(capsys, "watch", workspace.root, "--send")
     assert (status, out) == (USAGE, "")
-    assert (
-        'alerts.targets.any is sent by Apprise, which comes with the extra: pip install "watchroom[apprise]"'
-        in err
-    )
+    assert 'alerts.targets.any needs Apprise, from the extra: pip install "watchroom[apprise]"' in err
 
 
 @pytest.mark.parametrize(

@@ -110,9 +110,9 @@ async def test_hunks_are_taken_and_declined_and_lines_commented_on(
         assert workspace.journal.content(kept.seq) == expected
         notice = str(told(bob)["notice"])
         assert "Of the 3 changes of this call 2 were taken, and 1 declined." in notice
-        assert "Declined: the removal of lines 6 of the text before." in notice
+        assert "Declined: removed lines 6 of the old text." in notice
         assert "Line 2 (LINE 2): why loud?" in notice
-        assert "Line 6 of the text before (line 6): keep it" in notice
+        assert "Line 6 of the old text (line 6): keep it" in notice
 
 
 async def test_comments_go_with_a_rejection(workspace: Workspace, capsys: Captured) -> None:

@@ -81,5 +81,5 @@ def test_invalid_calls_are_refused_with_the_errors_for_agents(
 
 def test_call_for_an_unknown_agent_lists_the_known_ones(capsys: Captured, team: str) -> None:
     message = refusal(capsys, "call", team, "mallory", "collab_list")
-    assert "There is no agent 'mallory' here." in message
+    assert "Unknown agent 'mallory'." in message
     assert "alice, bob, charlie" in message

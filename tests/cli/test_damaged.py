@@ -126,7 +126,7 @@ def test_a_damaged_config_is_a_need_and_views_warn_about_it(
     assert "the last valid one holds" in err
     status, out, err = run(capsys, "show", str(root), "needs", "--json")
     assert [(each["path"], each["what"]) for each in json.loads(out)] == [
-        ("config.toml", "not valid, or damaged; the last valid one holds")
+        ("config.toml", "invalid or damaged; the last valid configuration is active")
     ]
     status, out, _ = run(capsys, "verify", str(root))
     assert status == 1

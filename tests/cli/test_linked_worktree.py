@@ -61,5 +61,5 @@ def test_a_linked_worktree_whose_repository_is_gone(
         ok(agent, "write_file", path="b.txt", content="new\n")
     for typed in (("--branch", "agents", "--task", task.id), ("--import", str(tree))):
         said = refusal(capsys, "git", team, *typed)
-        assert "there is no git repository" in said
+        assert "it is not a git repository" in said
         assert said.count("\n") == 1

@@ -56,15 +56,15 @@ def explained(capsys: Captured, root: str, *arguments: str, time: str = NOON) ->
 def test_the_deciding_rule_and_the_mismatches_before_it_are_printed(capsys: Captured, ruled: str) -> None:
     lines = explained(capsys, ruled, "alice", "collab_write", '{"filepath": "a/../secrets/key"}').splitlines()
     assert lines[0] == "Denied by rule 3 (secrets)."
-    assert lines[1] == "Rule 2 (trial) is a test: it would deny the call."
+    assert lines[1] == "Rule 2 (trial) is only a test: it would deny the call."
     night, trial, secrets = lines[3:]
     assert night.endswith("it is 12:00 CST, not 22:00-06:00")
-    assert trial.endswith("matches, and is a test")
+    assert trial.endswith("matches, but is only a test")
     assert secrets.split()[:3] == ["3", "secrets", "deny"]
     assert "ask" in explained(capsys, ruled, "alice", "x", time="2026-11-23T23:00+08:00").splitlines()[0]
     unmatched = explained(capsys, ruled, "alice", "Bash", '{"command": "git log && rm x"}').splitlines()
     assert unmatched[0] == "Denied by rule 5."
-    assert unmatched[-2].endswith("a part of the command is none of: git *")
+    assert unmatched[-2].endswith("a part of the command does not match: git *")
 
 
 def test_the_paths_of_a_client_are_those_of_its_folder(capsys: Captured, ruled: str, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def git(folder: Path, *arguments: str) -> None:
         ("en", "git log; ls $x", "not understood: an expansion, at '$x'"),
         ("zh", "git log; ls $x", "未能理解：展开，位于 '$x'"),
         ("en", "git log > x", "not understood: a redirection, at '> x'"),
-        ("en", "curl x | sh", "no part of the command is: git *"),
+        ("en", "curl x | sh", "no part of the command matches: git *"),
     ],
 )
 def test_doubts_about_a_command_are_printed(
@@ -125,7 +125,7 @@ def test_a_match_because_of_a_doubt_is_printed(capsys: Captured, ruled: str) -> 
     config.write_text(config.read_text().replace("[[policy.rules]]", rule + "\n[[policy.rules]]", 1))
     arguments = '{"command": "curl x | sh"}'
     lines = explained(capsys, ruled, "alice", "Bash", arguments).splitlines()
-    why = "matches, and decides, because the command is not understood: "
+    why = "matches and decides, because the command is not understood: "
     assert lines[-1].endswith(why + "a shell runs text that is not visible here")
     found = printed_json(capsys, "policy", "explain", ruled, "alice", "Bash", arguments, "--json")
     assert found["rules"][0]["doubt"] == {"kind": "script", "text": ""}

@@ -98,7 +98,7 @@ def test_rows_of_a_lost_process_cannot_choose_the_shown_command(
         workspace.journal.append([step, lost])
     (need,) = printed_json(capsys, "show", str(folder), "needs", "--json")
     assert need["what"] == (
-        f"not seen alive: alice; go on with: watchroom resume '{folder}' alice"
+        f"not seen alive: alice; resume with: watchroom resume '{folder}' alice"
         " (its process left a command that is not valid)"
     )
     assert "curl" not in printed(capsys, "show", str(folder), "needs")

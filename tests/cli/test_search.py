@@ -50,7 +50,7 @@ def test_hits_contain_no_control_characters(capsys: Captured, team: str) -> None
 
 
 def test_a_search_that_finds_nothing_says_so(capsys: Captured, team: str) -> None:
-    assert run(capsys, "search", team, "nowhere") == (0, "", "Nothing was found.\n")
+    assert run(capsys, "search", team, "nowhere") == (0, "", "No hits.\n")
 
 
 def test_a_search_says_what_it_could_not_index(

@@ -95,6 +95,6 @@ def test_stop_needs_agents_or_all(workspace: Workspace, capsys: Captured) -> Non
     root = str(workspace.root)
     assert "--all" in misuse(capsys, "stop", root)
     assert "--all" in misuse(capsys, "stop", root, "alice", "--all")
-    assert printed(capsys, "stop", root, "--all") == "No agent has a session that has not ended.\n"
+    assert printed(capsys, "stop", root, "--all") == "No agent has an open session.\n"
     status, _, said = run(capsys, "stop", root, "alice", "--yes")
     assert (status, "alice" in said) == (1, True)

@@ -66,7 +66,7 @@ def test_a_task_outlives_its_starter_and_is_lost_once_killed(
         (shown,) = printed_json(capsys, "show", team, "tasks", "--json")
         assert (shown["task"], shown["status"], shown["what"]) == (task, "open", "-- Build it.")
         assert shown["folder"] == str(tmp_path / "app")
-        assert f"The team's journal is in {team}" in Path(output).read_text()
+        assert f"Team journal: {team}" in Path(output).read_text()
         with Workspace.open(team, scan=False) as workspace, closing(workspace.journal.changes()) as changes:
             (row,) = [row for row in workspace.journal.rows(limit=10_000) if row.path == task]
             assert row.actor == "human:dana"

@@ -94,7 +94,7 @@ def test_a_view_can_precede_or_follow_the_folder(
     assert "alice" in shown
     assert printed(capsys, "show", "agents", str(root)) == shown
     said = misuse(capsys, "show", str(root), "agnts")
-    assert "there is no view “agnts”. Did you mean agents?" in said
+    assert "unknown view “agnts”. Did you mean agents?" in said
     assert printed(capsys, str(root), "show", "agents") == shown
     # A folder with the name of a view is still a folder.
     monkeypatch.chdir(root.parent)

@@ -56,7 +56,7 @@ def test_verify_repair_writes_the_file_again_and_records_its_content(
     *done, last = out.splitlines()
     assert done == [
         "repaired: collab plan.md (differs)",
-        f"row {kept['seq']}: collab plan.md, ✎ edited by hand",
+        f"row {kept['seq']}: collab plan.md, ✎ external edit",
         f"needs you: plan.md, changed by hand{on_machine}",
     ]
     assert last.startswith("clean: ")
@@ -145,7 +145,7 @@ def test_verify_reports_the_sealed_rows_and_later_changes(
     status, out, _ = run(capsys, "verify", team)
     assert (status, out.splitlines()[-1]) == (
         REFUSED,
-        f"changed: rows after 0 and before the seal at row {sealed.seal.seq + 1} differ from what was sealed",
+        f"changed: rows after 0 up to the seal of row {sealed.seal.seq + 1} differ from what was sealed",
     )
     tamper(journal_of(team), f"DELETE FROM rows WHERE seq>{sealed.seal.seq - 2}")
     status, out, _ = run(capsys, "verify", team, "--against", str(published), "--json")
@@ -183,11 +183,11 @@ def test_verify_prints_an_unknown_machines_key_and_trusts_it_on_request(capsys: 
     status, out, _ = run(capsys, "verify", team)
     sealed, told = out.splitlines()[-2:]
     assert status == REFUSED
-    assert "with the unknown key SHA256:" in sealed
+    assert "signed by an unknown key, SHA256:" in sealed
     fingerprint = KeySigner(private).key.fingerprint
     assert f"watchroom verify {team} --trust {fingerprint}" in told
     status, out, _ = run(capsys, "verify", team, "--trust", fingerprint)
-    assert (status, f"with the key {fingerprint} of a known machine" in out) == (OK, True)
+    assert (status, f"signed by a known machine, key {fingerprint}" in out) == (OK, True)
     assert run(capsys, "verify", team, "--trust", "dana")[0] == USAGE
 
 

@@ -162,7 +162,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     reached = printed_json(capsys, "wait", str(root), "alice", "--until", "ended", "--json")
     assert (reached["status"], reached["ending"]) == ("lost", "lost")
     line = printed(capsys, "wait", str(root), "alice", "--until", "ended")
-    assert line == "alice: ended: not seen alive: its process ended\n"
+    assert line == "alice: ended: not seen alive: process ended\n"
     assert run(capsys, "wait", str(root), "alice", "--until", "idle", "--timeout", "0")[0] == TIMED_OUT
 
 

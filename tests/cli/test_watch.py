@@ -73,16 +73,16 @@ def answers(workspace: Workspace) -> list[Row]:
 def test_a_request_is_shown_and_approved(workspace: Workspace) -> None:
     ask(workspace, save("".join(f"line {n}\n" for n in range(30))))
     with watching(workspace) as terminal:
-        sees(terminal, "3 agents: ", "1 thing needs you.", "Question: alice asks for approval: save plan.md.")
+        sees(terminal, "3 agents: ", "1 item needs you.", "Question: alice asks for approval: save plan.md.")
         sees(
             terminal,
             "filename: plan.md",
-            "It would write alice/plan.md, which does not exist yet.",
+            "It would create alice/plan.md.",
             "Lines added: 30",
         )
         sees(
             terminal,
-            "approve (a), reject (r REASON), change by change (h), show (s), later (l), help (?), quit (q).",
+            "approve (a), reject (r REASON), hunk by hunk (h), show (s), later (l), help (?), quit (q).",
         )
         terminal.send("s\n")
         sees(terminal, "added 1: line 0", "more lines: s shows them.")
@@ -105,9 +105,7 @@ def test_an_external_edit_is_reported_without_a_terminal(
         try:
             assert any("Nothing needs you." in line for line in process.stdout)
             Path(workspace.root, "collaborative/current", PLAN).write_text("by hand\n")
-            assert any(
-                f"Needs you: {PLAN} was changed by hand{on_machine}." in line for line in process.stdout
-            )
+            assert any(f"external edit of Needs you: {PLAN}{on_machine}." in line for line in process.stdout)
         finally:
             process.terminate()
 
@@ -120,13 +118,13 @@ def test_requests_are_rejected_replied_to_and_chosen_from_one_after_the_other(wo
     with watching(workspace) as terminal:
         sees(terminal, "3 things need you.", "Question: alice asks for approval")
         terminal.send("w no\n")
-        sees(terminal, "“w no” is no answer to this.")
+        sees(terminal, "“w no” is not an answer to this question.")
         terminal.send("r not now\n")
         sees(terminal, "Your answer to alice: rejected.", "Question: alice asks: Which month?")
         terminal.send("l\n")
         sees(terminal, "Question: alice asks you to choose: Which ones?", "2: the second")
         terminal.send("4\n")
-        sees(terminal, "The choices have the numbers 1 to 3.")
+        sees(terminal, "Choose a number from 1 to 3.")
         terminal.send("1 3\n")
         sees(terminal, "Your answer to alice: chosen.", "Nothing else is asked. Put off: 1.")
         terminal.send("\n")
@@ -147,23 +145,23 @@ def test_hunks_of_a_call_are_reviewed_and_the_agent_gets_the_taken_ones(
     ok(alice, "save_to_my_workspace", filename="plan.md", content=old)
     ask(workspace, save(new))
     with watching(workspace) as terminal:
-        sees(terminal, "Question: alice asks for approval", "change by change (h)")
+        sees(terminal, "Question: alice asks for approval", "hunk by hunk (h)")
         terminal.send("h\n")
         sees(terminal, "Change 1 of 3, of alice/plan.md:", "removed 2: line 2", "added 2: LINE 2")
         terminal.send("; loud\n")
         sees(terminal, "Write the number of a line and your comment")
         terminal.send("; 99 loud\n")
-        sees(terminal, "There is no line 99.")
+        sees(terminal, "Line 99 does not exist.")
         terminal.send("; 2 why loud?\nt\n")
         sees(terminal, "Change 2 of 3", "removed 6: line 6")
         terminal.send("d\n")
         sees(terminal, "Change 3 of 3")
         terminal.send("b\n")
-        sees(terminal, "Change 2 of 3, of alice/plan.md, which you declined:")
+        sees(terminal, "Hunk 2 of 3 in alice/plan.md, declined:")
         terminal.send("d\nl\n")
         sees(terminal, "Put off.")
         terminal.send("\n")
-        sees(terminal, "Changes taken: 2 of 3, comments: 1. Nothing is sent yet.")
+        sees(terminal, "Hunks taken: 2 of 3; comments: 1. Nothing is sent yet.")
         terminal.send("a\n")
         sees(terminal, "Your answer to alice: approved, edited.")
         assert ends(terminal) == OK
@@ -181,7 +179,7 @@ def test_an_indivisible_call_is_marked_before_its_approval(workspace: Workspace,
     arguments = json.dumps({"filepath": PLAN, "to_version": 1, "expected_version": 2})
     ask(workspace, Request("approve", calls=(PendingCall("call", "collab_rollback", arguments),)))
     with watching(workspace) as terminal:
-        sees(terminal, "change by change (h)")
+        sees(terminal, "hunk by hunk (h)")
         terminal.send("h\n")
         sees(terminal, "Change 1 of 2")
         terminal.send("d\nt\n")
@@ -201,7 +199,11 @@ def test_a_conflict_is_settled(
     collide(alice, bob)
     with watching(workspace) as terminal:
         sees(terminal, "Question: bob and alice both changed plan.md.")
-        sees(terminal, "Current: version 2 by alice, who said: alice's words", "Incoming: the text of bob")
+        sees(
+            terminal,
+            "Current: version 2 by alice, with the message: alice's words",
+            "Incoming: the text of bob",
+        )
         terminal.send("s\n")
         sees(terminal, "removed 3: first, said alice", "added 3: first, said bob")
         terminal.send(f"{key}\n")
@@ -223,7 +225,7 @@ def test_an_external_edit_is_reverted_and_a_notice_marked_as_seen(
     with watching(workspace) as terminal:
         sees(
             terminal,
-            f"Question: plan.md was changed by hand{on_machine}.",
+            f"external edit of Question: plan.md{on_machine}.",
             "take current (c), take incoming (i)",
         )
         terminal.send("c\n")
@@ -328,10 +330,10 @@ def test_a_pipe_gets_a_line_for_each_new_and_settled_need_and_no_question(
         asked = ask(workspace, Request("prompt", HOSTILE, expires=time.time_ns() + 3601 * SECOND))
         line = next(lines)
         assert line.isprintable()
-        assert line.endswith("It runs out in 60 minutes.")
+        assert line.endswith("It expires in 60 minutes.")
         dana = workspace.tools_for_human("dana")
         ok(dana, "dismiss_conflict", conflict=number)
-        assert without_times([next(lines)]) == [f"Needs nobody any more: {wanted}"]
+        assert without_times([next(lines)]) == [f"No longer needs you: {wanted}"]
         ok(dana, ANSWER, request=asked.seq, text="yes")
         assert "Answered by human:dana, answered: alice asks" in next(lines)
         # The reader has seen enough, and no row comes that would reveal it.

@@ -121,7 +121,7 @@ def test_a_session_that_ends_itself_is_the_proof(workspace: Workspace) -> None:
 def test_one_that_does_not_answer_is_no_proof(workspace: Workspace) -> None:
     ClientSession(workspace, "alice", "s-1", ClientInfo("claude", attachment="run"))
     assert not stop_client(workspace, "alice", "human:ann", patience=0).is_proven
-    assert stop_client(workspace, "bob", "human:ann", patience=0).is_proven, "nothing of it runs"
+    assert stop_client(workspace, "bob", "human:ann", patience=0).is_proven, "it has no running process"
 
 
 def test_a_session_whose_client_is_not_known_is_no_proof(root: Path) -> None:

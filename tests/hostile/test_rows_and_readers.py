@@ -233,7 +233,7 @@ def test_every_command_reads_on(
     assert f"{KEPT}.md" in said["show files"]
     assert KEPT in said["show documents"]
     assert WORD in said[f"search {WORD}"]
-    assert "its zone is not known" in said["verify"]
+    assert "unknown zone" in said["verify"]
     assert (out / "exported/collaborative/current" / f"{KEPT}.md").read_text() == f"{WORD}\n"
     for per in ("version", "session"):
         shown = ("git", "-C", str(out / per), "show", f"HEAD:collaborative/current/{KEPT}.md")

@@ -55,7 +55,7 @@ Open: TypeAlias = Callable[[Path], Journal]
 
 @dataclass
 class Kept:
-    """A row as the model has it: what was asked for, and what must have become of it."""
+    """A row as the model has it: requirement, and what must have become of it."""
 
     seq: int
     draft: Draft

@@ -13,7 +13,7 @@ from watchroom.kernel.call_context import CallContext
 
 
 async def waiting_session(team: Team, ran: Calls) -> None:
-    """Leave a session of alice's that waits for a person to approve its call of ``work``."""
+    """Leave a session of alice's that waiting for a person to approve its call of ``work``."""
     agent = chat(calling(call("work", "c1")), SAYS, tools={"work": ran}, policies=ASK)
     async with team.workspace.sessions.begin("alice", agent, session_id="s1", messages=HELLO) as session:
         while session.state.status != "waiting_for_human_input":

@@ -168,7 +168,7 @@ async def test_the_rules_hold_for_tools_of_an_agents_own(workspace: Workspace, r
         assert shown.request.metadata == {POLICY_RULE: "2 (ask first)"}
         page = RequestPage(shown, [None], catalogue("en", "watchroom_tui.texts"))
         lines = [row.line for row in page.rows({})]
-        assert " by rule 2 (ask first) of the policy" in ["".join(s.text for s in line) for line in lines]
+        assert " by policy rule 2 (ask first)" in ["".join(s.text for s in line) for line in lines]
         say(workspace, "answer_request", request=number, approved=False, reason="not today")
         state = await ends
     told = results(state)

@@ -76,7 +76,7 @@ def test_who_wrote_what_its_refused_text_collides_with_collides_with_itself(
     write(alice, "two", 1)
     stale_write(alice, 1)
     (need,) = needs(workspace)
-    assert need_text(need, catalogue("en", "watchroom_tui.texts")) == "alice ↔ a newer version of its own"
+    assert need_text(need, catalogue("en", "watchroom_tui.texts")) == "alice ↔ its own newer version"
 
 
 def test_a_refused_text_that_is_current_needs_nobody(

@@ -61,7 +61,7 @@ def test_declined_hunks_are_left_out_and_named_by_their_lines() -> None:
     assert review.is_partial
     said = describe_review(review, TEXTS)
     assert "Of the 3 changes of this call 1 were taken, and 2 declined." in said
-    assert "Declined: lines 2; the removal of lines 4 of the text before." in said
+    assert "Declined: lines 2; removed lines 4 of the old text." in said
     assert "Taken: lines 5." in said
     assert "nothing was done" in describe_review(review, TEXTS, is_writable=False)
     assert review.toggle(0).toggle(1) == review_of()
@@ -71,12 +71,12 @@ def test_declined_hunks_are_left_out_and_named_by_their_lines() -> None:
 
 def test_comments_are_told_with_their_lines_whatever_was_taken() -> None:
     review = review_of().comment(LineKey(1), " in words, please ").comment(LineKey(3, is_old=True), "keep it")
-    comments = "Line 2 (2): in words, please\nLine 4 of the text before (four): keep it"
+    comments = "Line 2 (2): in words, please\nLine 4 of the old text (four): keep it"
     assert describe_comments(review, TEXTS) == comments
-    assert describe_review(review, TEXTS) == f"All of its changes were taken.\n{comments}"
+    assert describe_review(review, TEXTS) == f"All hunks were taken.\n{comments}"
     rejected = Review(BEFORE, AFTER, review.hunks, frozenset({0, 1, 2}), review.comments)
     assert rejected.is_rejected
-    assert describe_review(rejected, TEXTS) == f"None of the changes of this call was taken: 3.\n{comments}"
+    assert describe_review(rejected, TEXTS) == f"No hunk of this call was taken (of 3).\n{comments}"
     assert review.comment(LineKey(1), "").comment(LineKey(3, is_old=True), "  ") == review_of()
     assert not review_of().is_begun
     assert describe_review(review_of(), TEXTS) == ""

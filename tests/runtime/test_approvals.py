@@ -319,7 +319,7 @@ async def test_the_model_reads_what_was_said_of_its_approved_call_and_the_file_h
         told = results(await ends)["c1"]
     assert text_of(workspace) == "one\ntwo\n3\n"
     assert told["edited_arguments"]["content"] == "one\ntwo\n3\n"
-    assert told["notice"] == "human:dana approved this call, and said: Declined: lines 1."
+    assert told["notice"] == "human:dana approved this call, with the comment: Declined: lines 1."
     assert told["result"]["version"] == 2
 
 
@@ -337,7 +337,7 @@ async def test_what_was_said_is_not_lost_where_the_call_is_asked_about_again(
         second = await asked_again(workspace, session, first)
         say(workspace, "answer_request", request=second, approved=is_approved)
         told = results(await ends)["c1"]
-    assert "human:dana approved this call, and said: Line 1: well done" in told["notice"]
+    assert "human:dana approved this call, with the comment: Line 1: well done" in told["notice"]
     assert ("was approved, but what it would write had changed" in told["notice"]) == is_approved
 
 
@@ -351,7 +351,7 @@ async def test_what_was_said_is_told_with_the_failure_of_a_call(workspace: Works
         said = [{"call_id": "c1", "approved": True, "reason": "but only once"}]
         say(workspace, "answer_request", request=await asked_in(workspace, session), decisions=said)
         told = results(await ends)["c1"]
-    assert told["notice"] == "human:dana approved this call, and said: but only once"
+    assert told["notice"] == "human:dana approved this call, with the comment: but only once"
     assert "no such host" in json.dumps(told["result"])
 
 

@@ -66,7 +66,7 @@ async def test_a_budget_of_five_cents_holds_the_third_call_which_then_goes_on(wo
         assert (len(model.asked), len(tool.given)) == (2, 1)
         assert asked.prompt == (
             f"The session {session.path} has used $0.05 of its budget of $0.05. "
-            "The next call waits until you decide."
+            "The next call is held until you decide."
         )
         assert [each.label for each in asked.options] == ["Raise to $0.10", "This call only", "Stop"]
         assert say(workspace, "answer_request", request=number, values=["raise"])["success"]

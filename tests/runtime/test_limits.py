@@ -77,7 +77,7 @@ async def test_a_tool_that_fails_in_turn_after_turn_stops_the_session(result: An
     state = await run_to_the_end(runtime)
     assert (state.status, len(tool.given)) == ("error", 5)
     assert state.error is not None
-    assert state.error.message == "The session was stopped at its limit: 5 failed turns in a row."
+    assert state.error.message == "The session stopped at its limit: 5 failed turns in a row."
 
 
 async def test_calls_of_one_turn_fail_together_and_a_success_begins_anew() -> None:

@@ -114,7 +114,7 @@ def test_a_command_that_asks_for_another_is_told_its_name(
     for url in ("http://example.com/", "https://example.com/"):
         finished = inside(bubblewrap, folder, proxy, fetching(url))
         assert finished.exit_code == 1
-        assert "example.com is not among the allowed hosts" in finished.stderr
+        assert "example.com is not an allowed host" in finished.stderr
     assert upstream.asked == []
     assert proxy.refused == {"example.com"}
 

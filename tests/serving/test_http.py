@@ -85,7 +85,7 @@ async def test_a_persons_token_only_looks(workspace: Workspace, url: str) -> Non
         read = await called(client, "collab_read", filepath="a.md")
         assert read["content"] == "one"
         refused = await client.call_tool("collab_write", {"filepath": "a.md", "content": "x", "message": "m"})
-        assert "a token of a person only looks" in str(refused)
+        assert "a person's token is view-only" in str(refused)
     after = [row for row in workspace.journal.rows(0, limit=1000) if row.version is not None]
     assert after == before
 

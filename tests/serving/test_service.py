@@ -114,7 +114,7 @@ def relayed(root: Path, workspace: Workspace, service: object) -> Iterator[Relay
 
 def test_a_second_service_of_a_user_ends_at_once(service: subprocess.Popen[bytes]) -> None:
     ended = spawned("service", "run")
-    assert (ended.returncode, ended.stdout) == (0, "Another service of this user runs.\n")
+    assert (ended.returncode, ended.stdout) == (0, "Another service of this user is already running.\n")
     assert service_pid() == service.pid
 
 
@@ -159,7 +159,7 @@ def test_a_service_that_was_killed_is_replaced_by_the_next_hook(
 def test_a_question_outlives_its_service(
     root: Path, workspace: Workspace, service: subprocess.Popen[bytes], ending: signal.Signals
 ) -> None:
-    """The hook asks the next service, and the call waits for a person all the same."""
+    """The hook asks the next service, and the call waiting for a person all the same."""
     client = AttachedClient(root)
     client.hook("PreToolUse", **CALL)
     waiting = client.begin("PermissionRequest", **{key: CALL[key] for key in ("tool_name", "tool_input")})

@@ -220,7 +220,7 @@ def test_a_commit_needs_a_message_and_something_to_commit(capsys: Captured, work
     assert (status, "-m MESSAGE" in said) == (2, True)
     printed(capsys, "commit", "alice", "-m", "m", "--here")
     status, _, said = run(capsys, "commit", "alice", "-m", "m")
-    assert (status, said) == (1, "There is nothing to commit.\n")
+    assert (status, said) == (1, "Nothing to commit.\n")
 
 
 def test_an_agent_commits_its_own_work_only(

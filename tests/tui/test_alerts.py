@@ -125,9 +125,7 @@ def test_the_key_goes_through_all_modes_and_back() -> None:
 def test_one_thing_is_named_and_several_are_counted() -> None:
     words = load_texts("en")
     assert alert_text([need(1)], words) == "conflict plan.md: bob ↔ alice"
-    assert alert_text([need(1), need(2, path="b.md")], words).startswith(
-        "2 things need you: conflict plan.md"
-    )
+    assert alert_text([need(1), need(2, path="b.md")], words).startswith("2 items need you: conflict plan.md")
     assert alert_text([need(each) for each in range(9)], words).endswith(" · …")
 
 

@@ -110,4 +110,4 @@ def test_off_writes_nothing_and_the_key_changes_it(told: Terminals) -> None:
     told["off"].send("alerts")
     told["off"].wait_for_text("Everywhere: alerts")
     told["off"].send("\r")
-    told["off"].wait_for_text("Alerts: the terminal's bell")
+    told["off"].wait_for_text("Alerts: terminal bell")

@@ -103,13 +103,13 @@ async def test_all_buffers_are_shown_with_text_and_unflushed_changes(
     async with dashboard(workspace) as user:
         await to_agents(user)
         await to_buffers(user)
-        await user.sees("✓ alice", "✎ bob", "Nothing: the buffer is as its source was.")
+        await user.sees("✓ alice", "✎ bob", "No changes: the buffer equals its source.")
         await user.press("down")
         await user.sees("− third", "+ 3rd")
         await user.until(lambda: "3rd" in user.words_in("#buffer"), "its text")
         assert "third" not in user.words_in("#buffer")
         ok(bob, "review_flush")
-        await user.sees("✓ bob", "Nothing: the buffer is as its source was.")
+        await user.sees("✓ bob", "No changes: the buffer equals its source.")
         ok(bob, "close_buffer", buffer="review")
         await user.until(lambda: len(user.list("buffers").items) == 1, "the one that is left")
         assert chosen(user) == "alice/plan"
@@ -170,7 +170,7 @@ async def test_an_earlier_moment_shows_the_buffer_of_then(workspace: Workspace, 
         await to_agents(user)
         await user.sees("first [[SEL#1]]foo[[/SEL#1]]")
         await to_buffers(user)
-        await user.sees("◐ alice", "Nothing: the buffer is as its source was.")
+        await user.sees("◐ alice", "No changes: the buffer equals its source.")
 
 
 async def test_at_80_columns_each_pane_can_be_reached(workspace: Workspace, alice: Toolbox) -> None:

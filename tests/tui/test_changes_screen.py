@@ -98,13 +98,13 @@ async def test_changes_follow_edits_and_commits(
 ) -> None:
     async with dashboard(kept) as user:
         await opens_changes(user, 0)
-        await user.sees("Nothing differs from HEAD.")
+        await user.sees("No differences from HEAD.")
         await asyncio.to_thread(alice.write, "new.txt", "1\n")
         await user.sees("A new.txt")
         repository.git("add", ".")
         repository.git("commit", "-qm", "m")
         kept.trees.refresh_all()
-        await user.sees("Nothing differs from HEAD.")
+        await user.sees("No differences from HEAD.")
 
 
 async def test_space_groups_by_author_and_by_tree(

@@ -68,4 +68,4 @@ async def test_later_rows_do_not_change_a_comparison_of_two_moments(
 async def test_equal_moments_are_reported(workspace: Workspace, since: int) -> None:
     async with dashboard(workspace) as user:
         await opens(user, user.model.seq)
-        await user.sees("Nothing differs between these two moments.")
+        await user.sees("No differences between these two moments.")

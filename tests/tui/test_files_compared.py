@@ -115,7 +115,7 @@ async def test_side_by_side_takes_100_columns_and_says_so(workspace: Workspace, 
     async with dashboard(workspace, size=NARROW) as user:
         await opens_poem(user)
         await user.press("s")
-        await user.is_told("Side by side takes 100 columns or more.")
+        await user.is_told("Side by side needs at least 100 columns.")
         await user.pilot.resize_terminal(*MIDDLE)
         await user.until(lambda: user.app.size == MIDDLE, "the size")
         await user.press("s")
@@ -125,7 +125,7 @@ async def test_side_by_side_takes_100_columns_and_says_so(workspace: Workspace, 
         await user.pilot.resize_terminal(*NARROW)
         await user.until(lambda: user.app.size == NARROW, "the size")
         await user.press("s")
-        await user.is_told("Side by side takes 100 columns or more.")
+        await user.is_told("Side by side needs at least 100 columns.")
         await user.press("enter")
         await user.until(
             lambda: any("− two" in line and "+ 2" not in line for line in user.lines()), "one side"
@@ -202,7 +202,7 @@ async def test_versions_that_are_broken_stand_red_in_the_timeline_with_what_is_w
     version_file(root, POEM, 2).write_text("x")
     async with dashboard(workspace) as user:
         await opens_poem(user)
-        await user.sees("✖─ v1", "v1.txt missing", "✖─ v2", "journal text broken")
+        await user.sees("✖─ v1", "v1.txt missing", "✖─ v2", "text broken in journal")
         assert user.shows("●─ v3")
 
 
@@ -212,11 +212,11 @@ async def test_a_text_that_the_journal_has_lost_is_told_and_is_not_brought_back(
     break_content(root, POEM, 2, b"\xff\xfe")
     async with dashboard(workspace) as user:
         await opens_poem(user)
-        await user.sees("The journal cannot give the content of v2.")
+        await user.sees("v2 cannot be read from the journal.")
         await user.press("L")
-        await user.sees("The journal cannot give the content of v2.")
+        await user.sees("v2 cannot be read from the journal.")
         await user.press("down", "R")
-        await user.is_told("The journal cannot give the content of v2.")
+        await user.is_told("v2 cannot be read from the journal.")
         assert user.place == "files"
 
 
@@ -224,14 +224,14 @@ async def test_a_version_that_changed_nothing_says_so(workspace: Workspace, conf
     async with dashboard(workspace) as user:
         await choose_version(user, 1)
         await user.press("g", "d")
-        await user.sees("No difference to v3.")
+        await user.sees("No difference from v3.")
 
 
 async def test_a_rollback_shows_first_what_it_would_change(workspace: Workspace, conflict: int) -> None:
     async with dashboard(workspace) as user:
         await choose_version(user, 1)
         await user.press("R")
-        await user.is_asked("Bring plan.md back to version 1? This makes version 4; nothing is lost.")
+        await user.is_asked("Roll plan.md back to version 1? This makes version 4; nothing is lost.")
         shown = user.words_in("#changes")
         assert "plan.md v3 → v1" in shown
         assert "− three" in shown
@@ -254,6 +254,6 @@ async def test_a_rollback_is_not_done_when_the_file_moved_since_it_was_shown(
         assert head is not None
         assert head.version == 4
         await user.press("enter")
-        await user.is_told("plan.md is version 1 again, as its version 5.")
+        await user.is_told("plan.md is rolled back to version 1, as version 5.")
         await user.until(lambda: user.place == "files", "the files")
         assert workspace.verify() == []

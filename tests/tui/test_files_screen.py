@@ -15,7 +15,7 @@ async def test_rolling_back_asks_first_and_no_changes_nothing(workspace: Workspa
         await choose_version(user, 1)
         rows = workspace.journal.last_seq()
         await user.press("R")
-        await user.is_asked("Bring plan.md back to version 1? This makes version 4; nothing is lost.")
+        await user.is_asked("Roll plan.md back to version 1? This makes version 4; nothing is lost.")
         await user.press("escape")
         await user.until(lambda: user.place == "files", "the files")
         assert workspace.journal.last_seq() == rows
@@ -29,7 +29,7 @@ async def test_rolling_back_makes_a_new_version_in_the_persons_name(
         await user.press("R")
         await user.is_asked("Bring plan.md back to version 1?")
         await user.press("enter")
-        await user.is_told("plan.md is version 1 again, as its version 4.")
+        await user.is_told("plan.md is rolled back to version 1, as version 4.")
         head = workspace.journal.head("collab", PLAN)
         assert head is not None
         assert (head.version, head.actor, head.tool) == (4, "human:dana", "collab_rollback")
@@ -46,9 +46,9 @@ async def test_the_current_version_and_a_refused_write_cannot_be_brought_back(
         await choose_version(user, 1)
         rows = workspace.journal.last_seq()
         await user.press("g", "R")
-        await user.is_told("Version 3 is the current one already.")
+        await user.is_told("Version 3 is already current.")
         await user.press("down", "R")
-        await user.is_told("Only an accepted version can be brought back.")
+        await user.is_told("Refused versions cannot be rolled back to.")
         assert user.cursor("versions").seq == conflict
         assert workspace.journal.last_seq() == rows
 

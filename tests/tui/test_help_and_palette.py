@@ -6,6 +6,8 @@ import pytest
 from textual.widgets import OptionList
 from tui.driver import User, dashboard
 from watchroom import Workspace
+from watchroom.texts import Language
+from watchroom_tui.dialogs.palette import has_word
 from watchroom_tui.keys.actions import ACTIONS, SCREEN_OF_SCOPE, of_scope
 
 
@@ -58,6 +60,37 @@ async def test_the_palette_lists_the_actions_of_all_screens_with_their_keys_and_
         await user.until(lambda: len(options(user)) == 1, "the one that matches")
         await user.press("enter")
         await user.until(lambda: user.place == "activity", "the activity screen")
+
+
+@pytest.mark.parametrize(
+    ("language", "query", "action"),
+    [
+        ("en", "theme", "theme"),
+        ("en", "undo", "overview_revert"),
+        ("en", "cost", "screen_usage"),
+        ("en", "resume", "overview_pause"),
+        ("en", "buffers", "buffers"),
+        ("zh", "主题", "theme"),
+        ("zh", "费用", "screen_usage"),
+        ("zh", "恢复", "overview_pause"),
+    ],
+)
+async def test_palette_finds_actions_by_synonyms_on_one_line(
+    workspace: Workspace, language: Language, query: str, action: str
+) -> None:
+    async with dashboard(workspace, language=language) as user:
+        await user.press("ctrl+p")
+        await offered(user)
+        await user.type(query)
+        sought = next(each for each in ACTIONS if each.id == action).help(user.app.texts)
+        await user.until(lambda: any(sought in each for each in options(user)[:8]), action)
+        assert not any("\n" in each for each in options(user))
+
+
+def test_words_begin_with_the_query() -> None:
+    assert has_word("dark m", "Everywhere: light/dark  (T) theme, Dark mode")
+    assert has_word("(T)", "Everywhere: light/dark  (T)")
+    assert not has_word("ark", "Everywhere: light/dark  (T)")
 
 
 async def test_the_palette_says_in_the_language_of_the_dashboard_that_nothing_matches(

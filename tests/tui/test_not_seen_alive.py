@@ -80,7 +80,7 @@ async def test_an_agent_of_a_killed_process_is_lost_with_its_resume_command(
         await user.until(lambda: "◌ bob bottom not seen since" in user.words_in("#agents"), "in the list")
         await user.until(lambda: f"◌ {since}" in str(user.text("session").border_title), "in the title")
         await user.press("p")
-        await user.is_told("No process runs bob: it goes on when resumed with: watchroom demo DIR.")
+        await user.is_told("No process runs bob. It continues when resumed with: watchroom demo DIR.")
         await user.press("m")
         await user.until(
             lambda: (

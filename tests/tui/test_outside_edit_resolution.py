@@ -79,7 +79,7 @@ async def test_a_deletion_by_hand_cannot_be_committed(
     by_hand(None)
     async with dashboard(workspace) as user:
         await opens_merge(user)
-        await user.sees("deleted by hand; R puts it back")
+        await user.sees("deleted externally; R restores it")
         await user.press("w")
         await user.is_told("Shared files stay: R puts it back")
 
@@ -107,7 +107,7 @@ async def test_a_binary_edit_is_never_committed_as_an_empty_file(
     write(alice, CURRENT, 1)
     async with dashboard(workspace) as user:
         await opens_merge(user)
-        await user.sees("no text; R settles it")
+        await user.sees("not text; R reverts it")
         await user.press("w")
         await user.is_told("is no text, or too long")
         await user.press("R")

@@ -198,7 +198,7 @@ async def test_all_agents_are_paused_and_go_on(workspace: Workspace) -> None:
         await user.press("escape")
         await shows_status(user, "paused")
         await user.press("ctrl+x")
-        await user.is_asked("Let 1 agents go on that are paused: bob?")
+        await user.is_asked("Resume 1 paused agents: bob?")
         await user.press("enter")
         await user.is_told("They go on: bob")
         await shows_status(user, "waiting_for_human_input")
@@ -217,7 +217,7 @@ async def test_an_agent_that_does_not_stop_is_reported(workspace: Workspace) -> 
         user.app.run_worker(AgentStop(user.app, patience=0).toggle())
         await user.is_asked("Pause 1 agents: bob?")
         await user.press("enter")
-        await user.is_told("Not proven to have stopped: bob.")
+        await user.is_told("Not confirmed stopped: bob.")
         await user.sees("bob NOT STOPPED its session goes on (row ", f"{workspace.root} bob --end")
 
 
@@ -234,7 +234,7 @@ async def test_a_client_that_outlives_its_session_is_stopped_too(
         user.app.run_worker(AgentStop(user.app, patience=0).toggle())
         await user.is_asked("Pause 1 agents: bob?")
         await user.press("enter")
-        await user.is_told("Not proven to have stopped: bob.")
+        await user.is_told("Not confirmed stopped: bob.")
 
 
 async def shows_status(user: User, status: str) -> None:

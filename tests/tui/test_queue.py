@@ -59,7 +59,7 @@ async def test_an_unchecked_overwrite_is_one_key_away_and_marked_as_seen_there(
         await user.until(lambda: user.place == "files", "the files")
         await user.sees("+ over it", "− one")
         await user.is_told("S marks it as seen")
-        await marks_as_seen(user, "bob wrote over alice without a check")
+        await marks_as_seen(user, "bob overwrote alice unchecked")
         await is_closed(user, workspace)
         row = user.model.recent[0]
         assert (row.actor, row.tool, row.version) == ("human:dana", "mark_as_seen", None)
@@ -72,7 +72,7 @@ async def test_no_is_no(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> N
         await user.press("exclamation_mark")
         await user.until(lambda: user.place == "files", "the files")
         await user.press("S")
-        await user.is_asked("bob wrote over alice without a check")
+        await user.is_asked("bob overwrote alice unchecked")
         await user.press("escape")
         await user.until(lambda: user.place == "files", "the files")
         await user.has_taken_in(workspace)

@@ -79,7 +79,10 @@ async def test_declined_hunks_are_not_written_and_the_model_is_told(
         result = told(bob)
         assert result["edited_arguments"]["content"] == text_of(workspace)
         notice = result["notice"]
-        assert "human:dana approved this call, and said: Of the 2 changes of this call 1 were taken" in notice
+        assert (
+            "human:dana approved this call, with the comment: Of the 2 changes of this call 1 were taken"
+            in notice
+        )
         assert "Declined: lines 2.\nTaken: lines 5-6.\nLine 5 (FIVE): why so loud?" in notice
         await user.sees("approved, ed")
         await user.press("t")
@@ -114,7 +117,7 @@ async def test_nothing_taken_is_a_rejection_with_the_comments(workspace: Workspa
         assert text_of(workspace) == BEFORE
         assert told(bob)["error"] == "rejected"
         assert (
-            "None of the changes of this call was taken: 2.\nLine 2 of the text before (two): keep two"
+            "No hunk of this call was taken (of 2).\nLine 2 of the old text (two): keep two"
             in (told(bob)["reason"])
         )
 
@@ -134,7 +137,7 @@ async def test_a_rejection_carries_the_comments_and_a_hunk_may_be_taken_after_al
         await user.sees("┃ no digits")
         await user.press("r", *"not today", "enter")
         await bob.ended()
-        assert told(bob)["reason"] == "not today\nLine 2 of the text before (two): no digits"
+        assert told(bob)["reason"] == "not today\nLine 2 of the old text (two): no digits"
         assert text_of(workspace) == BEFORE
 
 
@@ -148,7 +151,7 @@ async def test_indivisible_calls_are_rejected(workspace: Workspace, alice: Toolb
     ):
         await opens_review(user)
         await user.press("space")
-        await user.sees("This call cannot be made in part")
+        await user.sees("Send back")
         await user.press("a")
         await user.is_asked("Nothing is written. Send it back?")
         await user.press("escape")
@@ -175,7 +178,7 @@ async def test_the_cursor_stays_on_its_line_when_a_row_comes_above_it(
     ):
         await opens_review(user)
         await user.press("space")
-        await user.sees("This call cannot be made in part", "hunk 1 of 2: declined")
+        await user.sees("Send back", "hunk 1 of 2: declined")
         await user.press("semicolon")
         await user.sees("Comment on line 2 of the text before")
         await user.press(*"keep it", "enter")
@@ -184,7 +187,7 @@ async def test_the_cursor_stays_on_its_line_when_a_row_comes_above_it(
         await user.sees("2 of 2 hunks taken", "hunk 1 of 2: taken")
         await user.press("r", *"no", "enter")
         await bob.ended()
-        assert told(bob)["reason"] == "no\nLine 2 of the text before (two): keep it"
+        assert told(bob)["reason"] == "no\nLine 2 of the old text (two): keep it"
 
 
 async def test_a_begun_review_is_kept_asked_about_and_not_passed_over_elsewhere(
@@ -263,7 +266,7 @@ async def test_a_clients_file_gets_the_taken_hunks_and_its_result_the_comments(
     assert text_of(workspace) == "one\n2\nthree\nfour\nfive\n"
     notice, _ = (each.text for each in result.content if isinstance(each, types.TextContent))
     assert "human:dana changed these arguments of the call before approving it: content." in notice
-    assert "Declined: lines 5-6.\nTaken: lines 2.\nLine 5 of the text before (five): too loud" in notice
+    assert "Declined: lines 5-6.\nTaken: lines 2.\nLine 5 of the old text (five): too loud" in notice
 
 
 async def test_a_key_without_a_hunk_under_the_cursor_shows_a_notice(

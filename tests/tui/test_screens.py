@@ -34,7 +34,7 @@ async def test_empty_screens_say_what_will_appear_and_how(root: Path) -> None:
         async with dashboard(workspace) as user:
             await user.sees("watchroom init DIR --agent ID", "Nothing waits for you", "all well")
             await user.goes_to("3", "handoffs")
-            await user.sees("Files that agents hand to each other will appear here.")
+            await user.sees("Files that agents hand over appear here.")
             await user.goes_to("4", "files")
             await user.sees("once one of")
 

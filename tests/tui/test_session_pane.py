@@ -154,7 +154,7 @@ async def test_a_session_is_ended_for_good_and_asks_nothing_any_more(workspace: 
         await user.until(lambda: not user.model.requests, "no request")
         assert bob.session.state.open_calls == ()
         await user.press("X")
-        await user.is_told("The session of bob was ended already.")
+        await user.is_told("The session of bob has already ended.")
 
 
 async def test_a_message_to_an_agent_whose_session_was_ended_is_for_its_next_one(
@@ -171,7 +171,7 @@ async def test_a_message_to_an_agent_whose_session_was_ended_is_for_its_next_one
         await user.sees("Message to bob")
         await user.type("Once more.")
         await user.press("enter")
-        await user.is_told("The session of bob was ended: it reads this with its next session.")
+        await user.is_told("The session of bob has ended. The next session reads it.")
         async with running(workspace, "bob", says("Again.")) as bob:
             state = await bob.ended()
         assert "Once more." in [each.content for each in state.messages]
@@ -299,7 +299,7 @@ async def test_a_past_session_is_shown_as_it_was(workspace: Workspace) -> None:
         await bob.ended()
     async with past(workspace.journal, before) as user:
         await sees_agent(user, "bob")
-        await user.sees("Which?", "waits for a person")
+        await user.sees("Which?", "waiting for a person")
         assert not user.shows("Thanks.")
         await user.press("X")
         assert not user.shows("for good")

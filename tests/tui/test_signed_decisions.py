@@ -158,7 +158,7 @@ async def test_keys_sent_by_a_program_through_tmux_decide_nothing(
     monkeypatch.setenv("TMUX", f"{tmp_path}/socket,1,0")
     async with dashboard(closed) as user:
         await approves(user)
-        await user.is_told("a program sent the keys")
+        await user.is_told("the keys were sent by a program")
         assert answered(closed) == []
         await user.until(lambda: any(each.kind == "forged" for each in user.model.needs), "a need")
         tmux.write_text("#!/bin/sh\ndate +%s\n")

@@ -276,7 +276,7 @@ async def test_ending_an_agent_ends_those_that_it_made(workspace: Workspace, tas
         await to_tasks(user)
         await chooses_agent(user, "ada")
         await user.press("X")
-        await user.is_asked("End ada for good? What it did stays; it cannot go on. 1 that it made end")
+        await user.is_asked("End ada for good? Its work stays; it cannot be resumed. 1 that it made end")
         assert "eve" in user.words_in("#question")
         await user.press("escape")
         assert [each.id for each in workspace.members.of_task(task) if each.ended] == ["tom"]

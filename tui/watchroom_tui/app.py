@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import Task
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.console import Console
 from rich.style import Style
 from textual import events, work
-from textual.app import SystemCommand
 from textual.screen import Screen
 from textual.worker import WorkerFailed
 from watchroom.errors import JournalDamaged, JournalUnreachable, OutcomeUnknown, WatchroomError
@@ -32,7 +31,7 @@ from watchroom_tui.keys.actions import (
     is_possible,
     scopes_of,
 )
-from watchroom_tui.keys.keymap import changed_actions, palette_title
+from watchroom_tui.keys.keymap import changed_actions
 from watchroom_tui.presentation.localization import load_texts
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.shown_place import own_folder
@@ -54,6 +53,7 @@ from watchroom_tui.widgets.line_widget import assign_colours
 from watchroom_tui.widgets.scrollable import ScrollableWidget
 
 if TYPE_CHECKING:
+    from textual.command import Provider
     from watchroom import Workspace
 
     from watchroom_tui.services.agent_stop import AgentStop
@@ -64,6 +64,12 @@ if TYPE_CHECKING:
 
 _INTERRUPT: Final = "ctrl+c"
 """The key that does not wait for a dialog."""
+
+
+def _palette_commands() -> type[Provider]:
+    from watchroom_tui.dialogs.palette import ActionCommands
+
+    return ActionCommands
 
 
 class WatchroomApp(ReplayApp):
@@ -85,6 +91,7 @@ class WatchroomApp(ReplayApp):
     BINDINGS = bindings("app")
     DEFAULT_MODE = SCREENS[0][1]
     ENABLE_COMMAND_PALETTE = True
+    COMMANDS: ClassVar = {_palette_commands}
     MODES: ClassVar[dict[str, Callable[[], Screen[None]]]] = {}  # type: ignore[assignment]
 
     def __init__(
@@ -483,21 +490,16 @@ class WatchroomApp(ReplayApp):
     def action_flip_theme(self) -> None:
         self.theme = LIGHT if self.theme == DARK else DARK
 
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Yield every action of every screen with its keys, those of the current screen first."""
+    def palette_actions(self, screen: Screen[object]) -> list[Action]:
+        """Return the actions of every screen, those of ``screen`` first."""
         here = {
             *OF_THE_APP,
             *([self.base_screen.SCREEN_NAME] if self.base_screen else []),
             *scopes_of(screen.focused),
         }
         actions = [each for each in ACTIONS if self.can_act or not each.acts]
-        for action in sorted(actions, key=lambda each: each.scope not in here):
-            if action.scope in here or action.scope in SCREEN_OF_SCOPE:
-                yield SystemCommand(
-                    palette_title(action, self.texts, self.keymap),
-                    action.help(self.texts),
-                    partial(self.call_later, self.run_palette_action, action),
-                )
+        offered = [each for each in actions if each.scope in here or each.scope in SCREEN_OF_SCOPE]
+        return sorted(offered, key=lambda each: each.scope not in here)
 
     async def run_palette_action(self, action: Action) -> None:
         """Run ``action`` on its screen, or show that it is not possible now."""

@@ -54,7 +54,7 @@ def test_what_a_command_asks_for_in_vain_stands_in_its_last_row(team: Team) -> N
         pytest.skip("bubblewrap does not work here: commands reach no host at all")
     allow(team.workspace, "example.org")
     result = refused(team.one, "run_command", command=FETCHING)
-    assert "example.com is not among the allowed hosts" in result["stderr"]
+    assert "example.com is not an allowed host" in result["stderr"]
     rows = team.workspace.journal.rows(limit=1000)
     (ended,) = [row for row in rows if row.tool == "end_command"]
     assert ended.detail["refused_hosts"] == ["example.com"]

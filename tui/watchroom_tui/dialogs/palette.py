@@ -2,18 +2,88 @@
 
 from __future__ import annotations
 
-from textual.command import CommandList, CommandPalette
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+
+from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
 from textual.widgets.option_list import Option
 
+from watchroom_tui.keys.keymap import palette_title
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.textual_compat import require
 from watchroom_tui.widgets.line_widget import content
 
+if TYPE_CHECKING:
+    from textual.screen import Screen
+    from watchroom.texts import Catalogue
+
+    from watchroom_tui.keys.actions import Action
+
 require(CommandPalette, "_start_no_matches_countdown", "_NO_MATCHES", "_list_visible")
+
+_WORD_SCORE: Final = 100.0
+"""Added to the score of a match at the start of a word, so that it comes before fuzzy matches."""
+
+
+class _Dashboard(Protocol):
+    """What the palette needs of the app."""
+
+    texts: Catalogue
+    keymap: Mapping[str, tuple[str, ...]]
+
+    def palette_actions(self, screen: Screen[object]) -> list[Action]: ...
+
+    async def run_palette_action(self, action: Action) -> None: ...
+
+    def call_later(self, callback: Callable[..., Any], *args: Any) -> bool: ...
+
+
+class ActionCommands(Provider):
+    """The actions, found by their names, keys and synonyms."""
+
+    async def discover(self) -> Hits:
+        for action in self._dashboard.palette_actions(self.screen):
+            yield DiscoveryHit(self._line(action, Content(self._title(action))), self._run(action))
+
+    async def search(self, query: str) -> Hits:
+        matcher, texts = self.matcher(query), self._dashboard.texts
+        for action in self._dashboard.palette_actions(self.screen):
+            title = self._title(action)
+            score = matcher.match(title)
+            if has_word(query, f"{title} {action.synonyms(texts)}"):
+                score += _WORD_SCORE
+            if score > 0:
+                line = self._line(action, matcher.highlight(title))
+                yield Hit(score, line, self._run(action), text=title)
+
+    @property
+    def _dashboard(self) -> _Dashboard:
+        return cast("_Dashboard", self.app)
+
+    def _title(self, action: Action) -> str:
+        return palette_title(action, self._dashboard.texts, self._dashboard.keymap)
+
+    def _line(self, action: Action, title: Content) -> Content:
+        return title + Content.styled(f"  {action.help(self._dashboard.texts)}", "dim")
+
+    def _run(self, action: Action) -> partial[bool]:
+        return partial(self._dashboard.call_later, self._dashboard.run_palette_action, action)
+
+
+def has_word(query: str, text: str) -> bool:
+    """Return whether a word of ``text`` begins with ``query``, ignoring case."""
+    words = "".join(each if each.isalnum() else " " for each in text.casefold())
+    return f" {query.casefold()}" in f" {words}" or query in text.split()
 
 
 class Palette(CommandPalette):
     """Textual's, which says in the language of the dashboard that nothing matches."""
+
+    DEFAULT_CSS = """
+    Palette CommandList { text-wrap: nowrap; text-overflow: ellipsis; }
+    """
 
     def _start_no_matches_countdown(self, search_value: str) -> None:
         # Textual says it in English, half a second later.

@@ -79,6 +79,11 @@ class Action(NamedTuple):
         """Return a sentence for help, palette and docs."""
         return texts(f"action.{self.id}.help")
 
+    def synonyms(self, texts: Catalogue) -> str:
+        """Other words by which the palette finds the action, separated by commas."""
+        key = f"action.{self.id}.synonyms"
+        return texts(key) if key in texts else ""
+
     @property
     def target(self) -> str:
         """The action for Textual's ``run_action``, with its receiver."""
