@@ -25,6 +25,7 @@ async def test_help_shows_the_keys_of_this_screen_first(workspace: Workspace, ke
         await user.press("question_mark")
         await user.until(lambda: user.place == "HelpDialog", "the help")
         text = "\n".join(user.lines())
+        first = next(each for each in of_scope(screen) if not each.in_repository)
         own, everywhere = first.help(user.app.texts), "Everywhere"
         assert own in text
         assert text.index(own) < text.index(everywhere)
