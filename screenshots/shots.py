@@ -20,14 +20,20 @@ from watchroom import Workspace
 from watchroom.agents.simulation import Simulation, developer, roster
 from watchroom.agents.simulation.repository import RepositorySimulation, load_story, make_repository
 from watchroom.agents.society import Society
+from watchroom.features.trees.git_process import run_git
 from watchroom.features.trees.place import workspace_root
+from watchroom.features.trees.rows import TRY_AGENT
+from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal import RowFilter
 from watchroom.model import Row
 from watchroom.texts import Language
 from watchroom_tui.app import WatchroomApp
 from watchroom_tui.context import AgentTarget, RowTarget
+from watchroom_tui.dialogs.text_input import TextInputDialog
 from watchroom_tui.screens.agents.buffers_screen import BuffersScreen
 from watchroom_tui.screens.files.change_list import ChangeList
+from watchroom_tui.screens.files.change_view import ChangeView
+from watchroom_tui.screens.tasks.tree_list import TreeList
 
 STORY_SECONDS = 110.0
 """Seconds that the team works before the first picture, because sparklines show two minutes."""
@@ -210,6 +216,29 @@ def repository_at_rest() -> Iterator[Workspace]:
                 yield workspace
 
 
+LINKED_TREE = "reservations"
+"""The branch and the folder of the second working tree."""
+
+
+@contextmanager
+def repository_with_trees() -> Iterator[Workspace]:
+    """The same with a second working tree, a commit ahead, and with a try of work in each of them."""
+    with repository_at_rest() as workspace, TemporaryDirectory(prefix="copies-") as cache:
+        main = workspace.trees.all()[0]
+        folder = os.path.join(os.path.dirname(main.git.folder), LINKED_TREE)
+        run_git(("worktree", "add", "-q", "-b", LINKED_TREE, folder), folder=main.git.folder)
+        Path(folder, "SEATS.md").write_text("# Seats\n")
+        run_git(("add", "."), folder=folder)
+        run_git(("commit", "-q", "-m", "Describe the seats"), folder=folder)
+        Path(folder, "SEATS.md").write_text("# Seats\n\nA seat costs 1.50 euros.\n")
+        workspace.trees.refresh_all()
+        person = CallContext("human:supervisor", TRY_AGENT)
+        for tree in workspace.trees.all():
+            words = ["/bin/sh", "-c", "exit 0" if tree.id == main.id else "exit 1"]
+            workspace.agent_commits.try_agent(tree.git, ["claude1"], words, call=person, cache=cache)
+        yield workspace
+
+
 @dataclass(frozen=True, slots=True)
 class Shot:
     """A picture.
@@ -253,7 +282,7 @@ def _rooms(language: Language = "en") -> Build:
     return build
 
 
-WAITING = ("workspace", "settle", "commit_agent")
+WAITING = ("workspace", "settle", "commit_agent", "agents", "editor")
 """Groups of workers that end only with the dashboard, or wait for the person."""
 
 
@@ -425,6 +454,52 @@ async def _at_the_changes(pilot: Pilot[Any]) -> None:
     await _settled(pilot)
 
 
+COMMENTS = (
+    ("timetable.seats import reserve", "Import it only with --seat: it is slow to load."),
+    ("seats, extra = reserve(connection)", "What if a train has no free seat?"),
+)
+"""What a person says of lines."""
+
+
+async def _commenting(pilot: Pilot[Any]) -> None:
+    """Have shown what a person says of lines that an agent wrote."""
+    app = pilot.app
+    assert isinstance(app, WatchroomApp)
+    await _at_the_changes(pilot)
+    await pilot.press("enter")
+    if not app.model.comments:
+        for words, text in COMMENTS:
+            view = app.screen.query_one(ChangeView)
+            while view.line is None or words not in view.line.text:
+                await pilot.press("down")
+            await pilot.press("semicolon")
+            while not isinstance(app.screen, TextInputDialog):
+                await pilot.pause(0.05)
+            await pilot.press(*text, "enter")
+            while not any(each.text == text for each in app.model.comments):
+                await pilot.pause(0.05)
+            await _settled(pilot)
+    await _settled(pilot)
+
+
+async def _sending_comments(pilot: Pilot[Any]) -> None:
+    """Have shown what an agent reads of them."""
+    await _commenting(pilot)
+    await pilot.press("m")
+    await pilot.pause(0.5)
+
+
+async def _at_the_trees(pilot: Pilot[Any]) -> None:
+    """Have the working trees shown."""
+    app = pilot.app
+    await _settled(pilot)
+    await pilot.press("9")
+    trees = app.screen.query_one(TreeList)
+    while not all(each.details for each in trees.items) or len(trees.items) < 2:
+        await pilot.pause(0.1)
+    await _settled(pilot)
+
+
 async def _committing_an_agent(pilot: Pilot[Any]) -> None:
     """Show the preview of a commit of one agent's work."""
     await _at_the_changes(pilot)
@@ -473,5 +548,12 @@ SHOTS: tuple[Shot, ...] = (
     Shot("repository-narrow", NARROW, _repository, act=_at_the_changes, team=repository_at_rest),
     Shot("repository-wide", WIDE, _repository, act=_at_the_changes, team=repository_at_rest),
     Shot("repository-commit", MIDDLE, _repository, act=_committing_an_agent, team=repository_at_rest),
+    Shot("repository-comments", MIDDLE, _repository, act=_commenting, team=repository_at_rest),
+    Shot("repository-comments-narrow", NARROW, _repository, act=_commenting, team=repository_at_rest),
+    Shot("repository-comments-wide", WIDE, _repository, act=_commenting, team=repository_at_rest),
+    Shot("repository-send", MIDDLE, _repository, act=_sending_comments, team=repository_at_rest),
+    Shot("repository-trees", MIDDLE, _repository, act=_at_the_trees, team=repository_with_trees),
+    Shot("repository-trees-narrow", NARROW, _repository, act=_at_the_trees, team=repository_with_trees),
+    Shot("repository-trees-wide", WIDE, _repository, act=_at_the_trees, team=repository_with_trees),
     Shot("help", MIDDLE, _rooms(), ("4", "question_mark"), act=_settled),
 )

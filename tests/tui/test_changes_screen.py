@@ -128,6 +128,7 @@ async def test_versions_of_a_changed_file_are_compared(
     async with dashboard(kept) as user:
         await opens_changes(user, 2)
         await user.until(lambda: len(user.list("versions").items) == 3, "the versions")
+        await user.sees("v2 alice", "by its own tool")
         await user.press("tab")
         assert user.pane == "versions"
         await user.sees("v2 → v3", "+ four")
