@@ -175,7 +175,10 @@ def test_a_file_of_lfs_without_its_program_is_recorded(repository: Repository) -
     with reopen(repository.folder) as workspace:
         workspace.trees.refresh_all()
         repository.write("big.dat", "12345")
-        assert authors(workspace, repository.folder, "big.dat") == [("system", "git"), ("outside", "external")]
+        assert authors(workspace, repository.folder, "big.dat") == [
+            ("system", "git"),
+            ("outside", "external"),
+        ]
 
 
 def test_ignored_files_are_never_recorded(

@@ -35,6 +35,7 @@ class ScriptedClient:
         self.folder = folder
         self.told: list[str] = []
         self._attachment = Attachment(workspace, agent, client, is_owner=True)
+        self._patch = "patchText" if client == "opencode" else "command"
         self._session = session or f"session-of-{agent}"
         self._numbers = itertools.count(1)
         self.hook("UserPromptSubmit", prompt="Go")
@@ -132,9 +133,9 @@ class ScriptedClient:
         self.end_bash(call, given)
 
     def patch(self, text: str) -> None:
-        """Apply a patch as Codex does."""
-        call, given = self.ask("apply_patch", {"command": text})
-        for file in parse_patch(given["command"]):
+        """Apply a patch as Codex does, and opencode for some models."""
+        call, given = self.ask("apply_patch", {self._patch: text})
+        for file in parse_patch(given[self._patch]):
             path = self.folder / file.path
             if file.kind == "delete":
                 path.unlink()

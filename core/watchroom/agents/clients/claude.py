@@ -46,7 +46,7 @@ from watchroom.agents.clients.json_fields import (
 )
 from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.sessions.rows import OWN_TOOLS
-from watchroom.features.trees.uses import NOTHING, FileWrite, ToolResult, ToolUse
+from watchroom.features.trees.uses import NOTHING, FileWrite, NewText, ToolResult, ToolUse
 from watchroom.features.trees.write_rules import PassageEdit, WholeText
 from watchroom.model import Json
 
@@ -187,9 +187,10 @@ def describe_result(event: Event) -> ToolResult:
     )
 
 
-def replace_text(event: Event, text: str) -> Mapping[str, Json]:
-    """Return the arguments of the call of ``event``, of the tool ``Write``, with another ``text``."""
-    return {**object_of(event, "tool_input"), "content": text}
+def replace_texts(event: Event, texts: Sequence[NewText]) -> Mapping[str, Json]:
+    """Return the arguments of the call of ``event``, of the tool ``Write``, with another text."""
+    (new,) = texts
+    return {**object_of(event, "tool_input"), "content": new.text}
 
 
 def find_transcript(event: Event) -> str:
@@ -301,7 +302,7 @@ ADAPTER: Final = ClientAdapter(
         takes_arguments=True,
         describe_use=describe_use,
         describe_result=describe_result,
-        replace_text=replace_text,
+        replace_texts=replace_texts,
     ),
     LaunchSupport(
         "claude",

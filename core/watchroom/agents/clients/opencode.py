@@ -26,12 +26,16 @@ from watchroom.agents.clients.adapter import (
 from watchroom.agents.clients.events import ClientEvent
 from watchroom.agents.clients.hook_answers import PERMISSION, block
 from watchroom.agents.clients.json_fields import merge_configuration, object_of, text_of
-from watchroom.features.trees.uses import ToolUse
+from watchroom.agents.clients.patch_calls import list_patch_writes, replace_patch_texts
+from watchroom.features.trees.uses import NOTHING, NewText, ToolUse
 from watchroom.model import Json
 
 _CONTENT: Final = "OPENCODE_CONFIG_CONTENT"
 """The environment variable with settings that opencode merges last."""
 _NO_TABLE: Final = Table("", ())
+_PATCH_TOOL: Final = "apply_patch"
+"""The tool with which models of OpenAI write files, in place of ``edit`` and ``write``."""
+_PATCH: Final = "patchText"
 _PLUGIN: Final = """\
 // Written by Watchroom. It runs Watchroom's hooks before and after the tools of opencode.
 import { spawn } from "node:child_process"
@@ -205,9 +209,23 @@ def _events() -> dict[str, int]:
 
 
 def _describe_use(event: Event) -> ToolUse:
-    """Return what the call of ``event`` does to files. A write takes another text."""
-    use = claude.describe_use(event)
-    return use._replace(takes_texts=text_of(event, "tool_name") == "Write")
+    """Return what the call of ``event`` does to files. Writes and patches take other texts."""
+    tool = text_of(event, "tool_name")
+    if tool != _PATCH_TOOL:
+        return claude.describe_use(event)._replace(takes_texts=tool == "Write")
+    writes = list_patch_writes(event, text_of(object_of(event, "tool_input"), _PATCH))
+    if writes is None:
+        return ToolUse("command")
+    # opencode refuses a patch without files by itself.
+    return ToolUse("write", writes, takes_texts=True) if writes else NOTHING
+
+
+def _replace_texts(event: Event, texts: Sequence[NewText]) -> Mapping[str, Json]:
+    """Return the arguments of the call of ``event`` with other texts."""
+    if text_of(event, "tool_name") != _PATCH_TOOL:
+        return claude.replace_texts(event, texts)
+    given = object_of(event, "tool_input")
+    return {**given, _PATCH: replace_patch_texts(event, text_of(given, _PATCH), texts)}
 
 
 ADAPTER: Final = ClientAdapter(
@@ -225,7 +243,7 @@ ADAPTER: Final = ClientAdapter(
         takes_arguments=True,
         describe_use=_describe_use,
         describe_result=claude.describe_result,
-        replace_text=claude.replace_text,
+        replace_texts=_replace_texts,
     ),
     LaunchSupport(
         "opencode",

@@ -28,7 +28,7 @@ from watchroom.features.trees.rows import (
 )
 from watchroom.features.trees.seen import SeenVersion, SeenVersions, name_of
 from watchroom.features.trees.service import Holder, TreeFile, Trees
-from watchroom.features.trees.uses import FileWrite, ToolResult, ToolUse
+from watchroom.features.trees.uses import FileWrite, NewText, ToolResult, ToolUse
 from watchroom.features.trees.write_rules import (
     ChangeNotice,
     Decision,
@@ -74,13 +74,12 @@ class CallVerdict(NamedTuple):
 
     - ``reason``: why it is refused, for the model; empty if it can be made.
     - ``code``: of the refusal.
-    - ``text``: what to write in place of the text of the call, because others changed the file meanwhile;
-      None for no change.
+    - ``texts``: what to write in place of the texts of the call, by file; empty for no change.
     """
 
     reason: str = ""
     code: str = ""
-    text: str | None = None
+    texts: tuple[NewText, ...] = ()
 
 
 PROCEED: Final = CallVerdict()
@@ -93,7 +92,7 @@ class _OpenWrite(NamedTuple):
     - ``expected``: the text that the write makes, None for a deletion or if it is not known.
     - ``is_checked``: False if this process did not check it.
     - ``base``: the version from which its agent made the change.
-    - ``seen``: what its agent had seen, if it changed a part of a version that it had not seen.
+    - ``seen``: what its agent had seen, if its change was made in a version that it had not seen.
     - ``told``: what its agent has to know afterwards, because it had not seen the newest version.
     """
 
@@ -221,7 +220,7 @@ class TreeCalls:
         for tree in {each.tree.id: each.tree for each in files}.values():
             self._trees.refresh(tree, holder)
         opened: list[_OpenWrite] = []
-        merged: str | None = None
+        merged: list[NewText] = []
         for file, write in files.items():
             if self._is_ignored(file):
                 if not self._has_seen_ignored(holder.agent, file, write):
@@ -241,13 +240,15 @@ class TreeCalls:
                 self._trees.release(lambda each: each == holder)
                 return PROCEED
             if decision.kind == "merged":
-                merged = decision.text
+                merged.append(NewText(write.path, view.text or "", decision.text or ""))
             told = self._describe_stale(file, seen, decision) if decision.is_stale and view.author else ""
-            is_partial = decision.is_stale and isinstance(write.intent, PassageEdit | Update)
+            is_partial = decision.is_stale and (
+                decision.kind == "merged" or isinstance(write.intent, PassageEdit | Update)
+            )
             known = (seen or FileView()) if is_partial else None
             opened.append(_OpenWrite(file, view.text, decision.text, True, told, decision.base, known))
         self._remember(holder, _OpenCall(tuple(opened)))
-        return CallVerdict(text=merged)
+        return CallVerdict(texts=tuple(merged))
 
     def _has_seen_ignored(self, agent: str, file: TreeFile, write: FileWrite) -> bool:
         """Return whether ``agent`` can write a file that git ignores. No version of its text is kept, so the
