@@ -146,7 +146,11 @@ class ScriptedClient:
                 if after is None:
                     # Codex fires no hook after a patch that failed.
                     return
-                path.write_bytes(after.encode())
+                target = self.folder / (file.move_to or file.path)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(after.encode())
+                if file.move_to:
+                    path.unlink()
         self.report("apply_patch", call, given, "Success.")
 
     def stop(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from watchroom.agents.clients.adapter import Event
 from watchroom.agents.clients.json_fields import absolute_path
@@ -15,29 +15,33 @@ from watchroom.features.trees.patches import (
     format_patch,
     parse_patch,
 )
-from watchroom.features.trees.uses import FileWrite, NewText
+from watchroom.features.trees.uses import FileWrite, MovedText, NewText
 from watchroom.features.trees.write_rules import Deletion, Update, WholeText
 
 
 def list_patch_writes(event: Event, patch: str, folder: str = "") -> tuple[FileWrite, ...] | None:
     """Return what ``patch``, which the call of ``event`` applies in ``folder``, does to files.
 
-    Empty if the client refuses the patch. None if the patch names a file twice, or moves one.
+    Empty if the client refuses the patch. None if the patch names a file twice.
     """
     try:
         files = parse_patch(patch)
     except PatchInvalid:
         return ()
-    paths = [absolute_path(event, os.path.join(folder, each.path)) for each in files]
-    if len({*map(os.path.normpath, paths)}) < len(paths) or any(each.move_to for each in files):
-        return None
-    return tuple(map(_describe_write, paths, files))
+    writes = tuple(each for file in files for each in _describe_writes(event, folder, file))
+    return writes if len({os.path.normpath(each.path) for each in writes}) == len(writes) else None
 
 
-def _describe_write(path: str, file: FilePatch) -> FileWrite:
+def _describe_writes(event: Event, folder: str, file: FilePatch) -> Iterator[FileWrite]:
+    path = absolute_path(event, os.path.join(folder, file.path))
     if file.kind == "add":
-        return FileWrite(path, WholeText(file.text, is_patch=True))
-    return FileWrite(path, Deletion() if file.kind == "delete" else Update(file))
+        yield FileWrite(path, WholeText(file.text, is_patch=True))
+    elif file.kind == "delete":
+        yield FileWrite(path, Deletion())
+    else:
+        yield FileWrite(path, Update(file))
+        if file.move_to:
+            yield FileWrite(absolute_path(event, os.path.join(folder, file.move_to)), MovedText(path))
 
 
 def replace_patch_texts(event: Event, patch: str, texts: Sequence[NewText]) -> str:

@@ -7,11 +7,17 @@ from typing import Final, Literal, NamedTuple
 from watchroom.features.trees.write_rules import Intent
 
 
+class MovedText(NamedTuple):
+    """Writes the text of the file at ``source``, as the same call changes it before it removes that file."""
+
+    source: str
+
+
 class FileWrite(NamedTuple):
     """A call writes the file at ``path``, as ``intent`` says. The path is as the client gives it."""
 
     path: str
-    intent: Intent
+    intent: Intent | MovedText
 
 
 class NewText(NamedTuple):
