@@ -163,3 +163,26 @@ def test_a_move_by_a_shell_is_recorded_though_codex_reports_no_end(
     carol.stop()
     assert described(kept, "a.txt") == [("carol", "write_file", "tool", None)]
     assert [row[0] for row in described(kept, "deep/moved.txt")] == ["carol"]
+
+
+# Readings of a part
+
+
+def test_opencode_has_seen_only_the_lines_that_it_read(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    carol = ScriptedClient(kept, "carol", repository.folder, client="opencode")
+    alice.write("new.txt", "1\n2\n3\n4\n")
+    path = str(repository.folder / "new.txt")
+    call, given = carol.ask("Read", {"file_path": path, "offset": 2, "limit": 2})
+    said = f"<path>{path}</path>\n<type>file</type>\n<content>\n2: 2\n3: 3\n\n"
+    carol.report(
+        "Read", call, given, f"{said}(Showing lines 2-3 of 4. Use offset=4 to continue.)\n</content>"
+    )
+    with pytest.raises(Refused, match="have not read"):
+        carol.write("new.txt", "1\nTWO\n3\n")
+    carol.report(
+        "Read", call, given, "<content>\n1: 1\n2: 2\n3: 3\n4: 4\n\n(End of file - total 4 lines)\n</content>"
+    )
+    carol.write("new.txt", "1\nTWO\n3\n")
+    assert repository.read("new.txt") == "1\nTWO\n3\n"
