@@ -338,11 +338,13 @@ class TreeCalls:
             "current_author": view.author,
         }
         message = ""
-        if decision.text is None:
+        # Not the merge, which the agent did not write.
+        text = intent.text if isinstance(intent, WholeText) else decision.text
+        if text is None:
             message = self._texts("tree.no_deletion" if isinstance(intent, Deletion) else "tree.no_passage")
         note = CallContext(holder.agent, WRITE_FILE).note(
             *(REPO, file.path, "conflict", code, message),
-            content=decision.text,
+            content=text,
             base=decision.base,
             detail=detail,
         )
