@@ -103,6 +103,16 @@ seen.changed = write.args
 const after = { output: "done" }
 await plugin["tool.execute.after"]({ tool: "write", sessionID: "s2", callID: "c1", args: write.args }, after)
 seen.after = after.output
+const state = { status: "error", input: {} }
+const failed = { type: "tool", tool: "write", sessionID: "s2", callID: "c3", state }
+await plugin["tool.execute.before"]({ tool: "write", sessionID: "s2", callID: "c3" }, { args: {} })
+await plugin.event({ event: { type: "message.part.updated", properties: { part: failed } } })
+const next = { output: "done" }
+await plugin["tool.execute.after"]({ tool: "read", sessionID: "s2", callID: "c4", args: {} }, next)
+seen.next = next.output
+const last = { output: "done" }
+await plugin["tool.execute.after"]({ tool: "read", sessionID: "s2", callID: "c5", args: {} }, last)
+seen.last = last.output
 try {
   await plugin["tool.execute.before"]({ tool: "bash", sessionID: "s1", callID: "c2" }, { args: { command: "rm" } })
 } catch (error) { seen.refused = error.message }
@@ -122,6 +132,8 @@ elif name == "PreToolUse":
     own = {"permissionDecision": "deny", "permissionDecisionReason": "not that"}
 elif name == "PostToolUse":
     own = {"additionalContext": "News"}
+elif name == "PostToolUseFailure":
+    own = {"additionalContext": "Not written"}
 print(json.dumps({"hookSpecificOutput": own}))
 """
 
@@ -140,16 +152,19 @@ def test_the_plugin_of_opencode_speaks_as_claude_code(tmp_path: Path) -> None:
         "parts": ["Do it", "A message"],
         "changed": {"filePath": "a.txt", "content": "y"},
         "after": "done\n\nNews",
+        "next": "done\n\nNot written\nNews",
+        "last": "done\n\nNews",
         "refused": "not that",
     }
     events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
     assert [each["hook_event_name"] for each in events] == [
-        *("SessionStart", "SubagentStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PreToolUse")
+        *("SessionStart", "SubagentStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PreToolUse"),
+        *("PostToolUseFailure", "PostToolUse", "PostToolUse", "PreToolUse"),
     ]
     written = events[3]
     assert (written["session_id"], written["agent_id"]) == ("s1", "s2"), "a subagent belongs to its parent"
     assert (written["tool_name"], written["tool_input"]["file_path"]) == ("Write", "a.txt")
-    assert (events[5]["tool_name"], events[5]["tool_input"]) == ("Bash", {"command": "rm"})
+    assert (events[-1]["tool_name"], events[-1]["tool_input"]) == ("Bash", {"command": "rm"})
 
 
 # The server of a client without a named agent

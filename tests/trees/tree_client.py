@@ -45,6 +45,7 @@ class ScriptedClient:
         self.disk: AbstractContextManager[object] = disk or nullcontext()
         self.told: list[str] = []
         self._attachment = Attachment(workspace, agent, client, is_owner=True)
+        self._patch = "patchText" if client == "opencode" else "command"
         self._session = session or f"session-of-{agent}"
         self._numbers = itertools.count(1)
         self.hook("UserPromptSubmit", prompt="Go")
@@ -160,9 +161,9 @@ class ScriptedClient:
         return done.stdout
 
     def patch(self, text: str) -> bool:
-        """Apply a patch as Codex does. Return whether it could be applied."""
-        call, given = self.ask("apply_patch", {"command": text})
-        for file in parse_patch(given["command"]):
+        """Apply a patch as Codex does, and opencode for some models. Return whether it could be applied."""
+        call, given = self.ask("apply_patch", {self._patch: text})
+        for file in parse_patch(given[self._patch]):
             path = self.folder / file.path
             if file.kind == "delete":
                 path.unlink()
@@ -174,7 +175,11 @@ class ScriptedClient:
                     if after is None:
                         # Codex fires no hook after a patch that failed.
                         return False
-                    path.write_bytes(after.encode())
+                    target = self.folder / (file.move_to or file.path)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(after.encode())
+                    if file.move_to:
+                        path.unlink()
         self.report("apply_patch", call, given, "Success.")
         return True
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from watchroom.agents.clients.events import ClientEvent
 from watchroom.agents.clients.hook_answers import AFTER, BEFORE, PERMISSION, PROMPT, START, HookAnswer
-from watchroom.features.trees.uses import ToolResult, ToolUse
+from watchroom.features.trees.uses import NewText, ToolResult, ToolUse
 from watchroom.model import Json
 
 Event: TypeAlias = Mapping[str, Json]
@@ -80,8 +80,9 @@ class HookSupport(NamedTuple):
     - ``resume_turn``: returns the answer that gives the model a text as its turn ends
     - ``waits_when_idle``: the hook of a turn's end can stay open until something comes for the agent
     - ``takes_arguments``: an answer can replace the arguments of a call
-    - ``replace_text``: returns the arguments of an event's call that writes one file, with another text. Only
-      for clients of which an answer with other arguments does not allow the call
+    - ``replace_texts``: returns the arguments of an event's call with other texts of its files
+    - ``allows_changes``: a call with other arguments has to be allowed. Only for clients that still ask their
+      person then, and keep their sandbox
     """
 
     servers: Table
@@ -96,7 +97,8 @@ class HookSupport(NamedTuple):
     describe_result: Callable[[Event], ToolResult]
     waits_when_idle: bool = False
     takes_arguments: bool = False
-    replace_text: Callable[[Event, str], Mapping[str, Json]] = lambda event, text: {}
+    replace_texts: Callable[[Event, Sequence[NewText]], Mapping[str, Json]] = lambda event, texts: {}
+    allows_changes: bool = False
     needs_status: tuple[str, ...] = ()
     entry_fields: Callable[[str, bool], Mapping[str, Json]] = lambda event, is_strict: {}
     old_files: tuple[str, ...] = ()

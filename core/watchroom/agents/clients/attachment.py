@@ -507,12 +507,17 @@ class Attachment:
             return answer
         event = {**event, "tool_input": changed_arguments(answer) or event.get("tool_input")}
         holder = Holder(self.agent, session.path, call.id)
-        verdict = await run_to_completion(None, trees.begin, holder, self._hooks.describe_use(event), cwd)
+        use = self._hooks.describe_use(event)
+        if name != BEFORE and self._hooks.allows_changes:
+            # Such a client takes other arguments only before it asks its person.
+            use = use._replace(takes_texts=False)
+        verdict = await run_to_completion(None, trees.begin, holder, use, cwd)
         if verdict.reason:
             return deny(name, verdict.reason, verdict.code)
-        if verdict.text is None:
+        if not verdict.texts:
             return answer
-        return replace_arguments(answer, name, self._hooks.replace_text(event, verdict.text))
+        changed = self._hooks.replace_texts(event, verdict.texts)
+        return replace_arguments(answer, name, changed, allows=self._hooks.allows_changes)
 
     async def _record_refusal(
         self, session: ClientSession, event: Event, call: OpenCall, answer: HookAnswer

@@ -46,7 +46,7 @@ from watchroom.agents.clients.json_fields import (
 )
 from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.sessions.rows import OWN_TOOLS
-from watchroom.features.trees.uses import NOTHING, FileWrite, ToolResult, ToolUse
+from watchroom.features.trees.uses import NOTHING, FileWrite, NewText, ToolResult, ToolUse
 from watchroom.features.trees.write_rules import PassageEdit, WholeText
 from watchroom.model import Json
 
@@ -149,8 +149,9 @@ def _key(kind: str, key: str) -> str:
 
 
 def describe_use(event: Event) -> ToolUse:
-    """Return what the call of ``event`` does to files."""
+    """Return what the call of ``event`` does to files; once it is made, what it has done."""
     tool, given = text_of(event, "tool_name"), object_of(event, "tool_input")
+    done = object_of(event, "tool_response")
     path = absolute_path(event, text_of(given, "file_path") or text_of(given, "notebook_path"))
     if tool.startswith(OWN_TOOLS) or tool in _READING_TOOLS:
         return NOTHING
@@ -158,7 +159,8 @@ def describe_use(event: Event) -> ToolUse:
         return ToolUse("read", path=path)
     if tool == "Write":
         # It refuses another text than the model's, because it compares the file with its own reading again.
-        return ToolUse("write", (FileWrite(path, WholeText(text_of(given, "content"))),))
+        text = text_of(done if "content" in done else given, "content")
+        return ToolUse("write", (FileWrite(path, WholeText(text)),))
     if tool == "Edit":
         edit = PassageEdit(
             text_of(given, "old_string"), text_of(given, "new_string"), given.get("replace_all") is True
@@ -187,9 +189,10 @@ def describe_result(event: Event) -> ToolResult:
     )
 
 
-def replace_text(event: Event, text: str) -> Mapping[str, Json]:
-    """Return the arguments of the call of ``event``, of the tool ``Write``, with another ``text``."""
-    return {**object_of(event, "tool_input"), "content": text}
+def replace_texts(event: Event, texts: Sequence[NewText]) -> Mapping[str, Json]:
+    """Return the arguments of the call of ``event``, of the tool ``Write``, with another text."""
+    (new,) = texts
+    return {**object_of(event, "tool_input"), "content": new.text}
 
 
 def find_transcript(event: Event) -> str:
@@ -301,7 +304,7 @@ ADAPTER: Final = ClientAdapter(
         takes_arguments=True,
         describe_use=describe_use,
         describe_result=describe_result,
-        replace_text=replace_text,
+        replace_texts=replace_texts,
     ),
     LaunchSupport(
         "claude",

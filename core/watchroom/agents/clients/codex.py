@@ -7,8 +7,7 @@ to the model; its count of input includes what was read from the cache.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from watchroom.agents.clients.adapter import (
@@ -35,12 +34,12 @@ from watchroom.agents.clients.events import (
     UsageReported,
 )
 from watchroom.agents.clients.hook_answers import block
-from watchroom.agents.clients.json_fields import absolute_path, count_of, dump, object_of, text_of
+from watchroom.agents.clients.json_fields import count_of, dump, object_of, text_of
+from watchroom.agents.clients.patch_calls import list_patch_writes, replace_patch_texts
 from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.sessions.rows import OWN_TOOLS
-from watchroom.features.trees.patches import FilePatch, PatchInvalid, find_shell_patch, parse_patch
-from watchroom.features.trees.uses import NOTHING, FileWrite, ToolResult, ToolUse
-from watchroom.features.trees.write_rules import Deletion, Update, WholeText
+from watchroom.features.trees.patches import find_shell_patch
+from watchroom.features.trees.uses import NOTHING, NewText, ToolResult, ToolUse
 from watchroom.model import Json
 
 _PATCH_TOOL: Final = "apply_patch"
@@ -92,26 +91,18 @@ def describe_use(event: Event) -> ToolUse:
     command = text_of(given, "command")
     shell = find_shell_patch(command) if tool != _PATCH_TOOL else None
     patch = command or text_of(given, "input") if tool == _PATCH_TOOL else shell.patch if shell else ""
-    folder = shell.folder if shell else ""
-    try:
-        files = parse_patch(patch) if patch else ()
-    except PatchInvalid:
-        # Codex refuses it by itself.
-        return NOTHING
-    if files and not any(each.move_to for each in files):
-        return ToolUse("write", tuple(_list_writes(event, folder, files)))
-    return ToolUse("command", command=command, folder=text_of(event, "cwd"))
+    writes = list_patch_writes(event, patch, shell.folder if shell else "") if patch else None
+    if writes is None:
+        return ToolUse("command", command=command, folder=text_of(event, "cwd"))
+    # Codex refuses a patch without files by itself.
+    return ToolUse("write", writes, takes_texts=shell is None) if writes else NOTHING
 
 
-def _list_writes(event: Event, folder: str, files: Sequence[FilePatch]) -> Iterator[FileWrite]:
-    for file in files:
-        path = absolute_path(event, os.path.join(folder, file.path))
-        if file.kind == "add":
-            yield FileWrite(path, WholeText(file.text, is_patch=True))
-        elif file.kind == "delete":
-            yield FileWrite(path, Deletion())
-        else:
-            yield FileWrite(path, Update(file))
+def _replace_texts(event: Event, texts: Sequence[NewText]) -> Mapping[str, Json]:
+    """Return the arguments of the patch of ``event`` with other texts."""
+    given = object_of(event, "tool_input")
+    name = "command" if text_of(given, "command") else "input"
+    return {**given, name: replace_patch_texts(event, text_of(given, name), texts)}
 
 
 def describe_result(event: Event) -> ToolResult:
@@ -184,6 +175,9 @@ ADAPTER: Final = ClientAdapter(
         resume_turn=block,
         describe_use=describe_use,
         describe_result=describe_result,
+        replace_texts=_replace_texts,
+        # It still asks its person, and its sandbox stays.
+        allows_changes=True,
     ),
     LaunchSupport(
         "codex",

@@ -64,12 +64,17 @@ def is_allowed(answer: HookAnswer) -> bool:
     return isinstance(decision, Mapping) and decision.get("behavior") == "allow"
 
 
-def replace_arguments(answer: HookAnswer, event: str, arguments: Mapping[str, Json]) -> HookAnswer:
+def replace_arguments(
+    answer: HookAnswer, event: str, arguments: Mapping[str, Json], *, allows: bool = False
+) -> HookAnswer:
     """Return ``answer``, which allows a call or leaves that to the client, with other ``arguments``. Whether
-    the call is allowed stays as it is."""
+    the call is allowed stays as it is, unless the client takes arguments only with a call that is allowed
+    (``allows``)."""
     if event == PERMISSION:
         return allow(event, arguments) if is_allowed(answer) else answer
     own = {"hookEventName": event, **_specific_of(answer), "updatedInput": dict(arguments)}
+    if allows:
+        own["permissionDecision"] = "allow"
     return answer._replace(said={**(answer.said or {}), "hookSpecificOutput": own})
 
 

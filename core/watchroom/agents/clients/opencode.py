@@ -7,6 +7,7 @@ and tools in Claude Code's words, so that everything else reads one language.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -26,12 +27,20 @@ from watchroom.agents.clients.adapter import (
 from watchroom.agents.clients.events import ClientEvent
 from watchroom.agents.clients.hook_answers import PERMISSION, block
 from watchroom.agents.clients.json_fields import merge_configuration, object_of, text_of
-from watchroom.features.trees.uses import ToolUse
+from watchroom.agents.clients.patch_calls import list_patch_writes, replace_patch_texts
+from watchroom.features.trees.uses import NOTHING, NewText, ToolResult, ToolUse
 from watchroom.model import Json
 
 _CONTENT: Final = "OPENCODE_CONFIG_CONTENT"
 """The environment variable with settings that opencode merges last."""
 _NO_TABLE: Final = Table("", ())
+_PATCH_TOOL: Final = "apply_patch"
+"""The tool with which models of OpenAI write files, in place of ``edit`` and ``write``."""
+_PATCH: Final = "patchText"
+_LINE_NUMBER: Final = re.compile(r"^(\d{1,9}): ", re.MULTILINE)
+_END_OF_FILE: Final = "\n(End of file"
+_MAX_END: Final = 100
+"""Characters at the end of a reading in which it says whether the file has more lines."""
 _PLUGIN: Final = """\
 // Written by Watchroom. It runs Watchroom's hooks before and after the tools of opencode.
 import { spawn } from "node:child_process"
@@ -57,6 +66,18 @@ const argumentsOf = (tool, args) => rename(args, TOOLS[tool]?.[1] ?? {})
 export const Watchroom = async ({ client, directory }) => {
   const parents = new Map()
   const open = new Map()
+  // The model does not read what a hook says after a tool has failed, so the next tool or prompt brings it.
+  const untold = new Map()
+  const keep = (session, answer) => {
+    const text = answer.hookSpecificOutput?.additionalContext
+    if (text) untold.set(session, [...(untold.get(session) ?? []), text])
+  }
+  const take = (session, answer) => {
+    keep(session, answer)
+    const texts = untold.get(session) ?? []
+    untold.delete(session)
+    return texts.join("\\n")
+  }
 
   const hook = (name, session, fields) => new Promise((resolve) => {
     const known = HOOKS[name]
@@ -97,10 +118,10 @@ export const Watchroom = async ({ client, directory }) => {
       } else if (event.type === "message.part.updated") {
         const part = fields.part
         if (part?.type === "tool" && part.state?.status === "error" && open.delete(part.callID)) {
-          await hook("PostToolUseFailure", part.sessionID, {
+          keep(part.sessionID, await hook("PostToolUseFailure", part.sessionID, {
             tool_name: nameOf(part.tool), tool_use_id: part.callID, error: part.state.error,
             tool_input: argumentsOf(part.tool, part.state.input),
-          })
+          }))
         }
       }
     },
@@ -111,7 +132,7 @@ export const Watchroom = async ({ client, directory }) => {
         prompt, prompt_id: output.message.id,
       })
       if (answer.refused || answer.decision === "block") throw new Error(answer.refused ?? answer.reason)
-      const text = answer.hookSpecificOutput?.additionalContext
+      const text = take(input.sessionID, answer)
       if (text) {
         output.parts.push({
           id: `prt_${Date.now().toString(16)}watchroom`, sessionID: input.sessionID,
@@ -141,8 +162,9 @@ export const Watchroom = async ({ client, directory }) => {
         tool_name: nameOf(input.tool), tool_use_id: input.callID,
         tool_input: argumentsOf(input.tool, input.args), tool_response: output.output ?? "",
       })
-      const text = answer.hookSpecificOutput?.additionalContext
-      if (text && typeof output.output === "string") output.output += `\\n\\n${text}`
+      if (typeof output.output !== "string") return keep(input.sessionID, answer)
+      const text = take(input.sessionID, answer)
+      if (text) output.output += `\\n\\n${text}`
     },
   }
 }
@@ -205,9 +227,35 @@ def _events() -> dict[str, int]:
 
 
 def _describe_use(event: Event) -> ToolUse:
-    """Return what the call of ``event`` does to files. A write takes another text."""
-    use = claude.describe_use(event)
-    return use._replace(takes_texts=text_of(event, "tool_name") == "Write")
+    """Return what the call of ``event`` does to files. Writes and patches take other texts."""
+    tool = text_of(event, "tool_name")
+    if tool != _PATCH_TOOL:
+        return claude.describe_use(event)._replace(takes_texts=tool == "Write")
+    writes = list_patch_writes(event, text_of(object_of(event, "tool_input"), _PATCH))
+    if writes is None:
+        return ToolUse("command")
+    # opencode refuses a patch without files by itself.
+    return ToolUse("write", writes, takes_texts=True) if writes else NOTHING
+
+
+def _describe_result(event: Event) -> ToolResult:
+    """Return what the call of ``event`` has done. A reading is a text with numbered lines."""
+    result = claude.describe_result(event)
+    if text_of(event, "tool_name") != "Read" or result.is_failed:
+        return result
+    said = text_of(event, "tool_response")
+    numbers = [int(each) for each in _LINE_NUMBER.findall(said)]
+    if not numbers or (numbers[0] == 1 and _END_OF_FILE in said[-_MAX_END:]):
+        return result
+    return result._replace(lines=(max(0, numbers[0] - 1), numbers[-1]))
+
+
+def _replace_texts(event: Event, texts: Sequence[NewText]) -> Mapping[str, Json]:
+    """Return the arguments of the call of ``event`` with other texts."""
+    if text_of(event, "tool_name") != _PATCH_TOOL:
+        return claude.replace_texts(event, texts)
+    given = object_of(event, "tool_input")
+    return {**given, _PATCH: replace_patch_texts(event, text_of(given, _PATCH), texts)}
 
 
 ADAPTER: Final = ClientAdapter(
@@ -224,8 +272,8 @@ ADAPTER: Final = ClientAdapter(
         resume_turn=block,
         takes_arguments=True,
         describe_use=_describe_use,
-        describe_result=claude.describe_result,
-        replace_text=claude.replace_text,
+        describe_result=_describe_result,
+        replace_texts=_replace_texts,
     ),
     LaunchSupport(
         "opencode",

@@ -30,7 +30,7 @@ from watchroom.features.trees.rows import (
 )
 from watchroom.features.trees.seen import Ranges, SeenVersion, SeenVersions, name_of
 from watchroom.features.trees.service import Holder, TreeFile, Trees
-from watchroom.features.trees.uses import FileWrite, ToolResult, ToolUse
+from watchroom.features.trees.uses import FileWrite, MovedText, NewText, ToolResult, ToolUse
 from watchroom.features.trees.write_rules import (
     ChangeNotice,
     Decision,
@@ -40,6 +40,7 @@ from watchroom.features.trees.write_rules import (
     PassageEdit,
     Update,
     WholeText,
+    apply_intent,
     build_notice,
     build_refusal,
     decide,
@@ -70,6 +71,7 @@ _MAX_COMMANDS: Final = 20
 _MAX_WORDS: Final = 50
 """Commands of a command line, and words of each, that can name files that an agent has seen."""
 LOST_LINES: Final = "lines_lost"
+_LEASED: Final = "lease_taken"
 CHANGED_IN_WINDOW: Final = "changed_in_window"
 _log = logging.getLogger("watchroom")
 
@@ -79,13 +81,12 @@ class CallVerdict(NamedTuple):
 
     - ``reason``: why it is refused, for the model; empty if it can be made.
     - ``code``: of the refusal.
-    - ``text``: what to write in place of the text of the call, because others changed the file meanwhile;
-      None for no change.
+    - ``texts``: what to write in place of the texts of the call, by file; empty for no change.
     """
 
     reason: str = ""
     code: str = ""
-    text: str | None = None
+    texts: tuple[NewText, ...] = ()
 
 
 PROCEED: Final = CallVerdict()
@@ -97,10 +98,12 @@ class _OpenWrite(NamedTuple):
     - ``before``: the text of the newest version when it was checked.
     - ``expected``: the text that the write makes, None for a deletion or if it is not known.
     - ``is_checked``: False if this process did not check it.
+    - ``intent``: the change that was checked, None if none was.
+    - ``made_from``: the newest text that the agent changed, here or in the file that it moves here.
+    - ``moved``: the text that it moves to another file. This file is gone then.
     - ``base``: the version from which its agent made the change.
-    - ``seen``: what its agent had seen, if it changed a part of a version that it had not seen.
+    - ``seen``: what its agent had seen, if its change was made in a version that it had not seen.
     - ``told``: what its agent has to know afterwards, because it had not seen the newest version.
-    - ``intent``: what it does; None if this process did not check it.
     - ``began``: when it was checked, by `time.monotonic`.
     """
 
@@ -111,8 +114,15 @@ class _OpenWrite(NamedTuple):
     told: str = ""
     base: int = 0
     seen: FileView | None = None
-    intent: Intent | None = None
+    intent: Intent | MovedText | None = None
+    made_from: str = ""
+    moved: str | None = None
     began: float = 0.0
+
+    @property
+    def removes(self) -> bool:
+        """Whether the file is gone after the write."""
+        return self.moved is not None or isinstance(self.intent, Deletion)
 
 
 class _Command(NamedTuple):
@@ -197,7 +207,8 @@ class TreeCalls:
                 content = write.file.tree.content(write.file.name)
                 found = content.text if content is not None and content.data is None else None
                 is_made = write.expected is not None and found is not None and found != write.before
-                if is_made and _plain(found or "") == _plain(write.expected or ""):
+                is_removed = write.removes and content is None and write.before is not None
+                if is_removed or (is_made and _plain(found or "") == _plain(write.expected or "")):
                     self._end_write(holder, write, None)
         ended = {holder for holder, _ in old}
         self._trees.release(lambda each: each in ended)
@@ -219,8 +230,7 @@ class TreeCalls:
             other = self._trees.lease(file, holder, max(0.0, deadline - time.monotonic()))
             if other is not None:
                 self._trees.release(lambda each: each == holder)
-                reason = self._texts("tree.writing", agent=other.agent, path=file.name)
-                return CallVerdict(reason, "lease_taken")
+                return self._refuse_leased(holder, file, files[file].intent, other)
         try:
             verdict = self._decide_writes(holder, files, takes_texts=use.takes_texts)
         except BaseException:
@@ -243,42 +253,60 @@ class TreeCalls:
     ) -> CallVerdict:
         for tree in {each.tree.id: each.tree for each in files}.values():
             self._trees.refresh(tree, holder)
-        opened: list[_OpenWrite] = []
-        merged: str | None = None
+        opened: dict[str, _OpenWrite] = {}
+        merged: list[NewText] = []
         for file, write in files.items():
             if self._is_ignored(file):
                 if not self._has_seen_ignored(holder.agent, file, write):
                     return CallVerdict(self._texts("tree.ignored_changed", path=file.name), "never_seen")
                 continue
-            (head,) = file.tree.heads([file.name])
-            view = self._view(head) if head is not None else _git_view(file.tree.content(file.name))
-            seen = self._seen_view(holder.agent, file.path, head, view)
-            older = self._older_views(file.path, head) if isinstance(write.intent, Update) else ()
-            decision = decide(write.intent, view, seen, holder.agent, older)
-            if decision.kind == "merged" and not takes_texts:
+            intent, source = write.intent, None
+            if isinstance(intent, MovedText):
+                source = opened.get(intent.source)
+                if source is None or source.moved is None:
+                    opened[write.path] = _OpenWrite(file, None, None, is_checked=False)
+                    continue
+                intent = WholeText(source.moved, is_patch=True)
+            view, seen, decision = self._decide(holder.agent, file, intent)
+            if decision.kind == "merged" and (source is not None or not takes_texts):
                 decision = decision._replace(kind="refused", code="stale_write")
             if decision.code is not None:
-                return self._refuse(holder, file, view, seen, decision)
-            if isinstance(write.intent, Update) and decision.text is None and view.is_text:
+                return self._refuse(holder, file, view, seen, decision, intent)
+            if isinstance(intent, Update) and decision.text is None and view.is_text:
                 # Codex verifies all files first, and refuses this patch.
                 self._trees.release(lambda each: each == holder)
                 return PROCEED
             if decision.kind == "merged":
-                merged = decision.text
+                merged.append(NewText(write.path, view.text or "", decision.text or ""))
             told = self._describe_stale(file, seen, decision) if decision.is_stale and view.author else ""
-            is_partial = decision.is_stale and isinstance(write.intent, PassageEdit | Update)
-            known = (seen or FileView()) if is_partial else None
-            if decision.kind == "merged" and isinstance(write.intent, WholeText):
-                known = FileView(text=write.intent.text)
-            opened.append(
-                _OpenWrite(
-                    *(file, view.text, decision.text, True, told, decision.base, known),
-                    intent=write.intent,
-                    began=time.monotonic(),
-                )
-            )
-        self._remember(holder, _OpenCall(tuple(opened)))
-        return CallVerdict(text=merged)
+            opened[write.path] = _open_write(file, write.intent, view, seen, decision, told, source)
+        self._remember(holder, _OpenCall(tuple(opened.values())))
+        return CallVerdict(texts=tuple(merged))
+
+    def _decide(
+        self, agent: str, file: TreeFile, intent: Intent
+    ) -> tuple[FileView, FileView | None, Decision]:
+        """Return the newest version of ``file``, what ``agent`` saw of it, and what becomes of its write."""
+        (head,) = file.tree.heads([file.name])
+        view = self._view(head) if head is not None else _git_view(file.tree.content(file.name))
+        seen = self._seen_view(agent, file.path, head, view)
+        older = self._older_views(file.path, head) if isinstance(intent, Update) else ()
+        return view, seen, decide(intent, view, seen, agent, older)
+
+    def _refuse_leased(
+        self, holder: Holder, file: TreeFile, intent: Intent | MovedText, other: Holder
+    ) -> CallVerdict:
+        """Record what ``holder`` wanted to write to ``file``, which ``other`` is writing."""
+        reason = self._texts("tree.writing", agent=other.agent, path=file.name)
+        if isinstance(intent, MovedText) or self._is_ignored(file):
+            return CallVerdict(reason, _LEASED)
+        self._trees.refresh(file.tree)
+        view, _, decision = self._decide(holder.agent, file, intent)
+        if decision.code is None:
+            decision = decision._replace(base=view.version)
+        self._keep_refused(holder, file, view, decision, intent, _LEASED)
+        kept = [] if decision.text is None else [self._texts("tree.kept")]
+        return CallVerdict("\n".join([reason, *kept]), _LEASED)
 
     def _has_seen_ignored(self, agent: str, file: TreeFile, write: FileWrite) -> bool:
         """Return whether ``agent`` can write a file that git ignores. No version of its text is kept, so the
@@ -314,11 +342,10 @@ class TreeCalls:
         rows = self._store.journal.history(REPO, path, after_version=after)
         return [self._view(row) for row in reversed(rows[:-1])]
 
-    def _refuse(
-        self, holder: Holder, file: TreeFile, view: FileView, seen: FileView | None, decision: Decision
-    ) -> CallVerdict:
-        """Record the refused text, which people find among the conflicts."""
-        code = decision.code or "stale_write"
+    def _keep_refused(
+        self, holder: Holder, file: TreeFile, view: FileView, decision: Decision, intent: Intent, code: str
+    ) -> None:
+        """Record the refused text, which people find among the conflicts. A deletion has none."""
         with self._lock:
             self._refused[holder] = None
             if len(self._refused) > _MAX_CALLS:
@@ -329,13 +356,31 @@ class TreeCalls:
             "current": view.version,
             "current_author": view.author,
         }
+        message = ""
+        # Not the merge, which the agent did not write.
+        text = intent.text if isinstance(intent, WholeText) else decision.text
+        if text is None:
+            message = self._texts("tree.no_deletion" if isinstance(intent, Deletion) else "tree.no_passage")
         note = CallContext(holder.agent, WRITE_FILE).note(
-            *(REPO, file.path, "conflict", code),
-            content=decision.text or "",
+            *(REPO, file.path, "conflict", code, message),
+            content=text,
             base=decision.base,
             detail=detail,
         )
         self._store.commits.commit(note)
+
+    def _refuse(
+        self,
+        holder: Holder,
+        file: TreeFile,
+        view: FileView,
+        seen: FileView | None,
+        decision: Decision,
+        intent: Intent,
+    ) -> CallVerdict:
+        """Record a refused write. Return the refusal."""
+        code = decision.code or "stale_write"
+        self._keep_refused(holder, file, view, decision, intent, code)
         if code == "deleted":
             # A deletion cannot be read.
             self._seen.keep(holder.agent, file.path, SeenVersion(view.version))
@@ -343,7 +388,8 @@ class TreeCalls:
             row = self._store.journal.version(REPO, file.path, decision.base)
             seen = None if row is None else self._view(row)
         authors = self._authors_since(file.path, seen)
-        reason = build_refusal(code, file.name, view, seen, authors).say(self._texts)
+        has_text = decision.text is not None
+        reason = build_refusal(code, file.name, view, seen, authors, has_text=has_text).say(self._texts)
         return CallVerdict(reason, code)
 
     def _describe_stale(self, file: TreeFile, seen: FileView | None, decision: Decision) -> str:
@@ -457,9 +503,10 @@ class TreeCalls:
             told += self._find_losses(holder, changed)
         if use.command and use.folder and not result.is_failed:
             self._note_named(holder.agent, use, {row.path for row in changed})
+        made = {self._find(each): each.intent for each in use.writes}
         try:
             for write in opened.writes if not result.is_failed else ():
-                told += self._end_write(holder, write, result.original)
+                told += self._end_write(holder, _as_made(write, made.get(write.file)), result.original)
             if result.is_failed and is_known:
                 told += self._note_failed(holder, use, opened.writes)
             elif use.writes:
@@ -529,15 +576,21 @@ class TreeCalls:
         Return what the agent has to know. Its next version settles these conflicts."""
         told: list[str] = []
         for write in writes:
+            if write.intent is None or isinstance(write.intent, MovedText):
+                continue
             self._trees.refresh(write.file.tree, holder)
             (head,) = write.file.tree.heads([write.file.name])
             is_others = head is not None and head.actor != holder.agent and head.tool != BASELINE
             if head is None or not is_others or (head.version or 0) <= write.base:
                 continue
-            view = self._view(head)
-            seen = self._seen_view(holder.agent, write.file.path, head, view)
-            decision = Decision("refused", "stale_write", write.expected, write.base, is_stale=True)
-            told.append(self._refuse(holder, write.file, view, seen, decision).reason)
+            view, seen, decision = self._decide(holder.agent, write.file, write.intent)
+            wanted = write.expected if write.moved is None else write.moved
+            wanted = decision.text if wanted is None else wanted
+            if wanted is None and not write.removes:
+                # It fits no version that is known, so others are not why it failed.
+                continue
+            decision = Decision("refused", "stale_write", wanted, write.base, is_stale=True)
+            told.append(self._refuse(holder, write.file, view, seen, decision, write.intent).reason)
         return told
 
     def end_refused(self, holder: Holder, use: ToolUse) -> str:
@@ -552,7 +605,7 @@ class TreeCalls:
         elif not self._was_refused(holder):
             writes = [(each, self._find(each)) for each in use.writes]
             for each, file in writes:
-                if file is None or self._is_ignored(file):
+                if file is None or isinstance(each.intent, MovedText) or self._is_ignored(file):
                     continue
                 self._trees.refresh(file.tree)
                 (head,) = file.tree.heads([file.name])
@@ -563,7 +616,7 @@ class TreeCalls:
                 decision = decide(each.intent, view, seen, holder.agent)
                 if decision.is_stale and not view.is_baseline:
                     decision = decision._replace(code=decision.code or "stale_write")
-                    told.append(self._refuse(holder, file, view, seen, decision).reason)
+                    told.append(self._refuse(holder, file, view, seen, decision, each.intent).reason)
         return "\n".join(told)
 
     def _was_refused(self, holder: Holder) -> bool:
@@ -632,7 +685,7 @@ class TreeCalls:
         known = write.seen
         if known is None and between is not None:
             known = FileView(text=write.before)
-        text, before = self._view(row).text, between or write.before or ""
+        text, before = self._view(row).text, between or write.made_from
         if row.tool == FORMATTER:
             known, before = self._view(own[-2]), text or ""
         lines = None if known is None or text is None else find_known_ranges(text, known, before)
@@ -750,6 +803,44 @@ class TreeCalls:
         if known is None:
             return None
         return build_notice(name_of(path), view, known, self._authors_since(path, known))
+
+
+def _open_write(
+    file: TreeFile,
+    intent: Intent | MovedText,
+    view: FileView,
+    seen: FileView | None,
+    decision: Decision,
+    told: str,
+    source: _OpenWrite | None,
+) -> _OpenWrite:
+    """Return the write of ``file`` that was checked. ``source``: the write of the file that moves here."""
+    is_partial = decision.kind == "merged" or isinstance(intent, PassageEdit | Update)
+    known = (seen or FileView()) if decision.is_stale and is_partial else None
+    if decision.kind == "merged" and isinstance(intent, WholeText):
+        known = FileView(text=intent.text)
+    is_moved = isinstance(intent, Update) and intent.patch.move_to
+    return _OpenWrite(
+        file,
+        view.text,
+        None if is_moved else decision.text,
+        told=told,
+        base=decision.base,
+        seen=known if source is None else source.seen,
+        intent=intent,
+        made_from=(view.text or "") if source is None else source.made_from,
+        moved=decision.text if is_moved else None,
+        began=time.monotonic(),
+    )
+
+
+def _as_made(write: _OpenWrite, made: Intent | MovedText | None) -> _OpenWrite:
+    """Return ``write`` with the text that ``made`` makes, the change as its client reports it. Other hooks
+    may have changed the call after it was checked."""
+    is_same = made is None or made == write.intent or not write.is_checked
+    if is_same or isinstance(made, MovedText) or made is None:
+        return write
+    return write._replace(expected=apply_intent(made, write.before), intent=made)
 
 
 def _git_view(content: FileContent | None) -> FileView:

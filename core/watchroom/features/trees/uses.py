@@ -7,11 +7,30 @@ from typing import Final, Literal, NamedTuple
 from watchroom.features.trees.write_rules import Intent
 
 
+class MovedText(NamedTuple):
+    """Writes the text of the file at ``source``, as the same call changes it before it removes that file."""
+
+    source: str
+
+
 class FileWrite(NamedTuple):
     """A call writes the file at ``path``, as ``intent`` says. The path is as the client gives it."""
 
     path: str
-    intent: Intent
+    intent: Intent | MovedText
+
+
+class NewText(NamedTuple):
+    """What a call has to write in place of its own text, because others changed the file meanwhile.
+
+    - ``path``: as the call gives it.
+    - ``before``: the newest text of the file.
+    - ``text``: the text to write.
+    """
+
+    path: str
+    before: str
+    text: str
 
 
 class ToolUse(NamedTuple):
@@ -22,7 +41,7 @@ class ToolUse(NamedTuple):
     - ``path``: for ``read``.
     - ``command``: the command line of a shell; empty for other tools that can change any file.
     - ``folder``: where a command runs, for clients whose agents read files by commands; else empty.
-    - ``takes_texts``: the client writes another text if the answer of its hook has one.
+    - ``takes_texts``: the client writes other texts if the answer of its hook has some.
     """
 
     kind: Literal["read", "write", "command", "nothing"]

@@ -103,7 +103,7 @@ class Deletion(NamedTuple):
 
 
 class Update(NamedTuple):
-    """Applies the hunks of a patch. If it moves the file, it also writes a `WholeText` to the new path."""
+    """Applies the hunks of a patch. If it moves the file, it removes it here and writes it elsewhere."""
 
     patch: FilePatch
 
@@ -165,6 +165,19 @@ def _decide(
             return _decide_text(intent, head, seen, agent)
         case Deletion():
             return _decide_deletion(head, seen, agent)
+
+
+def apply_intent(intent: Intent, text: str | None) -> str | None:
+    """Return the text that a write makes of ``text``, None if the file is gone then or if it is not known."""
+    match intent:
+        case WholeText(new) | PassageEdit("", new):
+            return new
+        case PassageEdit():
+            return replace_passage(text, intent)
+        case Update(patch):
+            return None if text is None or patch.move_to else apply_update(patch, text)
+        case Deletion():
+            return None
 
 
 def _is_current(head: FileView, seen: FileView | None) -> bool:

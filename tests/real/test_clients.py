@@ -1,0 +1,138 @@
+"""Real clients, started by Watchroom in a repository, against a model that follows a script."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+from cli.running import as_typed
+from real.scripted_model import Turn, serve_model
+from trees.git_repo import ENVIRONMENT
+from trees.git_repository import Repository
+from watchroom import Workspace
+from watchroom.features.trees.rows import REPO, grade_of, split_repo_path
+
+pytestmark = pytest.mark.real
+
+SECONDS: Final = 180
+PATCH: Final = "*** Begin Patch\n{}\n*** End Patch"
+
+
+class RealClient(NamedTuple):
+    """How a client is run without a terminal.
+
+    - ``words``: its arguments before the prompt, by the address of its model
+    - ``environment``: further variables, by the same
+    - ``turns``: the reading of a file, its change, and a new file, by the folder; before the change, a person
+      changes the file
+    """
+
+    words: Callable[[str], list[str]]
+    environment: Callable[[str], dict[str, str]]
+    turns: Callable[[Path, Callable[[], object]], list[Turn]]
+
+
+def _claude_turns(folder: Path, person: Callable[[], object]) -> list[Turn]:
+    path = str(folder / "a.txt")
+    return [
+        Turn("Read", {"file_path": path}),
+        Turn("Edit", {"file_path": path, "old_string": "two", "new_string": "TWO"}, person),
+        Turn("Write", {"file_path": str(folder / "new.txt"), "content": "new\n"}),
+    ]
+
+
+def _codex_turns(folder: Path, person: Callable[[], object]) -> list[Turn]:
+    change = "*** Update File: a.txt\n@@\n one\n-two\n+TWO\n three\n four\n five"
+    return [
+        Turn("exec", 'text(await tools.exec_command({cmd: "cat a.txt"}))'),
+        Turn("exec", _apply(change), person),
+        Turn("exec", _apply("*** Add File: new.txt\n+new")),
+    ]
+
+
+def _apply(files: str) -> str:
+    return f"text(await tools.apply_patch({json.dumps(PATCH.format(files))}))"
+
+
+def _opencode_turns(folder: Path, person: Callable[[], object]) -> list[Turn]:
+    path = str(folder / "a.txt")
+    return [
+        Turn("read", {"filePath": path}),
+        Turn("write", {"filePath": path, "content": "one\nTWO\nthree\nfour\nfive\n"}, person),
+        Turn("write", {"filePath": str(folder / "new.txt"), "content": "new\n"}),
+    ]
+
+
+def _codex_words(address: str) -> list[str]:
+    provider = f'model_providers.s={{name="s",base_url="{address}/v1",wire_api="responses"}}'
+    return [
+        *("exec", "--dangerously-bypass-hook-trust", "-s", "workspace-write"),
+        *("-c", "model_provider=s", "-c", provider),
+    ]
+
+
+def _opencode_environment(address: str) -> dict[str, str]:
+    options = {"baseURL": f"{address}/v1", "apiKey": "none"}
+    model = "anthropic/claude-sonnet-4-5"
+    settings = {"provider": {"anthropic": {"options": options}}, "model": model, "small_model": model}
+    return {
+        "OPENCODE_CONFIG_CONTENT": json.dumps({**settings, "autoupdate": False, "share": "disabled"}),
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+    }
+
+
+CLIENTS: Final = {
+    "claude": RealClient(
+        lambda address: ["-p", "--permission-mode", "acceptEdits", "--"],
+        lambda address: {
+            "ANTHROPIC_BASE_URL": address,
+            "ANTHROPIC_API_KEY": "none",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        },
+        _claude_turns,
+    ),
+    "codex": RealClient(_codex_words, lambda address: {"OPENAI_API_KEY": "none"}, _codex_turns),
+    "opencode": RealClient(lambda address: ["run"], _opencode_environment, _opencode_turns),
+}
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_stale_change_keeps_the_lines_of_a_person(name: str, tmp_path: Path) -> None:
+    if shutil.which(name) is None:
+        pytest.skip(f"NOT RUN: {name} is not installed")
+    client, repository = CLIENTS[name], Repository(tmp_path / "project")
+    repository.commit(a__txt="one\ntwo\nthree\nfour\nfive\n")
+    after = "one\ntwo\nthree\nfour\nFIVE\n"
+    (tmp_path / "home").mkdir()
+    own = {"HOME": str(tmp_path / "home"), "PWD": str(repository.folder), **ENVIRONMENT}
+    turns = client.turns(repository.folder, lambda: repository.write("a.txt", after))
+    with serve_model(turns) as model:
+        done = subprocess.run(
+            as_typed(name, *client.words(model.address), "Do it"),
+            cwd=repository.folder,
+            env={**os.environ, **own, **client.environment(model.address)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert repository.read("a.txt") == "one\nTWO\nthree\nfour\nFIVE\n", done.stderr
+    with Workspace.open(repository.root, create=False, scan=False) as workspace:
+        rows = [row for row in workspace.journal.rows(0, limit=1000) if row.zone == REPO and row.version]
+    found = [
+        (split_repo_path(row.path)[1], row.actor, grade_of(row)) for row in rows if row.actor != "system"
+    ]
+    agent = f"{name}1"
+    assert found == [
+        ("a.txt", "outside", "external"),
+        ("a.txt", agent, "tool"),
+        ("new.txt", agent, "tool"),
+    ]
