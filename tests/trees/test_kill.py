@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -108,7 +109,7 @@ def check_rows(repository: Repository) -> None:
             found = workspace.journal.versions(REPO, tree.path(f"f{number}.txt"), limit=100_000)
             texts = [text for _, text in found]
             assert texts[-1] == repository.read(f"f{number}.txt")
-            assert all(one != other for one, other in zip(texts, texts[1:], strict=False))
+            assert all(one != other for one, other in pairwise(texts))
             assert [row.tool for row, _ in found].count(BASELINE) == (number < 30)
         assert workspace.verify() == []
 
