@@ -532,7 +532,12 @@ class _Changes:
     def _read_baselines(self, names: Sequence[str]) -> None:
         """Read what git has of the files ``names``, by its index before the last change."""
         entries = {name: entry for name in names if not (entry := self._before[name]).is_link}
-        for name, data in self._recorder.blobs.read(entries).items():
+        read = self._recorder.blobs.read({name: entry for name, entry in entries.items() if entry.blob})
+        # While a merge has conflicts, the index has several blobs of a file.
+        conflicted = [name for name, entry in entries.items() if not entry.blob]
+        if conflicted:
+            read |= self._recorder.git.read_blobs(conflicted, "HEAD:")
+        for name, data in read.items():
             if data is None:
                 continue
             found = Inspected(FileStamp(0, 0, len(data)), 0, data, entries[name].executable)
