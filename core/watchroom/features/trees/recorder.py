@@ -495,7 +495,7 @@ class _Changes:
         ignored = recorder.ignored_among([name for name in new if name not in self._before])
         self._read_baselines([name for name in new if name in self._before and not self._needs_no_row(name)])
         for name, head in zip(names, heads, strict=True):
-            if name in ignored:
+            if name in ignored or (head is None and self._needs_no_row(name)):
                 continue
             try:
                 change = self._find_change(name, head)
@@ -526,8 +526,8 @@ class _Changes:
     def _find_first(self, name: str, content: FileContent | None) -> _Change | None:
         """Return the first change of a file without rows."""
         entry = self._before.get(name)
-        if self._needs_no_row(name) or (entry is None and content is None):
-            # The second: a file that was never recorded is gone.
+        if entry is None and content is None:
+            # A file that was never recorded is gone.
             return None
         baseline = self._baselines.pop(name, None)
         if baseline is None:

@@ -132,6 +132,7 @@ class TreeWatcher:
         while self._is_open:
             try:
                 self._record()
+                self._recorder.blobs.start()
                 self._follow()
             except Exception as error:  # noqa: BLE001  # whatever fails, changes are recorded once it works again
                 reason = error.message() if isinstance(error, WatchroomError) else repr(error)
@@ -175,8 +176,11 @@ class TreeWatcher:
             if began is None and (has_more or self._is_requested):
                 began = now
             is_due = began is not None and (not has_more or now - began > _LONGEST_SECONDS)
-            # Half of a checkout would look like the work of somebody else.
-            if is_due and not is_asked and not self._recorder.git.is_changing():
+            if is_due and self._recorder.git.is_changing():
+                # Half of a checkout would look like the work of somebody else; so would a checkout that has
+                # not moved HEAD yet.
+                began = now
+            elif is_due and not is_asked:
                 self._is_requested = False
                 self._record()
                 began = None
