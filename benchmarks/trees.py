@@ -39,6 +39,7 @@ def measure() -> list[Measure]:
                 _at_rest(),
                 *_barriers(workspace, tree, folder),
                 _edits(workspace, folder),
+                _checkout(workspace, tree, folder),
             ]
 
 
@@ -47,9 +48,23 @@ def _make_repository(folder: Path) -> None:
         path = folder / f"d{number // 100}" / f"f{number % 100}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"# file {number}\n" * 20)
-    for arguments in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message=start"]):
-        who = ("-c", "user.name=Pat", "-c", "user.email=pat@example.org")
-        subprocess.run(["git", *who, *arguments], cwd=folder, check=True)
+    _git(folder, "init", "--quiet")
+    _commit(folder)
+    _git(folder, "checkout", "--quiet", "-b", "other")
+    for number in range(_FILES):
+        (folder / f"d{number // 100}" / f"f{number % 100}.py").write_text(f"# other {number}\n" * 20)
+    _commit(folder)
+    _git(folder, "checkout", "--quiet", "-")
+
+
+def _git(folder: Path, *arguments: str) -> None:
+    who = ("-c", "user.name=Pat", "-c", "user.email=pat@example.org")
+    subprocess.run(["git", *who, *arguments], cwd=folder, check=True)
+
+
+def _commit(folder: Path) -> None:
+    _git(folder, "add", "--all")
+    _git(folder, "commit", "--quiet", "--message=work")
 
 
 def _at_rest() -> Measure:
@@ -100,6 +115,17 @@ def _edits(workspace: Workspace, folder: Path) -> Measure:
             calls.end(holder, use, ToolResult(original=before))
     both = [one + other for one, other in zip(taken[::2], taken[1::2], strict=True)]
     return Measure("checks before and after an edit", middle([both]) * 1e3, "ms", 25)
+
+
+def _checkout(workspace: Workspace, tree: TreeRecorder, folder: Path) -> Measure:
+    """Return how long the barrier takes after git has checked out a branch on which all files differ."""
+    _commit(folder)
+    workspace.trees.refresh(tree)
+    _git(folder, "checkout", "--quiet", "other")
+    start = time.perf_counter()
+    workspace.trees.refresh(tree)
+    taken = time.perf_counter() - start
+    return Measure(f"barrier after a checkout of {_FILES:,} changed files", taken * 1e3, "ms", 2000)
 
 
 @contextmanager

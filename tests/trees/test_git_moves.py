@@ -114,3 +114,21 @@ def test_a_file_that_git_drops_and_leaves_has_a_version(
     assert authors(kept, "a.txt") == [("outside", "git")]
     tree = kept.trees.all()[0]
     assert [each.path for each in kept.agent_commits.plan(tree.git).files] == ["a.txt"]
+
+
+def test_a_binary_file_in_a_conflict_that_nobody_changed_has_no_version(repository: Repository) -> None:
+    path = repository.folder / "bin"
+    for branch in ("main", "other"):
+        if branch == "other":
+            repository.git("checkout", "-q", "-b", branch, "HEAD~1")
+        path.write_bytes(b"\0" + branch.encode())
+        repository.commit()
+    with Workspace.open(repository.root) as workspace:
+        assert workspace.keep()
+        workspace.trees.refresh_all()
+        with pytest.raises(AssertionError, match="merge"):
+            repository.git("merge", "-q", "main")
+        assert authors(workspace, "bin") == []
+        repository.write("b.txt", "staged\n")
+        repository.git("add", "b.txt")
+        assert authors(workspace, "bin") == []

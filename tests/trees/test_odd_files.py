@@ -12,7 +12,7 @@ from trees.git_repository import Repository
 from trees.tree_client import ScriptedClient
 from watchroom import Row, Workspace
 from watchroom.features.trees.recorder import TreeRecorder
-from watchroom.features.trees.rows import REPO, grade_of
+from watchroom.features.trees.rows import REPO, TREE, grade_of
 
 
 def rows_in(workspace: Workspace, folder: Path, name: str) -> list[Row]:
@@ -73,16 +73,21 @@ def test_a_name_that_is_no_utf_8_is_found_again(repository: Repository) -> None:
             assert authors(workspace, repository.folder, name) == [("outside", "external")]
 
 
-@pytest.mark.xfail(strict=True, reason="paths that are cut can be equal")
-def test_a_long_path_is_found_again(repository: Repository) -> None:
-    names = ["/".join(["f" * 200] * 6) + f"/{each}.txt" for each in "ab"]
-    for name in names:
-        repository.write(name, f"{name[-5]}\n")
-    for _ in range(2):
-        with reopen(repository.folder) as workspace:
-            for name in names:
-                found = rows_in(workspace, repository.folder, name)
-                assert [workspace.journal.content(row.seq) for row in found] == [f"{name[-5]}\n"]
+def test_a_path_that_is_too_long_for_a_row_is_reported_once(
+    repository: Repository, caplog: pytest.LogCaptureFixture
+) -> None:
+    long, longest = ("/".join(["f" * 190] * 5 + ["g" * size]) for size in (45, 46))
+    with reopen(repository.folder) as workspace:
+        alice = ScriptedClient(workspace, "alice", repository.folder)
+        for name in (long, longest):
+            alice.write(name, "x\n")
+            repository.write(f"{name[:-1]}h", "y\n")
+        assert authors(workspace, repository.folder, long) == [("alice", "tool")]
+        assert len(authors(workspace, repository.folder, f"{long[:-1]}h")) == 1
+        assert authors(workspace, repository.folder, longest) == []
+        paths = {row.path for row in workspace.journal.rows(0, limit=1000) if row.zone == REPO}
+        assert len(paths) == 2
+    assert sum("1000 bytes" in each.message for each in caplog.records) == 1
 
 
 def test_names_that_differ_in_case_are_two_files(kept: Workspace, repository: Repository) -> None:
@@ -234,3 +239,14 @@ def test_a_folder_that_cannot_be_read_hides_only_its_own_files(
         assert authors(kept, repository.folder, "a.txt")[-1] == ("outside", "external")
     finally:
         (repository.folder / "closed").chmod(0o755)
+
+
+def test_a_tree_that_has_not_changed_has_one_row(repository: Repository) -> None:
+    for _ in range(3):
+        with Workspace.open(repository.root) as workspace:
+            workspace.trees.refresh_all()
+            assert [row.version for row in workspace.journal.rows(0, limit=100) if row.zone == TREE] == [1]
+    repository.git("checkout", "-q", "-b", "other")
+    with Workspace.open(repository.root) as workspace:
+        workspace.trees.refresh_all()
+        assert [row.version for row in workspace.journal.rows(0, limit=100) if row.zone == TREE] == [1, 2]

@@ -111,7 +111,7 @@ def write_whole(world: World) -> None:
 def _name_of_text(world: World, number: int) -> str:
     names = world.texts_in(number)
     new = [each for each in ("new1.txt", "new2.txt", "src/new3.py") if each not in world.now[number]]
-    free = [each for each in new if not (world.folders[number] / each).exists()]
+    free = [each for each in new if not os.path.lexists(world.folders[number] / each)]
     blocked = [each for each in free if not (world.folders[number] / each).parent.is_dir()]
     return world.dice.choice([*names, *[each for each in free if each not in blocked]])
 

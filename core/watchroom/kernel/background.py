@@ -32,6 +32,7 @@ _MAX_TRIES: Final = 5
 """Attempts to deliver a row to a subscriber that fails with a `WatchroomError`."""
 _MAX_BACKLOG: Final = 10_000
 """Rows kept for a subscriber that is to be tried again; the oldest are dropped."""
+_NOT_DELIVERED: Final = "rows could not be delivered"
 _log = logging.getLogger("watchroom")
 
 
@@ -113,6 +114,8 @@ class Background:
         self._running = Lock()
         """Held while jobs run."""
         self._timers: list[_Timer] = []
+        self._failures: dict[str, str] = {}
+        """By what was logged: how it failed. The same failure is logged once."""
         self.interval = _INTERVAL
         """Minimum seconds between two reads, counted from one that found rows."""
 
@@ -295,13 +298,23 @@ class Background:
         """Run ``work``. Return whether it raised no error."""
         try:
             work()
-        except WatchroomError as error:
-            _log.warning("%s failed: %s", name, error.message(), exc_info=True)
-        except Exception:  # noqa: BLE001  # it has no caller; it is called again the next time
-            _log.exception("%s failed", name)
+        except Exception as error:  # noqa: BLE001  # it has no caller; it is called again the next time
+            self._log_failure(f"{name} failed", error)
+            return False
+        self._failures.pop(f"{name} failed", None)
+        return True
+
+    def _log_failure(self, said: str, error: Exception) -> None:
+        """Log ``said``, unless the same failed in the same way the last time. A removed journal fails
+        twice a second."""
+        failure = repr(error)
+        if self._failures.get(said) == failure:
+            return
+        self._failures[said] = failure
+        if isinstance(error, WatchroomError):
+            _log.warning("%s: %s", said, error.message(), exc_info=error)
         else:
-            return True
-        return False
+            _log.error("%s", said, exc_info=error)
 
     def _run_jobs(self, until: float) -> None:
         """Run the jobs that are due at ``until``."""
@@ -340,9 +353,10 @@ class Background:
             return False, bool(failed)
         try:
             rows = self._journal.rows(self._seq, limit=_CHUNK)
-        except Exception:  # noqa: BLE001  # the journal is read again soon
-            _log.exception("rows could not be delivered")
+        except Exception as error:  # noqa: BLE001  # the journal is read again soon
+            self._log_failure(_NOT_DELIVERED, error)
             return False, True
+        self._failures.pop(_NOT_DELIVERED, None)
         for each in self._all():
             each.retry()
         for row in rows:

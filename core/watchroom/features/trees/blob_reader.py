@@ -5,6 +5,7 @@ To start git takes longer than to read 50 files.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import secrets
@@ -55,6 +56,11 @@ class BlobReader:
         self._processes: _Processes | None = None
         self._is_stuck = False
         """Whether a filter did not end. Then no filters apply, until settings change."""
+
+    def start(self) -> None:
+        """Start the processes, so that the first call of `read` is as fast as the others."""
+        with self._lock, contextlib.suppress(OSError):
+            self._start()
 
     def close(self) -> None:
         """End the processes. They are started anew when needed: call this when attributes have changed."""

@@ -131,6 +131,7 @@ class TreeRecorder:
         self._log = HeadLog(git.git)
         self._suspects: set[str] = set()
         self._needs_look = True
+        self._has_long_names = False
         self._known: dict[str, _Known] = {}
         self._ignored: dict[str, bool] = {}
 
@@ -153,12 +154,22 @@ class TreeRecorder:
 
     def name_of(self, path: str) -> str | None:
         """Return the name in the tree of the file at the absolute ``path``; None if it is not in the tree, or
-        belongs to git."""
+        belongs to git, or has a path that is too long for a row."""
         name = os.path.relpath(path, self.git.folder)
         parts = name.split(os.sep)
         if parts[0] in (os.pardir, os.curdir) or any(each.casefold() == ".git" for each in parts):
             return None
-        return name
+        return name if self._fits(name) else None
+
+    def _fits(self, name: str) -> bool:
+        """Return whether ``name`` can be in the path of a row. Say it once if it cannot."""
+        if len(os.fsencode(name)) <= validation.MAX_PATH_BYTES:
+            return True
+        if not self._has_long_names:
+            self._has_long_names = True
+            limit, shown = validation.MAX_PATH_BYTES, validation.escape_unstorable(name, 200)
+            _log.warning("%s: paths over %d bytes are not recorded: %s", self.git.folder, limit, shown)
+        return False
 
     def exclusive(self) -> AbstractContextManager[None]:
         """Keep other processes from comparing the tree with its rows while the context lasts."""
@@ -213,13 +224,13 @@ class TreeRecorder:
             index, dirty = self._index, None
             if self._needs_look or state != known:
                 index, dirty = self.git.list_index(), set(self.git.list_changed())
-                self._suspects |= dirty
+                self._suspects |= {name for name in dirty if self._fits(name)}
                 if self._needs_look:
                     self._suspects |= self._recorded_names()
             names = sorted(name for name in self._suspects if name not in leased)
             rows = []
             if known is None or (state.head, state.branch) != (known.head, known.branch):
-                rows.append(self._record_tree(state))
+                rows += self._record_tree(state)
             has_begun = known is not None and state.operation not in ("", known.operation)
             has_moved = has_begun or (known is not None and state.head != known.head)
             moves = _describe_moves(self.git, self._log.read()) if state != known else _Moves()
@@ -244,12 +255,16 @@ class TreeRecorder:
     def _name_in(self, path: str) -> str:
         return os.fsdecode(unescape_path(path.partition("/")[2]))
 
-    def _record_tree(self, state: GitState) -> Row:
+    def _record_tree(self, state: GitState) -> list[Row]:
+        """Record where the tree is and what it has checked out, if its newest row says something else."""
         tree = Tree(self.id, self.git.folder, self.git.git, state.branch, state.head)
-        draft = CallContext(SYSTEM, RECORD_TREE).write(
-            TREE, self.id, json.dumps(tree.content, ensure_ascii=False)
-        )
-        return self._store.commits.commit(draft).row
+        content = json.dumps(tree.content, ensure_ascii=False)
+        head = self._store.journal.head(TREE, self.id)
+        if head is not None and self._store.content(head) == content:
+            return []
+        return [
+            self._store.commits.commit(CallContext(SYSTEM, RECORD_TREE).write(TREE, self.id, content)).row
+        ]
 
     def _commit(self, batch: Sequence[_Change]) -> list[Row]:
         """Commit the changes that are still as they were found. The others stay suspects."""
@@ -480,7 +495,7 @@ class _Changes:
         ignored = recorder.ignored_among([name for name in new if name not in self._before])
         self._read_baselines([name for name in new if name in self._before and not self._needs_no_row(name)])
         for name, head in zip(names, heads, strict=True):
-            if name in ignored:
+            if name in ignored or (head is None and self._needs_no_row(name)):
                 continue
             try:
                 change = self._find_change(name, head)
@@ -511,8 +526,8 @@ class _Changes:
     def _find_first(self, name: str, content: FileContent | None) -> _Change | None:
         """Return the first change of a file without rows."""
         entry = self._before.get(name)
-        if self._needs_no_row(name) or (entry is None and content is None):
-            # The second: a file that was never recorded is gone.
+        if entry is None and content is None:
+            # A file that was never recorded is gone.
             return None
         baseline = self._baselines.pop(name, None)
         if baseline is None:
@@ -532,7 +547,12 @@ class _Changes:
     def _read_baselines(self, names: Sequence[str]) -> None:
         """Read what git has of the files ``names``, by its index before the last change."""
         entries = {name: entry for name in names if not (entry := self._before[name]).is_link}
-        for name, data in self._recorder.blobs.read(entries).items():
+        read = self._recorder.blobs.read({name: entry for name, entry in entries.items() if entry.blob})
+        # While a merge has conflicts, the index has several blobs of a file.
+        conflicted = [name for name, entry in entries.items() if not entry.blob]
+        if conflicted:
+            read |= self._recorder.git.read_blobs(conflicted, "HEAD:")
+        for name, data in read.items():
             if data is None:
                 continue
             found = Inspected(FileStamp(0, 0, len(data)), 0, data, entries[name].executable)

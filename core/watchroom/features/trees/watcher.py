@@ -18,6 +18,8 @@ _QUIET_SECONDS: Final = 0.05
 """Seconds without another change after which changes are recorded."""
 _LONGEST_SECONDS: Final = 0.5
 """Seconds after which changes are recorded although more follow, so that few texts are overwritten before."""
+_MOVE_SECONDS: Final = 0.3
+"""Seconds after git has written its index in which it also moves HEAD."""
 _BARRIER_SECONDS: Final = 1.0
 _WAIT_SECONDS: Final = 300.0
 """Seconds between two comparisons of the whole tree: some changes are not reported, such as a mount."""
@@ -132,6 +134,7 @@ class TreeWatcher:
         while self._is_open:
             try:
                 self._record()
+                self._recorder.blobs.start()
                 self._follow()
             except Exception as error:  # noqa: BLE001  # whatever fails, changes are recorded once it works again
                 reason = error.message() if isinstance(error, WatchroomError) else repr(error)
@@ -152,6 +155,8 @@ class TreeWatcher:
             return
         began: float | None = None
         """When the first of the changes was noticed that are to be recorded."""
+        locked = -_MOVE_SECONDS
+        """When git was last seen to change files."""
         while self._is_open:
             with self._turn:
                 asked = self._asked
@@ -174,9 +179,11 @@ class TreeWatcher:
             now = time.monotonic()
             if began is None and (has_more or self._is_requested):
                 began = now
+            if began is not None and self._recorder.git.is_changing():
+                # Half of a checkout would look like the work of somebody else.
+                locked = now
             is_due = began is not None and (not has_more or now - began > _LONGEST_SECONDS)
-            # Half of a checkout would look like the work of somebody else.
-            if is_due and not is_asked and not self._recorder.git.is_changing():
+            if is_due and not is_asked and now - locked > _MOVE_SECONDS:
                 self._is_requested = False
                 self._record()
                 began = None
