@@ -321,7 +321,7 @@ def test_apprise_sends_to_the_service_that_a_variable_names(
 @pytest.mark.parametrize(
     ("config", "environ", "says"),
     [
-        ("", {}, "no target under [alerts.targets]"),
+        ("", {}, "no target in [alerts.targets]"),
         (HOOK, {}, "alerts.targets.hook.url: $HOOK is not set."),
         (HOOK, {"HOOK": f"file:///{SECRET}"}, "alerts.targets.hook.url is no address"),
         (HOOK, {"HOOK": f"http://user:{SECRET}@127.0.0.1/"}, "alerts.targets.hook.url is no address"),
@@ -353,7 +353,7 @@ def test_a_link_leads_to_a_page_and_lets_nobody_in(team: str, capsys: pytest.Cap
     for link in ("javascript:alert(1)", f"http://127.0.0.1:8642/?token={SECRET}"):
         status, _, err = run(capsys, "watch", team, "--send", "--link", link)
         assert status == USAGE
-        assert "--link takes the address of a page" in err
+        assert "--link must be an http or https address" in err
         assert SECRET not in err
     assert run(capsys, "watch", team, "--link", "http://127.0.0.1/")[0] == USAGE
 

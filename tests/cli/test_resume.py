@@ -54,7 +54,7 @@ async def test_a_session_goes_on_here_once_its_process_is_not_seen_alive(team: T
         with session_elsewhere(team.where, checkout) as process:
             early = await asyncio.to_thread(spawned, *again, *model)
             assert (early.returncode, early.stdout) == (REFUSED, "")
-            assert f"is seen alive: {process.pid} on " in early.stderr
+            assert f"process {process.pid} on " in early.stderr
         await asyncio.to_thread(wait_until_gone, team)
         shown = await asyncio.to_thread(spawned, "show", str(team.folder), "needs")
         place = "DIR" if team.options else team.folder
@@ -99,6 +99,6 @@ def test_no_row_of_a_lost_process_says_which_command_people_run(
     (need,) = printed_json(capsys, "show", str(folder), "needs", "--json")
     assert need["what"] == (
         f"not seen alive: alice; resume with: watchroom resume '{folder}' alice"
-        " (its process left a command that is not valid)"
+        " (the command that its process left is not valid)"
     )
     assert "curl" not in printed(capsys, "show", str(folder), "needs")

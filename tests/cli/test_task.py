@@ -130,7 +130,7 @@ def test_simulated_developers_refuse_a_folder_that_is_not_empty(
     (folder / entry).write_text("mine\n")
     given = ("--workspace", str(folder), "--headless")
     said = misuse(capsys, "task", "x", *given, "--simulate")
-    assert f"{folder} has files in it" in said
+    assert f"{folder} is neither empty nor" in said
     assert "--model NAME" in said
     assert [path.name for path in tmp_path.iterdir()] == ["app"]
     assert on_disk(folder) == {entry: b"mine\n"}
@@ -149,7 +149,7 @@ def test_it_says_what_is_missing(capsys: Captured, tmp_path: Path) -> None:
     app = str(tmp_path / "app")
     assert "--workspace" in misuse(capsys, "task")
     assert "--workspace" in misuse(capsys, "task", "x", "--team", app)
-    assert "say what is to be done" in misuse(capsys, "task", " ", "--workspace", app)
+    assert "the requirement is missing" in misuse(capsys, "task", " ", "--workspace", app)
     assert "1 or more" in misuse(capsys, "task", "x", "--workspace", app, "--steps", "-1")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "a").write_text("a")
@@ -165,7 +165,7 @@ def test_a_folder_that_holds_the_journal_is_refused(capsys: Captured, tmp_path: 
 def test_where_nothing_is_open_nothing_goes_on(tmp_path: Path, capsys: Captured) -> None:
     with Workspace.open(tmp_path / "team"):
         pass
-    assert "no task is open" in misuse(capsys, "task", "--team", str(tmp_path / "team"), "--headless")
+    assert "no open task" in misuse(capsys, "task", "--team", str(tmp_path / "team"), "--headless")
 
 
 def answer(text: str = "", *calls: tuple[str, dict[str, Any]]) -> bytes:
@@ -229,7 +229,7 @@ async def test_a_task_whose_model_fails_stays_open_and_goes_on_with_one_of_its_k
 
 @pytest.mark.parametrize(
     ("where", "rule"),
-    [("~", "home folder"), ("/", "home folder"), ("other/agents", "another team"), ("file", "no folder")],
+    [("~", "home folder"), ("/", "home folder"), ("other/agents", "another team"), ("file", "not a folder")],
 )
 def test_a_folder_that_is_no_place_for_agents_is_refused_and_nothing_is_made(
     capsys: Captured, tmp_path: Path, where: str, rule: str
@@ -249,8 +249,8 @@ def test_limits_hold_from_the_beginning(capsys: Captured, tmp_path: Path) -> Non
     app = str(tmp_path / "app")
     for limit in ("--steps", "--agents", "--depth"):
         assert "1 or more" in misuse(capsys, "task", "x", "--workspace", app, limit, "0")
-        assert "when a task begins" in misuse(capsys, "task", "--workspace", app, limit, "5")
-    assert "--base-url goes with --model" in misuse(
+        assert "when a task starts" in misuse(capsys, "task", "--workspace", app, limit, "5")
+    assert "--base-url needs --model" in misuse(
         capsys, "task", "x", "--workspace", app, "--base-url", "http://127.0.0.1:9/v1"
     )
 

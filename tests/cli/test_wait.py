@@ -234,7 +234,7 @@ def test_what_is_wrong_is_refused(workspace: Workspace, capsys: Captured) -> Non
     assert "--until" in misuse(capsys, "wait", workspace.root, "alice")
     assert "--until" in misuse(capsys, "wait", workspace.root, "alice", "--until", "asleep")
     for seconds in ("-1", "nan", "inf"):
-        assert "--timeout takes" in misuse(
+        assert "--timeout must be" in misuse(
             capsys, "wait", workspace.root, "alice", "--until", "idle", f"--timeout={seconds}"
         )
 

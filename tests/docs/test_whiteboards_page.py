@@ -23,7 +23,7 @@ def printed(example: str, folder: Path) -> str:
 def test_the_team_does_what_the_page_says(tmp_path: Path) -> None:
     out = printed(TEAM, tmp_path)
     assert "## Milestones" in out
-    assert out.splitlines()[-1].startswith("You may not do that with the whiteboard 'global'")
+    assert out.splitlines()[-1].startswith("Not allowed on the whiteboard 'global'")
     board = (tmp_path / "team/global-whiteboard.md").read_text(encoding="utf-8")
     assert "- [x] Outline agreed" in board
     assert "**Author**: anna" in board

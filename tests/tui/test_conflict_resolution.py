@@ -45,7 +45,7 @@ async def test_the_message_can_be_written(workspace: Workspace, alice: Toolbox, 
         await is_asked_for_a_message(user)
         await user.press("ctrl+u")
         await user.press("enter")
-        await user.is_told("Say in a few words")
+        await user.is_told("in a few words")
         await user.type("bob is right")
         await user.press("enter")
         await user.is_told("is version 3 now")
@@ -64,7 +64,7 @@ async def test_nothing_is_committed_while_a_region_is_open(
         await user.press("w")
         await user.is_told("2 regions are still open")
         await user.press("c", "w")
-        await user.is_told("One region is still open")
+        await user.is_told("Decide one more region")
         assert workspace.journal.last_seq() == rows
 
 
@@ -191,7 +191,7 @@ async def test_a_refused_write_is_dismissed_and_its_agent_is_told(
         await user.press("D")
         await user.is_asked("without what bob wanted to write?")
         await user.press("enter")
-        await user.is_told("stays as it is")
+        await user.is_told("is unchanged")
         assert user.place == "files"
         assert "dana dismissed" in str(ok(bob, "collab_read", filepath=PLAN)["notice"])
 
@@ -221,7 +221,7 @@ async def test_a_version_with_the_very_text_that_was_refused_leaves_nothing_to_s
     async with dashboard(workspace) as user:
         await opens_merge(user)
         write(alice, "late\n", 2)
-        await user.is_told("version 3 has the very text of bob")
+        await user.is_told("version 3 equals the text of bob")
         await user.press("escape")
         await user.until(lambda: user.place == "files", "the files")
         await user.until(lambda: not user.model.needs, "nothing that waits")

@@ -250,7 +250,7 @@ def look_around(terminal: Terminal) -> None:
                 terminal.wait_for_text(ARRIVED[screen], timeout=30)
             if (screen, key) == ("requests", "e"):
                 # It waits until the workspace is open; what comes before would be typed elsewhere.
-                terminal.wait_for_text("with other arguments", timeout=30)
+                terminal.wait_for_text("Arguments of", timeout=30)
         terminal.settle(0.2, timeout=5)
 
 
@@ -321,7 +321,7 @@ def test_the_dashboard_still_answers_and_ends_in_order(terminals: dict[str, Term
     press(terminal, "1")
     terminal.send("q")
     # A merge was begun on the way.
-    terminal.wait_for_text("Quit now?", timeout=30)
+    terminal.wait_for_text("Quit and discard", timeout=30)
     terminal.send("\r")
     assert terminal.wait(20) == 0
 

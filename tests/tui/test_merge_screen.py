@@ -94,7 +94,7 @@ async def test_the_mode_for_the_whole_file_shows_and_ends(
         for key in ("A", "escape"):
             await user.press("A")
             await user.sees("WHOLE FILE:")
-            await user.sees("the next choice goes for the whole file")
+            await user.sees("the next choice applies to the whole file")
             assert result.has_class("-armed")
             await user.press(key)
             await user.sees_no("WHOLE FILE:")
@@ -272,7 +272,7 @@ async def test_marks_that_are_left_are_told_of_though_the_merge_is_left(
         await user.press("e")
         await user.type("mine ")
         await by_the_key_of_a_screen(user)
-        await user.is_told("Marks are left in your text")
+        await user.is_told("still has conflict markers")
 
 
 async def test_nothing_else_is_decided_while_the_person_writes(
@@ -338,7 +338,7 @@ async def test_help_has_the_keys_of_a_merge(workspace: Workspace, alice: Toolbox
     async with dashboard(workspace) as user:
         await opens_merge(user)
         await user.press("question_mark")
-        await user.sees("Take both texts, the incoming one first")
+        await user.sees("Take both texts, incoming first")
 
 
 async def test_a_write_to_no_file_is_merged_with_nothing(
@@ -406,7 +406,7 @@ async def test_what_was_written_into_an_open_region_is_seen_and_outlives_a_newer
         await user.press("e", "down", "home")
         await user.type("by hand ")
         await user.press("escape")
-        await user.is_told("Marks are left in your text")
+        await user.is_told("still has conflict markers")
         await user.sees("by hand first, said alice", "2 open")
         write(alice, CURRENT.replace("first", "FIRST"), 2)
         await user.sees("current v3 · alice")

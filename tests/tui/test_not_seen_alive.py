@@ -84,7 +84,7 @@ async def test_an_agent_whose_process_was_killed_is_not_seen_and_says_what_resum
         await user.press("m")
         await user.until(
             lambda: (
-                "bob is not seen alive: it reads this when resumed with: watchroom demo DIR"
+                "bob is not seen alive and reads it when resumed with: watchroom demo DIR"
                 in user.words_in("#hint")
             ),
             "who reads it",

@@ -66,7 +66,7 @@ async def test_a_file_that_was_changed_by_hand_is_put_back(
         await user.press("R")
         await user.is_asked("Put version 1 of plan.md back")
         await user.press("enter")
-        await user.is_told("is as the journal has it")
+        await user.is_told("is reverted")
         assert on_disk(root) == BASE
         await user.has_taken_in(workspace)
         assert user.model.needs == ()
@@ -81,7 +81,7 @@ async def test_a_deletion_by_hand_cannot_be_committed(
         await opens_merge(user)
         await user.sees("deleted externally; R restores it")
         await user.press("w")
-        await user.is_told("Shared files stay: R puts it back")
+        await user.is_told("Shared files cannot be deleted: R restores it")
 
 
 async def test_a_file_that_was_edited_once_more_is_not_put_back(
@@ -109,9 +109,9 @@ async def test_an_edit_that_is_no_text_is_never_committed_as_an_empty_file(
         await opens_merge(user)
         await user.sees("not text; R reverts it")
         await user.press("w")
-        await user.is_told("is no text, or too long")
+        await user.is_told("is not text, or is too long")
         await user.press("R")
         await user.is_asked("Put version 2 of plan.md back")
         await user.press("enter")
-        await user.is_told("is as the journal has it")
+        await user.is_told("is reverted")
         assert on_disk(root) == CURRENT

@@ -153,15 +153,15 @@ async def test_what_cannot_be_made_in_part_is_sent_back(workspace: Workspace, al
         await user.press("space")
         await user.sees("Send back")
         await user.press("a")
-        await user.is_asked("Nothing is written. Send it back?")
+        await user.is_asked("Nothing is written.")
         await user.press("escape")
         assert user.model.requests, "nothing is sent yet"
         await user.press("a")
-        await user.is_asked("Nothing is written. Send it back?")
+        await user.is_asked("Nothing is written.")
         await user.press("enter")
         await bob.ended()
         assert text_of(workspace) == BEFORE
-        assert "nothing was done: make the changes that would be taken" in told(bob)["reason"]
+        assert "nothing was done. Make the taken hunks" in told(bob)["reason"]
         assert "Taken: lines 5-6." in told(bob)["reason"]
 
 
@@ -180,7 +180,7 @@ async def test_the_cursor_stays_on_its_line_when_a_row_comes_above_it(
         await user.press("space")
         await user.sees("Send back", "hunk 1 of 2: declined")
         await user.press("semicolon")
-        await user.sees("Comment on line 2 of the text before")
+        await user.sees("Comment on line 2 of the old text")
         await user.press(*"keep it", "enter")
         await user.sees("┃ keep it")
         await user.press("space")
@@ -202,7 +202,7 @@ async def test_a_begun_review_is_kept_asked_about_and_not_passed_over_elsewhere(
         await user.press("space", "1")
         await user.until(lambda: user.place == "overview", "the overview")
         RequestActions(user.app).approve_need(user.model.needs[0])
-        await user.is_told("You have begun to review it")
+        await user.is_told("You have started a review")
         await user.press("q")
         await user.is_asked("gone then: answer to bob")
         await user.press("escape")
@@ -265,7 +265,7 @@ async def test_a_client_s_file_has_what_was_taken_and_its_result_the_comments(
     assert not result.is_error
     assert text_of(workspace) == "one\n2\nthree\nfour\nfive\n"
     notice, _ = (each.text for each in result.content if isinstance(each, types.TextContent))
-    assert "human:dana changed these arguments of the call before approving it: content." in notice
+    assert "human:dana approved this call with edited arguments: content." in notice
     assert "Declined: lines 5-6.\nTaken: lines 2.\nLine 5 of the old text (five): too loud" in notice
 
 
@@ -279,6 +279,6 @@ async def test_where_nothing_is_under_the_cursor_it_says_so(workspace: Workspace
         await user.press("home", "space")
         await user.is_told("No change is under the cursor")
         await user.press("semicolon")
-        await user.is_told("No line of the text is under the cursor")
+        await user.is_told("No line is under the cursor")
         await user.press("left_square_bracket", "right_square_bracket", "space")
         await user.sees("1 of 2 hunks taken")

@@ -55,7 +55,7 @@ async def test_it_is_taken_back_in_six_keys(spoiled: Workspace, root: Path) -> N
         await user.until(lambda: user.list("agents").move_to(ROGUE), "the agent")
         pressed = iter(KEYS)
         await user.press(next(pressed))
-        await user.until(lambda: "The agents are paused" in user.words_in("#question"), "what it changes")
+        await user.until(lambda: "agents are paused" in user.words_in("#question"), "what it changes")
         await user.press(next(pressed))
         await user.until(lambda: user.place == "overview" and bool(user.model.conflicts), "the conflict")
         await user.sees("revert: without the work of auto-fixer")

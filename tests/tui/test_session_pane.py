@@ -71,7 +71,7 @@ async def test_what_is_estimated_or_was_cut_off_says_so(workspace: Workspace) ->
     async with dashboard(workspace) as user, running(workspace, "alice", cut, says("Done.")) as alice:
         assert (await alice.ended()).status == "done"
         await sees_agent(user, "alice")
-        await user.sees("It begins", "the answer was cut off or empty", "Done.", "tokens estimated")
+        await user.sees("It begins", "the answer was cut off or empty", "Done.", "tokens (estimate)")
 
 
 async def test_text_is_seen_while_the_model_says_it(workspace: Workspace) -> None:
@@ -86,7 +86,7 @@ async def test_text_is_seen_while_the_model_says_it(workspace: Workspace) -> Non
         await sees_agent(user, "bob")
         await user.sees("Speak.", "idle")
         speaker.go_on()
-        await user.sees("The first ▌", "is thinking")
+        await user.sees("The first ▌", "thinking")
         speaker.go_on(2)
         await asyncio.wait_for(work, PATIENCE)
         await user.sees("The first the second and the last.", "done")

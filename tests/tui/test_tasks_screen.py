@@ -33,7 +33,7 @@ async def test_an_empty_screen_says_how_a_task_begins(workspace: Workspace) -> N
     async with dashboard(workspace) as user:
         await user.goes_to("9", "tasks")
         await user.until(lambda: 'watchroom task "…" --workspace DIR' in user.words_in("#tasks"), "the way")
-        assert "No task yet. N begins one" in user.words_in("#tasks")
+        assert "No tasks yet. Press N" in user.words_in("#tasks")
 
 
 async def test_the_newest_task_comes_first_with_how_it_stands(
@@ -186,7 +186,7 @@ async def test_a_deleted_file_is_left_out_and_one_that_is_no_text_is_said_in_wor
             "value.py",
             "image.bin",
         ]
-        await user.until(lambda: "No text, or larger than 10 MB: 2.1 KB." in user.words_in("#preview"), "why")
+        await user.until(lambda: "Not text, or larger than 10 MB: 2.1 KB." in user.words_in("#preview"), "why")
 
 
 async def test_files_that_come_while_one_looks_are_shown(workspace: Workspace, task: str) -> None:
@@ -418,7 +418,7 @@ async def test_the_past_shows_that_moment_only_and_offers_no_acts(workspace: Wor
             await user.press(key)
             await user.is_told("This is the past: nothing can be changed here.")
         await user.chooses("sandbox")
-        await user.is_told("Not possible here now: Show which sandboxes work")
+        await user.is_told("Not available here: Show the sandboxes that work")
     assert workspace.journal.last_seq() == last
 
 

@@ -21,7 +21,7 @@ def use(workspace: Workspace, agent: str, model: str, used: UsageTotal) -> None:
 async def test_nothing_was_used_yet(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         await user.goes_to("0", "usage")
-        await user.sees("Nothing was used yet")
+        await user.sees("No usage yet")
 
 
 @pytest.mark.parametrize("size", [NARROW, MIDDLE])
@@ -36,10 +36,10 @@ async def test_it_shows_who_used_what(workspace: Workspace, size: tuple[int, int
         use(workspace, "alice", "big-model", UsageTotal(cost=2.0, priced_by="client"))
         await user.sees("$3.25")
         if size == MIDDLE:
-            await user.sees("≥ $3.25 today", "model not named")
+            await user.sees("≥ $3.25 today", "unnamed model")
         else:
             await user.press("tab")
-            await user.sees("model not named")
+            await user.sees("unnamed model")
 
 
 async def test_enter_leads_to_the_agent(workspace: Workspace) -> None:
