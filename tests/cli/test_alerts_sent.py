@@ -144,7 +144,7 @@ def test_a_sender_that_begins_anew_sends_nothing_twice_and_the_ends_that_it_miss
         assert "Which year?" in body["text"]
         second = spawned("watch", workspace.root, "--send", **environ)
         assert (second.returncode, second.stdout) == (USAGE, "")
-        assert "another process" in second.stderr
+        assert "Another process" in second.stderr
         ended(process)
     assert receiver.rest() == []
 
@@ -235,7 +235,7 @@ def test_a_refusal_is_final_and_no_redirect_is_followed(
     outbox.advance([STUCK], NOON)
     assert outbox.advance([STUCK], NOON) is None
     assert [posted.path for posted in receiver.rest()] == [f"/{SECRET}"]
-    assert f"given up (status {status})" in lines[0]
+    assert f"not retried (status {status})" in lines[0]
     assert SECRET not in str(lines) + str(alert_rows(workspace))
 
 
@@ -323,12 +323,16 @@ def test_apprise_sends_to_the_service_that_a_variable_names(
     [
         ("", {}, "no target in [alerts.targets]"),
         (HOOK, {}, "alerts.targets.hook.url: $HOOK is not set."),
-        (HOOK, {"HOOK": f"file:///{SECRET}"}, "alerts.targets.hook.url is no address"),
-        (HOOK, {"HOOK": f"http://user:{SECRET}@127.0.0.1/"}, "alerts.targets.hook.url is no address"),
+        (HOOK, {"HOOK": f"file:///{SECRET}"}, "alerts.targets.hook.url is not a valid address"),
+        (
+            HOOK,
+            {"HOOK": f"http://user:{SECRET}@127.0.0.1/"},
+            "alerts.targets.hook.url is not a valid address",
+        ),
         (
             HOOK + '[alerts.quiet]\nstart = "22:00"\nend = "07:00"\nzone = "Nowhere/None"\n',
             {"HOOK": "http://127.0.0.1:9/"},
-            "knows no time zone Nowhere/None",
+            "unknown time zone Nowhere/None",
         ),
     ],
 )
@@ -372,5 +376,5 @@ def test_the_service_sends_alerts_and_follows_the_configuration(
         (need,) = receiver.next().body["needs"]
         assert (need["kind"], need["row"]) == ("conflict", number)
         refused = spawned("watch", workspace.root, "--send")
-        assert (refused.returncode, "another process" in refused.stderr) == (USAGE, True)
+        assert (refused.returncode, "Another process" in refused.stderr) == (USAGE, True)
     assert [row.path for row in alert_rows(workspace)] == ["hook"]

@@ -94,7 +94,7 @@ async def test_hunks_are_taken_and_declined_and_lines_commented_on(
         assert [f"hunk {each} of 3" in shown for each in (1, 2, 3, 4)] == [True, True, True, False]
         for options, says_why in (
             (["--take", "4"], "unknown hunk “4”"),
-            (["--take", "1,2", "--decline", "2,3"], "unclear: 2"),
+            (["--take", "1,2", "--decline", "2,3"], "Check: 2"),
             (["--take", "1", "--decline", "2"], "unclear: 3"),
             (["--take", "1", "--reject"], "exclude --reject"),
             (["--comment", "2:why"], "--comment needs"),
@@ -169,7 +169,7 @@ async def test_the_second_answer_is_refused(workspace: Workspace, capsys: Captur
         status, out, _ = run(capsys, "answer", workspace.root, number, "--text", "second", "--as", "eve")
         result = json.loads(out)
         assert (status, result["error"]) == (REFUSED, "request_closed")
-        assert "human:dana was first" in result["message"]
+        assert "already closed by human:dana" in result["message"]
         await bob.ended()
         assert told(bob)["answer"] == "first"
 

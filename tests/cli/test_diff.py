@@ -81,7 +81,7 @@ def test_a_path_that_is_named_shows_the_difference_itself(capsys: Captured, chan
         assert "new.md" not in said
     assert "new.md" in printed(capsys, "diff", team, "docs", "--from", str(since))
     assert "docs/plan.md" in printed(capsys, "diff", "docs/plan.md", team, "--from", str(since))
-    assert "ever called “doc”" in misuse(capsys, "diff", team, "doc", "--from", str(since))
+    assert "Unknown path: “doc”" in misuse(capsys, "diff", team, "doc", "--from", str(since))
 
 
 def test_a_document_is_compared_by_what_it_contains(

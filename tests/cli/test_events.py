@@ -110,7 +110,7 @@ def test_what_is_wrong_is_refused(capsys: Captured, team: str) -> None:
     assert "--kind" in misuse(capsys, "events", team, "--json", "--kind", "nothing")
     assert "row 9999 does not exist" in misuse(capsys, "events", team, "--json", "--after", "9999")
     assert "row -1 does not exist" in misuse(capsys, "events", team, "--json", "--after=-1")
-    assert "no agent 'nobody'" in refusal(capsys, "events", team, "--json", "--agent", "nobody")
+    assert "Unknown agent 'nobody'" in refusal(capsys, "events", team, "--json", "--agent", "nobody")
 
 
 @BOTH

@@ -65,7 +65,7 @@ def test_log_shows_what_agents_wrote_without_the_power_to_act(capsys: Captured, 
 @pytest.mark.parametrize("more", [(), ("--json",), ("--follow",)], ids=" ".join)
 def test_log_of_somebody_who_is_not_there_says_so(capsys: Captured, team: str, more: tuple[str, ...]) -> None:
     message = refusal(capsys, "log", team, "--agent", "nobody", *more)
-    assert "no agent 'nobody'" in message
+    assert "Unknown agent 'nobody'" in message
     assert "alice, bob, charlie" in message
 
 

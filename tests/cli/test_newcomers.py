@@ -220,7 +220,7 @@ def test_a_project_that_is_no_folder_is_not_made(
 ) -> None:
     options = write if typed[0] == "attach" else []
     said = misuse(capsys, *typed, "--project", project, *options)
-    assert f"There is no folder {project}." in said
+    assert f"The folder {project} does not exist." in said
     assert not (place / "nowhere").exists()
 
 

@@ -149,7 +149,7 @@ def test_a_key_is_exchanged_by_its_owner(capsys: Captured, team: str, types: pyt
     line = printed(capsys, "person", "key", team, "eve").strip()
     printed(capsys, "person", "add", team, "eve", "--key", line, "--as", "dana", "--tools", "run_*")
     before = Path(key_path("eve")).read_text()
-    assert "eve has the key" in printed(capsys, "person", "rotate", team, "eve")
+    assert "eve now has the key" in printed(capsys, "person", "rotate", team, "eve")
     assert Path(key_path("eve") + ".old").read_text() == before
     number = ask(team)
     printed_json(capsys, "answer", team, str(number), "--approve", "--as", "eve")

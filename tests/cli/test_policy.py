@@ -104,7 +104,7 @@ def git(folder: Path, *arguments: str) -> None:
     ("language", "command", "why"),
     [
         ("en", "git log; ls $x", "cannot be parsed: an expansion, at '$x'"),
-        ("zh", "git log; ls $x", "未能理解：展开，位于 '$x'"),
+        ("zh", "git log; ls $x", "无法解析：展开，位于 '$x'"),
         ("en", "git log > x", "cannot be parsed: a redirection, at '> x'"),
         ("en", "curl x | sh", "no part of the command matches: git *"),
     ],

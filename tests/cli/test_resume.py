@@ -62,7 +62,7 @@ async def test_a_session_goes_on_here_once_its_process_is_not_seen_alive(team: T
         assert (await asyncio.to_thread(spawned, *again)).returncode == USAGE
         resumed = await asyncio.to_thread(spawned, *again, *model)
         assert (resumed.returncode, resumed.stdout) == (OK, "Hello world\n"), resumed.stderr
-        assert "alice/s1 goes on here." in resumed.stderr
+        assert "alice/s1 continues here." in resumed.stderr
         late = await asyncio.to_thread(spawned, *again, *model)
         assert (late.returncode, "has ended: done" in late.stderr) == (REFUSED, True)
     with Workspace.open(team.folder, create=False) as workspace:

@@ -55,7 +55,7 @@ def test_it_is_said_whose_work_and_since_when(tmp_path: Path, capsys: Captured) 
     for arguments in ((), ("--agent", "alice"), ("--all", "--undo", "x"), ("--all", "--since", "then")):
         assert misuse(capsys, "revert", root, *arguments)
     for typed in (("--agent", "nobody"), ("nobody",)):
-        assert "no agent 'nobody'" in refusal(capsys, "revert", root, *typed, "--since", "0")
+        assert "Unknown agent 'nobody'" in refusal(capsys, "revert", root, *typed, "--since", "0")
     assert "Unknown task 'none'" in refusal(capsys, "revert", root, "--task", "none", "--since", "0")
     assert "a.md" in printed(capsys, "revert", "bob", root, "--since", "0", "--dry-run")
 

@@ -77,7 +77,7 @@ def test_a_team_builds_a_program_mends_what_fails_and_ends_the_task(built: Built
     assert "14 tests pass" in summary["report"]
     assert len(summary["agents"]) == 5
     assert all(count > 0 for count in summary["tokens"])
-    assert "root: makes architect" in done.stderr
+    assert "root: spawns architect" in done.stderr
     assert "calculator.tests.test_evaluate  → 1\n" in done.stderr, "one test failed"
     assert "calculator.tests.test_evaluate  → 0\n" in done.stderr, "and was mended"
     checked(root, folder, summary["task"])
@@ -103,7 +103,7 @@ def test_what_was_killed_goes_on(folder: Path) -> None:
         as_typed("task", REQUIREMENT, "--simulate", *given), stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr
-        line = next(line for line in process.stderr if "makes evaluate-programmer" in line)
+        line = next(line for line in process.stderr if "spawns evaluate-programmer" in line)
         os.kill(process.pid, signal.SIGKILL)
     assert line
     done = spawned("task", "--team", str(root), "--headless")
@@ -130,7 +130,7 @@ def test_simulated_developers_refuse_a_folder_that_is_not_empty(
     (folder / entry).write_text("mine\n")
     given = ("--workspace", str(folder), "--headless")
     said = misuse(capsys, "task", "x", *given, "--simulate")
-    assert f"{folder} is neither empty nor" in said
+    assert f"{folder} is not empty" in said
     assert "--model NAME" in said
     assert [path.name for path in tmp_path.iterdir()] == ["app"]
     assert on_disk(folder) == {entry: b"mine\n"}

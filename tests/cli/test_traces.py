@@ -175,7 +175,7 @@ def test_one_that_refuses_is_told_of_and_nothing_is_sent_elsewhere(
     taken, url = receiver
     taken.statuses.append(status)
     said = refusal(capsys, "traces", worked, "--endpoint", url)
-    assert f"did not accept {url}/v1/traces: {status} " in said
+    assert f"{url}/v1/traces did not accept the spans: {status} " in said
     assert "--since" in said
     assert taken.requests.empty()
 

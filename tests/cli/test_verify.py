@@ -142,7 +142,9 @@ def test_verify_says_how_far_the_journal_is_sealed_and_what_was_changed_since(
     status, out, _ = run(capsys, "verify", team, "--against", str(published))
     line = out.splitlines()[-1]
     assert status == OK
-    assert line.startswith(f"Seal covers rows up to {sealed.seal.seq} (signed by a known machine, key SHA256:")
+    assert line.startswith(
+        f"Seal covers rows up to {sealed.seal.seq} (signed by a known machine, key SHA256:"
+    )
     assert f"published up to row {sealed.seal.seq}, " in line
     assert f"as in {published} up to row {sealed.seal.seq}" in line
     tamper(journal_of(team), "UPDATE rows SET time=time-1 WHERE seq=2")

@@ -109,7 +109,7 @@ def test_a_question_that_has_expired_is_not_waited_for(workspace: Workspace, cap
     status, out, err = run(capsys, "wait", workspace.root, "alice", "--until", "waiting", "--timeout", "0")
     assert (status, out) == (TIMED_OUT, "")
     assert err.startswith("alice: ")
-    assert "Not reached in time: waiting." in err
+    assert "Timeout before: waiting." in err
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_the_journal_is_not_polled_and_not_written(
 
 
 def test_what_is_wrong_is_refused(workspace: Workspace, capsys: Captured) -> None:
-    assert "no agent 'nobody'" in refusal(capsys, "wait", workspace.root, "nobody", "--until", "idle")
+    assert "Unknown agent 'nobody'" in refusal(capsys, "wait", workspace.root, "nobody", "--until", "idle")
     assert "--until" in misuse(capsys, "wait", workspace.root, "alice")
     assert "--until" in misuse(capsys, "wait", workspace.root, "alice", "--until", "asleep")
     for seconds in ("-1", "nan", "inf"):

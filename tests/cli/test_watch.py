@@ -192,7 +192,7 @@ def test_a_call_that_cannot_be_made_in_part_says_so_before_it_is_approved(
 
 @pytest.mark.parametrize(
     ("key", "says", "text", "version"),
-    [("i", "plan.md is version 3 now", INCOMING, 3), ("c", "plan.md stays as it is", CURRENT, 2)],
+    [("i", "plan.md is now version 3", INCOMING, 3), ("c", "plan.md is unchanged", CURRENT, 2)],
     ids=["incoming", "current"],
 )
 def test_a_conflict_is_settled(
@@ -246,7 +246,7 @@ def test_what_ends_while_it_is_asked_is_said_and_an_answer_that_comes_late_is_no
         ask(workspace, Request("prompt", "Soon?", expires=time.time_ns() + 4 * SECOND), 1)
         later = ask(workspace, save(), 2)
         sees(terminal, "Question: alice asks: Soon?", "It expires in ")
-        sees(terminal, "Not answered, expired: alice asks: Soon?", "The question is closed.")
+        sees(terminal, "Closed without an answer, expired: alice asks: Soon?", "The question is closed.")
         terminal.send("w yes\n")
         sees(terminal, "“w yes” was ignored", "Question: alice asks for approval")
         ok(workspace.tools_for_human("eve"), ANSWER, request=later.seq, approved=True)

@@ -101,7 +101,7 @@ NEVER_OFFERED: list[tuple[Any, str]] = [
     ([AgentTool("read", run)], "no definition"),
     ([AgentTool("read", run, {"name": "read", "parameters": {}})], "with the type `function`"),
     ([AgentTool("read", run, {"type": "function", "function": "read"})], "with the type `function`"),
-    ([AgentTool("read", run, definition("write"))], "another name"),
+    ([AgentTool("read", run, definition("write"))], "the tool's name"),
     ([AgentTool("read it", run, definition("read it"))], "letters"),
     ([defined(parameters={"path": "string"})], "JSON Schema"),
     ([defined(parameters={"path": {"type": "string"}})], "JSON Schema"),

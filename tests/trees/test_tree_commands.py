@@ -143,7 +143,7 @@ def test_files_without_lines_or_outside_are_refused(
     assert "not a text file" in misuse(capsys, "blame", "b.txt")
     assert "not in a working tree" in misuse(capsys, "blame", str(tmp_path / "x"))
     assert "--agent-trace" in misuse(capsys, "blame")
-    assert "no working tree “elsewhere”" in misuse(capsys, "changes", "--tree", "elsewhere")
+    assert "Unknown working tree “elsewhere”" in misuse(capsys, "changes", "--tree", "elsewhere")
 
 
 def test_authors_of_lines_are_exported_as_an_agent_trace(

@@ -206,9 +206,7 @@ async def test_a_sandbox_that_does_not_work_says_why(workspace: Workspace) -> No
     )
     async with dashboard(workspace) as user:
         user.app.push_screen(SandboxDialog(SandboxProbe(results, False)))
-        await user.sees(
-            "commands of agents are refused", "✖ installed, does not work", "– not installed"
-        )
+        await user.sees("commands of agents are refused", "✖ installed, does not work", "– not installed")
         await user.sees("no user namespaces␛[31m", "[/b]")
 
 

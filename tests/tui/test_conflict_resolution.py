@@ -23,11 +23,11 @@ async def test_a_conflict_with_two_regions_is_resolved_in_five_key_presses(
         await is_asked_for_a_message(user)
         await user.sees("+ last, said bob")
         await user.press("enter")
-        await user.is_told("plan.md is version 3 now: 1 from alice, 2 from bob")
+        await user.is_told("plan.md is now version 3: 1 from alice, 2 from bob")
         head = workspace.journal.head("collab", PLAN)
         assert head is not None
         assert (head.version, head.base, head.actor, head.tool) == (3, 2, "human:dana", "resolve_conflict")
-        assert head.message == "1 from alice, 2 from bob: alice's words (alice) + bob's words (bob)"
+        assert head.message == "Merge: 1 from alice, 2 from bob"
         assert head.detail == {"resolves": [refused]}
         assert workspace.journal.content(head.seq) == on_disk(root) == DECIDED
         await user.has_taken_in(workspace)
@@ -48,7 +48,7 @@ async def test_the_message_can_be_written(workspace: Workspace, alice: Toolbox, 
         await user.is_told("in a few words")
         await user.type("bob is right")
         await user.press("enter")
-        await user.is_told("is version 3 now")
+        await user.is_told("is now version 3")
         head = workspace.journal.head("collab", PLAN)
         assert head is not None
         assert head.message == "bob is right"
@@ -62,7 +62,7 @@ async def test_nothing_is_committed_while_a_region_is_open(
         await opens_merge(user)
         rows = workspace.journal.last_seq()
         await user.press("w")
-        await user.is_told("2 regions are still open")
+        await user.is_told("Decide 2 more regions")
         await user.press("c", "w")
         await user.is_told("Decide one more region")
         assert workspace.journal.last_seq() == rows
@@ -105,7 +105,7 @@ async def test_what_is_being_written_is_part_of_what_is_committed(
         await user.type("mine: ")
         await user.pilot.click("#current", offset=(8, 1))
         await commits(user)
-        await user.is_told("is version 3 now")
+        await user.is_told("is now version 3")
         assert on_disk(root) == DECIDED.replace("last", "mine: last")
 
 
@@ -120,7 +120,7 @@ async def test_two_versions_that_come_before_the_commit_cost_no_text_and_no_choi
         write(alice, CURRENT.replace("middle", "middle, said charlie") + "\nthe end\n", 3)
         await user.sees("current v4 · alice", "all decided")
         await commits(user)
-        await user.is_told("is version 5 now")
+        await user.is_told("is now version 5")
         assert on_disk(root) == DECIDED.replace("middle", "middle, said charlie") + "\nthe end\n"
 
 
@@ -139,7 +139,7 @@ async def test_versions_that_come_while_the_message_is_written_are_merged_in_bef
         await user.sees("current v4 · alice", "all decided")
         assert on_disk(root) == CURRENT.replace("middle", "the very middle")
         await commits(user)
-        await user.is_told("is version 5 now")
+        await user.is_told("is now version 5")
         assert on_disk(root) == DECIDED.replace("middle", "the very middle")
 
 
@@ -166,7 +166,7 @@ async def test_choosing_what_stands_dismisses_the_refused_write(
     async with dashboard(workspace) as user:
         await opens_merge(user)
         await user.press("c", "w")
-        await user.is_asked("without what bob wanted to write?")
+        await user.is_asked("without the text of bob?")
         await user.press("enter")
         await user.is_told("The refused text of bob stays in the journal.")
         await user.has_taken_in(workspace)
@@ -184,12 +184,12 @@ async def test_a_refused_write_is_dismissed_and_its_agent_is_told(
     async with dashboard(workspace) as user:
         await opens_merge(user)
         await user.press("D")
-        await user.is_asked("without what bob wanted to write?")
+        await user.is_asked("without the text of bob?")
         await user.press("escape")
         await user.until(lambda: user.place == "merge", "the merge")
         assert len(user.model.conflicts) == 1
         await user.press("D")
-        await user.is_asked("without what bob wanted to write?")
+        await user.is_asked("without the text of bob?")
         await user.press("enter")
         await user.is_told("is unchanged")
         assert user.place == "files"
@@ -203,7 +203,7 @@ async def test_an_agent_that_recovers_by_itself_leaves_the_person_nothing_to_set
     async with dashboard(workspace) as user:
         await opens_merge(user)
         write(bob, DECIDED, 2)
-        await user.is_told("The conflict with bob over plan.md was settled meanwhile.")
+        await user.is_told("The conflict with bob over plan.md is already settled.")
         await user.sees("already settled; esc leaves", "current v3 · bob")
         rows = workspace.journal.last_seq()
         await user.press("A", "i", "w")
@@ -247,9 +247,9 @@ async def test_what_an_agent_wrote_after_the_merge_began_is_not_settled_with_it(
     async with dashboard(workspace) as user:
         await opens_merge(user)
         later = stale_write(bob, "much later\n", 1)
-        await user.is_told("bob tried again with another text.")
+        await user.is_told("bob has written another text.")
         await commits(user, "i")
-        await user.is_told("is version 3 now")
+        await user.is_told("is now version 3")
         await user.has_taken_in(workspace)
         assert [conflict.id for conflict in user.model.conflicts] == [later]
 

@@ -110,7 +110,7 @@ async def test_the_whole_file_asks_before_it_replaces_what_was_decided(
     async with dashboard(workspace) as user:
         draft = await opens_merge(user)
         await user.press("c", "A", "i")
-        await user.sees("1 of 2 conflicts are decided already")
+        await user.sees("1 of 2 regions are decided")
         await user.press("escape")
         await user.until(lambda: user.place == "merge", "the merge")
         assert draft.left == 1
@@ -118,7 +118,7 @@ async def test_the_whole_file_asks_before_it_replaces_what_was_decided(
         await user.press("A", "c")
         await user.sees("all decided")
         await user.press("A", "i")
-        await user.sees("2 of 2 conflicts are decided already")
+        await user.sees("2 of 2 regions are decided")
         await user.press("enter")
         await user.until(lambda: "said alice" not in join_regions(draft.state.regions), "all of bob's")
         await user.press("u")
@@ -360,11 +360,11 @@ async def test_quitting_in_the_middle_of_a_merge_asks_first(
     async with dashboard(workspace) as user:
         await opens_merge(user)
         await user.press("c", "q")
-        await user.is_asked("Not saved or sent, and gone then: plan.md")
+        await user.is_asked("Quit and discard: plan.md")
         await user.press("escape")
         await user.sees("1 open")
         await user.press("q")
-        await user.is_asked("Not saved or sent, and gone then: plan.md")
+        await user.is_asked("Quit and discard: plan.md")
         await user.press("enter")
         await user.until(lambda: user.app._exit, "the end")
 
@@ -394,7 +394,7 @@ async def test_quitting_asks_about_a_merge_whose_agent_tried_again_while_it_was_
         stale_write(bob, "another text\n", 1)
         await user.has_taken_in(workspace)
         await user.press("q")
-        await user.is_asked("Not saved or sent, and gone then: plan.md")
+        await user.is_asked("Quit and discard: plan.md")
 
 
 async def test_what_was_written_into_an_open_region_is_seen_and_outlives_a_newer_version(

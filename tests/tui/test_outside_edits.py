@@ -19,7 +19,7 @@ async def test_a_shared_file_edited_by_hand_becomes_a_need_while_the_dashboard_i
     async with dashboard(workspace) as user:
         file = root / "collaborative/current/zoo.md"
         await user.until(lambda: touched(file, user, "outside"), "the need")
-        await user.sees("✎ hand edit", "external edit", "2 need you")
+        await user.sees("✎ external", "external edit", "2 need you")
 
 
 async def test_a_private_file_edited_by_hand_becomes_a_row_while_the_dashboard_is_open(

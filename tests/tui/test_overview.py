@@ -200,7 +200,7 @@ async def test_all_agents_are_paused_and_go_on(workspace: Workspace) -> None:
         await user.press("ctrl+x")
         await user.is_asked("Resume 1 paused agents: bob?")
         await user.press("enter")
-        await user.is_told("They go on: bob")
+        await user.is_told("Resumed: bob")
         await shows_status(user, "waiting_for_human_input")
 
 

@@ -80,7 +80,7 @@ async def test_what_was_declined_is_not_written_and_the_model_is_told(
         assert result["edited_arguments"]["content"] == text_of(workspace)
         notice = result["notice"]
         assert (
-            "human:dana approved this call, with the comment: Of the 2 changes of this call 1 were taken"
+            "human:dana approved this call, with the comment: 1 of the 2 hunks of this call were taken"
             in notice
         )
         assert "Declined: lines 2.\nTaken: lines 5-6.\nLine 5 (FIVE): why so loud?" in notice
@@ -204,7 +204,7 @@ async def test_a_begun_review_is_kept_asked_about_and_not_passed_over_elsewhere(
         RequestActions(user.app).approve_need(user.model.needs[0])
         await user.is_told("You have started a review")
         await user.press("q")
-        await user.is_asked("gone then: answer to bob")
+        await user.is_asked("discard: answer to bob")
         await user.press("escape")
         await opens_review(user, "1 of 2 hunks taken")
         await user.press("a")

@@ -114,7 +114,7 @@ async def test_arguments_are_changed_before_the_call_is_approved(workspace: Work
         await user.press("e")
         await user.sees("Arguments of")
         await user.press("backspace", "ctrl+s")
-        await user.sees("Not a JSON object")
+        await user.sees("Not valid JSON: line")
         await user.type(', "message": "by dana"}')
         await user.press("ctrl+s")
         await bob.ended()
@@ -331,7 +331,7 @@ async def test_a_question_is_not_approved_where_its_need_is_listed(workspace: Wo
     async with dashboard(workspace) as user, running(workspace, "bob", asks("Which month?")):
         await user.until(lambda: user.model.needs, "the need")
         RequestActions(user.app).approve_need(user.model.needs[0])
-        await user.is_told("enter writes the answer")
+        await user.is_told("enter answers")
         assert user.model.requests
 
 
@@ -344,7 +344,7 @@ async def test_an_answer_that_is_not_sent_stays_and_is_asked_about(workspace: Wo
         await user.press("enter")
         await user.paste("Octo\x1b[31m")
         await user.press("escape", "1", "q")
-        await user.is_asked("gone then: answer to bob")
+        await user.is_asked("discard: answer to bob")
         await user.press("escape", "7", "enter")
         await user.sees("Octo␛[31m")
         await user.press(*["backspace"] * 5, *"ber", "enter")

@@ -230,7 +230,7 @@ async def test_a_message_that_is_being_written_is_not_lost_by_quitting(workspace
         await user.press("m")
         await user.type("wait")
         await user.press("ctrl+q")
-        await user.is_asked("Not saved or sent, and gone then: message to")
+        await user.is_asked("Quit and discard: message to")
         await user.press("escape", "exclamation_mark", "enter")
         await user.is_told("bob reads it")
         await user.sees("wait!")

@@ -57,16 +57,19 @@ def test_what_is_remembered_is_read_again_and_comments_stay(path: Path) -> None:
         ("[keys]\napprove = 7\n", "line 2: approve must be a string."),
         ("keys = 7\n", "line 1: keys must be a string."),
         ('[keys]\napprove = "f2"\naproove = "x"\n', "line 3: Unknown action: aproove."),
-        ('[keys]\nreject = "hyper+x"\n', "line 2: hyper+x is no key."),
-        ("[keys]\nreject = []\n", "line 2: [] is no key."),
-        ('[keys]\n\napprove = ["f2", "m"]\n', "line 3: m is already the key of message, so approve cannot use it."),
+        ('[keys]\nreject = "hyper+x"\n', "line 2: hyper+x is not a key."),
+        ("[keys]\nreject = []\n", "line 2: [] is not a key."),
+        (
+            '[keys]\n\napprove = ["f2", "m"]\n',
+            "line 3: m is already the key of message, so approve cannot use it.",
+        ),
         ('[publish]\ngit = "~/seals"\npush = "yes"\n', "line 3: Unknown setting: publish.push."),
         ("publish = 7\n", "line 1: publish must be a string."),
         ('[publish]\nfolder = "~\\u0000/seals"\n', "line 2: folder must not contain a NUL character."),
         ('screen = "kitchen"\n', "line 1: "),
         ("theme = \n", "(at line 1"),
         ("x = " + "[" * 30_000, "settings.toml"),
-        ("x = '" + "x" * 70_000 + "'\n", "longer than 65536 bytes"),
+        ("x = '" + "x" * 70_000 + "'\n", "exceeds 65536 bytes"),
     ],
 )
 def test_a_mistake_names_the_file_and_the_line(path: Path, text: str, said: str) -> None:

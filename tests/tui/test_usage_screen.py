@@ -30,7 +30,7 @@ async def test_it_shows_who_used_what(workspace: Workspace, size: tuple[int, int
     use(workspace, "bob", "", UsageTotal(70, 30, unpriced=100))
     async with dashboard(workspace, size=size) as user:
         await user.goes_to("0", "usage")
-        await user.sees("Cost in each quarter", "$1.25", "1.5k in", "200 out")
+        await user.sees("Cost per 15 minutes", "$1.25", "1.5k in", "200 out")
         (unpriced,) = [line for line in user.lines() if "bob" in line]
         assert "–" in unpriced
         use(workspace, "alice", "big-model", UsageTotal(cost=2.0, priced_by="client"))
