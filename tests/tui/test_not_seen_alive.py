@@ -131,5 +131,5 @@ async def test_what_ended_as_it_should_is_stopped_and_not_missed(
     async with dashboard(workspace, size=WIDE) as user:
         await to_tasks(user, "● Build it.")
         process.end()
-        await user.sees("○ Build it.", "its process ended")
+        await user.sees("○ Build it.", "process ended")
         assert not user.shows("not seen")

@@ -23,7 +23,7 @@ async def marks_as_seen(user: User, question: str) -> None:
     await user.press("S")
     await user.is_asked(question)
     await user.press("enter")
-    await user.is_told("marked as seen")
+    await user.is_told("Marked as seen")
 
 
 async def test_a_conflict_is_one_key_away_and_dismissed_there(

@@ -151,7 +151,7 @@ async def test_what_cannot_be_made_in_part_is_sent_back(workspace: Workspace, al
     ):
         await opens_review(user)
         await user.press("space")
-        await user.sees("Send back")
+        await user.sees("This call cannot be approved in part")
         await user.press("a")
         await user.is_asked("Nothing is written.")
         await user.press("escape")
@@ -178,7 +178,7 @@ async def test_the_cursor_stays_on_its_line_when_a_row_comes_above_it(
     ):
         await opens_review(user)
         await user.press("space")
-        await user.sees("Send back", "hunk 1 of 2: declined")
+        await user.sees("This call cannot be approved in part", "hunk 1 of 2: declined")
         await user.press("semicolon")
         await user.sees("Comment on line 2 of the old text")
         await user.press(*"keep it", "enter")

@@ -271,7 +271,7 @@ async def test_whoever_answers_second_is_told_who_was_first(workspace: Workspace
         number = user.model.requests[0].id
         ok(workspace.tools_for_human("eve"), "answer_request", request=number, text="hers")
         await user.press("enter")
-        await user.is_told("human:eve was first")
+        await user.is_told("already closed by human:eve")
         await bob.ended()
         result = told(bob.session)
         assert isinstance(result, dict)

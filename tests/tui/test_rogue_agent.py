@@ -63,7 +63,7 @@ async def test_it_is_taken_back_in_six_keys(spoiled: Workspace, root: Path) -> N
         draft = await opens_merge(user)
         assert draft.left == 1
         await user.press(next(pressed), next(pressed))
-        await user.until(lambda: "Leave settings.toml" in user.words_in("#question"), "the question")
+        await user.until(lambda: "Keep settings.toml" in user.words_in("#question"), "the question")
         await user.press(next(pressed))
         await user.until(lambda: not user.model.conflicts, "that it is settled")
     files = root / "collaborative/current"

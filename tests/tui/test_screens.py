@@ -36,7 +36,7 @@ async def test_empty_screens_say_what_will_appear_and_how(root: Path) -> None:
             await user.goes_to("3", "handoffs")
             await user.sees("Files that agents hand over appear here.")
             await user.goes_to("4", "files")
-            await user.sees("Realtime documents appear here")
+            await user.sees("Shared files appear here")
 
 
 async def test_a_commit_appears_on_the_overview_without_any_key(workspace: Workspace, alice: Toolbox) -> None:

@@ -116,11 +116,11 @@ async def test_settings_that_were_edited_are_signed_where_they_are_told(closed: 
     async with dashboard(closed) as user:
         await user.sees("not signed")
         await user.press("exclamation_mark")
-        await user.sees('+    "example.org"', "so that they become active")
+        await user.sees('+    "example.org"', "Sign these settings")
         await user.press("escape")
         assert hosts() == []
         await user.press("exclamation_mark")
-        await user.sees("so that they become active")
+        await user.sees("Sign these settings")
         await user.press("enter")
         await user.sees("Passphrase")
         await user.type(SESAME)
