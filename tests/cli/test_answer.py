@@ -91,14 +91,14 @@ async def test_hunks_are_taken_and_declined_and_lines_commented_on(
         shown = printed(capsys, "answer", workspace.root, number)
         assert [f"hunk {each} of 3" in shown for each in (1, 2, 3, 4)] == [True, True, True, False]
         for options, says_why in (
-            (["--take", "4"], "there is no hunk “4”"),
-            (["--take", "1,2", "--decline", "2,3"], "unclear: 2"),
+            (["--take", "4"], "unknown hunk “4”"),
+            (["--take", "1,2", "--decline", "2,3"], "Check: 2"),
             (["--take", "1", "--decline", "2"], "unclear: 3"),
-            (["--take", "1", "--reject"], "not with --reject"),
-            (["--comment", "2:why"], "--comment goes with"),
-            (["--approve", "--comment", "99:why"], "there is no line 99"),
+            (["--take", "1", "--reject"], "exclude --reject"),
+            (["--comment", "2:why"], "--comment needs"),
+            (["--approve", "--comment", "99:why"], "line 99 does not exist"),
             (["--approve", "--comment", "why"], "“why” is no comment"),
-            (["--approve", "--take", "1", "--arguments", "{}"], "not with --take"),
+            (["--approve", "--take", "1", "--arguments", "{}"], "excludes --take"),
         ):
             assert says_why in misuse(capsys, "answer", workspace.root, number, *options)
         comments = ("--comment", "2:why loud?", "--comment", "old:6:keep it")
@@ -109,7 +109,7 @@ async def test_hunks_are_taken_and_declined_and_lines_commented_on(
         expected = NEW.replace("line 5\n", "line 5\nline 6\n")
         assert workspace.journal.content(kept.seq) == expected
         notice = str(told(bob)["notice"])
-        assert "Of the 3 changes of this call 2 were taken, and 1 declined." in notice
+        assert "2 of the 3 hunks of this call were taken, 1 declined." in notice
         assert "Declined: removed lines 6 of the old text." in notice
         assert "Line 2 (LINE 2): why loud?" in notice
         assert "Line 6 of the old text (line 6): keep it" in notice
@@ -128,9 +128,9 @@ async def test_each_of_several_calls_is_named_or_approved(workspace: Workspace, 
     async with bob_asks(workspace, capsys, calling(SAVE, other), says("Done.")) as (bob, number):
         asked = workspace.requests.find(int(number))
         first, second = (each.id for each in asked.calls)
-        assert "say which call" in misuse(capsys, "answer", workspace.root, number, "--take", "1")
+        assert "--arguments needs its call" in misuse(capsys, "answer", workspace.root, number, "--take", "1")
         unnamed = misuse(capsys, "answer", workspace.root, number, "--decline", f"{first}=1")
-        assert f"for the other calls as well, or what of them is taken: {second}" in unnamed
+        assert f"for the other calls too, or their hunks: {second}" in unnamed
         printed(capsys, "answer", workspace.root, number, "--approve", "--decline", f"{first}=1")
         await bob.ended()
         assert workspace.journal.head("private", "bob/plan.md") is None
@@ -167,7 +167,7 @@ async def test_the_second_answer_is_refused(workspace: Workspace, capsys: Captur
         status, out, _ = run(capsys, "answer", workspace.root, number, "--text", "second", "--as", "eve")
         result = json.loads(out)
         assert (status, result["error"]) == (REFUSED, "request_closed")
-        assert "human:dana was first" in result["message"]
+        assert "already closed by human:dana" in result["message"]
         await bob.ended()
         assert told(bob)["answer"] == "first"
 

@@ -66,7 +66,7 @@ def test_a_report_counts_calls_and_quotes_refused_ones(capsys: Captured, team: s
 
 def test_a_dry_run_of_a_revert_lists_the_edits_that_stay(capsys: Captured, team: str) -> None:
     shown = printed(capsys, "revert", team, "--agent", "alice", "--since", "1", "--dry-run")
-    assert "Not taken back: 1 × edits by clients' own tools" in shown
+    assert "Not reverted: 1 × edits by clients' own tools" in shown
     assert "◇ src/[a](http:x)|`b`*c*␛[2J.py  alice ×1" in shown
     found = printed_json(capsys, "revert", team, "--agent", "alice", "--since", "1", "--dry-run", "--json")
     assert found["client_edits"] == [{"agent": "alice", "path": HOSTILE, "folder": "/project", "times": 1}]

@@ -123,7 +123,7 @@ def test_a_damaged_config_is_a_need_and_views_warn_about_it(
     break_text(root, "config.toml", head.version or 0, "content", content, zone="config")
     status, out, err = run(capsys, "show", str(root), "agents")
     assert (status, "alice" in out, "bob" in out) == (0, True, False)
-    assert "the last valid one holds" in err
+    assert "the last valid configuration is active" in err
     status, out, err = run(capsys, "show", str(root), "needs", "--json")
     assert [(each["path"], each["what"]) for each in json.loads(out)] == [
         ("config.toml", "invalid or damaged; the last valid configuration is active")

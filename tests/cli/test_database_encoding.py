@@ -47,7 +47,7 @@ def test_a_database_without_utf8_is_refused_by_name(
     ]
     for command in commands:
         said = refusal(capsys, *command)
-        assert f"The database has the encoding {encoding}" in said, command
+        assert f"The database's encoding is {encoding}" in said, command
         assert "createdb -T template0 -E UTF8" in said, command
         assert said.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["team"]

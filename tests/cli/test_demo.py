@@ -50,7 +50,7 @@ def test_the_demo_of_a_repository_leaves_it_in_its_folder(tmp_path: Path, capsys
     with Workspace.open(folder / ".git/watchroom", create=False) as workspace:
         assert workspace.journal.last_seq() == sum(summary["rows"].values())
     again = misuse(capsys, "demo", str(folder), "--scenario", "repository", "--headless")
-    assert "choose an empty or a new one" in again
+    assert "Choose an empty or new folder" in again
 
 
 @pytest.mark.parametrize("option", ["--agents", "--machines"])

@@ -79,7 +79,7 @@ def test_a_named_path_prints_its_difference(capsys: Captured, changed: tuple[str
         assert "new.md" not in said
     assert "new.md" in printed(capsys, "diff", team, "docs", "--from", str(since))
     assert "docs/plan.md" in printed(capsys, "diff", "docs/plan.md", team, "--from", str(since))
-    assert "ever called “doc”" in misuse(capsys, "diff", team, "doc", "--from", str(since))
+    assert "Unknown path: “doc”" in misuse(capsys, "diff", team, "doc", "--from", str(since))
 
 
 def test_a_document_is_compared_by_what_it_contains(

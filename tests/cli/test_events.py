@@ -108,9 +108,9 @@ def test_events_resume_after_a_row_and_filter_by_agent_and_kind(capsys: Captured
 def test_what_is_wrong_is_refused(capsys: Captured, team: str) -> None:
     assert "--json" in misuse(capsys, "events", team)
     assert "--kind" in misuse(capsys, "events", team, "--json", "--kind", "nothing")
-    assert "there is no row 9999" in misuse(capsys, "events", team, "--json", "--after", "9999")
-    assert "there is no row -1" in misuse(capsys, "events", team, "--json", "--after=-1")
-    assert "no agent 'nobody'" in refusal(capsys, "events", team, "--json", "--agent", "nobody")
+    assert "row 9999 does not exist" in misuse(capsys, "events", team, "--json", "--after", "9999")
+    assert "row -1 does not exist" in misuse(capsys, "events", team, "--json", "--after=-1")
+    assert "Unknown agent 'nobody'" in refusal(capsys, "events", team, "--json", "--agent", "nobody")
 
 
 @BOTH

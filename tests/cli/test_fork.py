@@ -139,6 +139,6 @@ def test_a_fork_never_replaces_an_existing_path(
     capsys: Captured, team: Team, tmp_path: Path, taken: str
 ) -> None:
     (tmp_path / taken).mkdir()
-    assert "exists already" in misuse(capsys, "fork", team.root, str(tmp_path / "again"))
+    assert "already exists" in misuse(capsys, "fork", team.root, str(tmp_path / "again"))
     assert list((tmp_path / taken).iterdir()) == []
     assert not (tmp_path / "again" / ".watchroom").exists()

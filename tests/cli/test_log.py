@@ -63,7 +63,7 @@ def test_log_shows_texts_of_agents_escaped(capsys: Captured, team: str) -> None:
 @pytest.mark.parametrize("more", [(), ("--json",), ("--follow",)], ids=" ".join)
 def test_log_of_an_unknown_actor_is_refused(capsys: Captured, team: str, more: tuple[str, ...]) -> None:
     message = refusal(capsys, "log", team, "--agent", "nobody", *more)
-    assert "no agent 'nobody'" in message
+    assert "Unknown agent 'nobody'" in message
     assert "alice, bob, charlie" in message
 
 

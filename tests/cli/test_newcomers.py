@@ -180,7 +180,7 @@ def test_a_missing_workspace_is_reported_with_the_synopsis(capsys: Captured, com
         if not isinstance(each, WorkspaceArgument) and each.nargs not in (OPTIONAL, ZERO_OR_MORE)
     ]
     said = misuse(capsys, command.name, *words, *required.get(command.name, []))
-    assert "no workspace is in this folder or above it" in said
+    assert "no workspace in this folder or above" in said
     assert "[DIR]" in said
 
 
@@ -222,7 +222,7 @@ def test_a_project_must_be_an_existing_folder(
 ) -> None:
     options = write if typed[0] == "attach" else []
     said = misuse(capsys, *typed, "--project", project, *options)
-    assert f"There is no folder {project}." in said
+    assert f"The folder {project} does not exist." in said
     assert not (place / "nowhere").exists()
 
 
@@ -262,5 +262,5 @@ def test_an_empty_workspace_says_what_to_do(capsys: Captured) -> None:
 
 def test_a_client_that_is_not_installed_is_named(capsys: Captured) -> None:
     said = refusal(capsys, "run", "claude", "team", "--agent", "alice", "--command", "no-such-program --acp")
-    assert "there is no program no-such-program on the PATH" in said
+    assert "the PATH has no program no-such-program" in said
     assert said.count("\n") == 1

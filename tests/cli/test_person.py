@@ -57,7 +57,7 @@ def test_the_first_person_enrols_and_signs_an_approval(
 ) -> None:
     assert "watchroom person add" in printed(capsys, "person", "list", team)
     said = printed(capsys, "person", "add", team, "dana")
-    assert said.startswith("dana is the owner, by the key SHA256:")
+    assert said.startswith("dana is the owner, with the key SHA256:")
     assert Path(key_path("dana")).exists()
     number = ask(team)
     assert printed_json(capsys, "answer", team, str(number), "--approve", "--as", "dana")["success"]
@@ -131,7 +131,7 @@ def test_an_agents_shell_cannot_enrol_people(capsys: Captured, team: str, types:
 def test_closing_a_workspace_signs_its_settings(
     capsys: Captured, team: str, types: pytest.MonkeyPatch
 ) -> None:
-    assert "what config.toml says holds" in printed(capsys, "settings", team)
+    assert "the settings of config.toml are " in printed(capsys, "settings", team)
     printed(capsys, "person", "add", team, "dana")
     config = Path(team, ".watchroom/config.toml")
     config.write_text('allowed_hosts = ["example.org"]\n' + config.read_text())
@@ -140,11 +140,11 @@ def test_closing_a_workspace_signs_its_settings(
     assert '+    "example.org",' in shown
     assert printed_json(capsys, "settings", team, "--json")["unsigned"] == ["allowed_hosts"]
     assert run(capsys, "settings", team, "--sign", "--as", "mallory")[0] == 1
-    assert "holds from now on" in printed(capsys, "settings", team, "--sign", "--as", "dana")
+    assert "are now active" in printed(capsys, "settings", team, "--sign", "--as", "dana")
     assert "Nothing to sign" in printed(capsys, "settings", team, "--sign", "--as", "dana")
     assert "example.org" in printed_json(capsys, "settings", team, "--json")["settings"]
     printed(capsys, "person", "revoke", team, "dana", "--as", "dana")
-    assert "what config.toml says holds" in printed(capsys, "settings", team)
+    assert "the settings of config.toml are " in printed(capsys, "settings", team)
 
 
 @pytest.mark.usefixtures("keys")
@@ -153,7 +153,7 @@ def test_a_key_is_exchanged_by_its_owner(capsys: Captured, team: str, types: pyt
     line = printed(capsys, "person", "key", team, "eve").strip()
     printed(capsys, "person", "add", team, "eve", "--key", line, "--as", "dana", "--tools", "run_*")
     before = Path(key_path("eve")).read_text()
-    assert "eve has the key" in printed(capsys, "person", "rotate", team, "eve")
+    assert "eve now has the key" in printed(capsys, "person", "rotate", team, "eve")
     assert Path(key_path("eve") + ".old").read_text() == before
     number = ask(team)
     printed_json(capsys, "answer", team, str(number), "--approve", "--as", "eve")
@@ -187,7 +187,7 @@ def test_a_lost_key_is_exchanged_with_the_recovery_key(
     code = run(capsys, "person", "recovery", team, "dana")[1].strip()
     Path(key_path("dana")).unlink()
     types.setattr("sys.stdin", io.StringIO("AAAA\n"))
-    assert "no recovery key" in run(capsys, "person", "rotate", team, "dana", "--lost")[2]
+    assert "Not a recovery key" in run(capsys, "person", "rotate", team, "dana", "--lost")[2]
     types.setattr("sys.stdin", io.StringIO(f"{code.lower()}\n{SESAME}{SESAME}"))
     printed(capsys, "person", "rotate", team, "dana", "--lost")
     number = ask(team)

@@ -103,9 +103,9 @@ def git(folder: Path, *arguments: str) -> None:
 @pytest.mark.parametrize(
     ("language", "command", "why"),
     [
-        ("en", "git log; ls $x", "not understood: an expansion, at '$x'"),
-        ("zh", "git log; ls $x", "未能理解：展开，位于 '$x'"),
-        ("en", "git log > x", "not understood: a redirection, at '> x'"),
+        ("en", "git log; ls $x", "cannot be parsed: an expansion, at '$x'"),
+        ("zh", "git log; ls $x", "无法解析：展开，位于 '$x'"),
+        ("en", "git log > x", "cannot be parsed: a redirection, at '> x'"),
         ("en", "curl x | sh", "no part of the command matches: git *"),
     ],
 )
@@ -125,7 +125,7 @@ def test_a_match_because_of_a_doubt_is_printed(capsys: Captured, ruled: str) -> 
     config.write_text(config.read_text().replace("[[policy.rules]]", rule + "\n[[policy.rules]]", 1))
     arguments = '{"command": "curl x | sh"}'
     lines = explained(capsys, ruled, "alice", "Bash", arguments).splitlines()
-    why = "matches and decides, because the command is not understood: "
+    why = "matches and decides, because the command cannot be parsed: "
     assert lines[-1].endswith(why + "a shell runs text that is not visible here")
     found = printed_json(capsys, "policy", "explain", ruled, "alice", "Bash", arguments, "--json")
     assert found["rules"][0]["doubt"] == {"kind": "script", "text": ""}

@@ -54,7 +54,7 @@ async def test_a_session_goes_on_here_once_its_process_is_not_seen_alive(team: T
         with session_elsewhere(team.where, checkout) as process:
             early = await asyncio.to_thread(spawned, *again, *model)
             assert (early.returncode, early.stdout) == (REFUSED, "")
-            assert f"is seen alive: {process.pid} on " in early.stderr
+            assert f"process {process.pid} on " in early.stderr
         await asyncio.to_thread(wait_until_gone, team)
         shown = await asyncio.to_thread(spawned, "show", str(team.folder), "needs")
         place = "DIR" if team.options else team.folder
@@ -62,7 +62,7 @@ async def test_a_session_goes_on_here_once_its_process_is_not_seen_alive(team: T
         assert (await asyncio.to_thread(spawned, *again)).returncode == USAGE
         resumed = await asyncio.to_thread(spawned, *again, *model)
         assert (resumed.returncode, resumed.stdout) == (OK, "Hello world\n"), resumed.stderr
-        assert "alice/s1 goes on here." in resumed.stderr
+        assert "alice/s1 continues here." in resumed.stderr
         late = await asyncio.to_thread(spawned, *again, *model)
         assert (late.returncode, "has ended: done" in late.stderr) == (REFUSED, True)
     with Workspace.open(team.folder, create=False) as workspace:
@@ -99,6 +99,6 @@ def test_rows_of_a_lost_process_cannot_choose_the_shown_command(
     (need,) = printed_json(capsys, "show", str(folder), "needs", "--json")
     assert need["what"] == (
         f"not seen alive: alice; resume with: watchroom resume '{folder}' alice"
-        " (its process left a command that is not valid)"
+        " (the command that its process left is not valid)"
     )
     assert "curl" not in printed(capsys, "show", str(folder), "needs")

@@ -55,8 +55,8 @@ def test_a_revert_needs_agents_and_a_moment(tmp_path: Path, capsys: Captured) ->
     for arguments in ((), ("--agent", "alice"), ("--all", "--undo", "x"), ("--all", "--since", "then")):
         assert misuse(capsys, "revert", root, *arguments)
     for typed in (("--agent", "nobody"), ("nobody",)):
-        assert "no agent 'nobody'" in refusal(capsys, "revert", root, *typed, "--since", "0")
-    assert "There is no task 'none'" in refusal(capsys, "revert", root, "--task", "none", "--since", "0")
+        assert "Unknown agent 'nobody'" in refusal(capsys, "revert", root, *typed, "--since", "0")
+    assert "Unknown task 'none'" in refusal(capsys, "revert", root, "--task", "none", "--since", "0")
     assert "a.md" in printed(capsys, "revert", "bob", root, "--since", "0", "--dry-run")
 
 

@@ -41,7 +41,7 @@ def test_without_a_folder_and_a_workspace_search_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     said = misuse(capsys, "show", "agents")
-    assert "no workspace is in this folder or above it" in said
+    assert "no workspace in this folder or above" in said
     assert "watchroom show [DIR] [VIEW]" in said
 
 

@@ -77,7 +77,7 @@ def test_a_team_builds_a_program_mends_what_fails_and_ends_the_task(built: Built
     assert "14 tests pass" in summary["report"]
     assert len(summary["agents"]) == 5
     assert all(count > 0 for count in summary["tokens"])
-    assert "root: makes architect" in done.stderr
+    assert "root: spawns architect" in done.stderr
     assert "calculator.tests.test_evaluate  → 1\n" in done.stderr, "one test failed"
     assert "calculator.tests.test_evaluate  → 0\n" in done.stderr, "and was mended"
     checked(root, folder, summary["task"])
@@ -103,7 +103,7 @@ def test_a_killed_task_resumes(folder: Path) -> None:
         as_typed("task", REQUIREMENT, "--simulate", *given), stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr
-        line = next(line for line in process.stderr if "makes evaluate-programmer" in line)
+        line = next(line for line in process.stderr if "spawns evaluate-programmer" in line)
         os.kill(process.pid, signal.SIGKILL)
     assert line
     done = spawned("task", "--team", str(root), "--headless")
@@ -130,7 +130,7 @@ def test_simulated_developers_refuse_a_folder_that_is_not_empty(
     (folder / entry).write_text("mine\n")
     given = ("--workspace", str(folder), "--headless")
     said = misuse(capsys, "task", "x", *given, "--simulate")
-    assert f"{folder} has files in it" in said
+    assert f"{folder} is not empty" in said
     assert "--model NAME" in said
     assert [path.name for path in tmp_path.iterdir()] == ["app"]
     assert on_disk(folder) == {entry: b"mine\n"}
@@ -149,7 +149,7 @@ def test_missing_arguments_are_named(capsys: Captured, tmp_path: Path) -> None:
     app = str(tmp_path / "app")
     assert "--workspace" in misuse(capsys, "task")
     assert "--workspace" in misuse(capsys, "task", "x", "--team", app)
-    assert "say what is to be done" in misuse(capsys, "task", " ", "--workspace", app)
+    assert "the requirement is missing" in misuse(capsys, "task", " ", "--workspace", app)
     assert "1 or more" in misuse(capsys, "task", "x", "--workspace", app, "--steps", "-1")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "a").write_text("a")
@@ -165,7 +165,7 @@ def test_a_folder_that_holds_the_journal_is_refused(capsys: Captured, tmp_path: 
 def test_where_nothing_is_open_nothing_goes_on(tmp_path: Path, capsys: Captured) -> None:
     with Workspace.open(tmp_path / "team"):
         pass
-    assert "no task is open" in misuse(capsys, "task", "--team", str(tmp_path / "team"), "--headless")
+    assert "no open task" in misuse(capsys, "task", "--team", str(tmp_path / "team"), "--headless")
 
 
 def answer(text: str = "", *calls: tuple[str, dict[str, Any]]) -> bytes:
@@ -229,7 +229,7 @@ async def test_a_task_whose_model_fails_stays_open_and_goes_on_with_one_of_its_k
 
 @pytest.mark.parametrize(
     ("where", "rule"),
-    [("~", "home folder"), ("/", "home folder"), ("other/agents", "another team"), ("file", "no folder")],
+    [("~", "home folder"), ("/", "home folder"), ("other/agents", "another team"), ("file", "not a folder")],
 )
 def test_a_folder_that_is_no_place_for_agents_is_refused_and_nothing_is_made(
     capsys: Captured, tmp_path: Path, where: str, rule: str
@@ -249,8 +249,8 @@ def test_limits_hold_from_the_beginning(capsys: Captured, tmp_path: Path) -> Non
     app = str(tmp_path / "app")
     for limit in ("--steps", "--agents", "--depth"):
         assert "1 or more" in misuse(capsys, "task", "x", "--workspace", app, limit, "0")
-        assert "when a task begins" in misuse(capsys, "task", "--workspace", app, limit, "5")
-    assert "--base-url goes with --model" in misuse(
+        assert "when a task starts" in misuse(capsys, "task", "--workspace", app, limit, "5")
+    assert "--base-url needs --model" in misuse(
         capsys, "task", "x", "--workspace", app, "--base-url", "http://127.0.0.1:9/v1"
     )
 

@@ -72,7 +72,7 @@ def test_a_task_outlives_its_starter_and_is_lost_once_killed(
             assert row.actor == "human:dana"
             while not any(workspace.journal.heads("session")):
                 changes.wait(PATIENCE)
-        with pytest.raises(TaskNotLaunched, match="shares files with a task that is still open"):
+        with pytest.raises(TaskNotLaunched, match="shares files with an open task"):
             launch_task(TaskOrder("Another one.", str(tmp_path / "app"), "m1"), team, "dana", TEXTS, "en")
     finally:
         os.kill(process, signal.SIGKILL)
@@ -91,17 +91,17 @@ def test_a_task_outlives_its_starter_and_is_lost_once_killed(
 @pytest.mark.parametrize(
     ("order", "says"),
     [
-        (TaskOrder(" ", "app"), "say what is to be done"),
-        (TaskOrder("-", "app"), "say what is to be done"),
+        (TaskOrder(" ", "app"), "the requirement is missing"),
+        (TaskOrder("-", "app"), "the requirement is missing"),
         (TaskOrder("x" * (MOST_TEXT + 1), "app"), "at most 20000 characters"),
         (TaskOrder("a\0b", "app"), "control characters"),
-        (TaskOrder("x", " "), "in which folder"),
-        (TaskOrder("x", "app", "m\n1"), "name of a model"),
+        (TaskOrder("x", " "), "a folder to work in"),
+        (TaskOrder("x", "app", "m\n1"), "model's name"),
         (TaskOrder("x", "/"), "home folder"),
         (TaskOrder("x", "team/below"), "cannot be a task's workspace"),
-        (TaskOrder("x", "app"), "Name a model, or tick"),
-        (TaskOrder("x", "app", "m1", is_simulated=True), "Name a model, or tick"),
-        (TaskOrder("x", "full", is_simulated=True), "has files in it"),
+        (TaskOrder("x", "app"), "Give a model, or select"),
+        (TaskOrder("x", "app", "m1", is_simulated=True), "Give a model, or select"),
+        (TaskOrder("x", "full", is_simulated=True), "is not empty"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -176,7 +176,7 @@ def test_a_refusing_receiver_is_reported_and_redirects_are_not_followed(
     taken, url = receiver
     taken.statuses.append(status)
     said = refusal(capsys, "traces", worked, "--endpoint", url)
-    assert f"not taken by {url}/v1/traces: {status} " in said
+    assert f"{url}/v1/traces did not accept the spans: {status} " in said
     assert "--since" in said
     assert taken.requests.empty()
 

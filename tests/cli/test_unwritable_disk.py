@@ -101,7 +101,7 @@ def test_the_dashboard_opens_on_an_unwritable_disk(how: str, sealed: Path) -> No
 def test_the_dashboard_explains_why_it_is_read_only(how: str, sealed: Path) -> None:
     before = state(sealed)
     with Terminal(unwritable(how, "open", str(sealed)), 120, 40) as terminal:
-        terminal.wait_for_text("View only: the workspace cannot be opened to write.", timeout=PATIENCE)
+        terminal.wait_for_text("View only: the workspace cannot be opened for writing.", timeout=PATIENCE)
         terminal.wait_for_text("live, view only", timeout=PATIENCE)
         terminal.send("4")
         terminal.wait_for_text("plan.md", timeout=PATIENCE)

@@ -57,7 +57,7 @@ def test_verify_repair_writes_the_file_again_and_records_its_content(
     assert done == [
         "repaired: collab plan.md (differs)",
         f"row {kept['seq']}: collab plan.md, ✎ external edit",
-        f"needs you: plan.md, changed by hand{on_machine}",
+        f"needs you: plan.md, external edit{on_machine}",
     ]
     assert last.startswith("clean: ")
     with Workspace.open(team, scan=False) as workspace:
@@ -94,8 +94,8 @@ def test_verify_reports_that_damaged_content_cannot_be_repaired(capsys: Captured
     (line,) = out.splitlines()
     assert line.startswith("journal\tcollab\tplan.md\tv1 (row ")
     assert "does not match its checksum; its version file is still whole" in line
-    assert "cannot be repaired" in err
-    assert "left as they are" not in err
+    assert "never rewritten" in err
+    assert "are unchanged" not in err
 
 
 def test_verify_repair_reports_each_action(capsys: Captured, team: str) -> None:
@@ -138,7 +138,9 @@ def test_verify_reports_the_sealed_rows_and_later_changes(
     status, out, _ = run(capsys, "verify", team, "--against", str(published))
     line = out.splitlines()[-1]
     assert status == OK
-    assert line.startswith(f"sealed to row {sealed.seal.seq} with the key SHA256:")
+    assert line.startswith(
+        f"Seal covers rows up to {sealed.seal.seq} (signed by a known machine, key SHA256:"
+    )
     assert f"published up to row {sealed.seal.seq}, " in line
     assert f"as in {published} up to row {sealed.seal.seq}" in line
     tamper(journal_of(team), "UPDATE rows SET time=time-1 WHERE seq=2")
@@ -167,7 +169,7 @@ def test_verify_refuses_to_compare_with_a_file_that_is_not_a_seal(
     assert "not a valid journal seal" in err
     status, _, err = run(capsys, "verify", team, "--against", str(given) + "s")
     assert status == USAGE
-    assert "cannot be compared with" in err
+    assert "Cannot compare with" in err
 
 
 def test_verify_prints_an_unknown_machines_key_and_trusts_it_on_request(capsys: Captured, team: str) -> None:
@@ -205,14 +207,14 @@ def test_verify_against_a_repository_compares_with_the_seals_on_its_branch(
     assert sealed is not None
     for given in (f"{tmp_path}/seals", f"git:{tmp_path}/seals"):
         status, out, _ = run(capsys, "verify", team, "--against", given)
-        assert (status, f"in git up to row {sealed.seal.seq}, " in out) == (OK, True)
+        assert (status, f"in git, covering rows up to {sealed.seal.seq}, " in out) == (OK, True)
     shutil.rmtree(state_folder())
     tamper(journal_of(team), f"DELETE FROM rows WHERE seq>{sealed.seal.seq - 2}")
     status, out, _ = run(capsys, "verify", team, "--against", given)
     assert (status, "truncated: " in out.splitlines()[-1]) == (REFUSED, True)
     subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "other")], check=True)
     status, out, _ = run(capsys, "verify", team, "--against", f"{tmp_path}/other")
-    assert (status, "no seal of this journal is in" in out) == (REFUSED, True)
+    assert (status, "no seal of this journal in" in out) == (REFUSED, True)
     status, out, _ = run(capsys, "verify", team, "--against", f"{tmp_path}/other", "--json")
     assert (status, json.loads(out)["clean"]) == (REFUSED, False)
     assert run(capsys, "verify", team, "--against", team)[0] != OK

@@ -107,7 +107,7 @@ def test_an_expired_question_is_not_a_wait_for_a_person(workspace: Workspace, ca
     status, out, err = run(capsys, "wait", workspace.root, "alice", "--until", "waiting", "--timeout", "0")
     assert (status, out) == (TIMED_OUT, "")
     assert err.startswith("alice: ")
-    assert "Not reached in time: waiting." in err
+    assert "Timeout before: waiting." in err
 
 
 @pytest.mark.parametrize(
@@ -228,11 +228,11 @@ def test_the_journal_is_not_polled_and_not_written(
 
 
 def test_what_is_wrong_is_refused(workspace: Workspace, capsys: Captured) -> None:
-    assert "no agent 'nobody'" in refusal(capsys, "wait", workspace.root, "nobody", "--until", "idle")
+    assert "Unknown agent 'nobody'" in refusal(capsys, "wait", workspace.root, "nobody", "--until", "idle")
     assert "--until" in misuse(capsys, "wait", workspace.root, "alice")
     assert "--until" in misuse(capsys, "wait", workspace.root, "alice", "--until", "asleep")
     for seconds in ("-1", "nan", "inf"):
-        assert "--timeout takes" in misuse(
+        assert "--timeout must be" in misuse(
             capsys, "wait", workspace.root, "alice", "--until", "idle", f"--timeout={seconds}"
         )
 

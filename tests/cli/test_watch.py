@@ -87,7 +87,7 @@ def test_a_request_is_shown_and_approved(workspace: Workspace) -> None:
         terminal.send("s\n")
         sees(terminal, "added 1: line 0", "more lines: s shows them.")
         terminal.send("s\n")
-        sees(terminal, "added 30: line 29", "That was all.")
+        sees(terminal, "added 30: line 29", "End of the text.")
         terminal.send("a\n")
         sees(terminal, "Your answer to alice: approved.")
         assert ends(terminal) == OK
@@ -116,7 +116,7 @@ def test_requests_are_rejected_replied_to_and_chosen_from_one_after_the_other(wo
     ask(workspace, Request("prompt", "Which month?"), 2)
     ask(workspace, Request("select", "Which ones?", options=options, multi=True), 3)
     with watching(workspace) as terminal:
-        sees(terminal, "3 things need you.", "Question: alice asks for approval")
+        sees(terminal, "3 items need you.", "Question: alice asks for approval")
         terminal.send("w no\n")
         sees(terminal, "“w no” is not an answer to this question.")
         terminal.send("r not now\n")
@@ -126,11 +126,11 @@ def test_requests_are_rejected_replied_to_and_chosen_from_one_after_the_other(wo
         terminal.send("4\n")
         sees(terminal, "Choose a number from 1 to 3.")
         terminal.send("1 3\n")
-        sees(terminal, "Your answer to alice: chosen.", "Nothing else is asked. Put off: 1.")
+        sees(terminal, "Your answer to alice: chosen.", "No other questions. Postponed: 1.")
         terminal.send("\n")
         sees(terminal, "answer (w TEXT)")
         terminal.send("w October, 十月\n")
-        sees(terminal, "Your answer to alice: answered.", "Nothing else is asked")
+        sees(terminal, "Your answer to alice: answered.", "No other questions")
         assert ends(terminal) == OK
     given = [parse_answer(workspace.journal.content(row.seq) or "") for row in answers(workspace)]
     assert given[0].decisions[0].reason == "not now"
@@ -149,7 +149,7 @@ def test_hunks_of_a_call_are_reviewed_and_the_agent_gets_the_taken_ones(
         terminal.send("h\n")
         sees(terminal, "Change 1 of 3, of alice/plan.md:", "removed 2: line 2", "added 2: LINE 2")
         terminal.send("; loud\n")
-        sees(terminal, "Write the number of a line and your comment")
+        sees(terminal, "Write a line number and your comment")
         terminal.send("; 99 loud\n")
         sees(terminal, "Line 99 does not exist.")
         terminal.send("; 2 why loud?\nt\n")
@@ -159,7 +159,7 @@ def test_hunks_of_a_call_are_reviewed_and_the_agent_gets_the_taken_ones(
         terminal.send("b\n")
         sees(terminal, "Hunk 2 of 3 in alice/plan.md, declined:")
         terminal.send("d\nl\n")
-        sees(terminal, "Put off.")
+        sees(terminal, "Postponed.")
         terminal.send("\n")
         sees(terminal, "Hunks taken: 2 of 3; comments: 1. Nothing is sent yet.")
         terminal.send("a\n")
@@ -169,7 +169,7 @@ def test_hunks_of_a_call_are_reviewed_and_the_agent_gets_the_taken_ones(
     (decision,) = parse_answer(workspace.journal.content(row.seq) or "").decisions
     taken = json.loads(decision.arguments or "{}")["content"]
     assert taken == new.replace("line 5\n", "line 5\nline 6\n")
-    assert "Of the 3 changes of this call 2 were taken, and 1 declined." in decision.reason
+    assert "2 of the 3 hunks of this call were taken, 1 declined." in decision.reason
     assert "Line 2 (LINE 2): why loud?" in decision.reason
 
 
@@ -183,14 +183,14 @@ def test_an_indivisible_call_is_marked_before_its_approval(workspace: Workspace,
         terminal.send("h\n")
         sees(terminal, "Change 1 of 2")
         terminal.send("d\nt\n")
-        sees(terminal, "cannot be made in part: approving rejects it", "approve (a), reject")
+        sees(terminal, "cannot be approved in part. Approving sends it back", "approve (a), reject")
         assert ends(terminal) == OK
     assert not answers(workspace)
 
 
 @pytest.mark.parametrize(
     ("key", "says", "text", "version"),
-    [("i", "plan.md is version 3 now", INCOMING, 3), ("c", "plan.md stays as it is", CURRENT, 2)],
+    [("i", "plan.md is now version 3", INCOMING, 3), ("c", "plan.md is unchanged", CURRENT, 2)],
     ids=["incoming", "current"],
 )
 def test_a_conflict_is_settled(
@@ -229,7 +229,7 @@ def test_an_external_edit_is_reverted_and_a_notice_marked_as_seen(
             "take current (c), take incoming (i)",
         )
         terminal.send("c\n")
-        sees(terminal, "plan.md is as the journal has it", "Question: bob wrote over the version of alice")
+        sees(terminal, "plan.md is as the journal has it", "Question: bob overwrote the version of alice")
         terminal.send("m\n")
         sees(terminal, "Marked as seen.")
         assert ends(terminal) == OK
@@ -243,10 +243,10 @@ def test_a_question_settled_elsewhere_is_announced_and_a_late_answer_refused(
         sees(terminal, "Nothing needs you.")
         ask(workspace, Request("prompt", "Soon?", expires=time.time_ns() + 4 * SECOND), 1)
         later = ask(workspace, save(), 2)
-        sees(terminal, "Question: alice asks: Soon?", "It runs out in ")
-        sees(terminal, "Not answered, expired: alice asks: Soon?", "The question is gone.")
+        sees(terminal, "Question: alice asks: Soon?", "It expires in ")
+        sees(terminal, "Closed without an answer, expired: alice asks: Soon?", "The question is closed.")
         terminal.send("w yes\n")
-        sees(terminal, "Nothing was done with “w yes”", "Question: alice asks for approval")
+        sees(terminal, "“w yes” was ignored", "Question: alice asks for approval")
         ok(workspace.tools_for_human("eve"), ANSWER, request=later.seq, approved=True)
         sees(terminal, "Answered by human:eve, approved: alice asks for approval: save plan.md.")
         assert ends(terminal) == OK
@@ -354,7 +354,7 @@ def test_with_a_closed_input_nothing_is_asked(workspace: Workspace, command: str
 def test_every_operation_is_a_line_if_wanted(workspace: Workspace, alice: Toolbox) -> None:
     with lines_of("watch", workspace.root, "--all", "--language", "zh") as (_, lines):
         first, *_ = (next(lines) for _ in range(3))
-        assert "Watchroom 正在观察 team" in first
+        assert "Watchroom 正在监督 team" in first
         ok(alice, "collab_write", filepath=PLAN, content="x", message="a\x1b[31m", expected_version=0)
         assert without_times([next(lines)]) == ["alice：写协作文件 plan.md，版本 1：a␛[31m。"]
 

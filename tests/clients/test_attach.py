@@ -429,6 +429,6 @@ def test_who_is_not_registered_cannot_be_attached(capsys: Captured, team: str) -
 
 
 def test_what_is_left_to_do_in_the_client_is_told(capsys: Captured, team: str, project: Path) -> None:
-    assert "say yes to the server" in attach(capsys, "claude", team, project, "--write")
+    assert "accept the server" in attach(capsys, "claude", team, project, "--write")
     assert "trust the hooks" in attach(capsys, "codex", team, project, "--write")
     assert "trust the hooks" not in attach(capsys, "codex", team, project)

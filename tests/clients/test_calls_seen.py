@@ -96,7 +96,7 @@ def test_a_call_that_a_rule_denies_is_refused_once(workspace: Workspace) -> None
     assert [(each.about, each.outcome, each.error) for each in calls] == [
         ("make deploy", "denied", "policy_denied")
     ]
-    assert calls[0].reason.startswith("The rule ")
+    assert calls[0].reason.startswith("Policy rule ")
     assert (view.rows, view.refused) == (1, 1)
 
 

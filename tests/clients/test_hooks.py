@@ -219,7 +219,7 @@ class TestAfter:
             name = f"{number}.md"
             ok(alice, "handoff_file", to_agent="bob", filename=name, content="x", message="m" * 1000)
         told = after(workspace, "bob")
-        assert "20 earlier ones" in told
+        assert "20 earlier notifications" in told
         assert len(told) < 10_000
 
 

@@ -164,7 +164,7 @@ def test_what_bob_never_wrote_is_refused_whole(
     version = state_of(root)["version"]
     result = refused(alice, "realtime_merge_state", doc_id="doc1", state=state)
     assert result["error"] == "invalid_state"
-    assert "attributes to a writer of this workspace who never made them" in result["message"]
+    assert "in the name of a writer of this workspace who never made them" in result["message"]
     assert ok(alice, "realtime_get_document_snapshot", doc_id="doc1")["snapshot"] == before
     assert state_of(root)["version"] == version
 

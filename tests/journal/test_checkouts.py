@@ -128,7 +128,7 @@ async def test_an_edit_on_another_machine_is_told_apart_and_settled_by_itself(
     _, edits = edit_in_each(here, there)
     async with dashboard(there) as user:
         await user.until(lambda: len(user.model.conflicts) == 2, "both conflicts")
-        await user.sees(f"changed by hand on {here.host.machine}")
+        await user.sees(f"external edit on {here.host.machine}")
         draft = await opens_merge(user)
         assert draft.sides.incoming == edits[0]
         await user.press("w")

@@ -51,7 +51,7 @@ async def test_the_dashboard_says_since_when_the_server_is_not_reached(
         async with dashboard(workspace, size=MIDDLE) as user:
             await user.sees("plan.md", "● live")
             own_server.stop()
-            await user.sees("server not reached since")
+            await user.sees("server unreachable since")
             # What is in the model can be looked at; what would have to be read is told to be out of reach.
             await user.press("4")
             await user.sees("plan.md")

@@ -192,7 +192,7 @@ async def test_a_client_shows_its_person_which_rule_asks(
     async with within(workspace, alice, client={"elicitation_callback": approve}) as client:
         assert (await called(client, "collab_write", **PLAN))["version"] == 1
     (message,) = asked
-    assert "Rule 1 of the policy" in message
+    assert "Policy rule 1" in message
 
 
 async def test_a_person_is_asked_about_a_call_of_a_client(

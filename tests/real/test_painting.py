@@ -146,7 +146,7 @@ def test_partial_updates_leave_what_a_full_repaint_draws(terminal: Terminal, roo
     terminal.wait_for_text(LAST_SCREEN, timeout=PATIENCE)
     terminal.send("q")
     # The merge that was begun is not saved.
-    terminal.wait_for_text("Quit now?", timeout=PATIENCE)
+    terminal.wait_for_text("Quit and discard", timeout=PATIENCE)
     terminal.send("\r")
     assert terminal.wait(PATIENCE) == 0
 

@@ -137,8 +137,8 @@ def test_who_got_a_message_is_told_that_it_does_not_count_and_spawned_agents_are
     outcome = revert(team, "alice")
     assert ("agent", "bob") in outcome.record.items
     assert ("agent", spawned, "spawned") in outcome.record.could_not
-    assert "What alice wrote to you does not count" in told(team, "bob")
-    assert told(team, "bob").count("does not count") == 1
+    assert "The messages of alice to you no longer count" in told(team, "bob")
+    assert told(team, "bob").count("no longer count") == 1
 
 
 def test_the_work_of_spawned_agents_is_reverted_where_it_is_asked_for(team: Workspace) -> None:

@@ -60,7 +60,7 @@ def test_declined_hunks_are_left_out_and_named_by_their_lines() -> None:
     assert review.text() == "one\ntwo\nthree\nfour\nfive\nsix\n"
     assert review.is_partial
     said = describe_review(review, TEXTS)
-    assert "Of the 3 changes of this call 1 were taken, and 2 declined." in said
+    assert "1 of the 3 hunks of this call were taken, 2 declined." in said
     assert "Declined: lines 2; removed lines 4 of the old text." in said
     assert "Taken: lines 5." in said
     assert "nothing was done" in describe_review(review, TEXTS, is_writable=False)

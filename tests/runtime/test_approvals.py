@@ -69,9 +69,9 @@ async def test_a_flush_writes_what_the_person_saw_or_asks_again(workspace: Works
         say(workspace, "answer_request", request=first, approved=True)
         second = await asked_again(workspace, session, first)
         assert text_of(workspace) is None
-        assert "since it was asked" not in as_read(workspace, second)
+        assert "since this request" not in as_read(workspace, second)
         ok(workspace.tools("alice"), "plan_append", text="later\n")
-        assert "since it was asked" in as_read(workspace, second)
+        assert "since this request" in as_read(workspace, second)
         ok(workspace.tools("alice"), "plan_replace", old_text="later\n", new_text="")
         request = workspace.requests.find(second)
         assert "plan_flush" in request.prompt
@@ -338,7 +338,7 @@ async def test_what_was_said_is_not_lost_where_the_call_is_asked_about_again(
         say(workspace, "answer_request", request=second, approved=is_approved)
         told = results(await ends)["c1"]
     assert "human:dana approved this call, with the comment: Line 1: well done" in told["notice"]
-    assert ("was approved, but what it would write had changed" in told["notice"]) == is_approved
+    assert ("was approved, but its changes differed" in told["notice"]) == is_approved
 
 
 async def test_what_was_said_is_told_with_the_failure_of_a_call(workspace: Workspace) -> None:

@@ -149,7 +149,7 @@ class TestCancelling:
         assert {told["error"] for told in results(state).values()} == {"cancelled"}
         late = say(workspace, "answer_request", request=number, approved=True)
         assert late["error"] == "request_closed"
-        assert "human:dana was first, and cancelled the session" in late["message"]
+        assert "human:dana ended its session" in late["message"]
         assert state.asked is None
 
     async def test_who_approves_after_that_is_told_so_before_the_session_has_heeded_it(
@@ -163,7 +163,7 @@ class TestCancelling:
             say(workspace, "cancel_agent", agent_id="alice", session_id=session.state.session_id)
             late = say(workspace, "answer_request", by="eve", request=number, approved=True)
             assert late["error"] == "request_closed"
-            assert "human:dana was first, and cancelled the session" in late["message"]
+            assert "human:dana ended its session" in late["message"]
             state = await session.run()
         assert (state.status, tool.given) == ("cancelled", [])
         (kept,) = [row for row in workspace.journal.rows(limit=1000) if row.error == "request_closed"]

@@ -95,19 +95,19 @@ def defined(**function: Json) -> AgentTool:
 
 READ = defined()
 NEVER_OFFERED: list[tuple[Any, str]] = [
-    ([run], "put `@tool` before it"),
-    ({"read": run}, "put `@tool` before it"),
-    ({"read": lambda given: None}, "put `@tool` before it"),
+    ([run], "decorate it with `@tool`"),
+    ({"read": run}, "decorate it with `@tool`"),
+    ({"read": lambda given: None}, "decorate it with `@tool`"),
     ([AgentTool("read", run)], "no definition"),
     ([AgentTool("read", run, {"name": "read", "parameters": {}})], "with the type `function`"),
     ([AgentTool("read", run, {"type": "function", "function": "read"})], "with the type `function`"),
-    ([AgentTool("read", run, definition("write"))], "another name"),
+    ([AgentTool("read", run, definition("write"))], "the tool's name"),
     ([AgentTool("read it", run, definition("read it"))], "letters"),
     ([defined(parameters={"path": "string"})], "JSON Schema"),
     ([defined(parameters={"path": {"type": "string"}})], "JSON Schema"),
     ([defined(parameters={"type": "object", "properties": {"path": "string"}})], "JSON Schema"),
     ([defined(parameters="path")], "JSON Schema"),
-    ({"write": READ}, "another name than its own"),
+    ({"write": READ}, "a name that is not its own"),
     ([READ, READ], "another tool has that name"),
 ]
 

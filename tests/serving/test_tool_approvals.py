@@ -170,7 +170,7 @@ async def test_a_client_reads_what_was_changed_and_said_of_its_approved_call(
         await answering
     assert not result.is_error
     notice, _ = (each.text for each in result.content if isinstance(each, types.TextContent))
-    assert "human:dana changed these arguments of the call before approving it: content." in notice
+    assert "human:dana approved this call with edited arguments: content." in notice
     assert "human:dana approved this call, with the comment: Declined: lines 1." in notice
     head = workspace.journal.head("collab", "plan.md")
     assert head is not None

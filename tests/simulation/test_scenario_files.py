@@ -89,7 +89,7 @@ def test_a_scenario_that_cannot_be_read_is_named(
 ) -> None:
     told = misuse(capsys, "demo", str(tmp_path / "team"), "--headless", "--scenario", str(tmp_path / name))
     assert str(tmp_path / name) in told
-    assert "Name a TOML file" in told
+    assert "Give a TOML file" in told
     assert not (tmp_path / "team").exists()
 
 

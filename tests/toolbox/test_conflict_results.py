@@ -172,7 +172,7 @@ def test_an_agent_is_told_of_a_dismissal(bob: Toolbox, dana: Toolbox, conflict: 
 def test_the_notice_speaks_the_agents_language(workspace: Workspace, dana: Toolbox, conflict: int) -> None:
     resolve(dana, 2, conflict, message="")
     assert notice(workspace.tools("bob", language="zh")) == (
-        "human:dana 已手工处理你在 'plan.md' 上的冲突，结果为版本 3。"
+        "human:dana 已在版本 3 中解决你在 'plan.md' 上的冲突。"
     )
 
 

@@ -140,10 +140,10 @@ def test_each_line_is_printed_with_its_author(capsys: Captured, worked: Reposito
 def test_files_without_lines_or_outside_are_refused(
     capsys: Captured, worked: Repository, tmp_path: Path
 ) -> None:
-    assert "no text file" in misuse(capsys, "blame", "b.txt")
-    assert "in no working tree" in misuse(capsys, "blame", str(tmp_path / "x"))
+    assert "not a text file" in misuse(capsys, "blame", "b.txt")
+    assert "not in a working tree" in misuse(capsys, "blame", str(tmp_path / "x"))
     assert "--agent-trace" in misuse(capsys, "blame")
-    assert "no working tree “elsewhere”" in misuse(capsys, "changes", "--tree", "elsewhere")
+    assert "Unknown working tree “elsewhere”" in misuse(capsys, "changes", "--tree", "elsewhere")
 
 
 def test_authors_of_lines_are_exported_as_an_agent_trace(
@@ -212,7 +212,7 @@ def test_files_that_build_on_others_work_are_left_out(capsys: Captured, worked: 
         alice.read("new.txt")
         alice.edit("new.txt", "new", "newer")
     lines = printed(capsys, "commit", "alice", "--dry-run").splitlines()
-    assert lines[-2:] == ["Left out, files: 1", "  new.txt  builds on uncommitted work of bob"]
+    assert lines[-2:] == ["Left out: 1 files", "  new.txt  builds on uncommitted work of bob"]
 
 
 def test_a_commit_needs_a_message_and_something_to_commit(capsys: Captured, worked: Repository) -> None:
@@ -250,5 +250,5 @@ def test_a_command_is_tried_on_the_work_of_one_agent(
 
 def test_the_commands_need_a_repository(capsys: Captured, tmp_path: Path) -> None:
     Workspace.open(tmp_path / "team").close()
-    assert "in no git repository" in misuse(capsys, "changes", str(tmp_path / "team"))
-    assert "in no git repository" in misuse(capsys, "commit", "x", str(tmp_path / "team"), "--dry-run")
+    assert "not in a git repository" in misuse(capsys, "changes", str(tmp_path / "team"))
+    assert "not in a git repository" in misuse(capsys, "commit", "x", str(tmp_path / "team"), "--dry-run")

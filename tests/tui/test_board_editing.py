@@ -52,7 +52,7 @@ async def test_what_is_written_and_not_saved_stays_a_draft(workspace: Workspace)
         await opens_editor(user)
         await user.type("Draft. ")
         await user.press("escape")
-        await user.is_told("is kept as a draft")
+        await user.is_told("is kept.")
         assert user.place == "boards"
         await user.press("q")
         await user.until(lambda: user.place == "ConfirmDialog", "the question whether to leave")

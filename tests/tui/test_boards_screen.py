@@ -77,7 +77,7 @@ async def test_a_board_that_nobody_wrote_shows_its_template(workspace: Workspace
     async with dashboard(workspace) as user:
         await to_boards(user)
         await user.press("G")
-        await user.sees("Bottom layer - helper", "nobody wrote it yet")
+        await user.sees("Bottom layer - helper", "not written yet")
         assert workspace.journal.head("board", "bottom-layer-zoe") is None
 
 

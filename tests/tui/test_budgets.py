@@ -42,7 +42,7 @@ async def test_what_is_used_of_budgets_and_what_comes_next_is_seen(
     async with dashboard(workspace, size=size) as user:
         await user.goes_to("0", "usage")
         await user.sees("▰▰▰▰▰ 100 % $0.03 of $0.03 the next call is held")
-        await user.sees("▰▰▰▰▱  80 % $0.04 of $0.05", "the team ▰▱▱▱▱  14 % $0.07 of $0.50 calls go on")
+        await user.sees("▰▰▰▰▱  80 % $0.04 of $0.05", "the team ▰▱▱▱▱  14 % $0.07 of $0.50 calls continue")
         budgets = user.list("budgets")
         assert [each.budget.key for each in budgets.items] == [
             "agent bob cost",

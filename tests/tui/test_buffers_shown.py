@@ -75,7 +75,7 @@ async def test_the_places_that_wait_for_a_choice_are_marked(workspace: Workspace
     async with dashboard(workspace, size=WIDE) as user:
         await to_agents(user)
         await user.sees("first [[SEL#1]]foo[[/SEL#1]]", "second [[SEL#2]]foo[[/SEL#2]]")
-        await user.sees("“foo” occurs in 2 places and is to become “bar”")
+        await user.sees("“foo” occurs in 2 places, to be replaced by “bar”")
         assert stands(user, "◐")
         marked = [span for span in user.spans("preview") if span.style == "match-here"]
         assert [span.text for span in marked] == ["[[SEL#1]]foo[[/SEL#1]]", "[[SEL#2]]foo[[/SEL#2]]"]
@@ -114,7 +114,7 @@ async def test_all_buffers_are_shown_with_text_and_unflushed_changes(
         await user.until(lambda: len(user.list("buffers").items) == 1, "the one that is left")
         assert chosen(user) == "alice/plan"
         ok(alice, "close_buffer", buffer="plan")
-        await user.sees("No agent has a buffer open")
+        await user.sees("No open buffers")
         await user.press("escape")
         assert user.place == "agents"
 
@@ -139,7 +139,7 @@ async def test_where_nothing_is_open_the_palette_says_so(workspace: Workspace, a
     async with dashboard(workspace) as user:
         await user.goes_to("2", "agents")
         await user.chooses("buffers")
-        await user.is_told("Not possible here now: Show the open buffers")
+        await user.is_told("Not available here: Show all open buffers")
         opens(alice)
         await user.sees("Buffers")
         await user.chooses("buffers")

@@ -154,7 +154,7 @@ async def test_the_work_of_one_agent_is_committed(
         await is_asked_for_a_message(user)
         await user.type("Two")
         await user.press("enter")
-        await user.is_told("onto main, files: 2.")
+        await user.is_told("onto main: 2 files.")
         await user.until(lambda: len(user.list("changes").items) == 1, "what bob changed")
         assert repository.git("show", "HEAD:a.txt") == "one\nTWO\nthree"
         assert repository.git("log", "-1", "--format=%an %s") == "alice Two"
@@ -175,7 +175,7 @@ async def test_a_commit_can_go_to_a_new_branch(
         await is_asked_for_a_message(user)
         await user.type("Two")
         await user.press("enter")
-        await user.is_told("onto watchroom/alice, files: 2.")
+        await user.is_told("onto watchroom/alice: 2 files.")
         assert repository.git("show", "watchroom/alice:a.txt") == "one\nTWO\nthree"
         assert repository.git("log", "--format=%s", "HEAD") == "m\nstart"
 
@@ -207,7 +207,7 @@ async def test_the_work_of_an_agent_is_taken_back_on_disk(
     async with dashboard(kept) as user:
         await opens_changes(user, 2)
         await user.press("V")
-        await user.until(lambda: "Changes: 2." in user.words_in("#question"), "what it changes")
+        await user.until(lambda: "Revert 2 changes?" in user.words_in("#question"), "what it changes")
         shown = user.words_in("#changes")
         assert "a.txt" in shown
         assert "clients' own tools" not in shown
@@ -237,7 +237,7 @@ async def test_rows_of_trees_are_shown_without_ids_and_with_how_sure_they_are(
     await asyncio.to_thread(work, alice, bob)
     async with dashboard(kept, size=WIDE) as user:
         await user.goes_to("8", "activity")
-        await user.sees("~bob", "a.txt", "git had")
+        await user.sees("~bob", "a.txt", "git baseline")
         rows = [line for line in user.lines() if "a.txt" in line and "~bob" in line]
         assert rows
         assert kept.trees.all()[0].id not in rows[0]

@@ -105,7 +105,9 @@ async def test_a_revert_says_which_edits_stay(workspace: Workspace, size: tuple[
         await user.sees("src/a.py")
         await user.press("V")
         await user.sees(
-            "1 × edits by clients' own tools", "cannot take back these edits", "◇ src/a.py  alice ×1"
+            "1 × edits by clients' own tools",
+            "edits by clients' own tools cannot be reverted",
+            "◇ src/a.py  alice ×1",
         )
 
 

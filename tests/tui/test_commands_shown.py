@@ -206,9 +206,7 @@ async def test_a_sandbox_that_does_not_work_says_why(workspace: Workspace) -> No
     )
     async with dashboard(workspace) as user:
         user.app.push_screen(SandboxDialog(SandboxProbe(results, False)))
-        await user.sees(
-            "every command of an agent is refused", "✖ installed, does not work", "– not installed"
-        )
+        await user.sees("commands of agents are refused", "✖ installed, does not work", "– not installed")
         await user.sees("no user namespaces␛[31m", "[/b]")
 
 
@@ -241,7 +239,7 @@ async def test_a_running_command_without_output_is_marked(
     async with dashboard(workspace) as user:
         await to_tasks(user)
         work = asyncio.create_task(asyncio.to_thread(runs, workspace, "root", WAITS.format(name="go")))
-        await user.until(lambda: "printed nothing yet" in user.words_in("#output"), "that it is quiet")
+        await user.until(lambda: "No output yet" in user.words_in("#output"), "that it is quiet")
         (folder / "go").touch()
         await user.until(lambda: "No output." in user.words_in("#output"), "that it stayed so")
         await work
@@ -253,4 +251,4 @@ async def test_an_interrupted_command_is_marked(workspace: Workspace, task: str)
     workspace.journal.append([begun, cut_off._replace(detail={"interrupted": True})])
     async with dashboard(workspace) as user:
         await to_tasks(user)
-        await user.until(lambda: "how far it got nobody knows" in user.words_in("#output"), "how it ended")
+        await user.until(lambda: "its result is unknown" in user.words_in("#output"), "how it ended")

@@ -22,7 +22,7 @@ async def test_a_commit_that_has_begun_ends_whatever_is_pressed_meanwhile(
             await user.until(lambda: user.place == "merge", "the merge")
             await user.press("w", "d", "D", "R")
             assert user.place == "merge"
-        await user.is_told("plan.md is version 3 now")
+        await user.is_told("plan.md is now version 3")
         assert on_disk(root) == DECIDED
         assert user.place == "files"
         await user.press("q")
@@ -55,7 +55,7 @@ async def test_a_commit_that_has_begun_ends_though_its_merge_is_left(
             await user.until(lambda: user.place == "merge", "the merge")
             await user.press(key)
             await user.until(lambda: user.place != "merge", "another screen")
-        await user.is_told("plan.md is version 3 now: 1 from alice, 2 from bob. The conflict")
+        await user.is_told("plan.md is now version 3: 1 from alice, 2 from bob. The conflict")
         assert on_disk(root) == DECIDED
 
 
@@ -77,7 +77,7 @@ async def test_a_commit_that_is_refused_after_its_merge_was_left_waits_there_wit
         assert await opens_merge(user) is draft
         await user.sees("current v3 · alice", "all decided")
         await commits(user)
-        await user.is_told("is version 4 now")
+        await user.is_told("is now version 4")
 
 
 async def test_a_merge_that_was_left_and_opened_again_closes_when_its_commit_is_done(
@@ -92,7 +92,7 @@ async def test_a_merge_that_was_left_and_opened_again_closes_when_its_commit_is_
             await user.press("escape")
             await user.until(lambda: user.place == "files", "the files")
             assert await opens_merge(user) is draft
-        await user.is_told("is version 3 now")
+        await user.is_told("is now version 3")
         await user.until(lambda: user.place == "files", "the files")
 
 
@@ -107,7 +107,7 @@ async def test_a_merge_closes_with_what_lies_over_it_when_its_commit_is_done(
             await user.until(lambda: user.place == "merge", "the merge")
             await user.press("question_mark")
             await user.until(lambda: user.place == "HelpDialog", "the help")
-        await user.is_told("is version 3 now")
+        await user.is_told("is now version 3")
         assert user.place == "HelpDialog"
         await user.press("escape")
         await user.until(lambda: user.place == "files", "the files")

@@ -23,11 +23,11 @@ async def test_a_conflict_with_two_regions_is_resolved_in_five_key_presses(
         await is_asked_for_a_message(user)
         await user.sees("+ last, said bob")
         await user.press("enter")
-        await user.is_told("plan.md is version 3 now: 1 from alice, 2 from bob")
+        await user.is_told("plan.md is now version 3: 1 from alice, 2 from bob")
         head = workspace.journal.head("collab", PLAN)
         assert head is not None
         assert (head.version, head.base, head.actor, head.tool) == (3, 2, "human:dana", "resolve_conflict")
-        assert head.message == "1 from alice, 2 from bob: alice's words (alice) + bob's words (bob)"
+        assert head.message == "Merge: 1 from alice, 2 from bob"
         assert head.detail == {"resolves": [refused]}
         assert workspace.journal.content(head.seq) == on_disk(root) == DECIDED
         await user.has_taken_in(workspace)
@@ -45,10 +45,10 @@ async def test_the_message_can_be_written(workspace: Workspace, alice: Toolbox, 
         await is_asked_for_a_message(user)
         await user.press("ctrl+u")
         await user.press("enter")
-        await user.is_told("Say in a few words")
+        await user.is_told("in a few words")
         await user.type("bob is right")
         await user.press("enter")
-        await user.is_told("is version 3 now")
+        await user.is_told("is now version 3")
         head = workspace.journal.head("collab", PLAN)
         assert head is not None
         assert head.message == "bob is right"
@@ -62,9 +62,9 @@ async def test_nothing_is_committed_while_a_region_is_open(
         await opens_merge(user)
         rows = workspace.journal.last_seq()
         await user.press("w")
-        await user.is_told("2 regions are still open")
+        await user.is_told("Decide 2 more regions")
         await user.press("c", "w")
-        await user.is_told("One region is still open")
+        await user.is_told("Decide one more region")
         assert workspace.journal.last_seq() == rows
 
 
@@ -105,7 +105,7 @@ async def test_text_in_the_open_editor_is_committed(
         await user.type("mine: ")
         await user.pilot.click("#current", offset=(8, 1))
         await commits(user)
-        await user.is_told("is version 3 now")
+        await user.is_told("is now version 3")
         assert on_disk(root) == DECIDED.replace("last", "mine: last")
 
 
@@ -120,7 +120,7 @@ async def test_two_new_versions_before_the_commit_lose_no_text_and_no_choice(
         write(alice, CURRENT.replace("middle", "middle, said charlie") + "\nthe end\n", 3)
         await user.sees("current v4 · alice", "all decided")
         await commits(user)
-        await user.is_told("is version 5 now")
+        await user.is_told("is now version 5")
         assert on_disk(root) == DECIDED.replace("middle", "middle, said charlie") + "\nthe end\n"
 
 
@@ -139,7 +139,7 @@ async def test_versions_created_during_the_message_are_merged_before_the_commit(
         await user.sees("current v4 · alice", "all decided")
         assert on_disk(root) == CURRENT.replace("middle", "the very middle")
         await commits(user)
-        await user.is_told("is version 5 now")
+        await user.is_told("is now version 5")
         assert on_disk(root) == DECIDED.replace("middle", "the very middle")
 
 
@@ -166,7 +166,7 @@ async def test_choosing_the_current_side_dismisses_the_refused_write(
     async with dashboard(workspace) as user:
         await opens_merge(user)
         await user.press("c", "w")
-        await user.is_asked("without what bob wanted to write?")
+        await user.is_asked("without the text of bob?")
         await user.press("enter")
         await user.is_told("The refused text of bob stays in the journal.")
         await user.has_taken_in(workspace)
@@ -184,14 +184,14 @@ async def test_a_refused_write_is_dismissed_and_its_agent_is_notified(
     async with dashboard(workspace) as user:
         await opens_merge(user)
         await user.press("D")
-        await user.is_asked("without what bob wanted to write?")
+        await user.is_asked("without the text of bob?")
         await user.press("escape")
         await user.until(lambda: user.place == "merge", "the merge")
         assert len(user.model.conflicts) == 1
         await user.press("D")
-        await user.is_asked("without what bob wanted to write?")
+        await user.is_asked("without the text of bob?")
         await user.press("enter")
-        await user.is_told("stays as it is")
+        await user.is_told("is unchanged")
         assert user.place == "files"
         assert "dana dismissed" in str(ok(bob, "collab_read", filepath=PLAN)["notice"])
 
@@ -203,7 +203,7 @@ async def test_a_conflict_that_the_agent_resolves_needs_no_person(
     async with dashboard(workspace) as user:
         await opens_merge(user)
         write(bob, DECIDED, 2)
-        await user.is_told("The conflict with bob over plan.md was settled meanwhile.")
+        await user.is_told("The conflict with bob over plan.md is already settled.")
         await user.sees("already settled; esc leaves", "current v3 · bob")
         rows = workspace.journal.last_seq()
         await user.press("A", "i", "w")
@@ -221,7 +221,7 @@ async def test_a_version_equal_to_the_refused_text_settles_the_conflict(
     async with dashboard(workspace) as user:
         await opens_merge(user)
         write(alice, "late\n", 2)
-        await user.is_told("version 3 has the very text of bob")
+        await user.is_told("version 3 equals the text of bob")
         await user.press("escape")
         await user.until(lambda: user.place == "files", "the files")
         await user.until(lambda: not user.model.needs, "nothing that waits")
@@ -247,9 +247,9 @@ async def test_a_merge_does_not_settle_later_writes(
     async with dashboard(workspace) as user:
         await opens_merge(user)
         later = stale_write(bob, "much later\n", 1)
-        await user.is_told("bob tried again with another text.")
+        await user.is_told("bob has written another text.")
         await commits(user, "i")
-        await user.is_told("is version 3 now")
+        await user.is_told("is now version 3")
         await user.has_taken_in(workspace)
         assert [conflict.id for conflict in user.model.conflicts] == [later]
 

@@ -41,10 +41,7 @@ def check(workspace: Workspace, root: Path) -> None:
     head = workspace.journal.head("collab", PATH)
     assert head is not None
     assert (head.version, head.actor, head.tool) == (3, "human:dana", "resolve_conflict")
-    assert head.message == (
-        "2 from coder, 2 from architect: Powers are in, and say ten digits (coder)"
-        " + Promise less: no powers, all digits. A person should decide (architect)"
-    )
+    assert head.message == "Merge: 2 from coder, 2 from architect"
     text = workspace.journal.content(head.seq) or ""
     assert text == (root / "collaborative/current" / PATH).read_text(encoding="utf-8")
     for line in (
@@ -68,7 +65,7 @@ async def test_the_demos_conflict_is_resolved_from_its_overview_in_five_keys(
         await user.press(*KEYS)
         await user.until(lambda: user.place == "CommitDialog", "the commit")
         await user.press("enter")
-        await user.is_told("is version 3 now")
+        await user.is_told("is now version 3")
         check(demo, root)
 
 
@@ -85,5 +82,5 @@ def test_so_it_is_in_a_real_terminal(demo: Workspace, root: Path) -> None:
         terminal.send("w")
         terminal.wait_for_text("enter commit", timeout=PATIENCE)
         terminal.send("\r")
-        terminal.wait_for_text("is version 3 now", timeout=PATIENCE)
+        terminal.wait_for_text("is now version 3", timeout=PATIENCE)
     check(demo, root)

@@ -80,13 +80,13 @@ async def test_edits_appear_as_they_are_made_and_are_marked_as_new(
         get(alice, "body")
         edit(alice, "insert", position=5, text=", yes,")
         tag(alice, "add", "later")
-        await user.sees("Sprint 2", "Alice, yes, was here.", "• later", "3 new since you looked")
+        await user.sees("Sprint 2", "Alice, yes, was here.", "• later", "3 new since your last look")
         for text in ("Sprint 2", "Alice, yes,", "later"):
             assert "accent" in styles_of(user, text), text
         assert any(style.endswith("-new") for style in styles_of(user, "Alice, yes,"))
         assert "accent" not in styles_of(user, "Bob too.")
         await user.press("S")
-        await user.sees_no("new since you looked")
+        await user.sees_no("new since your last look")
         assert "accent" not in styles_of(user, "Sprint 2")
 
 
@@ -99,9 +99,9 @@ async def test_what_was_looked_at_is_not_new_although_a_long_text_is_still_read(
         await user.goes_to("5", "documents")
         await user.sees("Sprint 1")
         put(alice, "title", "Sprint 2")
-        await user.sees("Sprint 2", "1 new since you looked")
+        await user.sees("Sprint 2", "1 new since your last look")
         await user.press("S")
-        await user.sees_no("new since you looked")
+        await user.sees_no("new since your last look")
 
 
 async def test_what_came_while_one_was_elsewhere_is_counted_and_marked(
@@ -117,7 +117,7 @@ async def test_what_came_while_one_was_elsewhere_is_counted_and_marked(
         put(alice, "title", "Sprint 2")
         await user.until(lambda: any("● doc1" in line for line in user.lines()), "the mark in the list")
         await user.press("up")
-        await user.sees("Sprint 2", "− urgent", "2 new since you looked")
+        await user.sees("Sprint 2", "− urgent", "2 new since your last look")
 
 
 async def test_the_row_under_the_cursor_stays_where_it_is(

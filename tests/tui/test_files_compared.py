@@ -138,7 +138,7 @@ async def test_blame_says_who_wrote_each_line_in_which_version_and_why(
     async with dashboard(workspace) as user:
         await opens_poem(user)
         await user.press("L")
-        await is_titled(user, "who wrote v3")
+        await is_titled(user, "authors of v3")
         await user.sees(
             "v2 bob        1 │ zero",
             "v1 alice      2 │ one",
@@ -160,7 +160,7 @@ async def test_blame_follows_the_cursor_to_other_versions(workspace: Workspace, 
     async with dashboard(workspace) as user:
         await opens_poem(user)
         await user.press("L", "down", "down")
-        await is_titled(user, "who wrote v1")
+        await is_titled(user, "authors of v1")
         await user.sees("v1 alice      1 │ one")
         await user.sees_no("│ zero")
 
@@ -174,7 +174,7 @@ async def test_blame_of_a_refused_write_begins_with_its_base(
         await user.press("escape")
         await is_titled(user, "→ ✗")
         await user.press("L")
-        await is_titled(user, "who wrote ✗")
+        await is_titled(user, "authors of ✗")
         await user.sees("v1 alice      1 │ one", "✗ bob        4 │ four")
 
 
@@ -247,7 +247,7 @@ async def test_a_rollback_is_not_done_when_the_file_moved_since_it_was_shown(
         await user.is_asked("This makes version 4")
         write(alice, "four\n", 3)
         await user.press("enter")
-        await user.is_asked("Not done: alice has made version 4 meanwhile.")
+        await user.is_asked("Not done: alice made version 4 in the meantime.")
         await user.is_asked("This makes version 5; nothing is lost.")
         assert "− four" in user.words_in("#changes")
         head = workspace.journal.head("collab", PLAN)

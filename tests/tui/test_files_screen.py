@@ -27,7 +27,7 @@ async def test_rolling_back_makes_a_new_version_in_the_persons_name(
     async with dashboard(workspace) as user:
         await choose_version(user, 1)
         await user.press("R")
-        await user.is_asked("Bring plan.md back to version 1?")
+        await user.is_asked("Roll plan.md back to version 1?")
         await user.press("enter")
         await user.is_told("plan.md is rolled back to version 1, as version 4.")
         head = workspace.journal.head("collab", PLAN)

@@ -251,7 +251,7 @@ def look_around(terminal: Terminal) -> None:
                 terminal.wait_for_text(ARRIVED[screen], timeout=30)
             if (screen, key) == ("requests", "e"):
                 # Wait until the workspace is open, or the next keys would be typed elsewhere.
-                terminal.wait_for_text("with other arguments", timeout=30)
+                terminal.wait_for_text("Arguments of", timeout=30)
         terminal.settle(0.2, timeout=5)
 
 
@@ -322,7 +322,7 @@ def test_the_dashboard_still_answers_and_ends_in_order(terminals: dict[str, Term
     press(terminal, "1")
     terminal.send("q")
     # A merge was started on the tour.
-    terminal.wait_for_text("Quit now?", timeout=30)
+    terminal.wait_for_text("Quit and discard", timeout=30)
     terminal.send("\r")
     assert terminal.wait(20) == 0
 

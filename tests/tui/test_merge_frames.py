@@ -81,6 +81,6 @@ async def test_the_first_frame_of_the_editor_is_final(
             *frames, last = await frames_after(user, "e")
             shown = [at for at, line in enumerate(last) if "alice: line 45" in line]
             assert len(last) // 2 < shown[-1] < len(last) - 2
-            assert [frame for frame in frames if frame != last and "write freely" in "".join(frame)] == []
+            assert [frame for frame in frames if frame != last and "edit freely" in "".join(frame)] == []
             *frames, last = await frames_after(user, "escape")
             assert [frame for frame in frames if frame != last and "‹ choose" in "".join(frame)] == []

@@ -94,7 +94,7 @@ async def test_the_mode_for_the_whole_file_shows_and_ends(
         for key in ("A", "escape"):
             await user.press("A")
             await user.sees("WHOLE FILE:")
-            await user.sees("the next choice goes for the whole file")
+            await user.sees("the next choice applies to the whole file")
             assert result.has_class("-armed")
             await user.press(key)
             await user.sees_no("WHOLE FILE:")
@@ -110,7 +110,7 @@ async def test_a_choice_for_the_whole_file_asks_before_replacing_decisions(
     async with dashboard(workspace) as user:
         draft = await opens_merge(user)
         await user.press("c", "A", "i")
-        await user.sees("1 of 2 conflicts are decided already")
+        await user.sees("1 of 2 regions are decided")
         await user.press("escape")
         await user.until(lambda: user.place == "merge", "the merge")
         assert draft.left == 1
@@ -118,7 +118,7 @@ async def test_a_choice_for_the_whole_file_asks_before_replacing_decisions(
         await user.press("A", "c")
         await user.sees("all decided")
         await user.press("A", "i")
-        await user.sees("2 of 2 conflicts are decided already")
+        await user.sees("2 of 2 regions are decided")
         await user.press("enter")
         await user.until(lambda: "said alice" not in join_regions(draft.state.regions), "all of bob's")
         await user.press("u")
@@ -274,7 +274,7 @@ async def test_remaining_marks_are_reported_even_after_leaving_the_merge(
         await user.press("e")
         await user.type("mine ")
         await by_the_key_of_a_screen(user)
-        await user.is_told("Marks are left in your text")
+        await user.is_told("still has conflict markers")
 
 
 async def test_nothing_else_is_decided_while_the_person_writes(
@@ -340,7 +340,7 @@ async def test_help_has_the_keys_of_a_merge(workspace: Workspace, alice: Toolbox
     async with dashboard(workspace) as user:
         await opens_merge(user)
         await user.press("question_mark")
-        await user.sees("Take both texts, the incoming one first")
+        await user.sees("Take both texts, incoming first")
 
 
 async def test_a_write_to_no_file_is_merged_with_nothing(
@@ -362,11 +362,11 @@ async def test_quitting_in_the_middle_of_a_merge_asks_first(
     async with dashboard(workspace) as user:
         await opens_merge(user)
         await user.press("c", "q")
-        await user.is_asked("Not saved or sent, and gone then: plan.md")
+        await user.is_asked("Quit and discard: plan.md")
         await user.press("escape")
         await user.sees("1 open")
         await user.press("q")
-        await user.is_asked("Not saved or sent, and gone then: plan.md")
+        await user.is_asked("Quit and discard: plan.md")
         await user.press("enter")
         await user.until(lambda: user.app._exit, "the end")
 
@@ -396,7 +396,7 @@ async def test_quitting_asks_about_a_merge_whose_agent_tried_again_while_it_was_
         stale_write(bob, "another text\n", 1)
         await user.has_taken_in(workspace)
         await user.press("q")
-        await user.is_asked("Not saved or sent, and gone then: plan.md")
+        await user.is_asked("Quit and discard: plan.md")
 
 
 async def test_text_written_into_an_open_region_survives_a_newer_version(
@@ -408,7 +408,7 @@ async def test_text_written_into_an_open_region_survives_a_newer_version(
         await user.press("e", "down", "home")
         await user.type("by hand ")
         await user.press("escape")
-        await user.is_told("Marks are left in your text")
+        await user.is_told("still has conflict markers")
         await user.sees("by hand first, said alice", "2 open")
         write(alice, CURRENT.replace("first", "FIRST"), 2)
         await user.sees("current v3 · alice")

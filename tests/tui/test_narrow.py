@@ -69,7 +69,7 @@ async def test_every_pane_of_every_screen_can_be_reached_and_used_at_80_by_24(
         "files": [PLAN, "●─ v1", "+ another"],
         "documents": ["doc1", "the text"],
         "boards": ["global", "Global board", "☑ all"],
-        "requests": ["What agents ask of you", "Choose a request"],
+        "requests": ["Requests of agents", "Select a request"],
         "activity": ["hand over"],
         "tasks": [
             "Build a calculator.",
@@ -77,10 +77,10 @@ async def test_every_pane_of_every_screen_can_be_reached_and_used_at_80_by_24(
             "May I go on?",
             "README.md",
             "# Calculator",
-            "Commands that agents run",
-            "Choose a command",
+            "Commands of agents",
+            "Select a command",
         ],
-        "usage": ["Nothing was used yet", "By model"],
+        "usage": ["No usage yet", "By model"],
     }
     async with dashboard(workspace, size=NARROW) as user:
         for key, screen in SCREENS:

@@ -36,7 +36,7 @@ async def test_a_task_is_begun_from_any_screen_and_is_shown(workspace: Workspace
         folder = user.app.screen.query_one("#folder", Input)
         assert folder.value == f"{workspace.root}-task-1"
         await user.press("enter")
-        await user.until(lambda: "say what is to be done" in user.words_in("#said"), "what is missing")
+        await user.until(lambda: "requirement" in user.words_in("#said"), "what is missing")
         await user.paste("Build a calculator.\nIt reads a line.")
         await user.press("tab", "ctrl+u")
         await user.paste(str(Path(workspace.root) / "inside"))
@@ -46,7 +46,7 @@ async def test_a_task_is_begun_from_any_screen_and_is_shown(workspace: Workspace
         await user.press("ctrl+u")
         await user.paste(str(tmp_path / "app"))
         await user.press("enter")
-        await user.until(lambda: "tick simulated developers" in user.words_in("#said"), "who works on it")
+        await user.until(lambda: "select simulated developers" in user.words_in("#said"), "who works on it")
         await user.press("tab", "tab", "space")
         await user.until(lambda: "X" in user.words_in("#simulate").split("Simulated")[0], "the tick")
         await user.press("enter")

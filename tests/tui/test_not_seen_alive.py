@@ -84,7 +84,7 @@ async def test_an_agent_of_a_killed_process_is_lost_with_its_resume_command(
         await user.press("m")
         await user.until(
             lambda: (
-                "bob is not seen alive: it reads this when resumed with: watchroom demo DIR"
+                "bob is not seen alive and reads it when resumed with: watchroom demo DIR"
                 in user.words_in("#hint")
             ),
             "who reads it",
@@ -131,5 +131,5 @@ async def test_an_orderly_end_is_stopped_and_not_lost(
     async with dashboard(workspace, size=WIDE) as user:
         await to_tasks(user, "● Build it.")
         process.end()
-        await user.sees("○ Build it.", "its process ended")
+        await user.sees("○ Build it.", "process ended")
         assert not user.shows("not seen")

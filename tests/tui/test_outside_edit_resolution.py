@@ -36,7 +36,7 @@ async def test_an_edit_made_by_hand_becomes_a_version(
         await opens_merge(user)
         await user.sees("incoming · outside", "all decided")
         await commits(user)
-        await user.is_told("is version 2 now")
+        await user.is_told("is now version 2")
         assert on_disk(root) == BASE + "by hand\n"
         await user.has_taken_in(workspace)
         assert user.model.needs == ()
@@ -52,7 +52,7 @@ async def test_an_edit_made_by_hand_is_merged_with_a_newer_version(
     async with dashboard(workspace) as user:
         await opens_merge(user)
         await commits(user)
-        await user.is_told("is version 3 now")
+        await user.is_told("is now version 3")
         assert on_disk(root) == BASE.replace("last", "last, by hand").replace("first", "first, said alice")
 
 
@@ -64,9 +64,9 @@ async def test_an_externally_edited_file_is_reverted(
     async with dashboard(workspace) as user:
         await opens_merge(user)
         await user.press("R")
-        await user.is_asked("Put version 1 of plan.md back")
+        await user.is_asked("Revert the external edit of plan.md to version 1")
         await user.press("enter")
-        await user.is_told("is as the journal has it")
+        await user.is_told("is reverted")
         assert on_disk(root) == BASE
         await user.has_taken_in(workspace)
         assert user.model.needs == ()
@@ -81,7 +81,7 @@ async def test_a_deletion_by_hand_cannot_be_committed(
         await opens_merge(user)
         await user.sees("deleted externally; R restores it")
         await user.press("w")
-        await user.is_told("Shared files stay: R puts it back")
+        await user.is_told("Shared files cannot be deleted: R restores it")
 
 
 async def test_a_file_edited_again_is_not_reverted(
@@ -92,7 +92,7 @@ async def test_a_file_edited_again_is_not_reverted(
         await opens_merge(user)
         (root / "collaborative/current" / PLAN).write_text("twice\n", encoding="utf-8")
         await user.press("R")
-        await user.is_asked("Put version 1 of plan.md back")
+        await user.is_asked("Revert the external edit of plan.md to version 1")
         await user.press("enter")
         await user.is_told("there is a newer external edit")
         assert on_disk(root) == "twice\n"
@@ -109,9 +109,9 @@ async def test_a_binary_edit_is_never_committed_as_an_empty_file(
         await opens_merge(user)
         await user.sees("not text; R reverts it")
         await user.press("w")
-        await user.is_told("is no text, or too long")
+        await user.is_told("is not text, or is too long")
         await user.press("R")
-        await user.is_asked("Put version 2 of plan.md back")
+        await user.is_asked("Revert the external edit of plan.md to version 2")
         await user.press("enter")
-        await user.is_told("is as the journal has it")
+        await user.is_told("is reverted")
         assert on_disk(root) == CURRENT

@@ -19,7 +19,7 @@ async def test_a_shared_file_edited_by_hand_becomes_a_need_while_the_dashboard_i
     async with dashboard(workspace) as user:
         file = root / "collaborative/current/zoo.md"
         await user.until(lambda: touched(file, user, "outside"), "the need")
-        await user.sees("✎ hand edit", "changed by hand", "2 need you")
+        await user.sees("✎ external", "external edit", "2 need you")
 
 
 async def test_a_private_file_edited_by_hand_becomes_a_row_while_the_dashboard_is_open(
@@ -29,7 +29,7 @@ async def test_a_private_file_edited_by_hand_becomes_a_row_while_the_dashboard_i
     async with dashboard(workspace) as user:
         file = root / "agents/alice/a.md"
         await user.until(lambda: touched(file, user, ""), "the row")
-        await user.sees("edited by hand")
+        await user.sees("external edit")
 
 
 async def test_a_board_edited_by_hand_becomes_a_need_while_the_dashboard_is_open(
@@ -51,7 +51,7 @@ async def test_the_header_says_that_files_are_polled(root: Path, workspace: Work
     async with dashboard(workspace) as user:
         await user.until(lambda: touched(root / "agents/alice/a.md", user, ""), "the files are watched")
         user.app.post_message(WatchModeChanged(2))
-        await user.is_told("External edits are found by polling, every 2 s")
+        await user.is_told("External edits are found by polling every 2 s")
         await user.sees("files polled")
         user.app.post_message(WatchModeChanged(None))
         await user.sees_no("files polled")

@@ -194,13 +194,13 @@ async def test_all_agents_are_paused_and_go_on(workspace: Workspace) -> None:
         assert bob.session.state.status == "paused"
         row = workspace.session_zone.newest(bob.session.path)
         assert row is not None
-        await user.sees(f"its session is paused (row {row.seq})", "All are proven to have stopped: 1.")
+        await user.sees(f"its session is paused (row {row.seq})", "All 1 confirmed stopped.")
         await user.press("escape")
         await shows_status(user, "paused")
         await user.press("ctrl+x")
         await user.is_asked("Resume 1 paused agents: bob?")
         await user.press("enter")
-        await user.is_told("They go on: bob")
+        await user.is_told("Resumed: bob")
         await shows_status(user, "waiting_for_human_input")
 
 
@@ -218,7 +218,7 @@ async def test_an_agent_that_does_not_stop_is_reported(workspace: Workspace) -> 
         await user.is_asked("Pause 1 agents: bob?")
         await user.press("enter")
         await user.is_told("Not confirmed stopped: bob.")
-        await user.sees("bob NOT STOPPED its session goes on (row ", f"{workspace.root} bob --end")
+        await user.sees("bob NOT STOPPED its session is still running (row ", f"{workspace.root} bob --end")
 
 
 async def test_a_client_that_outlives_its_session_is_stopped_too(

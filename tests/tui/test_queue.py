@@ -23,7 +23,7 @@ async def marks_as_seen(user: User, question: str) -> None:
     await user.press("S")
     await user.is_asked(question)
     await user.press("enter")
-    await user.is_told("marked as seen")
+    await user.is_told("Marked as seen")
 
 
 async def test_a_conflict_is_one_key_away_and_dismissed_there(
@@ -133,7 +133,7 @@ async def test_an_edit_of_a_delivered_file_is_marked_as_seen_where_it_is(
     async with dashboard(workspace) as user:
         await user.press("exclamation_mark")
         await user.until(lambda: user.place == "handoffs", "the handoffs")
-        await marks_as_seen(user, "changed by hand")
+        await marks_as_seen(user, "external edit")
         await is_closed(user, workspace)
 
 
@@ -146,11 +146,11 @@ async def test_a_conflict_cannot_be_marked_as_seen(
         await user.is_told("settled, not only marked as seen")
         await user.goes_to("4", "files")
         await user.press("S")
-        await user.is_told("Nothing that waits for you is under the cursor")
+        await user.is_told("No item that needs you is under the cursor")
 
 
 async def test_the_palette_changes_how_needs_are_announced(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
-        for said in ("a notification on the desktop", "bell and notification", "Alerts: off", "bell"):
+        for said in ("desktop notification", "bell and notification", "Alerts: off", "bell"):
             await user.chooses("alerts")
             await user.is_told(said)

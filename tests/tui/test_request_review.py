@@ -80,7 +80,7 @@ async def test_declined_hunks_are_not_written_and_the_model_is_told(
         assert result["edited_arguments"]["content"] == text_of(workspace)
         notice = result["notice"]
         assert (
-            "human:dana approved this call, with the comment: Of the 2 changes of this call 1 were taken"
+            "human:dana approved this call, with the comment: 1 of the 2 hunks of this call were taken"
             in notice
         )
         assert "Declined: lines 2.\nTaken: lines 5-6.\nLine 5 (FIVE): why so loud?" in notice
@@ -151,17 +151,17 @@ async def test_indivisible_calls_are_rejected(workspace: Workspace, alice: Toolb
     ):
         await opens_review(user)
         await user.press("space")
-        await user.sees("Send back")
+        await user.sees("This call cannot be approved in part")
         await user.press("a")
-        await user.is_asked("Nothing is written. Send it back?")
+        await user.is_asked("Nothing is written.")
         await user.press("escape")
         assert user.model.requests, "nothing is sent yet"
         await user.press("a")
-        await user.is_asked("Nothing is written. Send it back?")
+        await user.is_asked("Nothing is written.")
         await user.press("enter")
         await bob.ended()
         assert text_of(workspace) == BEFORE
-        assert "nothing was done: make the changes that would be taken" in told(bob)["reason"]
+        assert "nothing was done. Make the taken hunks" in told(bob)["reason"]
         assert "Taken: lines 5-6." in told(bob)["reason"]
 
 
@@ -178,9 +178,9 @@ async def test_the_cursor_stays_on_its_line_when_a_row_comes_above_it(
     ):
         await opens_review(user)
         await user.press("space")
-        await user.sees("Send back", "hunk 1 of 2: declined")
+        await user.sees("This call cannot be approved in part", "hunk 1 of 2: declined")
         await user.press("semicolon")
-        await user.sees("Comment on line 2 of the text before")
+        await user.sees("Comment on line 2 of the old text")
         await user.press(*"keep it", "enter")
         await user.sees("┃ keep it")
         await user.press("space")
@@ -202,9 +202,9 @@ async def test_a_begun_review_is_kept_asked_about_and_not_passed_over_elsewhere(
         await user.press("space", "1")
         await user.until(lambda: user.place == "overview", "the overview")
         RequestActions(user.app).approve_need(user.model.needs[0])
-        await user.is_told("You have begun to review it")
+        await user.is_told("You have started a review")
         await user.press("q")
-        await user.is_asked("gone then: answer to bob")
+        await user.is_asked("discard: answer to bob")
         await user.press("escape")
         await opens_review(user, "1 of 2 hunks taken")
         await user.press("a")
@@ -265,7 +265,7 @@ async def test_a_clients_file_gets_the_taken_hunks_and_its_result_the_comments(
     assert not result.is_error
     assert text_of(workspace) == "one\n2\nthree\nfour\nfive\n"
     notice, _ = (each.text for each in result.content if isinstance(each, types.TextContent))
-    assert "human:dana changed these arguments of the call before approving it: content." in notice
+    assert "human:dana approved this call with edited arguments: content." in notice
     assert "Declined: lines 5-6.\nTaken: lines 2.\nLine 5 of the old text (five): too loud" in notice
 
 
@@ -281,6 +281,6 @@ async def test_a_key_without_a_hunk_under_the_cursor_shows_a_notice(
         await user.press("home", "space")
         await user.is_told("No change is under the cursor")
         await user.press("semicolon")
-        await user.is_told("No line of the text is under the cursor")
+        await user.is_told("No line is under the cursor")
         await user.press("left_square_bracket", "right_square_bracket", "space")
         await user.sees("1 of 2 hunks taken")

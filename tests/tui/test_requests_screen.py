@@ -80,7 +80,7 @@ async def test_a_call_from_an_older_version_says_that_it_would_be_refused(
     write(alice, "two\n", 1)
     change = call("collab_write", filepath=PLAN, content="three\n", message="x", expected_version=1)
     async with dashboard(workspace) as user, running(workspace, "bob", calling(change), ask=["collab_write"]):
-        await sees_request(user, "It starts from v1, but v2 is current")
+        await sees_request(user, "It is based on v1, but v2 is current")
 
 
 async def test_a_rejection_reaches_the_model_with_its_reason(workspace: Workspace) -> None:
@@ -110,9 +110,9 @@ async def test_arguments_are_changed_before_the_call_is_approved(workspace: Work
     ):
         await sees_request(user, "save")
         await user.press("e")
-        await user.sees("with other arguments")
+        await user.sees("Arguments of")
         await user.press("backspace", "ctrl+s")
-        await user.sees("This is not a JSON object")
+        await user.sees("Not valid JSON: line")
         await user.type(', "message": "by dana"}')
         await user.press("ctrl+s")
         await bob.ended()
@@ -133,7 +133,7 @@ async def test_refused_arguments_can_be_corrected(workspace: Workspace) -> None:
     ):
         await sees_request(user, "save")
         await user.press("e")
-        await user.sees("with other arguments")
+        await user.sees("Arguments of")
         # A number for Python's parser, but not valid JSON.
         await user.press("backspace")
         await user.type(', "message": NaN}')
@@ -196,7 +196,7 @@ async def test_a_question_is_declined_and_what_is_typed_at_once_is_its_reason(
         result = told(bob.session)
         assert isinstance(result, dict)
         assert (result["error"], result["reason"]) == ("rejected", "quit 28Xq")
-        assert "human:dana declined to answer this: quit 28Xq" in result["message"]
+        assert "human:dana declined to answer: quit 28Xq" in result["message"]
         assert user.place == place
         await user.is_told("bob: rejected")
 
@@ -230,7 +230,7 @@ async def test_several_options_are_ticked_and_sent(workspace: Workspace) -> None
     async with dashboard(workspace) as user, running(workspace, "bob", question, says("Thanks.")) as bob:
         await sees_request(user, "Which?", "☐ one", "☐ three")
         await user.press("enter", "enter")
-        await user.is_told("Tick something first")
+        await user.is_told("Select something first")
         await user.press("space", "down", "down", "space")
         await user.sees("☑ one", "☐ two", "☑ three")
         await user.press("enter")
@@ -269,7 +269,7 @@ async def test_the_second_person_to_answer_sees_who_was_first(workspace: Workspa
         number = user.model.requests[0].id
         ok(workspace.tools_for_human("eve"), "answer_request", request=number, text="hers")
         await user.press("enter")
-        await user.is_told("human:eve was first")
+        await user.is_told("already closed by human:eve")
         await bob.ended()
         result = told(bob.session)
         assert isinstance(result, dict)
@@ -300,7 +300,7 @@ async def test_the_time_that_is_left_is_counted_down(workspace: Workspace) -> No
         user.app.now = lambda: end + SECOND  # type: ignore[method-assign]
         await user.until(lambda: user.words_in("#request").endswith("expired"), "that it is over")
         await user.press("enter")
-        await user.is_told("Its time is over")
+        await user.is_told("The request has expired")
 
 
 @pytest.mark.parametrize("calls", [1, 2])
@@ -329,7 +329,7 @@ async def test_a_question_is_not_approved_where_its_need_is_listed(workspace: Wo
     async with dashboard(workspace) as user, running(workspace, "bob", asks("Which month?")):
         await user.until(lambda: user.model.needs, "the need")
         RequestActions(user.app).approve_need(user.model.needs[0])
-        await user.is_told("enter writes the answer")
+        await user.is_told("enter answers")
         assert user.model.requests
 
 
@@ -342,7 +342,7 @@ async def test_an_answer_that_is_not_sent_stays_and_is_asked_about(workspace: Wo
         await user.press("enter")
         await user.paste("Octo\x1b[31m")
         await user.press("escape", "1", "q")
-        await user.is_asked("gone then: answer to bob")
+        await user.is_asked("discard: answer to bob")
         await user.press("escape", "7", "enter")
         await user.sees("Octo␛[31m")
         await user.press(*["backspace"] * 5, *"ber", "enter")

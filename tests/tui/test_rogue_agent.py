@@ -55,7 +55,7 @@ async def test_the_rogue_agents_work_is_reverted_in_six_keys(spoiled: Workspace,
         await user.until(lambda: user.list("agents").move_to(ROGUE), "the agent")
         pressed = iter(KEYS)
         await user.press(next(pressed))
-        await user.until(lambda: "The agents are paused" in user.words_in("#question"), "what it changes")
+        await user.until(lambda: "agents are paused" in user.words_in("#question"), "what it changes")
         await user.press(next(pressed))
         await user.until(lambda: user.place == "overview" and bool(user.model.conflicts), "the conflict")
         await user.sees("revert: without the work of auto-fixer")
@@ -63,7 +63,7 @@ async def test_the_rogue_agents_work_is_reverted_in_six_keys(spoiled: Workspace,
         draft = await opens_merge(user)
         assert draft.left == 1
         await user.press(next(pressed), next(pressed))
-        await user.until(lambda: "Leave settings.toml" in user.words_in("#question"), "the question")
+        await user.until(lambda: "Keep settings.toml" in user.words_in("#question"), "the question")
         await user.press(next(pressed))
         await user.until(lambda: not user.model.conflicts, "that it is settled")
     files = root / "collaborative/current"

@@ -32,11 +32,11 @@ async def test_every_screen_is_reached_wherever_the_dashboard_opens(workspace: W
 async def test_empty_screens_say_what_will_appear_and_how(root: Path) -> None:
     with Workspace.open(root) as workspace:
         async with dashboard(workspace) as user:
-            await user.sees("watchroom init DIR --agent ID", "Nothing waits for you", "all well")
+            await user.sees("watchroom init DIR --agent ID", "Nothing needs you", "all well")
             await user.goes_to("3", "handoffs")
             await user.sees("Files that agents hand over appear here.")
             await user.goes_to("4", "files")
-            await user.sees("once one of")
+            await user.sees("Shared files appear here")
 
 
 async def test_a_commit_appears_on_the_overview_without_any_key(workspace: Workspace, alice: Toolbox) -> None:

@@ -64,7 +64,7 @@ async def test_the_first_decision_asks_for_the_passphrase_and_the_next_does_not(
         await user.sees("Passphrase", "closed", "unlock")
         await user.type("wrong")
         await user.press("enter")
-        await user.sees("does not open it")
+        await user.sees("Wrong passphrase")
         await user.type(SESAME)
         assert not user.shows(SESAME)
         await user.press("enter")
@@ -115,18 +115,18 @@ async def test_edited_settings_are_signed_at_their_need(closed: Workspace) -> No
     for number in (1, 2):
         closed.requests.withdraw(f"alice/1/{number}")
     async with dashboard(closed) as user:
-        await user.sees("not signed yet")
+        await user.sees("not signed")
         await user.press("exclamation_mark")
-        await user.sees('+    "example.org"', "Shall it hold?")
+        await user.sees('+    "example.org"', "Sign these settings")
         await user.press("escape")
         assert hosts() == []
         await user.press("exclamation_mark")
-        await user.sees("Shall it hold?")
+        await user.sees("Sign these settings")
         await user.press("enter")
         await user.sees("Passphrase")
         await user.type(SESAME)
         await user.press("enter")
-        await user.is_told("holds from now on")
+        await user.is_told("are now active")
         await user.until(lambda: not user.model.needs, "no need")
     assert hosts() == ["example.org"]
 
@@ -142,7 +142,7 @@ async def test_a_person_without_a_key_is_told_what_to_do(closed: Workspace) -> N
 async def test_a_forged_decision_is_a_need(closed: Workspace) -> None:
     closed.journal.append([Write("human:eve", "answer_request", "request", "alice/1/1", "{}", expected=1)])
     async with dashboard(closed) as user:
-        await user.sees("forged", "nobody signed it")
+        await user.sees("forged", "it is not signed")
         assert len(user.model.requests) == 2
 
 

@@ -33,7 +33,7 @@ async def test_an_empty_screen_says_how_a_task_begins(workspace: Workspace) -> N
     async with dashboard(workspace) as user:
         await user.goes_to("9", "tasks")
         await user.until(lambda: 'watchroom task "…" --workspace DIR' in user.words_in("#tasks"), "the way")
-        assert "No task yet. N begins one" in user.words_in("#tasks")
+        assert "No tasks yet. Press N" in user.words_in("#tasks")
 
 
 async def test_the_newest_task_comes_first_with_its_state(
@@ -132,7 +132,7 @@ async def test_a_task_is_read_whole(workspace: Workspace, task: str, folder: Pat
         await user.sees(
             "It reads a line and prints its value.", "human:dana", str(folder)[:40], "It prints values."
         )
-        await user.sees("4 layers beneath the first agent", "done")
+        await user.sees("4 layers below the first agent", "done")
         await user.press("escape")
         assert user.place == "tasks"
 
@@ -186,7 +186,9 @@ async def test_a_deleted_file_is_left_out_and_one_that_is_no_text_is_said_in_wor
             "value.py",
             "image.bin",
         ]
-        await user.until(lambda: "No text, or larger than 10 MB: 2.1 KB." in user.words_in("#preview"), "why")
+        await user.until(
+            lambda: "Not text, or larger than 10 MB: 2.1 KB." in user.words_in("#preview"), "why"
+        )
 
 
 async def test_files_that_come_while_one_looks_are_shown(workspace: Workspace, task: str) -> None:
@@ -210,7 +212,7 @@ async def test_a_message_to_people_leads_to_itself_and_is_marked_as_seen(
         assert user.cursor("tasks").task.id == task
         assert user.cursor("messages").row.message == "May I go on?"
         await user.press("S")
-        await user.is_asked("May I go on?: root wrote to you. Did you look at it")
+        await user.is_asked("Mark as seen: May I go on?: root wrote to you?")
         await user.press("enter")
         await user.until(lambda: not user.model.needs, "nothing that waits")
 
@@ -276,7 +278,9 @@ async def test_ending_an_agent_ends_those_that_it_made(workspace: Workspace, tas
         await to_tasks(user)
         await chooses_agent(user, "ada")
         await user.press("X")
-        await user.is_asked("End ada for good? Its work stays; it cannot be resumed. 1 that it made end")
+        await user.is_asked(
+            "End ada for good? Its work stays; it cannot be resumed. 1 agents that it spawned end"
+        )
         assert "eve" in user.words_in("#question")
         await user.press("escape")
         assert [each.id for each in workspace.members.of_task(task) if each.ended] == ["tom"]
@@ -294,7 +298,7 @@ async def test_ending_the_first_agent_cancels_the_task_and_the_question_says_so(
         await to_tasks(user)
         await to_pane(user, "members")
         await user.press("X")
-        await user.is_asked("End root? The task cannot go on without it, and is cancelled.")
+        await user.is_asked("End root? The task cannot continue without it and is cancelled.")
         await user.press("enter")
         await user.sees("⊘ Build a calculator.")
 
@@ -303,7 +307,7 @@ async def test_a_task_is_cancelled_with_all_of_its_agents(workspace: Workspace, 
     async with dashboard(workspace) as user:
         await to_tasks(user)
         await user.press("X")
-        await user.is_asked("Cancel 'Build a calculator.'? All of its agents end (3 at work).")
+        await user.is_asked("Cancel 'Build a calculator.'? All of its agents end (3 running).")
         await user.press("enter")
         await user.is_told("'Build a calculator.' is cancelled.")
         await user.sees("⊘ Build a calculator.", "cancelled")
@@ -418,7 +422,7 @@ async def test_the_past_shows_that_moment_only_and_offers_no_acts(workspace: Wor
             await user.press(key)
             await user.is_told("This is the past: nothing can be changed here.")
         await user.chooses("sandbox")
-        await user.is_told("Not possible here now: Show which sandboxes work")
+        await user.is_told("Not available here: Show the sandboxes that work")
     assert workspace.journal.last_seq() == last
 
 

@@ -21,7 +21,7 @@ def use(workspace: Workspace, agent: str, model: str, used: UsageTotal) -> None:
 async def test_nothing_was_used_yet(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         await user.goes_to("0", "usage")
-        await user.sees("Nothing was used yet")
+        await user.sees("No usage yet")
 
 
 @pytest.mark.parametrize("size", [NARROW, MIDDLE])
@@ -30,16 +30,16 @@ async def test_usage_is_shown_by_agent_model_and_task(workspace: Workspace, size
     use(workspace, "bob", "", UsageTotal(70, 30, unpriced=100))
     async with dashboard(workspace, size=size) as user:
         await user.goes_to("0", "usage")
-        await user.sees("Cost in each quarter", "$1.25", "1.5k in", "200 out")
+        await user.sees("Cost per 15 minutes", "$1.25", "1.5k in", "200 out")
         (unpriced,) = [line for line in user.lines() if "bob" in line]
         assert "–" in unpriced
         use(workspace, "alice", "big-model", UsageTotal(cost=2.0, priced_by="client"))
         await user.sees("$3.25")
         if size == MIDDLE:
-            await user.sees("≥ $3.25 today", "model not named")
+            await user.sees("≥ $3.25 today", "unnamed model")
         else:
             await user.press("tab")
-            await user.sees("model not named")
+            await user.sees("unnamed model")
 
 
 async def test_enter_leads_to_the_agent(workspace: Workspace) -> None:

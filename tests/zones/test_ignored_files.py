@@ -124,7 +124,7 @@ def test_a_change_of_gitignore_counts_from_then_on(workspace: Workspace, project
     head = workspace.journal.head("file", f"{task}/data.csv")
     assert head is not None
     assert (head.actor, head.detail["ignored"]) == ("alice", True)
-    assert "not recorded any more" in head.message
+    assert "no longer recorded" in head.message
     assert (project / "data.csv").read_text() == "1\n"
     (project / "data.csv").write_text("2\n")
     assert record(workspace) == []

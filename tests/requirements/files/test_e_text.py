@@ -52,7 +52,7 @@ def test_E_6_insert_at_one_place_at_once(alice: Toolbox, bob: Toolbox) -> None:
     get(bob, "body")
     edit(alice, "insert", position=1, text="X")
     late = edit(bob, "insert", position=1, text="Y")
-    assert "Others have written" in late["notice"]
+    assert "Others have edited" in late["notice"]
     assert get(alice, "body") == get(bob, "body")
     assert get(alice, "body") in ("AXYC", "AYXC")
 

@@ -41,7 +41,7 @@ def test_F_4_an_addition_wins(alice: Toolbox, bob: Toolbox, bob_is_first: bool) 
     tag(bob, "list")
     if bob_is_first:
         tag(bob, "add", "important")
-        assert "still there" in tag(alice, "remove", "important")["notice"]
+        assert "still in the set" in tag(alice, "remove", "important")["notice"]
     else:
         tag(alice, "remove", "important")
         tag(bob, "add", "important")

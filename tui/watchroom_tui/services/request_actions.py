@@ -14,7 +14,7 @@ from watchroom.features.requests.reviews import decide_calls, find_indivisible, 
 from watchroom.features.requests.rows import parse_arguments
 from watchroom.features.sessions.view import RequestView
 from watchroom.model import RequestKind
-from watchroom.texts import catalogue
+from watchroom.texts import Catalogue, catalogue
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog
@@ -190,11 +190,11 @@ class RequestActions:
             text = await enter_text(self._app, draft, title, hint, many_lines=True)
             if text is None:
                 return
-            problem = _problem(text)
+            problem = _problem(text, texts)
             if problem is None:
                 break
             # What was written stays, and the person sees what is wrong with it.
-            hint = texts("request.not_json", problem=sanitize(problem))
+            hint = problem
         chosen = ticked if call_id in ticked else [*ticked, call_id]
         if await self._decide(details, chosen, {call_id: text}):
             self._app.drafts.drop(TextDraft, draft.key)
@@ -225,10 +225,12 @@ class RequestActions:
         return bool(result["success"])
 
 
-def _problem(text: str) -> str | None:
-    """What keeps ``text`` from being arguments, None if nothing does."""
+def _problem(text: str, texts: Catalogue) -> str | None:
+    """Return why ``text`` cannot be arguments, None if it can."""
     try:
         value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        return str(error)
-    return None if isinstance(value, dict) else type(value).__name__
+    except json.JSONDecodeError as error:
+        return texts("request.not_json", line=error.lineno, column=error.colno)
+    except (ValueError, RecursionError):
+        return texts("request.not_object")
+    return None if isinstance(value, dict) else texts("request.not_object")

@@ -111,17 +111,8 @@ class ConflictResolution:
             self._end("revert_outside_edit", "merge.reverted", "", filepath=row.path, conflict=row.seq)
 
     def _proposed_message(self, taken: Mapping[ChoiceKind, int]) -> str:
-        """What was taken, and what both sides meant, each with who meant it."""
-        sides = self._draft.sides
-        parts = [
-            f"{row.message} ({row.actor})" if row.message else row.actor
-            for row in (sides.current, sides.incoming)
-            if row is not None
-        ]
-        meant = " + ".join(parts)
-        return sanitize(self._texts("merge.proposed", taken=self._taken_text(taken), meant=meant))[
-            :MOST_MESSAGE
-        ]
+        """Return the proposed message: how many changes were taken from whom."""
+        return sanitize(self._texts("merge.proposed", taken=self._taken_text(taken)))[:MOST_MESSAGE]
 
     def _taken_text(self, taken: Mapping[ChoiceKind, int]) -> str:
         """How many changes were taken from whom. Not safe yet."""
