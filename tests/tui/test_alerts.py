@@ -21,7 +21,7 @@ from watchroom_tui.alerts.policy import (
     next_alerts,
     next_mode,
 )
-from watchroom_tui.alerts.terminal import LONGEST, alert_sequence
+from watchroom_tui.alerts.terminal import MAX_CHARACTERS, alert_sequence
 from watchroom_tui.formatters.labels import alert_text
 from watchroom_tui.localization import load_texts
 from watchroom_tui.sanitize import sanitize
@@ -153,7 +153,7 @@ def test_no_text_gets_out_of_the_sequence(title: str, text: str, mode: str) -> N
     for fields in NOTICE.findall(rest):
         for field in fields:
             assert sanitize(field) == field
-            assert len(field) <= 2 * LONGEST + 2
+            assert len(field) <= 2 * MAX_CHARACTERS + 2
             assert ";" not in field
 
 

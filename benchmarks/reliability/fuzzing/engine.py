@@ -32,7 +32,7 @@ HANGING_SECONDS: Final = 30.0
 MEMORY_BYTES: Final = 256 * 1024 * 1024
 """Max bytes by which an input may grow the process. More is a finding."""
 _CORPUS: Final = 4000
-_LONGEST_KEPT: Final = 8000
+_MAX_KEPT: Final = 8000
 """Max bytes of an input that is mutated further, because all following inputs would be as long."""
 _FRESH: Final = 0.3
 _SLOWEST: Final = 3
@@ -173,7 +173,7 @@ def _next_input(target: Target, corpus: Sequence[bytes], chance: Random) -> byte
 
 
 def _add(corpus: list[bytes], data: bytes, chance: Random) -> None:
-    if len(data) > _LONGEST_KEPT:
+    if len(data) > _MAX_KEPT:
         return
     if len(corpus) >= _CORPUS:
         del corpus[chance.randrange(len(corpus))]

@@ -18,7 +18,7 @@ from watchroom_tui.sanitize import TAB, sanitize
 CONTEXT: Final = 3
 """Unchanged lines to show around changed ones."""
 
-MOST_OF_A_LINE: Final = 0.7
+MAX_MARKED_FRACTION: Final = 0.7
 """Max share of changed characters in a line with marked words. In other lines no words are marked."""
 
 MEASURED: Final = 2000
@@ -260,7 +260,7 @@ def _marked(text: str, other: str | None) -> list[tuple[int, int]]:
     if other is None:
         return []
     words = find_changed_words(other.removesuffix("\n"), text)
-    if sum(end - start for start, end in words) > MOST_OF_A_LINE * len(text):
+    if sum(end - start for start, end in words) > MAX_MARKED_FRACTION * len(text):
         return []
     return words
 

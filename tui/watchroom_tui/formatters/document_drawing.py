@@ -29,8 +29,8 @@ from watchroom_tui.sanitize import sanitize, sanitize_lines
 _NAME: Final = 14
 _KEY: Final = 22
 _BAR: Final = 24
-_MOST_NAMED: Final = 5
-_MOST_VALUE: Final = 2_000
+_MAX_AGENTS: Final = 5
+_MAX_CHARACTERS: Final = 2_000
 """Max characters of a value in its row."""
 _NS_PER_MS: Final = 1_000_000
 _NEW: Final = Span("▌", "accent")
@@ -155,7 +155,7 @@ class _Field(NamedTuple):
         amounts: dict[str, int] = {}
         for run in field.runs:
             amounts[run.agent] = amounts.get(run.agent, 0) + run.length
-        for agent in sorted(amounts, key=lambda each: -amounts[each])[:_MOST_NAMED]:
+        for agent in sorted(amounts, key=lambda each: -amounts[each])[:_MAX_AGENTS]:
             share = round(100 * amounts[agent] / len(field.text))
             said.append(Span(f"  ▍{sanitize(agent) or '?'} {share} %", agent_class(agent)))
         return said
@@ -220,7 +220,7 @@ def _names(agents: Sequence[str]) -> list[Span]:
 def _lines(value: Json) -> list[str]:
     """Return a value as sanitized lines: texts as they are, other values as JSON."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return sanitize_lines(text if len(text) <= _MOST_VALUE else text[:_MOST_VALUE] + "…")
+    return sanitize_lines(text if len(text) <= _MAX_CHARACTERS else text[:_MAX_CHARACTERS] + "…")
 
 
 def _lines_of(text: str, runs: Sequence[Run]) -> list[list[tuple[str, Run]]]:

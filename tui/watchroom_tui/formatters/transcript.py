@@ -22,7 +22,7 @@ from watchroom_tui.sanitize import sanitize, sanitize_lines
 TranscriptEntryKind: TypeAlias = Literal["said", "call", "note", "stream"]
 
 NAME_WIDTH: Final = 11
-MOST_UNFOLDED: Final = 400
+MAX_UNFOLDED: Final = 400
 """Max lines of a call's arguments and result."""
 
 
@@ -307,9 +307,9 @@ def _rows(entry: TranscriptEntry, is_unfolded: bool) -> Iterable[_Row]:
         yield _Row(entry, f"{sign} {sanitize(entry.text)}", True, entry.style)
         if is_unfolded:
             lines = sanitize_lines(entry.more)
-            yield from (_Row(entry, f"    {line}", False, "dim") for line in lines[:MOST_UNFOLDED])
-            if len(lines) > MOST_UNFOLDED:
-                yield _Row(entry, f"    … +{len(lines) - MOST_UNFOLDED}", False, "dim")
+            yield from (_Row(entry, f"    {line}", False, "dim") for line in lines[:MAX_UNFOLDED])
+            if len(lines) > MAX_UNFOLDED:
+                yield _Row(entry, f"    … +{len(lines) - MAX_UNFOLDED}", False, "dim")
         return
     for number, line in enumerate(sanitize_lines(entry.text.strip("\n"))):
         yield _Row(entry, line, number == 0, entry.style)

@@ -10,7 +10,7 @@ from watchroom_tui.markdown.inline import InlineLine, InlineRun, natural_width, 
 
 Align: TypeAlias = Literal["left", "center", "right"]
 
-_NARROWEST: Final = 5
+_MIN_WIDTH: Final = 5
 """Min width in cells of a narrowed column."""
 
 
@@ -48,7 +48,7 @@ def _widths(head: TableRow, rows: Sequence[TableRow], width: int) -> list[int] |
     """Return the width of each column, None if they do not fit side by side."""
     count = len(head.cells)
     space = width - 3 * (count - 1)
-    if space < count * min(2, _NARROWEST):
+    if space < count * min(2, _MIN_WIDTH):
         return None
     natural = [1] * count
     for row in (head, *rows):
@@ -56,9 +56,9 @@ def _widths(head: TableRow, rows: Sequence[TableRow], width: int) -> list[int] |
             natural[number] = max(natural[number], natural_width(cell.words))
     if sum(natural) <= space:
         return natural
-    if sum(min(each, _NARROWEST) for each in natural) > space:
+    if sum(min(each, _MIN_WIDTH) for each in natural) > space:
         return None
-    low, high = _NARROWEST, max(natural)
+    low, high = _MIN_WIDTH, max(natural)
     while low < high:
         middle = (low + high + 1) // 2
         if sum(min(each, middle) for each in natural) <= space:

@@ -53,13 +53,13 @@ def _handed_on(found: list[Row], steps: Sequence[Sequence[LineChange]], versions
     return found
 
 
-def _up_to(most: int, texts: Iterator[str]) -> Iterator[str]:
-    """Yield texts until they have ``most`` characters together, at least one."""
+def _up_to(max_characters: int, texts: Iterator[str]) -> Iterator[str]:
+    """Yield texts until they have ``max_characters`` characters together, at least one."""
     total = 0
     for text in texts:
         yield text
         total += len(text)
-        if total >= most:
+        if total >= max_characters:
             return
 
 

@@ -14,7 +14,7 @@ from watchroom.texts import Catalogue
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.sanitize import sanitize_lines
 
-MOST_LINES: Final = 2000
+MAX_LINES: Final = 2000
 """Max lines of output, the newest ones."""
 
 
@@ -74,7 +74,7 @@ class _Printed:
         if first:
             self._lines[-1].append(Span(first, style))
         self._lines += [[Span(line, style)] if line else [] for line in more]
-        surplus = len(self._lines) - MOST_LINES - 1
+        surplus = len(self._lines) - MAX_LINES - 1
         if surplus > 0:
             del self._lines[:surplus]
             self._dropped += surplus

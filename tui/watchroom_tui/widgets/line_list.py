@@ -30,7 +30,7 @@ from watchroom_tui.widgets.search import open_search
 
 T = TypeVar("T")
 
-MOST_KEPT: Final = 2000
+MAX_KEPT: Final = 2000
 """Max cached lines."""
 
 
@@ -237,7 +237,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         strip = self._kept.get(look)
         if strip is None:
             strip = self._drawn_at(index, part, width)
-            if len(self._kept) > MOST_KEPT:
+            if len(self._kept) > MAX_KEPT:
                 self._kept.clear()
             self._kept[look] = strip
         return strip

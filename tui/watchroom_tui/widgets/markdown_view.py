@@ -19,10 +19,10 @@ from watchroom_tui.formatters.styled_text import Line, Span, mark
 from watchroom_tui.localization import texts_of
 from watchroom_tui.markdown.index import Index, Outline, moved
 from watchroom_tui.markdown.page import TOP, Page, PagePosition
-from watchroom_tui.markdown.renderer import NARROWEST
+from watchroom_tui.markdown.renderer import MIN_WIDTH
 from watchroom_tui.sanitize import copyable
 from watchroom_tui.widgets.line_view import LineView
-from watchroom_tui.widgets.scrollable import MOST_COPIED
+from watchroom_tui.widgets.scrollable import MAX_COPIED
 
 if TYPE_CHECKING:
     from watchroom_tui.markdown.text_finder import Finder
@@ -253,7 +253,7 @@ class MarkdownView(LineView):
         """Return the width of the text. Space for a scrollbar is always reserved, so that nothing is drawn
         twice when it appears."""
         beside = self.styles.scrollbar_size_vertical + 2 * len(_MARGIN)
-        return max(NARROWEST, self.content_region.width - beside)
+        return max(MIN_WIDTH, self.content_region.width - beside)
 
     # -- outline and places
 
@@ -336,8 +336,8 @@ class MarkdownView(LineView):
             return super().copied_text()
         data = page.index.data
         # A cut can leave a partial character, which has at most four bytes.
-        taken = data[: 4 * MOST_COPIED].decode("utf-8", "ignore").removesuffix("\n")
-        lines = taken[: MOST_COPIED + 1].split("\n")
+        taken = data[: 4 * MAX_COPIED].decode("utf-8", "ignore").removesuffix("\n")
+        lines = taken[: MAX_COPIED + 1].split("\n")
         return "\n".join(map(copyable, lines)), data.count(b"\n") + (not data.endswith(b"\n"))
 
     # -- drawing

@@ -14,7 +14,7 @@ from watchroom_tui.sanitize import sanitize
 from watchroom_tui.widgets.line_widget import LineWidget, content
 from watchroom_tui.widgets.search import open_search
 
-MOST_COPIED: Final = 100_000
+MAX_COPIED: Final = 100_000
 """Max characters to copy, because terminals accept little more."""
 
 SEARCH_ACTIONS: Final = ("search", "match", "copy")
@@ -123,7 +123,7 @@ class ScrollableWidget(LineWidget, ScrollView, can_focus=True):
 
     def action_copy(self) -> None:
         text, total = self.copied_text()
-        taken = text[:MOST_COPIED]
+        taken = text[:MAX_COPIED]
         self.app.copy_to_clipboard(taken)
         count = taken.count("\n") + (not taken.endswith("\n"))
         key = "list.copied" if count == 1 else "view.copied"
