@@ -95,10 +95,10 @@ def section_name(data: bytes, section: BoardSection, among: Sequence[BoardSectio
     with suppress(SectionNotFound, SectionAmbiguous):
         if find_section(data, "", path, among) == section:
             return path
-    return _in_full(data, section)
+    return _full_name(data, section)
 
 
-def _in_full(data: bytes, section: BoardSection) -> str:
+def _full_name(data: bytes, section: BoardSection) -> str:
     return f"{'#' * section.heading.level} {section_path(section)} ({_line(data, section)})"
 
 
@@ -280,4 +280,4 @@ def _has_title(heading: Heading, named: str, agree: SameTitle) -> bool:
 
 
 def _list_candidates(data: bytes, found: list[BoardSection]) -> str:
-    return "; ".join(_in_full(data, each) for each in found[:_MAX_SHOWN])
+    return "; ".join(_full_name(data, each) for each in found[:_MAX_SHOWN])

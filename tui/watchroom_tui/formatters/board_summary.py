@@ -94,11 +94,11 @@ def _grouped(items: Sequence[SummaryItem]) -> Iterator[SummaryItem]:
     for kind in KINDS:
         mine = [each for each in items if each.kind == kind]
         if mine:
-            yield SummaryItem(kind, -1, _how_far(kind, mine), str(len(mine)))
+            yield SummaryItem(kind, -1, _progress_text(kind, mine), str(len(mine)))
             yield from mine
 
 
-def _how_far(kind: Kind, items: Sequence[SummaryItem]) -> str:
+def _progress_text(kind: Kind, items: Sequence[SummaryItem]) -> str:
     """Return the progress in per cent, empty for a kind without progress."""
     if kind not in ("milestone", "task"):
         return ""

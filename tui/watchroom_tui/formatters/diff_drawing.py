@@ -279,7 +279,7 @@ def _range(part: _RowGroup) -> str:
 
 def _parts(lines: int, changed: Sequence[LineChange]) -> Iterator[_RowGroup]:
     """Yield the changes with their context. Close changes share a hunk."""
-    for group in _near_each_other(changed):
+    for group in _nearby_groups(changed):
         first, last = group[0], group[-1]
         before = min(CONTEXT, first.old_start)
         after = min(CONTEXT, lines - last.old_end)
@@ -300,7 +300,7 @@ def _same(old: int, new: int, count: int) -> Iterator[_RowGroup]:
         yield _RowGroup("same", old, count, new, count)
 
 
-def _near_each_other(changed: Sequence[LineChange]) -> Iterator[list[LineChange]]:
+def _nearby_groups(changed: Sequence[LineChange]) -> Iterator[list[LineChange]]:
     group: list[LineChange] = []
     for change in changed:
         if group and change.old_start - group[-1].old_end > 2 * CONTEXT:

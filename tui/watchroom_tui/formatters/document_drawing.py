@@ -129,7 +129,7 @@ class _Field(NamedTuple):
         if written is None:
             yield self._head([Span(self.texts("documents.not_written"), "dim")])
             return
-        yield self._head(_by(written))
+        yield self._head(_author_spans(written))
         for number, line in enumerate(_lines(written.value)):
             yield DocumentRow(self.name, f"{number}", [Span(line)], written.is_new, self._written(written))
 
@@ -173,7 +173,12 @@ class _Field(NamedTuple):
         width = min(_KEY, max((width_of([Span(sanitize(key))]) for key in field.entries), default=0)) + 1
         for key, value in field.entries.items():
             first, *more = _lines(value.value)
-            line = [Span(fit(sanitize(key), width) + " ", "key"), Span(first), Span("  "), *_by(value)]
+            line = [
+                Span(fit(sanitize(key), width) + " ", "key"),
+                Span(first),
+                Span("  "),
+                *_author_spans(value),
+            ]
             foot = self._written(value)
             yield DocumentRow(self.name, key, line, value.is_new, foot)
             for number, text in enumerate(more, start=1):
@@ -205,7 +210,7 @@ def _style(run: Run) -> str:
     return agent_class(run.agent, "-new" if run.is_new else "") if run.agent else ""
 
 
-def _by(value: AttributedValue) -> list[Span]:
+def _author_spans(value: AttributedValue) -> list[Span]:
     time = local_clock(value.time * _NS_PER_MS)
     return [Span(sanitize(value.agent), agent_class(value.agent)), Span(f" {time}", "dim")]
 

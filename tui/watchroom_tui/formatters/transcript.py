@@ -159,7 +159,7 @@ def _note(key: str, event: Mapping[str, Any], texts: Catalogue) -> TranscriptEnt
         return None
     said = ""
     if kind == "human_answered":
-        said = _answered(get_object(event, "answer"), texts)
+        said = _answer_text(get_object(event, "answer"), texts)
     elif kind == "error":
         error = get_object(event, "error")
         said = f"{get_text(error, 'code')}: {get_text(error, 'message')}"
@@ -180,14 +180,16 @@ def _note(key: str, event: Mapping[str, Any], texts: Catalogue) -> TranscriptEnt
     return TranscriptEntry(f"{key}.{kind}", "note", who, mark, text, style=style)
 
 
-def _answered(answer: Mapping[str, Any], texts: Catalogue) -> str:
+def _answer_text(answer: Mapping[str, Any], texts: Catalogue) -> str:
     if answer.get("expired"):
         return texts("request.outcome.expired")
     values = [each for each in get_list(answer, "values") if isinstance(each, str)]
-    return get_text(answer, "text") or ", ".join(values) or _decided(_objects(answer, "decisions"), texts)
+    return (
+        get_text(answer, "text") or ", ".join(values) or _decision_text(_objects(answer, "decisions"), texts)
+    )
 
 
-def _decided(decisions: Sequence[Mapping[str, Any]], texts: Catalogue) -> str:
+def _decision_text(decisions: Sequence[Mapping[str, Any]], texts: Catalogue) -> str:
     said = []
     for decision in decisions:
         text = texts("session.approved" if decision.get("approved") is True else "session.rejected")

@@ -31,7 +31,7 @@ def draw_table(
     """Draw the table as lines of at most ``width`` cells."""
     widths = _widths(head, rows, width)
     if widths is None:
-        return list(_one_by_one(head, rows, width))
+        return list(_stack_cells(head, rows, width))
     lines = _row(head, widths, aligns)
     rule = "─┼─".join("─" * each for each in widths)
     lines.append(InlineLine([Span(rule, "rule")], head.source))
@@ -95,7 +95,7 @@ def _row(row: TableRow, widths: Sequence[int], aligns: Sequence[Align]) -> list[
     return lines
 
 
-def _one_by_one(head: TableRow, rows: Sequence[TableRow], width: int) -> Iterator[InlineLine]:
+def _stack_cells(head: TableRow, rows: Sequence[TableRow], width: int) -> Iterator[InlineLine]:
     """Yield the cells one below the other, each after the name of its column, for tables that are too
     wide."""
     if not rows:

@@ -41,13 +41,15 @@ async def blame_lines(
 
         texts = await asyncio.to_thread(next_texts)
         steps = await process.changes_of([text, *texts])
-        found = await asyncio.to_thread(_handed_on, found, steps, versions[done : done + len(texts)])
+        found = await asyncio.to_thread(_updated_blame, found, steps, versions[done : done + len(texts)])
         text = texts[-1]
         done += len(texts)
     return text, found
 
 
-def _handed_on(found: list[Row], steps: Sequence[Sequence[LineChange]], versions: Sequence[Row]) -> list[Row]:
+def _updated_blame(
+    found: list[Row], steps: Sequence[Sequence[LineChange]], versions: Sequence[Row]
+) -> list[Row]:
     for row, changed in zip(versions, steps, strict=True):
         found = update_blame(found, changed, row)
     return found

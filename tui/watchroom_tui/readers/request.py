@@ -143,7 +143,7 @@ class RequestPage:
             if would is not None:
                 rows += _change_rows(call, changed or (), review, texts)
             else:
-                rows += [RequestRow(line) for line in _told_difference(details)]
+                rows += [RequestRow(line) for line in _reported_difference(details)]
             rows.append(RequestRow([]))
         if details.asked.ended is not None:
             rows += [RequestRow(line) for line in _answer_lines(details, texts)]
@@ -196,7 +196,7 @@ def _call_head(
     return _CallHead([*lines, *_proposal_head(would, texts)], can_write_part(call, would.after))
 
 
-def _told_difference(details: RequestDetails) -> list[Line]:
+def _reported_difference(details: RequestDetails) -> list[Line]:
     """Return the difference outside of the zones that the client or its hook reported."""
     told = details.request.metadata.get(DIFFERENCE)
     if not isinstance(told, str):

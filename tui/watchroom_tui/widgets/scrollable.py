@@ -85,10 +85,10 @@ class ScrollableWidget(LineWidget, ScrollView, can_focus=True):
         self._sought = words
         self._match_count = None if is_new else self._match_count
         self._show_foot()
-        work: Callable[[], Awaitable[None]] = partial(self._look_for, words, is_new=is_new)
+        work: Callable[[], Awaitable[None]] = partial(self._run_search, words, is_new=is_new)
         self.run_worker(work, group="search", exclusive=True)
 
-    async def _look_for(self, words: str, *, is_new: bool) -> None:
+    async def _run_search(self, words: str, *, is_new: bool) -> None:
         count = await self.search(words)
         if words == self._sought:
             self._match_count = count

@@ -100,10 +100,10 @@ class VersionTimeline(ColumnList[Row]):
             [labels.actor_span(item)],
             [Span(age, "dim")],
             [Span(kept, "dim")],
-            [Span(broken, "error")] if broken else self._said(item),
+            [Span(broken, "error")] if broken else self._message_line(item),
         )
 
-    def _said(self, item: Row) -> Line:
+    def _message_line(self, item: Row) -> Line:
         texts = texts_of(self)
         said = Span(
             sanitize(item.message) or labels.outcome_span(item, texts).text, "" if item.version else "dim"
