@@ -94,13 +94,13 @@ async def _tokens(turns: list[Turn]) -> tuple[int, int, int]:
             state = await session.run()
     if state.status != "done":
         raise RuntimeError(state.error)
-    before = sum(_count(each) for payload in model.asked for each in _in_full(payload, state))
+    before = sum(_count(each) for payload in model.asked for each in _with_whole_results(payload, state))
     after = sum(_count(each) for payload in model.asked for each in payload.messages)
     view = sum(_count(payload.messages[-1]) for payload in model.asked[1:])
     return before, after, view
 
 
-def _in_full(payload: ModelPayload, state: AgentState) -> list[Message]:
+def _with_whole_results(payload: ModelPayload, state: AgentState) -> list[Message]:
     whole = {each.tool_call_id: each for each in state.messages if isinstance(each, ToolMessage)}
     return [whole[each.tool_call_id] if isinstance(each, ToolMessage) else each for each in payload.messages]
 

@@ -66,7 +66,7 @@ def society_at_work() -> Iterator[Workspace]:
         task = society.submit_requirement(REQUIREMENT, folder, by="human:supervisor")
         with ThreadPoolExecutor(1) as pool:
             work = pool.submit(lambda: asyncio.run(society.run(task.id)))
-            _wait_until(workspace, lambda: _has_mended(workspace))
+            _wait_until(workspace, lambda: _has_repaired(workspace))
             yield workspace
             workspace.tools_for_human("supervisor").dispatch_tool_call(
                 "end_task", {"task_id": task.id, "status": "cancelled", "report": ""}
@@ -74,7 +74,7 @@ def society_at_work() -> Iterator[Workspace]:
             work.result()
 
 
-def _has_mended(workspace: Workspace) -> bool:
+def _has_repaired(workspace: Workspace) -> bool:
     """Return whether a command has failed, and the newest one has not. By then some agents have done their
     part."""
     only = RowFilter(zone="command", tool="end_command")
@@ -426,7 +426,7 @@ async def _at_an_earlier_moment(pilot: Pilot[Any]) -> None:
         await _settled(pilot)
 
 
-async def _taking_back(pilot: Pilot[Any]) -> None:
+async def _reverting(pilot: Pilot[Any]) -> None:
     """Show the preview of a revert of the tester's work."""
     app = pilot.app
     assert isinstance(app, WatchroomApp)
@@ -534,9 +534,9 @@ SHOTS: tuple[Shot, ...] = (
     Shot("conflict", MIDDLE, _dashboard, act=_at_the_dispute(_in_its_file), team=team_in_dispute),
     Shot("sides", WIDE, _dashboard, act=_at_the_dispute(_in_its_file, "s"), team=team_in_dispute),
     Shot("blame", MIDDLE, _dashboard, act=_at_the_dispute(_in_its_file, "L"), team=team_in_dispute),
-    Shot("revert", MIDDLE, _dashboard, act=_taking_back, team=team_in_dispute),
-    Shot("revert-narrow", NARROW, _dashboard, act=_taking_back, team=team_in_dispute),
-    Shot("revert-wide", WIDE, _dashboard, act=_taking_back, team=team_in_dispute),
+    Shot("revert", MIDDLE, _dashboard, act=_reverting, team=team_in_dispute),
+    Shot("revert-narrow", NARROW, _dashboard, act=_reverting, team=team_in_dispute),
+    Shot("revert-wide", WIDE, _dashboard, act=_reverting, team=team_in_dispute),
     Shot("timeline", MIDDLE, _rooms(), act=_at_an_earlier_moment),
     Shot("activity", MIDDLE, _rooms(), ("8", "down", "down"), act=_settled),
     Shot("tasks", MIDDLE, _dashboard, act=_at_an_agent, team=society_at_work),

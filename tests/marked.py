@@ -11,10 +11,10 @@ from watchroom import Toolbox
 DOC_ID: Final = "shared"
 FIELD: Final = "body"
 SCHEMA: Final = {FIELD: "rga"}
-LONGEST: Final = 12
+MAX_INSERTED: Final = 12
 _PLANE: Final = 0x10000
 _FIRST: Final = 4
-_MOST: Final = 0xFF00
+_MAX_CHARACTER: Final = 0xFF00
 
 
 class Plan(NamedTuple):
@@ -78,10 +78,10 @@ class Editor:
         start = chance.randint(0, len(known))
         operation = chance.choice(("insert", "insert", "insert", "delete", "replace")) if known else "insert"
         if operation == "insert":
-            return Plan(operation, start, "", self._fresh(chance.randint(1, LONGEST)))
+            return Plan(operation, start, "", self._fresh(chance.randint(1, MAX_INSERTED)))
         start = min(start, len(known) - 1)
-        deleted = known[start : start + chance.randint(1, LONGEST)]
-        inserted = "" if operation == "delete" else self._fresh(chance.randint(1, LONGEST))
+        deleted = known[start : start + chance.randint(1, MAX_INSERTED)]
+        inserted = "" if operation == "delete" else self._fresh(chance.randint(1, MAX_INSERTED))
         return Plan(operation, start, deleted, inserted)
 
     def neighbours(self, plan: Plan) -> Neighbours:
@@ -105,7 +105,7 @@ class Editor:
 
     def _fresh(self, length: int) -> str:
         begin, self._next = self._next, self._next + length
-        if self._next > _MOST:
+        if self._next > _MAX_CHARACTER:
             raise RuntimeError("no character is left that was not used yet")
         return "".join(chr(self._plane + code) for code in range(begin, self._next))
 

@@ -114,20 +114,20 @@ class Terminal:
             return bytes(self._output[since:])
 
     def wait_for_bytes(self, wanted: bytes, *, since: int = 0, timeout: float = 10) -> None:
-        """Wait until ``wanted`` is received at or after byte ``since``. Raise `NotSeen` after ``timeout``
+        """Wait until ``wanted`` is received at or after byte ``since``. Raises `NotSeen` after ``timeout``
         seconds."""
         deadline = time.monotonic() + timeout
         while wanted not in (found := self.raw(since)):
             self._wait_for_more(since + len(found), deadline, repr(wanted))
 
     def wait_for(self, holds: Predicate, *, what: str = "the screen", timeout: float = 10) -> None:
-        """Wait until ``holds`` is true for the screen's lines. Raise `NotSeen` after ``timeout`` seconds."""
+        """Wait until ``holds`` is true for the screen's lines. Raises `NotSeen` after ``timeout`` seconds."""
         deadline = time.monotonic() + timeout
         while not holds(self.screen()):
             self._wait_for_more(self._shown, deadline, what)
 
     def wait_for_text(self, text: str, *, timeout: float = 10) -> None:
-        """Wait until a line of the screen contains ``text``. Raise `NotSeen` after ``timeout`` seconds."""
+        """Wait until a line of the screen contains ``text``. Raises `NotSeen` after ``timeout`` seconds."""
         self.wait_for(lambda lines: any(text in line for line in lines), what=text, timeout=timeout)
 
     def wait_for_output(self, since: int, timeout: float) -> bool:
@@ -149,7 +149,7 @@ class Terminal:
         """Wait until there is no output and every process has slept for ``quiet`` seconds, however busy the
         machine is.
 
-        A process that waits for a processor is not asleep. Raise `NotSeen` after ``timeout`` seconds.
+        A process that waits for a processor is not asleep. Raises `NotSeen` after ``timeout`` seconds.
         """
         process, deadline, since = psutil.Process(self.pid), time.monotonic() + timeout, time.monotonic()
         while time.monotonic() < max(since, self._last_output) + quiet:

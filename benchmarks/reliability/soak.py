@@ -44,8 +44,8 @@ _FIRST_SCREEN: Final = "Needs you"
 _PATIENCE: Final = 60.0
 _PAUSE: Final = 0.5
 """Seconds between two timed saves."""
-_MOST_GROWTH: Final = 1.05
-_MOST_SLOWDOWN: Final = 1.1
+_MAX_GROWTH: Final = 1.05
+_MAX_SLOWDOWN: Final = 1.1
 _MOMENTS: Final = (1 / 6, 1 / 2, 1.0)
 """The parts of the time after which memory is reported: minutes 5, 15 and 30 of 30."""
 
@@ -230,7 +230,7 @@ def _measures(seen: Observations) -> list[Measure]:
                 f"{name}: memory in minute {last.minute:.0f} ÷ in minute {moments[0].minute:.0f}",
                 there[-1].memory / there[0].memory,
                 "×",
-                _MOST_GROWTH,
+                _MAX_GROWTH,
                 remark=f"{', '.join(f'{each.memory / 1e6:.1f}' for each in there)} MB in minutes {labels};"
                 f" descriptors {', '.join(str(each.descriptors) for each in there)};"
                 f" threads {', '.join(str(each.threads) for each in there)}",
@@ -244,7 +244,7 @@ def _measures(seen: Observations) -> list[Measure]:
             "commit → screen, p95, last minute ÷ first",
             end / first,
             "×",
-            _MOST_SLOWDOWN,
+            _MAX_SLOWDOWN,
             remark=f"{end * 1e3:.0f} ms, {first * 1e3:.0f} ms; medians {median(seen.last) * 1e3:.0f} ms,"
             f" {median(seen.first) * 1e3:.0f} ms",
         ),

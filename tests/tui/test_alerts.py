@@ -24,7 +24,7 @@ from watchroom_tui.services.alert_policy import (
     next_alerts,
     next_mode,
 )
-from watchroom_tui.services.terminal_alerts import LONGEST, alert_sequence
+from watchroom_tui.services.terminal_alerts import MAX_CHARACTERS, alert_sequence
 
 
 def need(since: int, *, path: str = "plan.md", actor: str = "bob", times: int = 1) -> Need:
@@ -151,7 +151,7 @@ def test_no_text_gets_out_of_the_sequence(title: str, text: str, mode: str) -> N
     for fields in NOTICE.findall(rest):
         for field in fields:
             assert sanitize(field) == field
-            assert len(field) <= 2 * LONGEST + 2
+            assert len(field) <= 2 * MAX_CHARACTERS + 2
             assert ";" not in field
 
 

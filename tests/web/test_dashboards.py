@@ -13,7 +13,7 @@ import aiohttp
 import psutil
 import pytest
 from watchroom import Workspace
-from watchroom_tui.web import MOST_COLUMNS, MOST_ROWS
+from watchroom_tui.web import MAX_COLUMNS, MAX_ROWS
 from web.browsing import PATIENCE, server
 
 pytestmark = pytest.mark.slow(2)
@@ -73,7 +73,7 @@ async def test_a_dashboard_ends_with_its_page(team: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "given"),
     [
-        ("width=1000000&height=1000000", (MOST_COLUMNS, MOST_ROWS)),
+        ("width=1000000&height=1000000", (MAX_COLUMNS, MAX_ROWS)),
         ("width=-5&height=0", (1, 1)),
         (f"width={'9' * 4500}&height=x", (80, 24)),
     ],
@@ -96,8 +96,8 @@ async def test_nor_when_it_is_resized(team: Path) -> None:
             for odd in ({"width": None, "height": "x"}, {"width": 1e400, "height": 10**400}):
                 await socket.send_json(["resize", odd])
             await socket.send_json(["resize", {"width": 10**6, "height": 10**6}])
-            drawn = await sees(socket, b"\x1b[%d;1H" % MOST_ROWS)
-            assert max(int(row) for row in re.findall(rb"\x1b\[(\d+);\d+H", drawn)) == MOST_ROWS
+            drawn = await sees(socket, b"\x1b[%d;1H" % MAX_ROWS)
+            assert max(int(row) for row in re.findall(rb"\x1b\[(\d+);\d+H", drawn)) == MAX_ROWS
 
 
 async def test_a_message_that_makes_no_sense_ends_its_page_only(team: Path) -> None:

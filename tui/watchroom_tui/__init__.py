@@ -1,1 +1,1 @@
-"""The dashboard and the command line of Watchroom."""
+"""The dashboard of Watchroom."""

@@ -27,7 +27,7 @@ from watchroom_tui.widgets.worker_screen import WorkerScreen
 
 
 class Pane(Protocol):
-    """What a screen needs of its panes, besides that they are widgets."""
+    """The interface of a screen's panes, besides that of a widget."""
 
     @property
     def tab_text(self) -> str: ...

@@ -30,8 +30,8 @@ _POLICY: Final = (
     " font-src 'self' data:; img-src 'self' data:; frame-ancestors 'none'"
 )
 """Allows resources from this server only, so the page works without the internet."""
-MOST_COLUMNS: Final = 500
-MOST_ROWS: Final = 200
+MAX_COLUMNS: Final = 500
+MAX_ROWS: Final = 200
 """Max rows and columns of a page's terminal, because a frame's cost grows with its cells."""
 _COLUMNS: Final = 80
 _ROWS: Final = 24
@@ -52,7 +52,7 @@ class DashboardProcess(AppService):
     async def set_terminal_size(self, width: object, height: object) -> None:
         """Set the size. Values that are not numbers are ignored."""
         if isinstance(width, int) and isinstance(height, int):
-            await super().set_terminal_size(_within(width, MOST_COLUMNS), _within(height, MOST_ROWS))
+            await super().set_terminal_size(_within(width, MAX_COLUMNS), _within(height, MAX_ROWS))
 
 
 class WebDashboard(Server):
@@ -132,8 +132,8 @@ class WebDashboard(Server):
             download_manager=self.download_manager,
         )
         try:
-            width = _within(_number(request.query.get("width"), _COLUMNS), MOST_COLUMNS)
-            height = _within(_number(request.query.get("height"), _ROWS), MOST_ROWS)
+            width = _within(_number(request.query.get("width"), _COLUMNS), MAX_COLUMNS)
+            height = _within(_number(request.query.get("height"), _ROWS), MAX_ROWS)
             await dashboard.start(width, height)
             await process_messages(self, page, dashboard)
         except _NONSENSE:
@@ -175,5 +175,5 @@ def _number(text: str | None, default: int) -> int:
     return int(text) if text is not None and re.fullmatch(r"-?[0-9]{1,9}", text) else default
 
 
-def _within(number: int, most: int) -> int:
-    return max(1, min(number, most))
+def _within(number: int, maximum: int) -> int:
+    return max(1, min(number, maximum))

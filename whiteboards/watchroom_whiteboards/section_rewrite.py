@@ -50,7 +50,7 @@ def rewrite_section(
     - ``seen``: returns the version in which the writer read a section, given its path; "" is the whole board.
     - ``text_of``: returns the text of a version.
 
-    Raise `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`.
+    Raises `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`.
     """
     everything = parse_sections(now)
     found = find_section(now, board, section, everything)

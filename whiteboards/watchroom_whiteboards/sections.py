@@ -62,7 +62,7 @@ def find_section(
     - ``named``: the name of the section. An exact title is preferred to the title in the other language.
     - ``among``: the sections of ``data``, if they are parsed already.
 
-    Raise `SectionNotFound`, `SectionAmbiguous`.
+    Raises `SectionNotFound`, `SectionAmbiguous`.
     """
     everything = parse_sections(data) if among is None else among
     title = collapse_spaces(named)
@@ -95,10 +95,10 @@ def section_name(data: bytes, section: BoardSection, among: Sequence[BoardSectio
     with suppress(SectionNotFound, SectionAmbiguous):
         if find_section(data, "", path, among) == section:
             return path
-    return _in_full(data, section)
+    return _full_name(data, section)
 
 
-def _in_full(data: bytes, section: BoardSection) -> str:
+def _full_name(data: bytes, section: BoardSection) -> str:
     return f"{'#' * section.heading.level} {section_path(section)} ({_line(data, section)})"
 
 
@@ -152,7 +152,7 @@ def section_text(data: bytes, section: BoardSection) -> str:
 def replace_section_body(data: bytes, section: BoardSection, text: str, among: Sequence[BoardSection]) -> str:
     """Return the text of ``data`` with ``text`` as the body of ``section``.
 
-    ``among``: the sections of ``data``. Raise `InvalidSection` if ``text`` would change other sections.
+    ``among``: the sections of ``data``. Raises `InvalidSection` if ``text`` would change other sections.
     """
     check_blocks_closed(section.heading.title, text)
     changed = _splice(data, section.heading.body, section.end, text.strip("\r\n"))
@@ -162,7 +162,7 @@ def replace_section_body(data: bytes, section: BoardSection, text: str, among: S
 def append_to_section(data: bytes, section: BoardSection, text: str, among: Sequence[BoardSection]) -> str:
     """Return the text of ``data`` with ``text`` added at the end of ``section``.
 
-    ``among``: the sections of ``data``. Raise `InvalidSection` if ``text`` would change other sections.
+    ``among``: the sections of ``data``. Raises `InvalidSection` if ``text`` would change other sections.
     """
     check_blocks_closed(section.heading.title, text)
     kept = close_text(data[section.heading.body : section.end])
@@ -206,8 +206,8 @@ def check_blocks_closed(section: str, text: str) -> None:
 def _check_headings(data: bytes, section: BoardSection, text: str, among: Sequence[BoardSection]) -> str:
     """Return ``text``, a board in which only ``section`` differs from ``data``.
 
-    ``among``: the sections of ``data``. Raise `InvalidSection` if headings outside of the section changed, or
-    if a heading in the section has the section's level or a higher one.
+    ``among``: the sections of ``data``. Raises `InvalidSection` if headings outside of the section changed,
+    or if a heading in the section has the section's level or a higher one.
     """
     before, after = [each.heading for each in among], headings(text.encode())
     start, end = section.heading.start, section.end
@@ -280,4 +280,4 @@ def _has_title(heading: Heading, named: str, agree: SameTitle) -> bool:
 
 
 def _list_candidates(data: bytes, found: list[BoardSection]) -> str:
-    return "; ".join(_in_full(data, each) for each in found[:_MAX_SHOWN])
+    return "; ".join(_full_name(data, each) for each in found[:_MAX_SHOWN])

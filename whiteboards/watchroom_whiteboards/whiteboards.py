@@ -93,7 +93,7 @@ class Whiteboards:
         ]
 
     def named(self, call: CallContext, name: str) -> Board:
-        """Return the board ``name``, if the caller can read it. Raise `BoardNotFound`, `BoardDenied`."""
+        """Return the board ``name``, if the caller can read it. Raises `BoardNotFound`, `BoardDenied`."""
         return self._require_permission("read", call, name)
 
     def own(self, call: CallContext) -> Board:
@@ -117,7 +117,7 @@ class Whiteboards:
         - ``hold``: take the board's lock first, until the caller's next write, so that nobody else writes in
           between.
 
-        Raise `BoardNotFound`, `BoardDenied`, `BoardLeased`, `VersionNotFound`, `SectionNotFound`,
+        Raises `BoardNotFound`, `BoardDenied`, `BoardLeased`, `VersionNotFound`, `SectionNotFound`,
         `SectionAmbiguous`.
         """
         board = self._require_permission("read", call, name)
@@ -167,7 +167,7 @@ class Whiteboards:
         - ``expected``: the version that the text is based on, 0 for none, `UNCHECKED` for any.
         - ``message``: what changed.
 
-        Raise `VersionConflict`, `BoardLeased`, `BoardDenied`, `BoardNotFound`, `TooLarge`, `NotText`.
+        Raises `VersionConflict`, `BoardLeased`, `BoardDenied`, `BoardNotFound`, `TooLarge`, `NotText`.
         """
         board = self._require_permission("write", call, name)
         validation.encode_text(content)
@@ -188,7 +188,7 @@ class Whiteboards:
         ``section``: append text to the end of this section, which needs write permission. Default: append a
         signed entry to the end of the board (BOARDS-6.1).
 
-        There is never a conflict. Raise `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`, and the
+        There is never a conflict. Raises `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`, and the
         errors of `write` except `VersionConflict`.
         """
         board = self._require_permission("append" if section is None else "write", call, name)
@@ -267,11 +267,11 @@ class Whiteboards:
 
     def history(self, call: CallContext, name: str, *, limit: int | None = None) -> list[Row]:
         """Return the versions of the board ``name``, or the newest ``limit``, oldest first. The read is not
-        recorded. Raise `BoardNotFound`, `BoardDenied`."""
+        recorded. Raises `BoardNotFound`, `BoardDenied`."""
         return self._boards.history(self._require_permission("read", call, name).name, limit=limit)
 
     def version(self, call: CallContext, name: str, version: int) -> FileVersion:
-        """Return the ``version`` of the board ``name``. The read is not recorded. Raise `VersionNotFound`,
+        """Return the ``version`` of the board ``name``. The read is not recorded. Raises `VersionNotFound`,
         `BoardNotFound`, `BoardDenied`."""
         return self._boards.version(self._require_permission("read", call, name).name, version)
 
@@ -290,7 +290,7 @@ class Whiteboards:
         - ``message``: the reason.
         - ``expected``: the version that must be the current one, default: any.
 
-        Raise `VersionNotFound`, and the errors of `write`.
+        Raises `VersionNotFound`, and the errors of `write`.
         """
         board = self._require_permission("write", call, name)
         text = self._boards.version(board.name, version).content

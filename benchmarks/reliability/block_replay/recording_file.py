@@ -29,7 +29,7 @@ _INIT: Final = struct.Struct("=IIIIHHIIHHI28x")
 _PROTOCOL: Final = (7, 38)
 _BIG_WRITES, _MAX_PAGES = 1 << 5, 1 << 22
 _PAGES: Final = 256
-_MOST: Final = _PAGES * 4096
+_MAX_DATA: Final = _PAGES * 4096
 _FORGET, _GETATTR, _SETATTR, _OPEN, _READ, _WRITE = 2, 3, 4, 14, 15, 16
 _STATFS, _RELEASE, _FSYNC, _INIT_CALL, _INTERRUPT, _DESTROY, _BATCH_FORGET = 17, 18, 20, 26, 36, 38, 42
 _UNANSWERED: Final = (_FORGET, _BATCH_FORGET, _INTERRUPT)
@@ -50,7 +50,7 @@ class RecordingFile:
         """Answer the kernel's requests at ``device`` until it is unmounted. Raises OSError."""
         while True:
             try:
-                request = os.read(device, _MOST + 4096)
+                request = os.read(device, _MAX_DATA + 4096)
             except OSError as error:
                 if error.errno == errno.ENODEV:
                     return
@@ -68,7 +68,7 @@ class RecordingFile:
         """Return the body of the answer, or an error number."""
         if call == _INIT_CALL:
             flags = _BIG_WRITES | _MAX_PAGES
-            return _INIT.pack(*_PROTOCOL, _MOST, flags, 16, 12, _MOST, 1, _PAGES, 0, 0)
+            return _INIT.pack(*_PROTOCOL, _MAX_DATA, flags, 16, 12, _MAX_DATA, 1, _PAGES, 0, 0)
         if call in (_GETATTR, _SETATTR):
             return _VALID_SECONDS + self._attributes()
         if call == _OPEN:

@@ -32,7 +32,7 @@ HANGING_SECONDS: Final = 30.0
 MEMORY_BYTES: Final = 256 * 1024 * 1024
 """Max bytes by which an input may grow the process. More is a finding."""
 _CORPUS: Final = 4000
-_LONGEST_KEPT: Final = 8000
+_MAX_KEPT: Final = 8000
 """Max bytes of an input that is mutated further, because all following inputs would be as long."""
 _FRESH: Final = 0.3
 _SLOWEST: Final = 3
@@ -173,7 +173,7 @@ def _next_input(target: Target, corpus: Sequence[bytes], chance: Random) -> byte
 
 
 def _add(corpus: list[bytes], data: bytes, chance: Random) -> None:
-    if len(data) > _LONGEST_KEPT:
+    if len(data) > _MAX_KEPT:
         return
     if len(corpus) >= _CORPUS:
         del corpus[chance.randrange(len(corpus))]
@@ -184,9 +184,9 @@ def _run_one(target: Target, data: bytes, result: Result, keep: Path | None) -> 
     memory, start = _peak_bytes(), time.process_time()
     kind: Hashable = None
     try:
-        with _no_longer_than(HANGING_SECONDS):
+        with _time_limit(HANGING_SECONDS):
             kind = target.run(data)
-    except Exception as error:  # noqa: BLE001  # whatever is raised is what is looked for
+    except Exception as error:  # noqa: BLE001  # every error is a finding
         said = f"{type(error).__name__}: {error}"[:2000]
         if isinstance(error, Hanging | TimeoutError):
             kind = _BROKEN
@@ -212,15 +212,15 @@ def _measure_again(target: Target, data: bytes) -> float:
     """Return the seconds of CPU of an earlier input, infinite if it fails."""
     start = time.process_time()
     try:
-        with _no_longer_than(HANGING_SECONDS):
+        with _time_limit(HANGING_SECONDS):
             target.run(data)
-    except Exception:  # noqa: BLE001  # it stays the finding that it is
+    except Exception:  # noqa: BLE001  # the input stays a finding
         return math.inf
     return time.process_time() - start
 
 
 @contextmanager
-def _no_longer_than(seconds: float) -> Iterator[None]:
+def _time_limit(seconds: float) -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         raise Hanging(f"more than {seconds:g} s")
 

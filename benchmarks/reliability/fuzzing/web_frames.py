@@ -12,7 +12,7 @@ from typing import Final
 import aiohttp
 from aiohttp import web
 from watchroom.model import Json
-from watchroom_tui.web import HOST, MOST_COLUMNS, MOST_ROWS, WebDashboard
+from watchroom_tui.web import HOST, MAX_COLUMNS, MAX_ROWS, WebDashboard
 
 from reliability.fuzzing.async_target import AsyncTarget
 from reliability.fuzzing.mutation import HOSTILE, NUMBERS, mutated, mutated_json, some_json, to_bytes
@@ -128,5 +128,5 @@ def _check_packets(data: bytes) -> None:
         if kind == b"M" and len(packet) == size:
             told = json.loads(packet)
             if told["type"] == "resize":
-                require(1 <= told["width"] <= MOST_COLUMNS and 1 <= told["height"] <= MOST_ROWS, told)
+                require(1 <= told["width"] <= MAX_COLUMNS and 1 <= told["height"] <= MAX_ROWS, told)
         at += 5 + size

@@ -125,11 +125,11 @@ def _table_row(
         "rule": check.number,
         "name": check.rule.name,
         "verdict": texts(f"cli.policy.verdict.{check.rule.verdict}"),
-        "why": _why(check, subject, local, texts),
+        "why": _reason(check, subject, local, texts),
     }
 
 
-def _why(check: RuleCheck, subject: PolicySubject, local: datetime, texts: Catalogue) -> str:
+def _reason(check: RuleCheck, subject: PolicySubject, local: datetime, texts: Catalogue) -> str:
     doubt = _doubt_text(check.doubt, texts) if check.doubt else ""
     if not check.mismatch:
         matches = texts("cli.policy.matches_as_test" if check.is_test else "cli.policy.matches")

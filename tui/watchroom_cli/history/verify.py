@@ -209,7 +209,12 @@ def _print_as_json(
         found["mended"] = [asdict(each) for each in repair.mended]
         found["recorded"] = [row_as_json(row) for row in repair.recorded]
         found["needs"] = [
-            {"kind": each.kind, "path": each.row.path, "row": each.row.seq, "what": _what(each, texts)}
+            {
+                "kind": each.kind,
+                "path": each.row.path,
+                "row": each.row.seq,
+                "what": labels.need_text(each, texts),
+            }
             for each in repair.needs
         ]
     print_json(found, indent=2)
@@ -223,11 +228,7 @@ def _print_repair(repair: Repair, texts: Catalogue) -> None:
         what = labels.outcome_span(row, texts).text
         print(texts("cli.verify.recorded", row=row.seq, zone=row.zone, path=sanitize(row.path), what=what))
     for need in repair.needs:
-        print(texts("cli.verify.need", path=sanitize(need.row.path), what=_what(need, texts)))
-
-
-def _what(need: Need, texts: Catalogue) -> str:
-    return labels.need_text(need, texts)
+        print(texts("cli.verify.need", path=sanitize(need.row.path), what=labels.need_text(need, texts)))
 
 
 def _print_problems(problems: list[Problem], rows: int, args: Namespace, texts: Catalogue) -> None:

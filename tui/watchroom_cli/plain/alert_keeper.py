@@ -105,7 +105,7 @@ class AlertKeeper:
                 fold.apply(rows)
             now = journal.now()
             model = with_presences(fold.model(), journal.presence.all, self._workspace.root)
-            sender.hand_on(urgent_needs(model, now))
+            sender.set_needs(urgent_needs(model, now))
             while sender.lines:
                 _log.info("%s", sender.lines.popleft())
             changes.wait(PRESENCE_SECONDS)

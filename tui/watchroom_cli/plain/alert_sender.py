@@ -169,7 +169,7 @@ class AlertSender:
         for each in self._threads:
             each.start()
 
-    def hand_on(self, needs: Iterable[Need]) -> None:
+    def set_needs(self, needs: Iterable[Need]) -> None:
         """Set the ``needs`` that wait now. Raises the error that ended a thread, such as `JournalError`."""
         if self._error is not None:
             raise self._error

@@ -10,7 +10,7 @@ from watchroom.features.calls.reads import RequestDetails, begin_reviews, read_r
 from watchroom.features.needs.rules import NeedAnswer
 from watchroom.features.overview.model import Need
 from watchroom.features.requests.reviews import Review, find_indivisible
-from watchroom.features.requests.rows import Option, parse_arguments
+from watchroom.features.requests.rows import Option
 from watchroom.features.sessions.view import RequestView
 from watchroom.kernel.journal import Journal
 from watchroom.kernel.reads import find_content
@@ -18,7 +18,7 @@ from watchroom.model import Row
 from watchroom.texts import Catalogue
 from watchroom_tui.formatters import labels
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.readers.request import pretty_lines
+from watchroom_tui.readers.request import argument_lines
 from watchroom_tui.services import person_calls
 from watchroom_tui.services.person_calls import PersonCall
 from watchroom_tui.worker.main import DiffLine, diff
@@ -251,13 +251,8 @@ def _bound_lead(lines: list[str], texts: Catalogue, max_lines: int = MAX_LEAD_LI
 def _call_lines(read: RequestDetails, position: int, texts: Catalogue) -> tuple[list[str], list[str]]:
     """Return the lines of a call's arguments, and of the change that it would make."""
     call, would = read.request.calls[position], read.proposals[position]
-    given = {
-        name: value
-        for name, value in parse_arguments(call.arguments).items()
-        if would is None or value != would.after or not value
-    }
     name = texts("watch.call", label=labels.tool_name(call.name, texts), name=call.name)
-    arguments = [sanitize(name), *_indent("\n".join(pretty_lines(given)) if given else "")]
+    arguments = [sanitize(name), *_indent("\n".join(argument_lines(call, would)))]
     if would is None:
         return arguments, []
     changed = diff(would.before, would.after)

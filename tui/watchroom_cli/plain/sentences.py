@@ -25,9 +25,9 @@ def end_sentence(text: str, texts: Catalogue) -> str:
     return text if text.endswith(_ENDS) else text + texts("watch.stop")
 
 
-def shorten(text: str, most: int = MAX_CHARACTERS) -> str:
-    """Return at most ``most`` characters of ``text``, sanitized."""
-    return sanitize(text if len(text) <= most else text[: most - 1] + "…")
+def shorten(text: str, max_characters: int = MAX_CHARACTERS) -> str:
+    """Return at most ``max_characters`` characters of ``text``, sanitized."""
+    return sanitize(text if len(text) <= max_characters else text[: max_characters - 1] + "…")
 
 
 def need_sentence(need: Need, texts: Catalogue) -> str:

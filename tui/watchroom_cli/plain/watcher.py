@@ -218,7 +218,7 @@ class Watcher:
         """Pass the current needs to the sender, and print what became of earlier alerts."""
         if self._alerts is None:
             return
-        self._alerts.hand_on(urgent_needs(self._model, now))
+        self._alerts.set_needs(urgent_needs(self._model, now))
         self._say_alerts(now)
 
     def _say_alerts(self, now: int) -> None:

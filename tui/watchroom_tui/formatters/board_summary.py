@@ -16,7 +16,7 @@ from watchroom_tui.presentation.sanitize import sanitize
 
 Kind: TypeAlias = Literal["milestone", "task", "decision", "negotiation", "risk", "problem", "log"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
-MOST_LOGGED: Final = 30
+MAX_LOGGED: Final = 30
 """Max entries of logs to list, the newest ones."""
 BAR: Final = 12
 """Max cells of a progress bar."""
@@ -79,7 +79,7 @@ def summary_of(text: str, language: Language) -> list[tuple[str, int, str, str, 
         add("problem", problem.line, str(problem.line), problem.message(language))
     logged: list[BoardLogEntry | BoardUpdate] = [*found.log, *found.updates]
     logged.sort(key=lambda entry: entry.time, reverse=True)
-    for entry in logged[:MOST_LOGGED]:
+    for entry in logged[:MAX_LOGGED]:
         when = entry.time.isoformat(timespec="minutes")
         add("log", entry.line, when, entry.text.partition("\n")[0], entry.who)
     return items
@@ -94,11 +94,11 @@ def _grouped(items: Sequence[SummaryItem]) -> Iterator[SummaryItem]:
     for kind in KINDS:
         mine = [each for each in items if each.kind == kind]
         if mine:
-            yield SummaryItem(kind, -1, _how_far(kind, mine), str(len(mine)))
+            yield SummaryItem(kind, -1, _progress_text(kind, mine), str(len(mine)))
             yield from mine
 
 
-def _how_far(kind: Kind, items: Sequence[SummaryItem]) -> str:
+def _progress_text(kind: Kind, items: Sequence[SummaryItem]) -> str:
     """Return the progress in per cent, empty for a kind without progress."""
     if kind not in ("milestone", "task"):
         return ""

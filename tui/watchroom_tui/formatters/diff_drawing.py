@@ -18,7 +18,7 @@ from watchroom_tui.presentation.sanitize import TAB, sanitize
 CONTEXT: Final = 3
 """Unchanged lines to show around changed ones."""
 
-MOST_OF_A_LINE: Final = 0.7
+MAX_MARKED_FRACTION: Final = 0.7
 """Max share of changed characters in a line with marked words. In other lines no words are marked."""
 
 MEASURED: Final = 2000
@@ -288,7 +288,7 @@ def _marked(text: str, other: str | None) -> list[tuple[int, int]]:
     if other is None:
         return []
     words = find_changed_words(other.removesuffix("\n"), text)
-    if sum(end - start for start, end in words) > MOST_OF_A_LINE * len(text):
+    if sum(end - start for start, end in words) > MAX_MARKED_FRACTION * len(text):
         return []
     return words
 
@@ -307,7 +307,7 @@ def _range(part: _RowGroup) -> str:
 
 def _parts(lines: int, changed: Sequence[LineChange]) -> Iterator[_RowGroup]:
     """Yield the changes with their context. Close changes share a hunk."""
-    for group in _near_each_other(changed):
+    for group in _nearby_groups(changed):
         first, last = group[0], group[-1]
         before = min(CONTEXT, first.old_start)
         after = min(CONTEXT, lines - last.old_end)
@@ -328,7 +328,7 @@ def _same(old: int, new: int, count: int) -> Iterator[_RowGroup]:
         yield _RowGroup("same", old, count, new, count)
 
 
-def _near_each_other(changed: Sequence[LineChange]) -> Iterator[list[LineChange]]:
+def _nearby_groups(changed: Sequence[LineChange]) -> Iterator[list[LineChange]]:
     group: list[LineChange] = []
     for change in changed:
         if group and change.old_start - group[-1].old_end > 2 * CONTEXT:

@@ -29,8 +29,8 @@ from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
 _NAME: Final = 14
 _KEY: Final = 22
 _BAR: Final = 24
-_MOST_NAMED: Final = 5
-_MOST_VALUE: Final = 2_000
+_MAX_AGENTS: Final = 5
+_MAX_CHARACTERS: Final = 2_000
 """Max characters of a value in its row."""
 _NS_PER_MS: Final = 1_000_000
 _NEW: Final = Span("▌", "accent")
@@ -129,7 +129,7 @@ class _Field(NamedTuple):
         if written is None:
             yield self._head([Span(self.texts("documents.not_written"), "dim")])
             return
-        yield self._head(_by(written))
+        yield self._head(_author_spans(written))
         for number, line in enumerate(_lines(written.value)):
             yield DocumentRow(self.name, f"{number}", [Span(line)], written.is_new, self._written(written))
 
@@ -155,7 +155,7 @@ class _Field(NamedTuple):
         amounts: dict[str, int] = {}
         for run in field.runs:
             amounts[run.agent] = amounts.get(run.agent, 0) + run.length
-        for agent in sorted(amounts, key=lambda each: -amounts[each])[:_MOST_NAMED]:
+        for agent in sorted(amounts, key=lambda each: -amounts[each])[:_MAX_AGENTS]:
             share = round(100 * amounts[agent] / len(field.text))
             said.append(Span(f"  ▍{sanitize(agent) or '?'} {share} %", agent_class(agent)))
         return said
@@ -173,7 +173,12 @@ class _Field(NamedTuple):
         width = min(_KEY, max((width_of([Span(sanitize(key))]) for key in field.entries), default=0)) + 1
         for key, value in field.entries.items():
             first, *more = _lines(value.value)
-            line = [Span(fit(sanitize(key), width) + " ", "key"), Span(first), Span("  "), *_by(value)]
+            line = [
+                Span(fit(sanitize(key), width) + " ", "key"),
+                Span(first),
+                Span("  "),
+                *_author_spans(value),
+            ]
             foot = self._written(value)
             yield DocumentRow(self.name, key, line, value.is_new, foot)
             for number, text in enumerate(more, start=1):
@@ -205,7 +210,7 @@ def _style(run: Run) -> str:
     return agent_class(run.agent, "-new" if run.is_new else "") if run.agent else ""
 
 
-def _by(value: AttributedValue) -> list[Span]:
+def _author_spans(value: AttributedValue) -> list[Span]:
     time = local_clock(value.time * _NS_PER_MS)
     return [Span(sanitize(value.agent), agent_class(value.agent)), Span(f" {time}", "dim")]
 
@@ -220,7 +225,7 @@ def _names(agents: Sequence[str]) -> list[Span]:
 def _lines(value: Json) -> list[str]:
     """Return a value as sanitized lines: texts as they are, other values as JSON."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return sanitize_lines(text if len(text) <= _MOST_VALUE else text[:_MOST_VALUE] + "…")
+    return sanitize_lines(text if len(text) <= _MAX_CHARACTERS else text[:_MAX_CHARACTERS] + "…")
 
 
 def _lines_of(text: str, runs: Sequence[Run]) -> list[list[tuple[str, Run]]]:

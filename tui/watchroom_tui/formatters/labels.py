@@ -234,7 +234,7 @@ def outcome_span(row: Row, texts: Catalogue, *, is_open: bool = False) -> Span:
     """Return the outcome of an operation in a few words. ``is_open``: the conflict is not settled."""
     call = client_call(row)
     if call is not None:
-        return _of_a_client_call(call, texts)
+        return _client_call_outcome(call, texts)
     if row.outcome == "ok":
         return _done(row, texts)
     if row.outcome == "conflict":
@@ -251,7 +251,7 @@ def outcome_span(row: Row, texts: Catalogue, *, is_open: bool = False) -> Span:
     return Span(f"{kind}: {sanitize(row.error)}", "error" if row.outcome == "denied" else "warning")
 
 
-def _of_a_client_call(call: ClientCall, texts: Catalogue) -> Span:
+def _client_call_outcome(call: ClientCall, texts: Catalogue) -> Span:
     """Return the outcome of a call of a client's own tool."""
     if call.outcome == "denied":
         return Span(f"{texts('outcome.denied')}: {sanitize(call.error)}", "error")
@@ -263,13 +263,13 @@ def _of_a_client_call(call: ClientCall, texts: Catalogue) -> Span:
 def _done(row: Row, texts: Catalogue) -> Span:
     """Return the result of a successful operation."""
     if row.zone in ("request", "session") and row.version is not None:
-        return _of_a_session(row, texts)
+        return _session_outcome(row, texts)
     if row.zone == "command":
-        return _of_a_command(row, texts)
+        return _command_outcome(row, texts)
     if row.zone in ("task", "agent") and row.version is not None:
-        return _of_a_society(row, texts)
+        return _society_outcome(row, texts)
     if row.zone == "buffer" and row.version is not None:
-        return _of_a_buffer(row, texts)
+        return _buffer_outcome(row, texts)
     if row.deleted:
         return Span(texts("row.deleted"), "warning")
     if row.version is not None:
@@ -411,7 +411,7 @@ def alert_text(needs: Sequence[Need], texts: Catalogue) -> str:
     return texts("alert.several", count=len(needs), things=" · ".join(named + more))
 
 
-def _of_a_session(row: Row, texts: Catalogue) -> Span:
+def _session_outcome(row: Row, texts: Catalogue) -> Span:
     """Return the outcome of a step, a request or an answer."""
     if row.zone == "request":
         ended = details.request_outcome(row)
@@ -419,7 +419,7 @@ def _of_a_session(row: Row, texts: Catalogue) -> Span:
     return SESSION_MARKS[StepDetail.of(row).status]
 
 
-def _of_a_command(row: Row, texts: Catalogue) -> Span:
+def _command_outcome(row: Row, texts: Catalogue) -> Span:
     """Return the state of a command: running, or how it ended."""
     command = CommandDetail.of(row)
     if command.ending == "running":
@@ -430,7 +430,7 @@ def _of_a_command(row: Row, texts: Catalogue) -> Span:
     return Span(texts(f"row.{command.ending}"), style)
 
 
-def _of_a_society(row: Row, texts: Catalogue) -> Span:
+def _society_outcome(row: Row, texts: Catalogue) -> Span:
     """Return the start of a task or agent, or how it ended."""
     if row.tool == END_TASK:
         status = details.task_end_status(row)
@@ -438,7 +438,7 @@ def _of_a_society(row: Row, texts: Catalogue) -> Span:
     return Span(texts("row.begun"), "ok") if row.version == 1 else Span(texts("row.ended"), "dim")
 
 
-def _of_a_buffer(row: Row, texts: Catalogue) -> Span:
+def _buffer_outcome(row: Row, texts: Catalogue) -> Span:
     """Return the state of a buffer: its version, an open choice, or closed."""
     buffer = BufferDetail.of(row)
     if buffer.is_closed:

@@ -17,7 +17,7 @@ from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.formatters.needs import need_matter, need_party
 from watchroom_tui.presentation.sanitize import sanitize
 
-_LONGEST = 300
+_MAX_CHARACTERS = 300
 """Max characters of a quoted text in a cell."""
 
 
@@ -189,4 +189,4 @@ def _table(
 
 
 def _quoted(text: str) -> Quoted:
-    return Quoted(sanitize(text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"))
+    return Quoted(sanitize(text if len(text) <= _MAX_CHARACTERS else text[: _MAX_CHARACTERS - 1] + "…"))

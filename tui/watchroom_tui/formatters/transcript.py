@@ -22,7 +22,7 @@ from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
 TranscriptEntryKind: TypeAlias = Literal["said", "call", "note", "stream"]
 
 NAME_WIDTH: Final = 11
-MOST_UNFOLDED: Final = 400
+MAX_UNFOLDED: Final = 400
 """Max lines of a call's arguments and result."""
 
 
@@ -159,7 +159,7 @@ def _note(key: str, event: Mapping[str, Any], texts: Catalogue) -> TranscriptEnt
         return None
     said = ""
     if kind == "human_answered":
-        said = _answered(get_object(event, "answer"), texts)
+        said = _answer_text(get_object(event, "answer"), texts)
     elif kind == "error":
         error = get_object(event, "error")
         said = f"{get_text(error, 'code')}: {get_text(error, 'message')}"
@@ -180,14 +180,16 @@ def _note(key: str, event: Mapping[str, Any], texts: Catalogue) -> TranscriptEnt
     return TranscriptEntry(f"{key}.{kind}", "note", who, mark, text, style=style)
 
 
-def _answered(answer: Mapping[str, Any], texts: Catalogue) -> str:
+def _answer_text(answer: Mapping[str, Any], texts: Catalogue) -> str:
     if answer.get("expired"):
         return texts("request.outcome.expired")
     values = [each for each in get_list(answer, "values") if isinstance(each, str)]
-    return get_text(answer, "text") or ", ".join(values) or _decided(_objects(answer, "decisions"), texts)
+    return (
+        get_text(answer, "text") or ", ".join(values) or _decision_text(_objects(answer, "decisions"), texts)
+    )
 
 
-def _decided(decisions: Sequence[Mapping[str, Any]], texts: Catalogue) -> str:
+def _decision_text(decisions: Sequence[Mapping[str, Any]], texts: Catalogue) -> str:
     said = []
     for decision in decisions:
         text = texts("session.approved" if decision.get("approved") is True else "session.rejected")
@@ -307,9 +309,9 @@ def _rows(entry: TranscriptEntry, is_unfolded: bool) -> Iterable[_Row]:
         yield _Row(entry, f"{sign} {sanitize(entry.text)}", True, entry.style)
         if is_unfolded:
             lines = sanitize_lines(entry.more)
-            yield from (_Row(entry, f"    {line}", False, "dim") for line in lines[:MOST_UNFOLDED])
-            if len(lines) > MOST_UNFOLDED:
-                yield _Row(entry, f"    … +{len(lines) - MOST_UNFOLDED}", False, "dim")
+            yield from (_Row(entry, f"    {line}", False, "dim") for line in lines[:MAX_UNFOLDED])
+            if len(lines) > MAX_UNFOLDED:
+                yield _Row(entry, f"    … +{len(lines) - MAX_UNFOLDED}", False, "dim")
         return
     for number, line in enumerate(sanitize_lines(entry.text.strip("\n"))):
         yield _Row(entry, line, number == 0, entry.style)

@@ -14,7 +14,7 @@ from watchroom_tui.presentation.sanitize import sanitize
 if TYPE_CHECKING:
     from watchroom.features.trees.reads import FileLine
 
-_LONGEST_NAME: Final = 14
+_MAX_NAME: Final = 14
 
 
 class TreeText(Drawing):
@@ -34,7 +34,7 @@ class TreeText(Drawing):
         self._has_authors = has_authors
         self._digits = len(str(max(len(lines), 1)))
         names = {each.author.name for each in lines if each.author.grade != "git"}
-        self._name = min(_LONGEST_NAME, max(map(len, names), default=0)) if has_authors else 0
+        self._name = min(_MAX_NAME, max(map(len, names), default=0)) if has_authors else 0
 
     def __len__(self) -> int:
         return len(self._lines)

@@ -40,7 +40,7 @@ _LANGUAGES: Final = {
 """The highlighted languages, by their names in fences. Not all languages of Pygments, because some of its
 lexers take unbounded time for malicious texts."""
 
-_LONGEST_LINE: Final = 1000
+_MAX_CHARACTERS: Final = 1000
 
 _STYLES: Final = (
     ("Token.Comment", "syntax-comment"),
@@ -82,7 +82,7 @@ def coloured(text: str, language: str) -> list[list[Span]]:
     """Return the lines of ``text``, sanitized. They are highlighted if the language is loaded, else plain."""
     lines = text.split("\n")
     lexer = _loaded.get(language)
-    if lexer is None or any(len(line) > _LONGEST_LINE for line in lines):
+    if lexer is None or any(len(line) > _MAX_CHARACTERS for line in lines):
         return [[Span(sanitize(line))] for line in lines]
     found: list[list[Span]] = [[]]
     for _, kind, value in lexer.get_tokens_unprocessed(text):

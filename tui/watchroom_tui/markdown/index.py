@@ -48,11 +48,11 @@ def moved(old: bytes, new: bytes, change: SourceChange, offset: int) -> int:
 
 
 def _same_head(old: bytes, new: bytes) -> int:
-    most = min(len(old), len(new))
+    max_size = min(len(old), len(new))
     low = 0
-    while low < most and old[low : low + _BLOCK] == new[low : low + _BLOCK]:
+    while low < max_size and old[low : low + _BLOCK] == new[low : low + _BLOCK]:
         low += _BLOCK
-    low, high = min(low, most), min(low + _BLOCK, most)
+    low, high = min(low, max_size), min(low + _BLOCK, max_size)
     while low < high:
         middle = (low + high + 1) // 2
         if old[low:middle] == new[low:middle]:
@@ -62,14 +62,14 @@ def _same_head(old: bytes, new: bytes) -> int:
     return low
 
 
-def _same_tail(old: bytes, new: bytes, most: int) -> int:
+def _same_tail(old: bytes, new: bytes, max_size: int) -> int:
     ends = (len(old), len(new))
     low = 0
-    while low + _BLOCK <= most and _part(old, ends[0], low + _BLOCK, low) == _part(
+    while low + _BLOCK <= max_size and _part(old, ends[0], low + _BLOCK, low) == _part(
         new, ends[1], low + _BLOCK, low
     ):
         low += _BLOCK
-    high = min(low + _BLOCK, most)
+    high = min(low + _BLOCK, max_size)
     while low < high:
         middle = (low + high + 1) // 2
         if _part(old, ends[0], middle, low) == _part(new, ends[1], middle, low):

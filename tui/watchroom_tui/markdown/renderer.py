@@ -18,10 +18,10 @@ from watchroom_tui.presentation.sanitize import sanitize
 if TYPE_CHECKING:
     from watchroom_tui.markdown.tables import Align, TableCell, TableRow
 
-NARROWEST: Final = 8
+MIN_WIDTH: Final = 8
 """Min width in cells of a drawing. Narrower panes show the beginnings of its lines."""
 
-_MOST_BRACKETS: Final = 200
+_MAX_BRACKETS: Final = 200
 """Max opening brackets in a parsed paragraph. Others are shown as plain text, because markdown-it takes
 quadratic time for them."""
 
@@ -29,7 +29,7 @@ _SPECIAL: Final = re.compile(r"[\\`*_\[<&~\n]")
 """Matches words that may contain markup."""
 
 _DELIMITERS: Final = re.compile(r"^[ >]*[|:-][-|: \t]*$", re.MULTILINE)
-_MOST_CELLS: Final = 4000
+_MAX_CELLS: Final = 4000
 
 _BULLETS: Final = "•◦▪"
 _TITLES: Final = ("heading", "heading", "heading-3", "heading-4", "heading-4", "heading-6")
@@ -70,7 +70,7 @@ def draw(
     - ``is_followed``: end with a blank line.
     """
     drawer = _Drawer(references)
-    width = max(width, NARROWEST)
+    width = max(width, MIN_WIDTH)
     if kind == "fence":
         info = opener.strip().lstrip("`~")
         lines = drawer.code(_body(text, opener), info, 0, width, with_name=False)
@@ -90,7 +90,7 @@ def _has_huge_table(text: str) -> bool:
     """Return whether the text may contain a table with too many cells to draw quickly. All rows count as
     full."""
     columns = max((found[0].count("|") for found in _DELIMITERS.finditer(text)), default=0)
-    return columns * text.count("\n") > _MOST_CELLS
+    return columns * text.count("\n") > _MAX_CELLS
 
 
 def _body(text: str, opener: str) -> str:
@@ -140,7 +140,7 @@ class _Drawer:
             case "bullet_list_open" | "ordered_list_open":
                 return self._list(token, width)
             case "blockquote_open":
-                inner = self._blocks(max(NARROWEST, width - 2))
+                inner = self._blocks(max(MIN_WIDTH, width - 2))
                 self._at += 1
                 return _beside([Span("▌ ", "quote-bar")], [Span("▌ ", "quote-bar")], inner, width, "quote")
             case "table_open":
@@ -171,7 +171,7 @@ class _Drawer:
             task = self._task()
             before = f"{number:>{digits}}{item.markup} " if is_ordered else task or f"{mark} "
             style = ("ok" if task == _TASKS["[x] "] else "bullet") if task else "bullet"
-            inner = self._blocks(max(NARROWEST, width - len(before)))
+            inner = self._blocks(max(MIN_WIDTH, width - len(before)))
             inner = inner or [MarkdownLine((), item.map[0] if item.map else 0)]
             marks = [Span(before, style)]
             if is_ordered and task:
@@ -210,7 +210,7 @@ class _Drawer:
     # -- blocks of words
 
     def _words(self, token: Token, style: str = "") -> list[InlineRun]:
-        if token.content.count("[") > _MOST_BRACKETS:
+        if token.content.count("[") > _MAX_BRACKETS:
             lines = token.content.split("\n")
             return [
                 InlineRun(sanitize(line) + ("\n" if number + 1 < len(lines) else ""), style, number)
@@ -234,7 +234,7 @@ class _Drawer:
         level = int(opening.tag[1])
         style = _TITLES[level - 1]
         marks = "" if level <= len(_RULES) else "#" * level + " "
-        inner = _at(wrap_runs(self._words(token, style), max(NARROWEST, width - len(marks))), token)
+        inner = _at(wrap_runs(self._words(token, style), max(MIN_WIDTH, width - len(marks))), token)
         if marks:
             return _beside([Span(marks, "bullet")], [Span(" " * len(marks))], inner, width)
         return [*inner, MarkdownLine([Span(_RULES[level - 1] * width, "rule")], source)]
@@ -315,7 +315,7 @@ def _beside(
     first: Sequence[Span], rest: Sequence[Span], lines: Sequence[MarkdownLine], width: int, style: str = ""
 ) -> list[MarkdownLine]:
     """Return the lines with a prefix for each. If there is no space for both, the prefix is above."""
-    if width - sum(width_of(span.text) for span in first) < NARROWEST:
+    if width - sum(width_of(span.text) for span in first) < MIN_WIDTH:
         above = wrap_runs([InlineRun("".join(span.text for span in first).strip(), first[0].style, 0)], width)
         source = lines[0].source if lines else 0
         return [*(MarkdownLine(each.spans, source) for each in above), *lines]

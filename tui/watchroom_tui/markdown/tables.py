@@ -10,7 +10,7 @@ from watchroom_tui.markdown.inline import InlineLine, InlineRun, natural_width, 
 
 Align: TypeAlias = Literal["left", "center", "right"]
 
-_NARROWEST: Final = 5
+_MIN_WIDTH: Final = 5
 """Min width in cells of a narrowed column."""
 
 
@@ -31,7 +31,7 @@ def draw_table(
     """Draw the table as lines of at most ``width`` cells."""
     widths = _widths(head, rows, width)
     if widths is None:
-        return list(_one_by_one(head, rows, width))
+        return list(_stack_cells(head, rows, width))
     lines = _row(head, widths, aligns)
     rule = "─┼─".join("─" * each for each in widths)
     lines.append(InlineLine([Span(rule, "rule")], head.source))
@@ -48,7 +48,7 @@ def _widths(head: TableRow, rows: Sequence[TableRow], width: int) -> list[int] |
     """Return the width of each column, None if they do not fit side by side."""
     count = len(head.cells)
     space = width - 3 * (count - 1)
-    if space < count * min(2, _NARROWEST):
+    if space < count * min(2, _MIN_WIDTH):
         return None
     natural = [1] * count
     for row in (head, *rows):
@@ -56,9 +56,9 @@ def _widths(head: TableRow, rows: Sequence[TableRow], width: int) -> list[int] |
             natural[number] = max(natural[number], natural_width(cell.words))
     if sum(natural) <= space:
         return natural
-    if sum(min(each, _NARROWEST) for each in natural) > space:
+    if sum(min(each, _MIN_WIDTH) for each in natural) > space:
         return None
-    low, high = _NARROWEST, max(natural)
+    low, high = _MIN_WIDTH, max(natural)
     while low < high:
         middle = (low + high + 1) // 2
         if sum(min(each, middle) for each in natural) <= space:
@@ -95,7 +95,7 @@ def _row(row: TableRow, widths: Sequence[int], aligns: Sequence[Align]) -> list[
     return lines
 
 
-def _one_by_one(head: TableRow, rows: Sequence[TableRow], width: int) -> Iterator[InlineLine]:
+def _stack_cells(head: TableRow, rows: Sequence[TableRow], width: int) -> Iterator[InlineLine]:
     """Yield the cells one below the other, each after the name of its column, for tables that are too
     wide."""
     if not rows:

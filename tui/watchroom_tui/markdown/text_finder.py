@@ -28,11 +28,11 @@ class Finder:
         """Yield the offsets of the matches from ``start`` on, as a list for each slice."""
         while start < len(data):
             end = min(len(data), start + _SLICE)
-            found, after = self._in(data, start, end)
+            found, after = self._matches_between(data, start, end)
             yield found
             start = max(end, after)
 
-    def _in(self, data: bytes, start: int, end: int) -> tuple[list[int], int]:
+    def _matches_between(self, data: bytes, start: int, end: int) -> tuple[list[int], int]:
         """Return the matches that begin in a slice, and the end of the last one."""
         text = data[start : end + self._longest - 1]
         after = 0
@@ -58,7 +58,7 @@ class Finder:
         end = before
         while end > 0:
             start = max(0, end - _SLICE)
-            found, _ = self._in(data, start, end)
+            found, _ = self._matches_between(data, start, end)
             if found:
                 return found[-1]
             end = start

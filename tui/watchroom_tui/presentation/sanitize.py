@@ -58,12 +58,12 @@ _LINE = _Visible({0x09: TAB, 0x0A: _LINE_BREAK, 0x3000: 0x3000, 0xA0: " "})
 def sanitize(text: str) -> str:
     """Return ``text`` as one line that is safe to show, with invisible and control characters made
     visible."""
-    shown = _made_visible(text)
+    shown = _escape_invisible(text)
     charset = None if shown.isascii() else terminal_charset()
     return shown if charset is None else charset.escape(shown)
 
 
-def _made_visible(text: str) -> str:
+def _escape_invisible(text: str) -> str:
     if not text.isascii():
         text = _REPLACED.sub(_replace, text)
     return text if text.isprintable() else text.translate(_LINE)
@@ -80,7 +80,7 @@ def _replace(found: re.Match[str]) -> str:
 
 def copyable(line: str) -> str:
     """Return ``line`` for the clipboard: sanitized, because it may be pasted into a shell, with its tabs."""
-    return "\t".join(map(_made_visible, line.split("\t")))
+    return "\t".join(map(_escape_invisible, line.split("\t")))
 
 
 def sanitize_lines(text: str) -> list[str]:

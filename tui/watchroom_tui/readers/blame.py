@@ -41,25 +41,27 @@ async def blame_lines(
 
         texts = await asyncio.to_thread(next_texts)
         steps = await process.changes_of([text, *texts])
-        found = await asyncio.to_thread(_handed_on, found, steps, versions[done : done + len(texts)])
+        found = await asyncio.to_thread(_updated_blame, found, steps, versions[done : done + len(texts)])
         text = texts[-1]
         done += len(texts)
     return text, found
 
 
-def _handed_on(found: list[Row], steps: Sequence[Sequence[LineChange]], versions: Sequence[Row]) -> list[Row]:
+def _updated_blame(
+    found: list[Row], steps: Sequence[Sequence[LineChange]], versions: Sequence[Row]
+) -> list[Row]:
     for row, changed in zip(versions, steps, strict=True):
         found = update_blame(found, changed, row)
     return found
 
 
-def _up_to(most: int, texts: Iterator[str]) -> Iterator[str]:
-    """Yield texts until they have ``most`` characters together, at least one."""
+def _up_to(max_characters: int, texts: Iterator[str]) -> Iterator[str]:
+    """Yield texts until they have ``max_characters`` characters together, at least one."""
     total = 0
     for text in texts:
         yield text
         total += len(text)
-        if total >= most:
+        if total >= max_characters:
             return
 
 

@@ -66,7 +66,7 @@ class DocumentReader:
             tail = self._tail
             if tail is None or tail.name != name:
                 return None
-            timeline = self._caught_up(tail, progress)
+            timeline = self._updated_timeline(tail, progress)
             picture = attribute_document(timeline.restore(version))
             row = find_version(self._journal, name, max(1, min(version, tail.version)))
             return self._drawn(tail, picture, row or tail.newest)
@@ -84,7 +84,7 @@ class DocumentReader:
                 self._tail = open_document(self._journal, name, version=newest)
         return self._tail
 
-    def _caught_up(self, tail: DocumentReplica, progress: Callable[[float], None]) -> Timeline:
+    def _updated_timeline(self, tail: DocumentReplica, progress: Callable[[float], None]) -> Timeline:
         if self._timeline is None:
             self._timeline = Timeline(tail.document, tail.version, self._between(tail.name))
         for delta in self._between(tail.name)(self._timeline.version, tail.version):

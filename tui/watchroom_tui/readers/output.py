@@ -14,7 +14,7 @@ from watchroom.texts import Catalogue
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.sanitize import sanitize_lines
 
-MOST_LINES: Final = 2000
+MAX_LINES: Final = 2000
 """Max lines of output, the newest ones."""
 
 
@@ -43,7 +43,7 @@ class OutputReader:
             for piece in found.pieces:
                 self._printed.take(piece.text)
             self._seen = max(self._seen, found.until)
-            return self._printed.lines(self._texts) or [_noted(self._texts("output.nothing_yet"))]
+            return self._printed.lines(self._texts) or [_note_line(self._texts("output.nothing_yet"))]
 
 
 def output_lines(record: CommandRecord, texts: Catalogue) -> list[Line]:
@@ -54,12 +54,12 @@ def output_lines(record: CommandRecord, texts: Catalogue) -> list[Line]:
         printed.take(text if text.endswith("\n") or not text else f"{text}\n", style)
     lines = printed.lines(texts)
     if record.is_truncated:
-        lines.append(_noted(texts("output.cut")))
+        lines.append(_note_line(texts("output.cut")))
     if record.message or record.error:
-        lines += [_noted(line) for line in sanitize_lines(record.message or record.error)]
+        lines += [_note_line(line) for line in sanitize_lines(record.message or record.error)]
     if record.is_interrupted:
-        lines.append(_noted(texts("output.interrupted")))
-    return lines or [_noted(texts("output.nothing"))]
+        lines.append(_note_line(texts("output.interrupted")))
+    return lines or [_note_line(texts("output.nothing"))]
 
 
 class _Printed:
@@ -74,7 +74,7 @@ class _Printed:
         if first:
             self._lines[-1].append(Span(first, style))
         self._lines += [[Span(line, style)] if line else [] for line in more]
-        surplus = len(self._lines) - MOST_LINES - 1
+        surplus = len(self._lines) - MAX_LINES - 1
         if surplus > 0:
             del self._lines[:surplus]
             self._dropped += surplus
@@ -83,9 +83,9 @@ class _Printed:
         whole = self._lines if self._lines[-1] else self._lines[:-1]
         shown: list[Line] = [[Span(" "), *line] for line in whole]
         if self._dropped:
-            shown.insert(0, _noted(texts("output.earlier", count=self._dropped)))
+            shown.insert(0, _note_line(texts("output.earlier", count=self._dropped)))
         return shown
 
 
-def _noted(text: str) -> Line:
+def _note_line(text: str) -> Line:
     return [Span(" "), Span(text, "dim")]

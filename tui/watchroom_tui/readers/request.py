@@ -23,7 +23,7 @@ from watchroom_tui.formatters.transcript import format_json
 from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
 from watchroom_tui.worker.main import DiffLine
 
-MOST_LINES: Final = 2000
+MAX_LINES: Final = 2000
 """Max lines of a call's changes."""
 
 _LINE_STYLES: Final = {
@@ -143,7 +143,7 @@ class RequestPage:
             if would is not None:
                 rows += _change_rows(call, changed or (), review, texts)
             else:
-                rows += [RequestRow(line) for line in _told_difference(details)]
+                rows += [RequestRow(line) for line in _reported_difference(details)]
             rows.append(RequestRow([]))
         if details.asked.ended is not None:
             rows += [RequestRow(line) for line in _answer_lines(details, texts)]
@@ -187,8 +187,7 @@ def _call_head(
             Span(f"  {sanitize(call.name)}", "dim"),
         ]
     ]
-    given = _without_text(call, would)
-    lines += [[Span("   "), Span(sanitize(line))] for line in pretty_lines(given)]
+    lines += [[Span("   "), Span(sanitize(line))] for line in argument_lines(call, would)]
     lines += [[Span("   "), Span(line, "dim")] for line in sanitize_lines(call.notice) if line]
     if would is None:
         return _CallHead(lines, divisible=False)
@@ -197,13 +196,13 @@ def _call_head(
     return _CallHead([*lines, *_proposal_head(would, texts)], can_write_part(call, would.after))
 
 
-def _told_difference(details: RequestDetails) -> list[Line]:
+def _reported_difference(details: RequestDetails) -> list[Line]:
     """Return the difference outside of the zones that the client or its hook reported."""
     told = details.request.metadata.get(DIFFERENCE)
     if not isinstance(told, str):
         return []
     lines: list[Line] = [[]]
-    for line in sanitize_lines(told.rstrip("\n"))[:MOST_LINES]:
+    for line in sanitize_lines(told.rstrip("\n"))[:MAX_LINES]:
         style = "dim" if line.startswith(("+++", "---", "@@")) else _DIFF_STYLES.get(line[:1], "")
         lines.append([Span("   "), Span(line, style)])
     return lines
@@ -230,7 +229,7 @@ def _change_rows(
     if not changed:
         yield RequestRow([Span("   "), Span(texts("request.no_changes"), "dim")])
     last = None
-    for line in _without_start(changed)[:MOST_LINES]:
+    for line in _without_start(changed)[:MAX_LINES]:
         if line.kind == "hunk":
             last = None
             yield RequestRow([Span("        ", "number"), Span("⋯", "dim")])
@@ -249,8 +248,8 @@ def _change_rows(
         said = review.comment_on(key) if review is not None else ""
         for text in sanitize_lines(said) if said else ():
             yield RequestRow([Span("       ┃ ", "accent"), Span(text, "human")], call.id, key, hunk)
-    if len(changed) > MOST_LINES:
-        count = len(changed) - MOST_LINES
+    if len(changed) > MAX_LINES:
+        count = len(changed) - MAX_LINES
         yield RequestRow([Span("   "), Span(texts("request.more", count=count), "dim")])
 
 
@@ -281,20 +280,20 @@ def _answer_lines(details: RequestDetails, texts: Catalogue) -> list[Line]:
                 lines.append([Span("   "), Span(texts("request.edited_to"), "dim")])
                 lines += [
                     [Span("   "), Span(sanitize(line))]
-                    for line in pretty_lines(parse_arguments(decision.arguments))
+                    for line in _pretty_lines(parse_arguments(decision.arguments))
                 ]
     return lines
 
 
-def _without_text(call: PendingCall, would: Proposal | None) -> Mapping[str, Json]:
-    """Return the arguments without the text that the changes show."""
+def argument_lines(call: PendingCall, would: Proposal | None) -> list[str]:
+    """Return the arguments of ``call`` as lines, without the text that its change shows."""
     given = parse_arguments(call.arguments)
-    return {
-        name: value for name, value in given.items() if would is None or value != would.after or not value
-    }
+    return _pretty_lines(
+        {name: value for name, value in given.items() if would is None or value != would.after or not value}
+    )
 
 
-def pretty_lines(arguments: Mapping[str, Json]) -> list[str]:
+def _pretty_lines(arguments: Mapping[str, Json]) -> list[str]:
     return format_json(json.dumps(arguments, ensure_ascii=False)).split("\n") if arguments else []
 
 

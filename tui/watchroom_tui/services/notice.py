@@ -11,7 +11,7 @@ from textual.notifications import Notification, Notify
 
 from watchroom_tui.presentation.sanitize import sanitize
 
-SHORTEST: Final = 0.05
+MIN_SECONDS: Final = 0.05
 """Min seconds of a notice's timer. A negative timer blocks the event loop (Textual 8.2), and a notice may
 expire between a screen's check and its timer."""
 
@@ -24,7 +24,7 @@ NOTICE_SECONDS: Final = {"information": 3.0, "warning": 5.0, "error": 8.0}
 class Notice(Notification):
     @property
     def time_left(self) -> float:
-        return max(SHORTEST, self.raised_at + self.timeout - time())
+        return max(MIN_SECONDS, self.raised_at + self.timeout - time())
 
     @property
     def has_expired(self) -> bool:
@@ -32,7 +32,7 @@ class Notice(Notification):
 
 
 class NoticeApp(App[None]):
-    """An app whose notices have timers of at least `SHORTEST`."""
+    """An app whose notices have timers of at least `MIN_SECONDS`."""
 
     def show_message(
         self, text: str, severity: Literal["information", "warning", "error"] = "information"

@@ -15,7 +15,7 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.services.alert_policy import AlertMode
 
 BELL: Final = "\a"
-LONGEST: Final = 160
+MAX_CHARACTERS: Final = 160
 """Max characters of a field. Desktops show no more, and some terminals drop longer ones."""
 _ESCAPE: Final = "\x1b"
 _END: Final = "\x1b\\"
@@ -53,8 +53,8 @@ def _notices(title: str, text: str, environ: Mapping[str, str]) -> list[str]:
 def _field(text: str) -> str:
     """Return a field: no control characters, shortened, and without the semicolon that would start the next
     one."""
-    shown = sanitize(text[: LONGEST + 1]).replace(";", ",")
-    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
+    shown = sanitize(text[: MAX_CHARACTERS + 1]).replace(";", ",")
+    return shown if len(shown) <= MAX_CHARACTERS else shown[: MAX_CHARACTERS - 1] + "…"
 
 
 def _through_tmux(sequence: str) -> str:

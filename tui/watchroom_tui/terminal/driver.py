@@ -38,7 +38,7 @@ class SuspendableDriver(LinuxDriver):
         self._call_soon(self._stop)
 
     def _sigcont_application(self, *_: object) -> None:
-        self._call_soon(self._go_on)
+        self._call_soon(self._resume)
 
     def _call_soon(self, act: Callable[[], None]) -> None:
         # With a closed loop the dashboard has ended, and its process is about to.
@@ -56,7 +56,7 @@ class SuspendableDriver(LinuxDriver):
             # Nothing to restore, and nothing to set up again.
             os.kill(os.getpid(), signal.SIGSTOP)
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         if not self._auto_restart:
             return
         if self._is_running:

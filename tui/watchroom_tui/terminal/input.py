@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 from watchroom_tui.textual_compat import make_xterm_parser
 
-_MOST_BYTES: Final = 4096
+_MAX_BYTES: Final = 4096
 """Max bytes to read at once."""
 _TICK_SECONDS: Final = 0.1
 """Seconds between checks whether an escape is a key or starts a sequence."""
@@ -48,7 +48,7 @@ class SelectableEvent(Event):
     def clear(self) -> None:
         if self.is_set():
             super().clear()
-            os.read(self._reader, _MOST_BYTES)
+            os.read(self._reader, _MAX_BYTES)
 
     def close(self) -> None:
         """Wake all waiting threads, permanently. Can be called again."""
@@ -99,7 +99,7 @@ def read_input(
 def _read(descriptor: int) -> bytes:
     """Return the bytes that were sent, none if the other end is closed."""
     try:
-        return os.read(descriptor, _MOST_BYTES)
+        return os.read(descriptor, _MAX_BYTES)
     except OSError as error:
         if error.errno != EIO:
             raise

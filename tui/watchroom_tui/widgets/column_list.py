@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 Wrapping: TypeAlias = Literal["to-fit", "always"]
 
-MOST_WRAPPED: Final = 50
+MAX_WRAPPED: Final = 50
 """Max items that can take several rows, because the heights of all of them are computed."""
-MOST_CHARACTERS: Final = 2000
+MAX_CHARACTERS: Final = 2000
 """Max characters of a text to draw. Six rows of a wide terminal hold fewer."""
-MOST_ROWS: Final = 6
+MAX_ROWS: Final = 6
 """Max rows of an item. Longer texts are read in the item's own view."""
 
 
@@ -84,13 +84,13 @@ class ColumnList(LineList[T]):
 
     def _wanted_heights(self, items: Sequence[T], width: int) -> Sequence[int]:
         """Return the rows that each of the first ``items`` needs. Empty if each has one row."""
-        if self.WRAPS == "to-fit" and len(items) > MOST_WRAPPED:
+        if self.WRAPS == "to-fit" and len(items) > MAX_WRAPPED:
             return ()
-        return self._heights.measure(items[:MOST_WRAPPED], width, self)
+        return self._heights.measure(items[:MAX_WRAPPED], width, self)
 
     def wanted_height(self, item: T, width: int) -> int:
         """Return the number of rows that the item needs."""
-        return len(self.lines(item, width, MOST_ROWS))
+        return len(self.lines(item, width, MAX_ROWS))
 
     def prepare_lines(self, items: Sequence[T]) -> None:
         """Widen the columns for ``items``."""
@@ -100,8 +100,8 @@ class ColumnList(LineList[T]):
         """Return the cells, cut to `MAX_CHARACTERS`. A request lists all its calls, and 60,000 wide
         characters take 0.2 s to wrap."""
         cells = self.cells(item)
-        if any(len(span.text) > MOST_CHARACTERS for cell in cells for span in cell):
-            return [cut(cell, 0, MOST_CHARACTERS) for cell in cells]
+        if any(len(span.text) > MAX_CHARACTERS for cell in cells for span in cell):
+            return [cut(cell, 0, MAX_CHARACTERS) for cell in cells]
         return cells
 
     def _widen(self, lines: Sequence[Sequence[Line]]) -> None:

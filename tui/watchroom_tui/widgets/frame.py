@@ -275,24 +275,24 @@ class Footer(LineWidget):
         self._drawn = None
 
     def render_line(self, y: int) -> Strip:
-        here, width = self._here(), self.size.width
-        look = (here, width, self._seal, self._is_written_in())
+        here, width = self._screen_entries(), self.size.width
+        look = (here, width, self._seal, self._is_editing())
         if self._drawn is None or self._drawn[0] != look:
             self._drawn = (look, self._draw(here, width))
         return self._drawn[1]
 
     def _draw(self, here: Sequence[_Entry], width: int) -> Strip:
         everywhere = [self._entry(action) for action in of_scope("app") if action.footer]
-        if self._is_written_in():
+        if self._is_editing():
             everywhere = []
         screens, everywhere = self._fitting(here, everywhere, width)
         self._targets = []
-        left, used = self._laid(screens, 0, width)
+        left, used = self._fitting_entries(screens, 0, width)
         if screens:
             left, used = [*left, Span(SEPARATOR, "dim")], used + len(SEPARATOR)
         end = width - _width(everywhere)
-        more, used = self._laid(here, used, end)
-        right, _ = self._laid(everywhere, end, width)
+        more, used = self._fitting_entries(here, used, end)
+        right, _ = self._fitting_entries(everywhere, end, width)
         mark = self._seal_mark(end - used)
         space = max(0, end - used - width_of(mark))
         return self.strip([*left, *more, Span(" " * space), *mark, *right], width)
@@ -335,7 +335,7 @@ class Footer(LineWidget):
 
     def _screens(self, length: str, *, is_tight: bool = False) -> list[_Entry]:
         texts = texts_of(self)
-        if self._is_written_in():
+        if self._is_editing():
             return []
         return [
             _Entry(
@@ -354,7 +354,7 @@ class Footer(LineWidget):
         entries = self._screens("short")
         return [each if each.style == "strong" else each._replace(label="") for each in entries]
 
-    def _here(self) -> list[_Entry]:
+    def _screen_entries(self) -> list[_Entry]:
         """Return the actions of the focused pane, then of the screen, then of every list. Without any of the
         first two, add the way back."""
         actions = [
@@ -375,16 +375,16 @@ class Footer(LineWidget):
 
     def _scopes(self) -> list[str]:
         """Return the scopes of the focused widget's keys."""
-        mine = [] if self._is_written_in() else [self._screen_name]
+        mine = [] if self._is_editing() else [self._screen_name]
         replay = ["timeline"] if dashboard_of(self).timeline is not None else []
         return [*replay, *mine, *scopes_of(self.screen.focused)]
 
-    def _is_written_in(self) -> bool:
+    def _is_editing(self) -> bool:
         """Return whether other keys are typed into a text."""
         focused = self.screen.focused
         return focused is not None and focused.has_class("editor")
 
-    def _laid(self, entries: Sequence[_Entry], start: int, end: int) -> tuple[list[Span], int]:
+    def _fitting_entries(self, entries: Sequence[_Entry], start: int, end: int) -> tuple[list[Span], int]:
         """Return the entries that fit between two columns, and the column after the last."""
         spans: list[Span] = []
         position = start

@@ -10,7 +10,7 @@ from typing import Final, Generic, Protocol, TypeVar
 T = TypeVar("T")
 Of = TypeVar("Of", contravariant=True)
 
-MOST_KEPT: Final = 2000
+MAX_KEPT: Final = 2000
 """Max cached heights."""
 
 
@@ -94,7 +94,7 @@ class ItemHeights(Generic[T]):
 
     def measure(self, items: Sequence[T], width: int, drawing: ItemDrawing[T]) -> list[int]:
         """Return the heights of ``items`` in ``width`` cells, in rows."""
-        if self._width != width or len(self._known) > MOST_KEPT:
+        if self._width != width or len(self._known) > MAX_KEPT:
             self._width = width
             self.forget()
         keyed = [(drawing.render_key(item, width), item) for item in items]

@@ -30,7 +30,7 @@ from watchroom_tui.widgets.search import open_search
 
 T = TypeVar("T")
 
-MOST_KEPT: Final = 2000
+MAX_KEPT: Final = 2000
 """Max cached lines."""
 
 
@@ -110,7 +110,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         """Show these items. The cursor stays on its item, and the item at its place."""
         if items is not self._all:
             before, self._all = self._all, items
-            is_held = self.GROWS_AT_TOP and self._is_being_read() and self._has_grown(before)
+            is_held = self.GROWS_AT_TOP and self._is_away_from_top() and self._has_grown(before)
             # An earlier moment has its own rows, so nothing is held back.
             if is_held and dashboard_of(self).is_live:
                 self._held = items
@@ -159,7 +159,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
             return True
         return self.item_key(before[0]) != self.item_key(self._all[0])
 
-    def _is_being_read(self) -> bool:
+    def _is_away_from_top(self) -> bool:
         return bool(self._shown) and (self._cursor > 0 or self.scroll_offset.y > 0)
 
     def _release(self) -> None:
@@ -173,7 +173,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         before, before_cursor, before_row = self.item, self._cursor, self._rows.first_row_of(self._cursor)
         before_key = None if before is None else self.item_key(before)
         self._shown = self._filtered(items)
-        self._cursor = self._index_of(before_key, before_cursor) if not self._at_live_top() else 0
+        self._cursor = self._index_of(before_key, before_cursor) if not self._is_at_live_top() else 0
         if self._arrange():
             self.post_message(self.Counted(self))
         if self._cursor != before_cursor and before_key is not None:
@@ -204,7 +204,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         """Return the number of rows that ``items`` need in ``width`` cells."""
         return len(items)
 
-    def _at_live_top(self) -> bool:
+    def _is_at_live_top(self) -> bool:
         return self.GROWS_AT_TOP and self._cursor == 0
 
     def _index_of(self, key: Hashable, near: int) -> int:
@@ -230,32 +230,32 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
     def render_line(self, y: int) -> Strip:
         width = self.content_area.width
         index, part = self._rows.item_at(y + self.scroll_offset.y)
-        look = self._look_at(index, part, width)
+        look = self._appearance(index, part, width)
         while len(self._drawn) <= y:
             self._drawn.append(())
         self._drawn[y] = look
         strip = self._kept.get(look)
         if strip is None:
             strip = self._drawn_at(index, part, width)
-            if len(self._kept) > MOST_KEPT:
+            if len(self._kept) > MAX_KEPT:
                 self._kept.clear()
             self._kept[look] = strip
         return strip
 
-    def _look_at(self, index: int, part: int, width: int) -> tuple[Hashable, ...]:
+    def _appearance(self, index: int, part: int, width: int) -> tuple[Hashable, ...]:
         if index >= len(self._shown):
             return (None, index if not self._shown else -1, width, self._filter)
         height = self._rows.height_of(index)
-        return (self.render_key(self._shown[index], width), self._under(index), width, part, height)
+        return (self.render_key(self._shown[index], width), self._cursor_style(index), width, part, height)
 
-    def _under(self, index: int) -> str:
+    def _cursor_style(self, index: int) -> str:
         if index != self._cursor:
             return ""
         return "cursor" if self.has_focus else "cursor-idle"
 
     def _drawn_at(self, index: int, part: int, width: int) -> Strip:
         if index < len(self._shown):
-            return self.strip(self._part_of(index, part, width), width, self._under(index))
+            return self.strip(self._part_of(index, part, width), width, self._cursor_style(index))
         if not self._shown:
             lines = self.empty_lines(width)
             if 0 < index <= len(lines):
@@ -289,7 +289,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         self._arrange()
         width, top = self.content_area.width, self.scroll_offset.y
         for y in range(min(len(self._drawn), self.content_area.height)):
-            if self._drawn[y] != self._look_at(*self._rows.item_at(y + top), width):
+            if self._drawn[y] != self._appearance(*self._rows.item_at(y + top), width):
                 self.refresh_line(y + top)
 
     def on_mount(self) -> None:

@@ -21,9 +21,9 @@ from watchroom_tui.keys.actions import Scope
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.textual_compat import mark_dirty
 from watchroom_tui.widgets.line_widget import content
-from watchroom_tui.widgets.scrollable import MOST_COPIED, ScrollableWidget
+from watchroom_tui.widgets.scrollable import MAX_COPIED, ScrollableWidget
 
-MOST_WRAPPED: Final = 4_000
+MAX_WRAPPED: Final = 4_000
 """Max rows of a wrapped drawing, with at most a hundred times as many characters. Wrapping more would delay
 keys. Larger drawings scroll sideways."""
 
@@ -188,7 +188,7 @@ class LineView(ScrollableWidget):
         for row in range(len(drawing)):
             lines.append(drawing.copy_text(row))
             length += len(lines[-1]) + 1
-            if length > MOST_COPIED:
+            if length > MAX_COPIED:
                 break
         return "\n".join(lines), len(drawing)
 
@@ -221,13 +221,13 @@ class LineView(ScrollableWidget):
         self, drawing: Drawing, width: int, known: Mapping[tuple[int, tuple[str, ...]], int]
     ) -> list[int] | None:
         self._heights = {}
-        if len(drawing) > MOST_WRAPPED:
+        if len(drawing) > MAX_WRAPPED:
             return None
         starts, characters = [0], 0
         for index in range(len(drawing)):
             space, texts = self._space(drawing, index, width), tuple(drawing.cell_texts(index))
             characters += sum(map(len, texts))
-            if characters > 100 * MOST_WRAPPED:
+            if characters > 100 * MAX_WRAPPED:
                 return None
             height = known.get((space, texts)) or max(len(wrap(text, space)) for text in texts)
             self._heights[space, texts] = height
@@ -284,7 +284,7 @@ class LineView(ScrollableWidget):
         if index >= len(drawing):
             return self.strip((), width)
         under = self.style_under(index)
-        reach = left + width if self._starts is None else 100 * MOST_WRAPPED
+        reach = left + width if self._starts is None else 100 * MAX_WRAPPED
         space = self._space(drawing, index, width)
         cells = [self._marked(cell, index) for cell in drawing.row(index, reach, is_top=y == 0)]
         strips: list[Strip] = []

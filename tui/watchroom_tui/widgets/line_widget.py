@@ -88,7 +88,7 @@ class LineWidget(Widget):
         if self._painted is not None and self._painted[0] == part and self._is_as_painted():
             return self._painted[1]
         clear_dirty_regions(self)
-        strips = self._render_anew(crop)
+        strips = self._render_crop(crop)
         self._painted = (part, strips)
         return strips
 
@@ -97,7 +97,7 @@ class LineWidget(Widget):
         the screen for all of its lines."""
         return not has_dirty_regions(self)
 
-    def _render_anew(self, crop: Region) -> list[Strip]:
+    def _render_crop(self, crop: Region) -> list[Strip]:
         top, right, bottom, left = self.styles.gutter
         width, height = self.outer_size
         if max(left, right) > 1:

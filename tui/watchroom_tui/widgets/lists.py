@@ -144,7 +144,7 @@ class AgentList(ColumnList[AgentView]):
             following = texts("usage.budget.held_short")
         return [bar, Span(f" {amount}", style), Span(f" {following}" if following else "", style)]
 
-    def _says(self, item: AgentView) -> str:
+    def _status_text(self, item: AgentView) -> str:
         resume = self._resumes.get(item.agent.id, "")
         return labels.agent_status_text(item, now_of(self), texts_of(self), resume)
 
@@ -169,7 +169,7 @@ class AgentList(ColumnList[AgentView]):
         texts, now = texts_of(self), now_of(self)
         if ended is not None:
             return [Span(texts("agents.ended"), "dim")], self.age_of(ended)
-        says = self._says(item)
+        says = self._status_text(item)
         if says:
             style = "" if item.status(now) == "waiting" else "dim"
             return sentence(sanitize(says), style), format_age(item.last_heard, now)

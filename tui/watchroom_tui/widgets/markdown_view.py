@@ -18,11 +18,11 @@ from watchroom_whiteboards.outline import Heading
 from watchroom_tui.formatters.styled_text import Line, Span, mark
 from watchroom_tui.markdown.index import Index, Outline, moved
 from watchroom_tui.markdown.page import TOP, Page, PagePosition
-from watchroom_tui.markdown.renderer import NARROWEST
+from watchroom_tui.markdown.renderer import MIN_WIDTH
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.presentation.sanitize import copyable
 from watchroom_tui.widgets.line_view import LineView
-from watchroom_tui.widgets.scrollable import MOST_COPIED
+from watchroom_tui.widgets.scrollable import MAX_COPIED
 
 if TYPE_CHECKING:
     from watchroom_tui.markdown.text_finder import Finder
@@ -81,7 +81,7 @@ class MarkdownView(LineView):
             self._place, self._wish, self._flashing = TOP, None, None
             self._finder, self._match = None, None
         self._entitle(title)
-        self._show_anew()
+        self._redraw()
         self._begin_to_grow()
 
     def show_notice(self, subject: object, lines: Sequence[Line], *, title: str) -> None:
@@ -151,7 +151,7 @@ class MarkdownView(LineView):
         wish, self._wish = self._wish, None
         if wish is not None:
             self._place = page.last(self.content_area.height) if wish < 0 else page.place(wish)
-        self._show_anew()
+        self._redraw()
 
     def _prepare(self) -> None:
         """Draw the next chunks above or below, before they are scrolled to."""
@@ -160,11 +160,11 @@ class MarkdownView(LineView):
         if self._is_preparing:
             self.set_timer(_PAUSE, self._prepare)
         elif page is not None and page.is_measured:
-            self._show_how_far(page)
+            self._show_scroll_position(page)
 
     # -- scrolling
 
-    def _show_anew(self) -> None:
+    def _redraw(self) -> None:
         self._strips.clear()
         self._move_to(self._place)
 
@@ -176,13 +176,13 @@ class MarkdownView(LineView):
         self._place, self._rows = place, None
         if self.content_area.height and self.is_attached:
             self._visible(page)
-        self._show_how_far(page)
+        self._show_scroll_position(page)
         self.refresh()
         if not self._is_preparing:
             self._is_preparing = True
             self.call_after_refresh(self.set_timer, _PAUSE, self._prepare)
 
-    def _show_how_far(self, page: Page) -> None:
+    def _show_scroll_position(self, page: Page) -> None:
         """Move the scrollbar if that is visible, because it costs more than the rest of a key."""
         top, height = page.top(self._place), self.content_area.height
         total = max(page.total(), top + height if self._place != TOP else 0)
@@ -237,7 +237,7 @@ class MarkdownView(LineView):
             super().on_resize()
             return
         self._fit(page)
-        self._show_anew()
+        self._redraw()
         if not page.index.is_whole:
             self._begin_to_grow()
 
@@ -253,7 +253,7 @@ class MarkdownView(LineView):
         """Return the width of the text. Space for a scrollbar is always reserved, so that nothing is drawn
         twice when it appears."""
         beside = self.styles.scrollbar_size_vertical + 2 * len(_MARGIN)
-        return max(NARROWEST, self.content_region.width - beside)
+        return max(MIN_WIDTH, self.content_region.width - beside)
 
     # -- outline and places
 
@@ -336,8 +336,8 @@ class MarkdownView(LineView):
             return super().copied_text()
         data = page.index.data
         # A cut can leave a partial character, which has at most four bytes.
-        taken = data[: 4 * MOST_COPIED].decode("utf-8", "ignore").removesuffix("\n")
-        lines = taken[: MOST_COPIED + 1].split("\n")
+        taken = data[: 4 * MAX_COPIED].decode("utf-8", "ignore").removesuffix("\n")
+        lines = taken[: MAX_COPIED + 1].split("\n")
         return "\n".join(map(copyable, lines)), data.count(b"\n") + (not data.endswith(b"\n"))
 
     # -- drawing

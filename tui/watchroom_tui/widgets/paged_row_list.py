@@ -45,19 +45,19 @@ class PagedRowList(RowList):
             self._newest = 0
             self._loaded = ()
             self.show(())
-            self._start_over()
+            self._restart()
             return
         if not recent or recent[0].seq <= self._newest:
             self._redraw_changed()
             return
         if not self._newest or recent[-1].seq > self._newest + 1:
-            self._start_over()
+            self._restart()
             return
         new = [row for row in recent if row.seq > self._newest and self._only.admits(row)]
         self._newest = recent[0].seq
         if new:
             self._loaded = [*new, *self._loaded]
-            if len(self._loaded) > 2 * KEPT and not self._is_being_read():
+            if len(self._loaded) > 2 * KEPT and not self._is_away_from_top():
                 self._loaded = self._loaded[:KEPT]
                 self._complete = False
             self.show(self._loaded)
@@ -66,12 +66,12 @@ class PagedRowList(RowList):
         """Show only rows that pass ``only`` and the typed filter. ``label`` is shown in the title."""
         self._only = only._replace(text=self._only.text)
         self._label = label
-        self._start_over()
+        self._restart()
 
     def set_filter(self, text: str) -> None:
         self._filter = text
         self._only = self._only._replace(text=text or None)
-        self._start_over()
+        self._restart()
 
     def _filtered(self, items: Sequence[Row]) -> Sequence[Row]:
         # The journal has already filtered.
@@ -102,7 +102,7 @@ class PagedRowList(RowList):
     def title_text(self, title: str) -> str:
         return f"{title} · {self._label}" if self._label else title
 
-    def _start_over(self) -> None:
+    def _restart(self) -> None:
         self._complete = False
         self._ask(sys.maxsize)
         self._retitle()

@@ -14,7 +14,7 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.line_widget import LineWidget, content
 from watchroom_tui.widgets.search import open_search
 
-MOST_COPIED: Final = 100_000
+MAX_COPIED: Final = 100_000
 """Max characters to copy, because terminals accept little more."""
 
 SEARCH_ACTIONS: Final = ("search", "match", "copy")
@@ -85,10 +85,10 @@ class ScrollableWidget(LineWidget, ScrollView, can_focus=True):
         self._sought = words
         self._match_count = None if is_new else self._match_count
         self._show_foot()
-        work: Callable[[], Awaitable[None]] = partial(self._look_for, words, is_new=is_new)
+        work: Callable[[], Awaitable[None]] = partial(self._run_search, words, is_new=is_new)
         self.run_worker(work, group="search", exclusive=True)
 
-    async def _look_for(self, words: str, *, is_new: bool) -> None:
+    async def _run_search(self, words: str, *, is_new: bool) -> None:
         count = await self.search(words)
         if words == self._sought:
             self._match_count = count
@@ -123,7 +123,7 @@ class ScrollableWidget(LineWidget, ScrollView, can_focus=True):
 
     def action_copy(self) -> None:
         text, total = self.copied_text()
-        taken = text[:MOST_COPIED]
+        taken = text[:MAX_COPIED]
         self.app.copy_to_clipboard(taken)
         count = taken.count("\n") + (not taken.endswith("\n"))
         key = "list.copied" if count == 1 else "view.copied"

@@ -49,9 +49,9 @@ class Scrubber(LineWidget):
         width = self.size.width
         if self._row is None:
             return self.strip((), width)
-        return self.strip(self._said(self._row) if y == 0 else self._bar(width), width)
+        return self.strip(self._version_line(self._row) if y == 0 else self._bar(width), width)
 
-    def _said(self, row: Row) -> Line:
+    def _version_line(self, row: Row) -> Line:
         texts = texts_of(self)
         return [
             Span(" "),

@@ -124,12 +124,12 @@ def _cells_of(timeline: TimelineView, space: int) -> list[tuple[Span, Span]]:
     parts = [timeline.columns[begin : max(end, begin + 1)] for begin, end in pairwise(bounds)]
     # If there are more cells than columns, a column covers several cells, and its rows count in each.
     rows = [sum(each.rows for each in part) for part in parts]
-    most = max(1, *rows)
+    max_rows = max(1, *rows)
     cells = []
     for at, part in enumerate(parts):
         is_new = at == 0 or bounds[at] != bounds[at - 1]
         totals = [sum(each.markers[kind] for each in part) for kind in range(len(MARKER_KINDS))]
-        cells.append((_sign(totals) if is_new else Span(" "), _bar(rows[at], most)))
+        cells.append((_sign(totals) if is_new else Span(" "), _bar(rows[at], max_rows)))
     return cells
 
 
@@ -139,9 +139,9 @@ def _sign(totals: Sequence[int]) -> Span:
     )
 
 
-def _bar(rows: int, most: int) -> Span:
+def _bar(rows: int, max_rows: int) -> Span:
     if not rows:
         return Span(" ")
     # Square root, so that a cell with few rows is visible beside one with thousands.
-    height = (rows / most) ** 0.5 * (len(BARS) - 1)
+    height = (rows / max_rows) ** 0.5 * (len(BARS) - 1)
     return Span(BARS[round(height)], "dim")

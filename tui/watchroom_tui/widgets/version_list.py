@@ -101,10 +101,10 @@ class VersionTimeline(ColumnList[Row]):
             [labels.actor_span(item)],
             [Span(age, "dim")],
             [Span(kept, "dim")],
-            [Span(broken, "error")] if broken else self._said(item),
+            [Span(broken, "error")] if broken else self._message_line(item),
         )
 
-    def _said(self, item: Row) -> Line:
+    def _message_line(self, item: Row) -> Line:
         texts = texts_of(self)
         is_plain = item.zone == REPO and item.version is not None and not item.deleted
         # What clients' own tools write has no message, but says how sure its author is.
