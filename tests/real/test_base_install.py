@@ -64,20 +64,30 @@ IN_REPOSITORY: Final = (
     "watchroom try",
 )
 """Commands that run in a git repository in which agents have worked."""
-IN_COPY: Final = ("watchroom person add team/ dana\n",)
+IN_COPY: Final = (
+    "watchroom person add team/ dana\n",
+    "watchroom revert team/ --agent alice --since 10m\n",
+)
 """Commands after which others would be refused: they run in a copy of the workspace."""
-TYPED: Final = {"watchroom person add team/ dana\n": "sesame\n"}
+TYPED: Final = {"watchroom person add team/ dana\n": "sesame\nsesame\n"}
 """By command: what is typed into it."""
+BEFORE: Final = {
+    "watchroom service status": "cd project && watchroom claude",
+    "watchroom service stop": "cd project && watchroom claude",
+}
+"""By command: what has to be typed before. A client starts the service."""
+ASKS: Final = ("watchroom stop team/ alice bob --end",)
+"""Commands that ask at the terminal, once."""
 CLIENTS: Final = ("claude", "codex", "opencode")
 REFUSED: Final = {
     "watchroom member add ~/team": "there is no such workspace",
     "watchroom member list team/": "the workspace is in its folder",
     "watchroom answer": "the workspace has no open request",
     "--task 2c2251e33236": "the workspace has no such task",
-    "--import project/": "the folder is no repository",
     "watchroom resume": "the workspace has no such session",
     "--undo 5f0c21aa": "the workspace has no such revert",
     "watchroom verify team/ --against": "there is no such seal",
+    "watchroom hook": "there is no event on standard input",
     "watchroom person add team/ eve": "the key is abridged",
     "watchroom person add team/ bot": "there is no such key file",
     "watchroom person revoke": "nobody is enrolled",
@@ -205,11 +215,15 @@ def test_a_documented_command_works_or_says_what_it_needs(
     place: Place, tmp_path: Path, page: str, command: str
 ) -> None:
     folder = place.folder_for(command, tmp_path)
+    if command in BEFORE:
+        assert place.run(BEFORE[command]).returncode == 0
     is_refused = "postgresql://" in command or any(part in command for part in REFUSED)
     if f"{command}\n".startswith(DASHBOARD) and not is_refused:
         opens_the_dashboard(place, command, folder)
     elif command.startswith(ENDLESS):
         runs_until_interrupted(place, command)
+    elif command in ASKS:
+        ends_once_it_is_answered(place, command)
     else:
         ends(place, command, folder)
 
@@ -233,14 +247,23 @@ def ends(place: Place, command: str, folder: Path) -> None:
 def opens_the_dashboard(place: Place, command: str, folder: Path) -> None:
     argv = ["bash", "-c", command]
     with Terminal(argv, 120, 40, env=place.variables, cwd=str(folder)) as terminal:
-        terminal.wait_for_text("Needs you", timeout=PATIENCE)
+        is_task = command.startswith("watchroom task")
+        terminal.wait_for_text("architect" if is_task else "Needs you", timeout=PATIENCE)
         if command.startswith("watchroom demo"):
             terminal.wait_for_text("operations/min")
-        else:
+        elif not is_task:
             terminal.wait_until_idle(timeout=5)
         terminal.send("q")
         assert terminal.wait(PATIENCE) == 0
         assert [each for each in BROKEN if each.encode() in terminal.raw()] == []
+
+
+def ends_once_it_is_answered(place: Place, command: str) -> None:
+    argv = ["bash", "-c", command]
+    with Terminal(argv, 120, 40, env=place.variables, cwd=str(place.folder)) as terminal:
+        terminal.wait_for_text("?", timeout=PATIENCE)
+        terminal.send("y\r")
+        assert terminal.wait(PATIENCE) == 0, terminal.raw().decode()
 
 
 def runs_until_interrupted(place: Place, command: str) -> None:
