@@ -80,6 +80,7 @@ ASKS: Final = ("watchroom stop team/ alice bob --end",)
 """Commands that ask at the terminal, once."""
 CLIENTS: Final = ("claude", "codex", "opencode")
 REFUSED: Final = {
+    "watchroom call team/ bob collab_write": "the page shows a conflict",
     "watchroom member add ~/team": "there is no such workspace",
     "watchroom member list team/": "the workspace is in its folder",
     "watchroom answer": "the workspace has no open request",
