@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
-import shlex
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -16,7 +18,7 @@ from real.environments import Environment, build_wheel, clean_environment, make_
 pytestmark = pytest.mark.real
 
 ROOT: Final = Path(__file__).parents[2]
-PAGES: Final = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES: Final = (ROOT / "README.md", ROOT / "README.zh.md", *sorted((ROOT / "docs").rglob("*.md")))
 ROWS: Final = 1220
 """Versions in the workspace: the documentation names row 1200."""
 PATIENCE: Final = 60
@@ -31,49 +33,73 @@ BROKEN: Final = (
 
 NEEDS_EXTRA: Final = {
     "postgresql://": "postgres",
+    "watchroom run ": "acp",
+    "watchroom server": "server",
     "watchroom traces team/ --endpoint http": "otel",
 }
 """By what a command contains: the extra that it has to name."""
-DASHBOARD: Final = ("watchroom open ", "watchroom demo")
+DASHBOARD: Final = ("watchroom\n", "watchroom open ", "watchroom demo", "watchroom task")
 """Commands that open the dashboard, which `q` leaves."""
 ENDLESS: Final = (
     "watchroom watch team/",
     "watchroom log team/ --follow",
     "watchroom events team/ --json --follow",
+    "watchroom events team/ --json --after",
     "watchroom web",
     "watchroom mcp team/ --http",
     "watchroom service run",
 )
 """Commands that run until SIGINT."""
+IN_REPOSITORY: Final = (
+    "watchroom\n",
+    "watchroom claude",
+    "watchroom codex",
+    "watchroom opencode",
+    "watchroom attach claude\n",
+    "watchroom attach codex\n",
+    "watchroom leave",
+    "watchroom changes",
+    "watchroom blame",
+    "watchroom commit",
+    "watchroom try",
+)
+"""Commands that run in a git repository in which agents have worked."""
+IN_COPY: Final = (
+    "watchroom person add team/ dana\n",
+    "watchroom revert team/ --agent alice --since 10m\n",
+)
+"""Commands after which others would be refused: they run in a copy of the workspace."""
+TYPED: Final = {"watchroom person add team/ dana\n": "sesame\nsesame\n"}
+"""By command: what is typed into it."""
+BEFORE: Final = {
+    "watchroom service status": "cd project && watchroom claude",
+    "watchroom service stop": "cd project && watchroom claude",
+}
+"""By command: what has to be typed before. A client starts the service."""
+ASKS: Final = ("watchroom stop team/ alice bob --end",)
+"""Commands that ask at the terminal, once."""
+CLIENTS: Final = ("claude", "codex", "opencode")
 REFUSED: Final = {
-    "watchroom run ": "neither the client nor the extra acp is installed",
+    "watchroom call team/ bob collab_write": "the page shows a conflict",
     "watchroom member add ~/team": "there is no such workspace",
+    "watchroom member list team/": "the workspace is in its folder",
     "watchroom answer": "the workspace has no open request",
     "--task 2c2251e33236": "the workspace has no such task",
-    "--import project/": "the folder is no repository",
     "watchroom resume": "the workspace has no such session",
     "--undo 5f0c21aa": "the workspace has no such revert",
-    "watchroom verify team/ --against": "there is no such checkpoint",
-    "watchroom person add": "a passphrase or a key is needed",
+    "watchroom verify team/ --against": "there is no such seal",
+    "watchroom hook": "there is no event on standard input",
+    "watchroom person add team/ eve": "the key is abridged",
+    "watchroom person add team/ bot": "there is no such key file",
     "watchroom person revoke": "nobody is enrolled",
     "watchroom traces team/ --endpoint URL": "URL is no address",
     "watchroom watch DIR": "DIR is no workspace",
-    "watchroom mcp ~/team": "an abbreviation, with the address of another machine",
+    "watchroom mcp ~/team": "the workspace is that of another machine",
     "watchroom demo --scenario release.toml": "the file is the reader's own",
-    "watchroom\n": "the folder is no workspace",
-    "watchroom claude": "the folder is no repository",
-    "watchroom codex": "the folder is no repository",
-    "watchroom opencode": "the folder is no repository",
-    "watchroom attach claude\n": "the folder is no repository",
-    "watchroom attach codex\n": "the folder is no repository",
-    "watchroom leave": "the folder is no repository",
 }
 """By what a command contains: why it is refused in the test's workspace."""
-NOT_RUN: Final = {
-    "watchroom task": "opens the dashboard and works with a model",
-    "watchroom: ": "an error message",
-}
-"""By how a line begins: why it is not run here."""
+NOT_RUN: Final = {"--model": "works with a model at a server"}
+"""By what a command contains: why it is not run here. What is to be resumed is refused before a model is needed."""
 
 
 class Documented(NamedTuple):
@@ -86,48 +112,75 @@ class Documented(NamedTuple):
 def documented() -> Iterator[Documented]:
     """Yield each command of the pages once, without the remark behind it."""
     known = set()
+    typed = r"^(?: {4})?(?:\$ )?((?:[A-Z_]+=\S+ )*watchroom(?: [^:\n].*)?)$"
     for page in PAGES:
-        for typed in re.findall(r"^    (watchroom .*)$", page.read_text("utf-8"), flags=re.MULTILINE):
-            command = re.split(r"\s{2,}|\s+# | > ", typed)[0]
-            if not command.startswith(tuple(NOT_RUN)) and command not in known:
+        text = page.read_text("utf-8")
+        fenced = re.findall(r"^```([\w-]*)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+        indented = re.findall(r"^ {4}.*$", text, flags=re.MULTILINE)
+        lines = "\n".join([*(block for kind, block in fenced if kind in ("", "sh")), *indented])
+        for line in re.findall(typed, lines, flags=re.MULTILINE):
+            command = re.split(r"\s{2,}|\s+# ", line)[0]
+            is_run = not any(part in command for part in NOT_RUN) or "watchroom resume" in command
+            if is_run and command not in known:
                 known.add(command)
                 yield Documented(page.name, command)
 
 
 class Place(NamedTuple):
-    """The base install, and a folder with a workspace ``team/`` of two agents."""
+    """The base install, and a folder with a workspace ``team/`` of two agents and the repository ``project/``."""
 
     environment: Environment
     folder: Path
     variables: dict[str, str]
 
-    def run(self, command: str) -> subprocess.CompletedProcess[str]:
+    def run(self, command: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            self.arguments(command),
-            cwd=self.folder,
+            ["bash", "-c", command],
+            cwd=cwd or self.folder,
             env=self.variables,
-            stdin=subprocess.DEVNULL,
+            input=TYPED.get(f"{command}\n", ""),
             capture_output=True,
             text=True,
             timeout=PATIENCE,
             check=False,
         )
 
-    def arguments(self, command: str) -> list[str]:
-        _, *arguments = shlex.split(command)
-        home = str(self.folder / "home")
-        return [self.environment.program("watchroom"), *(each.replace("~", home) for each in arguments)]
+    def folder_for(self, command: str, tmp_path: Path) -> Path:
+        """Return the folder in which ``command`` is typed."""
+        if f"{command}\n".startswith(IN_REPOSITORY):
+            return Path(shutil.copytree(self.folder / "project", tmp_path / "project", symlinks=True))
+        if f"{command}\n".startswith(IN_COPY):
+            shutil.copytree(self.folder / "team", tmp_path / "team", symlinks=True)
+            return tmp_path
+        return tmp_path if command.startswith("watchroom task") else self.folder
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("base")
     environment = make_environment(folder / "environment")
     environment.install(str(build_wheel(folder)))
-    (folder / "home").mkdir()
-    found = Place(environment, folder, {**clean_environment(folder / "home"), "PYTHONDEVMODE": "1"})
-    assert found.run("watchroom init team/ --agent alice --agent bob").returncode == 0
-    fill = f"""
+    for name in ("home/.codex", "programs"):
+        (folder / name).mkdir(parents=True)
+    for client in CLIENTS:
+        # A client that ends at once.
+        (folder / "programs" / client).write_text("#!/bin/sh\n")
+        (folder / "programs" / client).chmod(0o755)
+    variables = clean_environment(folder / "home")
+    path = os.pathsep.join((str(folder / "environment/bin"), str(folder / "programs"), variables["PATH"]))
+    # The path of a socket is short. The service of this machine's user is another one.
+    with tempfile.TemporaryDirectory(prefix="wr-") as runtime:
+        variables |= {"PYTHONDEVMODE": "1", "PATH": path, "XDG_RUNTIME_DIR": runtime}
+        found = Place(environment, folder, variables)
+        fill(found)
+        yield found
+        found.run("watchroom service stop")
+
+
+def fill(place: Place) -> None:
+    """Make the workspace and the repository."""
+    assert place.run("watchroom init team/ --agent alice --agent bob").returncode == 0
+    program = f"""
 from threading import Event
 from watchroom import Workspace
 with Workspace.open("team") as workspace:
@@ -139,15 +192,16 @@ with Workspace.open("team") as workspace:
     workspace.sealing.write_due(Event())
 """
     done = subprocess.run(
-        [environment.program("python"), "-c", fill],
-        cwd=folder,
-        env=found.variables,
+        [place.environment.program("python"), "-c", program],
+        cwd=place.folder,
+        env=place.variables,
         capture_output=True,
         text=True,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    return found
+    done = place.run("watchroom demo project --scenario repository --headless --speed 0")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_no_extra_is_installed(place: Place) -> None:
@@ -158,17 +212,25 @@ def test_no_extra_is_installed(place: Place) -> None:
 
 
 @pytest.mark.parametrize(("page", "command"), [*documented()])
-def test_a_documented_command_works_or_says_what_it_needs(place: Place, page: str, command: str) -> None:
-    if command.startswith(DASHBOARD) and "postgresql://" not in command and "release.toml" not in command:
-        opens_the_dashboard(place, command)
+def test_a_documented_command_works_or_says_what_it_needs(
+    place: Place, tmp_path: Path, page: str, command: str
+) -> None:
+    folder = place.folder_for(command, tmp_path)
+    if command in BEFORE:
+        assert place.run(BEFORE[command]).returncode == 0
+    is_refused = "postgresql://" in command or any(part in command for part in REFUSED)
+    if f"{command}\n".startswith(DASHBOARD) and not is_refused:
+        opens_the_dashboard(place, command, folder)
     elif command.startswith(ENDLESS):
         runs_until_interrupted(place, command)
+    elif command in ASKS:
+        ends_once_it_is_answered(place, command)
     else:
-        ends(place, command)
+        ends(place, command, folder)
 
 
-def ends(place: Place, command: str) -> None:
-    done = place.run(command)
+def ends(place: Place, command: str, folder: Path) -> None:
+    done = place.run(command, folder)
     printed = done.stdout + done.stderr
     assert [each for each in BROKEN if each in printed] == [], printed
     extra = next((name for part, name in NEEDS_EXTRA.items() if part in command), None)
@@ -183,19 +245,31 @@ def ends(place: Place, command: str) -> None:
         assert done.returncode == 0, printed
 
 
-def opens_the_dashboard(place: Place, command: str) -> None:
-    with Terminal(place.arguments(command), 120, 40, env=place.variables, cwd=str(place.folder)) as terminal:
-        terminal.wait_for_text("Needs you", timeout=PATIENCE)
-        terminal.wait_until_idle(timeout=5) if "demo" not in command else terminal.wait_for_text(
-            "operations/min"
-        )
+def opens_the_dashboard(place: Place, command: str, folder: Path) -> None:
+    argv = ["bash", "-c", command]
+    with Terminal(argv, 120, 40, env=place.variables, cwd=str(folder)) as terminal:
+        is_task = command.startswith("watchroom task")
+        terminal.wait_for_text("architect" if is_task else "Needs you", timeout=PATIENCE)
+        if command.startswith("watchroom demo"):
+            terminal.wait_for_text("operations/min")
+        elif not is_task:
+            terminal.wait_until_idle(timeout=5)
         terminal.send("q")
         assert terminal.wait(PATIENCE) == 0
         assert [each for each in BROKEN if each.encode() in terminal.raw()] == []
 
 
+def ends_once_it_is_answered(place: Place, command: str) -> None:
+    argv = ["bash", "-c", command]
+    with Terminal(argv, 120, 40, env=place.variables, cwd=str(place.folder)) as terminal:
+        terminal.wait_for_text("?", timeout=PATIENCE)
+        terminal.send("y\r")
+        assert terminal.wait(PATIENCE) == 0, terminal.raw().decode()
+
+
 def runs_until_interrupted(place: Place, command: str) -> None:
-    with Terminal(place.arguments(command), 200, 40, env=place.variables, cwd=str(place.folder)) as terminal:
+    argv = ["bash", "-c", command]
+    with Terminal(argv, 200, 40, env=place.variables, cwd=str(place.folder)) as terminal:
         if "--follow" in command:
             terminal.wait_until_idle()
         else:
