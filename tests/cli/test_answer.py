@@ -93,11 +93,11 @@ async def test_hunks_are_taken_and_declined_and_lines_commented_on(
         for options, says_why in (
             (["--take", "4"], "unknown hunk “4”"),
             (["--take", "1,2", "--decline", "2,3"], "Check: 2"),
-            (["--take", "1", "--decline", "2"], "unclear: 3"),
+            (["--take", "1", "--decline", "2"], "Check: 3"),
             (["--take", "1", "--reject"], "exclude --reject"),
             (["--comment", "2:why"], "--comment needs"),
             (["--approve", "--comment", "99:why"], "line 99 does not exist"),
-            (["--approve", "--comment", "why"], "“why” is no comment"),
+            (["--approve", "--comment", "why"], "“why” is not a comment"),
             (["--approve", "--take", "1", "--arguments", "{}"], "excludes --take"),
         ):
             assert says_why in misuse(capsys, "answer", workspace.root, number, *options)

@@ -97,4 +97,4 @@ def test_a_document_is_compared_by_what_it_contains(
 
 def test_a_range_that_runs_backwards_is_wrong_usage(capsys: Captured, changed: tuple[str, int]) -> None:
     team, since = changed
-    assert "comes after" in misuse(capsys, "diff", team, "--from", str(since), "--to", "1")
+    assert "is later than" in misuse(capsys, "diff", team, "--from", str(since), "--to", "1")

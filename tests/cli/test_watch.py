@@ -356,7 +356,7 @@ def test_every_operation_is_a_line_if_wanted(workspace: Workspace, alice: Toolbo
         first, *_ = (next(lines) for _ in range(3))
         assert "Watchroom 正在监督 team" in first
         ok(alice, "collab_write", filepath=PLAN, content="x", message="a\x1b[31m", expected_version=0)
-        assert without_times([next(lines)]) == ["alice：写协作文件 plan.md，版本 1：a␛[31m。"]
+        assert without_times([next(lines)]) == ["alice：写共享文件 plan.md，版本 1：a␛[31m。"]
 
 
 def test_a_demo_can_be_watched_as_lines(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_without_watches_files_are_polled_and_people_are_told(workspace: Workspa
         assert process.stdout is not None
         assert process.stderr is not None
         try:
-            assert "every 2 s: the system has no file watches left" in next(
+            assert "every 2 s, because the system has no file watches left" in next(
                 line for line in process.stderr if "polling" in line
             )
             file.write_text("by hand\n")

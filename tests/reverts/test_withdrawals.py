@@ -57,7 +57,7 @@ def test_an_unread_handoff_is_withdrawn_and_a_read_one_is_not(
     assert refused(bob, "read_handoff", from_agent="alice", filename="junk.md")["error"] == "file_not_found"
     assert ok(bob, "read_handoff", from_agent="alice", filename="spec.md")["content"] == "first\n"
     assert not (root / "handoff/alice_to_bob/junk.md").exists()
-    assert "read.md from alice already" in told(workspace, "bob")
+    assert "already read read.md from alice" in told(workspace, "bob")
     model = model_of(workspace)
     assert "alice_to_bob/junk.md" not in {each.row.path for each in model.deliveries}
     assert all(need.row.path != "alice_to_bob/junk.md" for need in model.needs)
@@ -101,7 +101,7 @@ def test_what_an_undo_delivered_and_its_receiver_read_is_not_withdrawn(
     assert ok(bob, "read_handoff", from_agent="alice", filename="junk.md")["content"] == "junk\n"
     third = workspace.reverts.apply(CallContext(ANN), RevertSelection(undo=second.id))
     assert third.record.could_not == (("handoff", "alice_to_bob/junk.md", "read_already"),)
-    assert "junk.md from alice already" in told(workspace, "bob")
+    assert "already read junk.md from alice" in told(workspace, "bob")
     assert workspace.verify() == []
 
 

@@ -177,7 +177,7 @@ def test_authors_of_lines_are_exported_as_an_agent_trace(
 def test_the_plan_of_a_commit_is_shown_and_nothing_done(capsys: Captured, worked: Repository) -> None:
     before = worked.git("rev-parse", "--all")
     assert printed(capsys, "commit", "bob", "--dry-run").splitlines() == [
-        "bob onto watchroom/bob, files: 3",
+        "bob onto watchroom/bob: 3 files",
         "  M a.txt  ~bob +1",
         "  D b.txt  ~bob −1",
         "  A new.txt  ~bob +1",
@@ -187,7 +187,7 @@ def test_the_plan_of_a_commit_is_shown_and_nothing_done(capsys: Captured, worked
 
 def test_the_work_of_an_agent_is_committed_to_a_new_branch(capsys: Captured, worked: Repository) -> None:
     out = printed(capsys, "commit", "bob", "-m", "Add six")
-    assert "onto watchroom/bob, files: 3." in out
+    assert "onto watchroom/bob: 3 files." in out
     assert worked.git("show", "watchroom/bob:a.txt").splitlines()[0] == "one"
     assert worked.git("show", "watchroom/bob:a.txt").splitlines()[-1] == "six"
     assert worked.git("log", "-1", "--format=%s", "watchroom/bob") == "Add six"

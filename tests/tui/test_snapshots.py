@@ -75,7 +75,7 @@ async def puts_versions_side_by_side(user: User) -> None:
 async def blames(user: User) -> None:
     await goes_to_files(user)
     await user.press("L", "enter")
-    await user.until(lambda: "who wrote ✗" in str(user.text("diff").border_title), "the authors")
+    await user.until(lambda: "authors of ✗" in str(user.text("diff").border_title), "the authors")
     await user.press("down", "down", "down", "down")
     await user.until(lambda: "✗ · analyst" in str(user.text("diff").border_subtitle), "the foot")
 
@@ -162,7 +162,7 @@ async def test_the_question_before_a_rollback(
         await goes_to_files(user)
         await user.press("G")
         user.app.push_screen(RestoreDialog(user.cursor("versions"), user.app.texts))
-        await user.is_asked("Bring report.md back to version 1?")
+        await user.is_asked("Roll report.md back to version 1?")
         svg = await at_rest(user)
     assert svg == picture
 

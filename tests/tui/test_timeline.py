@@ -254,5 +254,5 @@ async def test_a_report_is_written_from_the_marked_moment_to_the_shown_one(
         await user.press("W")
         await user.until(lambda: user.place == "TextInputDialog", "the file's name")
         await user.press("enter")
-        await user.is_told("was not written")
+        await user.is_told("could not be written")
         assert (tmp_path / name).read_text("utf-8") == report
