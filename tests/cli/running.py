@@ -29,14 +29,6 @@ def printed(capsys: Captured, *arguments: str) -> str:
     return out
 
 
-def made_workspace(capsys: Captured, root: str, *arguments: str) -> str:
-    """The output of a successful ``init``, which says the next step on standard error."""
-    status, out, err = run(capsys, "init", root, *arguments)
-    assert status == OK
-    assert f"watchroom open {root}" in err
-    return out
-
-
 def printed_json(capsys: Captured, *arguments: str) -> Any:
     return json.loads(printed(capsys, *arguments))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
-from cli.running import Captured, made_workspace, printed_json, refusal
+from cli.running import Captured, printed, printed_json, refusal
 from psycopg import sql
 from watchroom import Workspace
 
@@ -62,7 +62,7 @@ def test_the_encoding_of_a_connection_is_always_utf8(
 ) -> None:
     monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
     address = new_database()
-    made_workspace(capsys, str(tmp_path / "new"), "--agent", "alice", "--database", address)
+    printed(capsys, "init", str(tmp_path / "new"), "--agent", "alice", "--database", address)
     printed_json(capsys, "call", address, "alice", "collab_write", TEXT)
     (file,) = printed_json(capsys, "show", address, "files", "--json")
     assert file["path"] == "文件 é.md"

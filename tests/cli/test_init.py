@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from cli.running import Captured, made_workspace, misuse, printed_json, refusal, run
+from cli.running import Captured, misuse, printed, printed_json, refusal, run
 from watchroom import Workspace
 from watchroom.texts import catalogue
 from watchroom_cli.main import REFUSED
@@ -15,7 +15,9 @@ from watchroom_cli.main import REFUSED
 
 def test_init_makes_a_workspace_with_its_agents(capsys: Captured, tmp_path: Path) -> None:
     root = tmp_path / "new"
-    out = made_workspace(capsys, str(root), "--agent", "boss:top", "--agent", "amy:mid:boss", "--agent", "bo")
+    out = printed(
+        capsys, "init", str(root), "--agent", "boss:top", "--agent", "amy:mid:boss", "--agent", "bo"
+    )
     assert out.splitlines() == ["boss\ttop\t-", "amy\tmid\tboss", "bo\tbottom\t-"]
     with Workspace.open(root, create=False) as workspace:
         assert [agent.id for agent in workspace.config.agents.values()] == ["boss", "amy", "bo"]
@@ -24,13 +26,13 @@ def test_init_makes_a_workspace_with_its_agents(capsys: Captured, tmp_path: Path
 
 def test_init_sets_the_role_that_names_an_agents_board(capsys: Captured, tmp_path: Path) -> None:
     root = str(tmp_path / "new")
-    made_workspace(capsys, root, "--agent", "amy:mid::architect")
+    printed(capsys, "init", root, "--agent", "amy:mid::architect")
     boards = printed_json(capsys, "show", root, "boards", "--json")
     assert "mid-layer-architect" in [each["board"] for each in boards]
 
 
 def test_init_adds_agents_and_keeps_existing_ones(capsys: Captured, team: str) -> None:
-    assert made_workspace(capsys, team, "--agent", "dora").splitlines()[-1] == "dora\tbottom\t-"
+    assert printed(capsys, "init", team, "--agent", "dora").splitlines()[-1] == "dora\tbottom\t-"
     assert len(printed_json(capsys, "show", team, "agents", "--json")) == 4
 
 
@@ -51,7 +53,7 @@ def test_init_refuses_an_unknown_layer_and_an_unknown_supervisor(capsys: Capture
 
 def test_init_in_chinese_makes_a_workspace_with_chinese_tools(capsys: Captured, tmp_path: Path) -> None:
     root = str(tmp_path / "new")
-    made_workspace(capsys, root, "--agent", "amy", "--language", "zh")
+    printed(capsys, "init", root, "--agent", "amy", "--language", "zh")
     status, out, _ = run(capsys, "call", root, "amy", "collab_read", '{"filepath": "none.md"}')
     assert status == REFUSED
     zh = catalogue("zh")("error.file_not_found.suggestion")

@@ -164,3 +164,8 @@ def test_one_thread_reads_keys_after_sigcont_without_a_stop(team: Path) -> None:
         terminal.wait_for_text("Session", timeout=PATIENCE)
         terminal.send("q")
         assert terminal.wait(PATIENCE) == 0
+
+
+def test_init_in_a_terminal_names_the_next_step(tmp_path: Path) -> None:
+    with Terminal(as_typed("init", str(tmp_path / "team"), "--agent", "alice")) as terminal:
+        terminal.wait_for_text("attach claude", timeout=PATIENCE)

@@ -17,7 +17,7 @@ from watchroom_tui.presentation.localization import load_texts
 
 def test_an_unknown_command_prints_the_usage(capsys: Captured) -> None:
     said = misuse(capsys, "nonsense")
-    assert said == "watchroom: there is no command “nonsense”. All commands: watchroom --help\n"
+    assert said == "watchroom: unknown command “nonsense”. All commands: watchroom --help\n"
     assert "Did you mean show?" in misuse(capsys, "shwo", ".")
     assert "options follow the command" in misuse(capsys, "--utc", "log")
     assert printed(capsys, "help") == printed(capsys, "--help")

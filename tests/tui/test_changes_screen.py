@@ -392,7 +392,7 @@ async def test_the_work_of_an_agent_is_tried_before_it_is_committed(
         await is_asked_for_a_message(user)
         await user.type("Two")
         await user.press("enter")
-        await user.is_told("onto main, files: 2.")
+        await user.is_told("onto main: 2 files.")
 
 
 async def test_the_work_of_an_agent_is_committed_from_the_agents_screen(

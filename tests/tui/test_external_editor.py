@@ -48,7 +48,7 @@ async def test_an_editor_with_a_window_runs_beside_the_dashboard(
             assert opened.read_text() == str(repository.folder / "a.txt")
             editor.unlink()
             await user.press("o")
-            await user.is_told("could not be started")
+            await user.is_told("Could not start the editor")
 
 
 async def test_the_help_has_keys_of_repositories_only_there(workspace: Workspace) -> None:

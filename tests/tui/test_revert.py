@@ -35,9 +35,9 @@ async def test_an_agents_work_is_previewed_reverted_and_restored(
         await user.goes_to("2", "agents")
         await user.until(lambda: user.cursor("agents").agent.id == "alice", "alice")
         await user.press("V")
-        await user.until(lambda: "Changes: 4. The agents" in user.words_in("#question"), "what it changes")
+        await user.until(lambda: "Revert 4 change" in user.words_in("#question"), "what it changes")
         assert "+1" in user.words_in("#changes")
-        assert "In 1 of them" in user.words_in("#question")
+        assert "settle (!): 1." in user.words_in("#question")
         await user.press("enter")
         await user.until(lambda: content(workspace, "plan.md") == "1\n2\n3\n", "the text of bob")
         await user.until(lambda: user.place == "agents", "the screen beneath")
@@ -54,7 +54,7 @@ async def test_an_agents_work_is_previewed_reverted_and_restored(
         await user.until(lambda: row in user.list("rows").items, "the row of the revert")
         user.list("rows").move_to(row.seq)
         await user.press("V")
-        await user.until(lambda: "Changes: 3. The agents" in user.words_in("#question"), "the way back")
+        await user.until(lambda: "Revert 3 change" in user.words_in("#question"), "the way back")
         await user.press("enter")
         await user.until(lambda: content(workspace, "plan.md") == "one\n2\n3\n", "the text of alice")
 
@@ -68,10 +68,10 @@ async def test_conflicts_can_be_left_out_of_a_revert(
     async with dashboard(workspace) as user:
         await user.goes_to("2", "agents")
         await user.press("V")
-        await user.until(lambda: "Changes: 1. The agents" in user.words_in("#question"), "what it changes")
+        await user.until(lambda: "Revert 1 change" in user.words_in("#question"), "what it changes")
         await user.press("A")
         await user.until(
-            lambda: "In 1 of them" in user.words_in("#question"), "that a merge decides this one"
+            lambda: "settle (!): 1." in user.words_in("#question"), "that a merge decides this one"
         )
         await user.press("z")
         await user.until(lambda: "Nothing to revert." in user.words_in("#question"), "that nothing is left")
@@ -96,7 +96,7 @@ async def test_work_after_a_moment_of_the_timeline_is_reverted(
             await user.press("comma")
             await user.until(partial(_is_at, user, before - 1), "the row before")
         await user.press("V")
-        await user.until(lambda: "Changes: 1. The agents" in user.words_in("#question"), "what it changes")
+        await user.until(lambda: "Revert 1 change" in user.words_in("#question"), "what it changes")
         await user.press("enter")
         await user.until(lambda: content(workspace, "plan.md") == "1\n2\n3\n", "the text of that moment")
 

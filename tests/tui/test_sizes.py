@@ -87,7 +87,7 @@ async def test_every_screen_and_dialog_can_be_used_at_40_by_12_and_none_ends_in_
 async def test_the_needed_size_is_shown_even_in_three_lines(workspace: Workspace) -> None:
     async with dashboard(workspace, size=(10, 3)) as user:
         await user.until(lambda: user.place == "SizeNotice", "the notice")
-        assert [line.strip() for line in user.lines()] == ["Needs", "40×12, has", "10×3: make"]
+        assert [line.strip() for line in user.lines()] == ["Needs", "40×12, has", "10×3."]
         await user.press("a", "1", "exclamation_mark")
         assert user.place == "SizeNotice"
         await resizes(user, 80, 24)

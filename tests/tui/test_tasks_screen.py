@@ -336,7 +336,7 @@ async def test_ended_agents_are_dimmed_among_the_agents(workspace: Workspace, ta
     async with dashboard(workspace) as user:
         await user.goes_to("2", "agents")
         await user.until(lambda: "– tom" in user.words_in("#agents"), "that tom has ended")
-        assert "has ended" in user.words_in("#agents")
+        assert "tom bottom ended" in user.words_in("#agents")
         assert "● eve" in user.words_in("#agents")
 
 
@@ -361,7 +361,7 @@ async def test_the_activity_says_what_a_society_does(workspace: Workspace, task:
         ok(workspace.tools_for_human("dana"), "end_task", task_id=task, status="failed", report="Too slow.")
         await user.goes_to("8", "activity")
         await user.sees(
-            "new agent", "architect · Plan it.", "end agent", "no more to test", "message", "→ you"
+            "spawn agent", "architect · Plan it.", "end agent", "no more to test", "message", "→ you"
         )
         await user.until(lambda: f"new task {task[:8]}" in user.words_in("#rows"), "the task")
         await user.sees("Too slow.")

@@ -38,8 +38,9 @@ def run_init(args: Namespace, texts: Catalogue) -> int:
             print(texts("cli.init.empty", root=place_word(args.dir)))
         for agent in workspace.config.agents.values():
             print(f"{agent.id}\t{agent.layer}\t{agent.supervisor or '-'}")
-        agent_id = next(iter(workspace.config.agents), "ID")
-        print(texts("cli.init.next", root=place_word(args.dir), agent=agent_id), file=sys.stderr)
+        if workspace.config.agents and sys.stderr.isatty():
+            agent_id = next(iter(workspace.config.agents))
+            print(texts("cli.init.next", root=place_word(args.dir), agent=agent_id), file=sys.stderr)
         suggest_closing(workspace, args.dir, texts)
     return 0
 

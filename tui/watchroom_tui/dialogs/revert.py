@@ -145,7 +145,9 @@ class RevertDialog(ConfirmDialog):
         if chosen:
             question = texts(
                 "revert.question_conflicts" if conflicts else "revert.question",
-                count=len(chosen),
+                changes=texts(
+                    "revert.changes_one" if len(chosen) == 1 else "revert.changes", count=len(chosen)
+                ),
                 conflicts=conflicts,
             )
             self._shown = selection
