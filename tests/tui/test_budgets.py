@@ -6,28 +6,81 @@ import pytest
 from calls import ok
 from tui.driver import MIDDLE, NARROW, WIDE, dashboard
 from tui.test_usage_screen import use
-from watchroom import Json, Workspace
+from watchroom import Workspace
 from watchroom.features.budgets.rows import UsageTotal
-from watchroom.features.budgets.rules import Budget, format_amount
+from watchroom.features.budgets.rules import Budget, Measure, format_amount
 from watchroom.texts import catalogue
-from watchroom_tui.services.budget_setting import parse_budget
+from watchroom_tui.dialogs.budget import BudgetKnown, BudgetOwner, parse_amount, suggest_amount
 
 
-async def test_a_budget_is_set_from_the_palette(workspace: Workspace) -> None:
+async def test_a_budget_is_set_in_three_keys(workspace: Workspace) -> None:
+    async with dashboard(workspace) as user:
+        await user.press("0", "e")
+        await user.until(lambda: user.place == "BudgetDialog", "the form")
+        await user.sees("For", "the team", "used $0.00", "Limit in US dollars", "20")
+        await user.press("enter")
+        await user.is_told("Budget of the team: $20.00.")
+    assert workspace.config.budgets.of("team", "") == [Budget("team", "", "cost", 20)]
+
+
+async def test_a_budget_of_an_agent_is_typed(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         await user.chooses("budget")
-        await user.sees("Set a budget")
-        await user.type("agent nobody cost 5")
+        await user.until(lambda: user.place == "BudgetDialog", "the form")
+        while user.list("owners").item != BudgetOwner("agent", "alice"):
+            await user.press("down")
+        await user.press("right_square_bracket")
+        await user.sees("Limit in tokens", "1000000")
+        # A digit in the list begins the amount.
+        await user.press("5")
+        await user.type("00,000")
         await user.press("enter")
-        await user.is_told("nobody")
-        await user.chooses("budget")
-        # A refused text can be corrected.
-        await user.sees("agent nobody cost 5")
-        await user.press("ctrl+u")
-        await user.type("team cost 2.50")
+        await user.is_told("Budget of alice: 500,000 tokens.")
+    assert workspace.config.budgets.of("agent", "alice") == [Budget("agent", "alice", "tokens", 500_000)]
+
+
+async def test_a_budget_is_changed_and_removed(workspace: Workspace) -> None:
+    ok(workspace.tools_for_human("dana"), "set_budget", scope="team", measure="cost", most=2.5)
+    async with dashboard(workspace) as user:
+        await user.press("0", "e")
+        await user.until(lambda: user.place == "BudgetDialog", "the form")
+        await user.sees("limit $2.50")
+        await user.press("tab", "ctrl+u")
+        await user.type("much")
         await user.press("enter")
-        await user.is_told("Set: team cost 2.50.")
-    assert workspace.config.budgets.of("team", "") == [Budget("team", "", "cost", 2.5)]
+        await user.is_told('"much" is not an amount.')
+        await user.press("ctrl+u", "enter")
+        await user.is_told("the team has no budget of this kind now.")
+    assert workspace.config.budgets.of("team", "") == []
+
+
+async def test_leaving_the_form_changes_nothing(workspace: Workspace) -> None:
+    async with dashboard(workspace) as user:
+        await user.press("0", "e")
+        await user.until(lambda: user.place == "BudgetDialog", "the form")
+        await user.press("escape")
+        await user.until(lambda: user.place == "usage", "the usage")
+    assert workspace.config.budgets.of("team", "") == []
+
+
+@pytest.mark.parametrize(
+    ("measure", "known", "amount"),
+    [
+        ("cost", BudgetKnown(), 20),
+        ("cost", BudgetKnown(used=11), 40),
+        ("cost", BudgetKnown(used=11, most=12), 12),
+        ("tokens", BudgetKnown(used=3_000_000), 8_000_000),
+    ],
+)
+def test_the_suggested_amount_leaves_room(measure: Measure, known: BudgetKnown, amount: float) -> None:
+    assert suggest_amount(measure, known) == amount
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"), [("20", 20), ("$2.50", 2.5), (" 500,000 ", 500_000), ("", None), ("1_000", 1000)]
+)
+def test_amounts_are_read_as_people_type_them(text: str, amount: float | None) -> None:
+    assert parse_amount(text) == amount
 
 
 @pytest.mark.parametrize("size", [NARROW, MIDDLE, WIDE])
@@ -82,22 +135,3 @@ async def test_what_is_used_of_budgets_and_what_comes_next_is_seen(
 )
 def test_little_money_is_told_in_parts_of_a_cent(amount: float, shown: str) -> None:
     assert format_amount(catalogue("en"), "cost", amount) == shown
-
-
-@pytest.mark.parametrize(
-    ("text", "arguments"),
-    [
-        ("team cost $20", {"scope": "team", "name": None, "measure": "cost", "most": 20.0}),
-        ("agent alice tokens 500,000", {"scope": "agent", "name": "alice", "measure": "tokens", "most": 5e5}),
-        ("task steps none", {"scope": "task", "name": None, "measure": "steps", "most": None}),
-    ],
-)
-def test_what_is_a_budget(text: str, arguments: Json) -> None:
-    call = parse_budget(text)
-    assert call is not None
-    assert call.arguments == arguments
-
-
-@pytest.mark.parametrize("text", ["", "team cost", "team cost much", "a b c 1 2"])
-def test_invalid_budgets_are_rejected(text: str) -> None:
-    assert parse_budget(text) is None

@@ -44,6 +44,7 @@ Scope: TypeAlias = Literal[
     "usage",
     "confirm",
     "unlock",
+    "budget",
     "revert",
     "agent_commit",
     "commit",
@@ -397,6 +398,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("hit_page_down", "finding", "hit_page(1)", ("pagedown",), meaning="page down"),
     Action("open_hit", "finding", "open_hit", ("enter",), footer=True, meaning="open"),
     Action("leave_finding", "finding", "dismiss(None)", ("escape",), footer=True, meaning="back"),
+    Action("edit_budget", "usage", "edit_budget", ("e",), footer=True, acts=True, meaning="edit"),
+    Action("previous_measure", "budget", "measure(-1)", PREVIOUS, footer=True, meaning="previous"),
+    Action("next_measure", "budget", "measure(1)", NEXT, footer=True, meaning="next"),
     Action("close", "dialog", "back", ("escape",), footer=True, meaning="back"),
 )
 

@@ -1,59 +1,36 @@
-"""Have the person set a budget, from any screen."""
+"""Sets a budget that a person enters, from any screen."""
 
 from __future__ import annotations
 
-from typing import Final
-
-from watchroom.model import SET_BUDGET, Json
+from watchroom.features.budgets.rules import format_amount
+from watchroom.model import SET_BUDGET
+from watchroom.texts import catalogue
 
 from watchroom_tui.context import Dashboard
-from watchroom_tui.dialogs.text_input import TextDraft, enter_text
+from watchroom_tui.dialogs.budget import BudgetDialog, BudgetOwner
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.services.person_calls import PersonCall
-
-_DRAFT: Final = "budget"
-_NONE: Final = "none"
 
 
-async def set_budget(app: Dashboard) -> None:
-    """Ask for a budget and set it; what was entered stays for the next time where it is refused. Await it in
-    a worker."""
+async def set_budget(app: Dashboard, owner: BudgetOwner | None = None) -> None:
+    """Ask for a budget, and set it. Await it in a worker. ``owner``: selected at first, default: the team."""
     if not app.can_act:
         app.explain_read_only()
         return
-    texts = app.texts
-    draft = app.drafts.find(TextDraft, _DRAFT) or TextDraft(_DRAFT, texts("budget.title"))
-    text = await enter_text(app, draft, texts("budget.title"), texts("budget.hint"))
-    if text is None:
+    setting = await app.push_screen_wait(BudgetDialog(app.model, owner or BudgetOwner("team"), "cost"))
+    if setting is None:
         return
-    call = parse_budget(text)
-    if call is None:
-        app.show_message(texts("budget.unclear", given=sanitize(text.strip())), "warning")
-        return
-    answer = await app.act(call.tool, call.arguments)
+    (scope, name), measure, most = setting
+    given = {"scope": scope, "name": name or None, "measure": measure, "most": most}
+    answer = await app.act(SET_BUDGET, given)
     if answer is None:
         return
-    if answer["success"]:
-        app.drafts.drop(TextDraft, _DRAFT)
-        app.show_message(texts("budget.done", budget=sanitize(text.strip())))
-    else:
+    if not answer["success"]:
         app.show_message(f"{answer['message']} {answer['suggestion']}", "error")
-
-
-def parse_budget(text: str) -> PersonCall | None:
-    """The call that sets the budget in ``text``: of what, perhaps its name, what is counted, and how much,
-    ``none`` to take it away. None where it says something else."""
-    words = text.split()
-    if len(words) not in (3, 4):
-        return None
-    scope, *names, measure, amount = words
-    most: Json = None
-    if amount != _NONE:
-        try:
-            most = float(amount.lstrip("$").replace(",", "").replace("_", ""))
-        except ValueError:
-            return None
-    return PersonCall(
-        SET_BUDGET,
-        {"scope": scope, "name": names[0] if names else None, "measure": measure, "most": most},
-    )
+        return
+    titles = {task.id: task.row.message for task in app.model.tasks}
+    whose = sanitize(titles.get(name, name)) if name else app.texts(f"budget.{scope}")
+    if most is None:
+        app.show_message(app.texts("budget.removed", owner=whose))
+    else:
+        amount = format_amount(catalogue(app.language), measure, most)
+        app.show_message(app.texts("budget.done", owner=whose, amount=amount))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 from textual import on
@@ -10,10 +11,12 @@ from watchroom.features.overview.model import Model
 
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import AgentTarget, TaskTarget
+from watchroom_tui.dialogs.budget import BudgetOwner
 from watchroom_tui.keys.actions import bindings
 from watchroom_tui.screens.usage.budget_list import BudgetList
 from watchroom_tui.screens.usage.chart import UsageChart
 from watchroom_tui.screens.usage.usage_list import AgentUsageList, UsageList
+from watchroom_tui.services.budget_setting import set_budget
 from watchroom_tui.widgets.containers import Horizontal
 from watchroom_tui.widgets.line_list import LineList
 
@@ -48,6 +51,16 @@ class UsageScreen(BaseScreen):
         tasks.set_class(not usage.tasks, "-away")
         titles = {task.id: task.row.message for task in model.tasks}
         tasks.show_usage({titles.get(task, task): used for task, used in usage.tasks.items()})
+
+    def action_edit_budget(self) -> None:
+        """Set a budget for the selected agent or the owner of the selected budget."""
+        focused = self.focused
+        owner = None
+        if isinstance(focused, BudgetList) and focused.item is not None:
+            owner = BudgetOwner(focused.item.budget.scope, focused.item.budget.name)
+        elif isinstance(focused, AgentUsageList) and focused.item is not None:
+            owner = BudgetOwner("agent", focused.item.name)
+        self.dashboard.open_editor(partial(set_budget, self.dashboard, owner), self)
 
     @on(LineList.Opened, "#budgets")
     async def open_budget(self) -> None:

@@ -1,0 +1,209 @@
+"""Set a budget: for whom, of what, and how much."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import ClassVar, Final, NamedTuple
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Input, Static
+from watchroom.features.budgets.rules import MEASURES, BudgetScope, Measure, format_amount
+from watchroom.features.overview.model import Model
+from watchroom.texts import catalogue
+
+from watchroom_tui.context import dashboard_of
+from watchroom_tui.dialogs.base import ModalDialog
+from watchroom_tui.formatters.actor_class import agent_class
+from watchroom_tui.formatters.columns import Column
+from watchroom_tui.formatters.styled_text import Line, Span
+from watchroom_tui.keys.actions import Scope, bindings
+from watchroom_tui.presentation.localization import texts_of
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.widgets.column_list import ColumnList
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.line_widget import content
+
+_SUGGESTED: Final[dict[Measure, float]] = {"cost": 20, "tokens": 1_000_000, "seconds": 3600, "steps": 200}
+"""The amounts to suggest where nothing is set."""
+_MAX_CHARACTERS: Final = 20
+
+
+class BudgetOwner(NamedTuple):
+    """Whose budget it is. ``name``: of the agent or task; empty for the team, or for each of ``scope``."""
+
+    scope: BudgetScope
+    name: str = ""
+
+
+class BudgetSetting(NamedTuple):
+    """A budget to set. ``most``: None removes it."""
+
+    owner: BudgetOwner
+    measure: Measure
+    most: float | None
+
+
+class BudgetKnown(NamedTuple):
+    """What is known of a budget. ``used``: None if it is not counted; ``most``: None if there is none."""
+
+    used: float | None = None
+    most: float | None = None
+
+
+def list_owners(model: Model) -> list[BudgetOwner]:
+    """Return who can have a budget: the team, each agent, session and task, then the agents and the tasks by
+    their names."""
+    every = [BudgetOwner("team"), BudgetOwner("agent"), BudgetOwner("session"), BudgetOwner("task")]
+    agents = [BudgetOwner("agent", view.agent.id) for view in model.agents]
+    return [*every, *agents, *(BudgetOwner("task", task.id) for task in model.tasks)]
+
+
+def find_known(model: Model, owner: BudgetOwner, measure: Measure) -> BudgetKnown:
+    """Return what the model has of a budget."""
+    for use in model.budgets:
+        if (use.budget.scope, use.budget.name, use.budget.measure) == (owner.scope, owner.name, measure):
+            return BudgetKnown(use.used, use.budget.most)
+    if measure == "cost" and owner.scope == "team":
+        return BudgetKnown(model.usage.team.cost)
+    if measure == "cost" and owner.name:
+        totals = model.usage.agents if owner.scope == "agent" else model.usage.tasks
+        return BudgetKnown(totals[owner.name].cost if owner.name in totals else 0.0)
+    return BudgetKnown()
+
+
+def suggest_amount(measure: Measure, known: BudgetKnown) -> float:
+    """Return the amount to suggest: the present one; else a usual one, at least twice of what is used."""
+    if known.most is not None:
+        return known.most
+    amount = _SUGGESTED[measure]
+    while amount < 2 * (known.used or 0.0):
+        amount *= 2
+    return amount
+
+
+def parse_amount(text: str) -> float | None:
+    """Return the amount in ``text``, such as ``$2.50`` or ``500,000``. Raises ValueError."""
+    bare = text.strip().lstrip("$").replace(",", "").replace("_", "")
+    return float(bare) if bare else None
+
+
+class OwnerList(ColumnList[BudgetOwner]):
+    """Who can have a budget, each with what is set and used of a measure."""
+
+    COLUMNS: ClassVar = (
+        Column(least=8, most=40, cut="middle"),
+        Column(least=12, grows=True),
+    )
+
+    def __init__(self, model: Model, measure: Measure) -> None:
+        super().__init__(title="budget.owner", empty="empty.usage", id="owners", classes="pane")
+        self._model = model
+        self.measure: Measure = measure
+        self._task_titles = {task.id: task.row.message for task in model.tasks}
+
+    def item_key(self, item: BudgetOwner) -> Hashable:
+        return item
+
+    def owner_name(self, owner: BudgetOwner) -> str:
+        """Return whose budget it is, in words."""
+        if not owner.name:
+            return texts_of(self)(f"budget.{owner.scope}")
+        return sanitize(self._task_titles.get(owner.name, owner.name))
+
+    def cells(self, item: BudgetOwner) -> Sequence[Line]:
+        style = agent_class(item.name) if item.scope == "agent" and item.name else "strong"
+        known = find_known(self._model, item, self.measure)
+        texts, words = texts_of(self), catalogue(dashboard_of(self).language)
+        parts = [
+            ""
+            if amount is None
+            else texts(f"budget.{name}", amount=format_amount(words, self.measure, amount))
+            for name, amount in (("most", known.most), ("used", known.used))
+        ]
+        return [Span(self.owner_name(item), style)], [Span("  ".join(parts), "dim")]
+
+    def copy_text(self, item: BudgetOwner) -> str:
+        return self.owner_name(item)
+
+
+class BudgetDialog(ModalDialog[BudgetSetting | None]):
+    """A form: the owner, the amount, the measure. Enter sets the budget from every field.
+
+    - ``model``: the agents, tasks, budgets and usage.
+    - ``owner``, ``measure``: selected at first.
+    """
+
+    BINDINGS = [*bindings("dialog"), *bindings("budget")]  # noqa: RUF012  # as textual has it
+    SCOPES: ClassVar[tuple[Scope, ...]] = ("budget", "dialog")
+
+    def __init__(self, model: Model, owner: BudgetOwner, measure: Measure) -> None:
+        super().__init__()
+        self._model = model
+        self._owner = owner
+        self._measure: Measure = measure
+        self._owners = OwnerList(model, measure)
+        self._amount = Input(id="amount", max_length=_MAX_CHARACTERS, select_on_focus=False)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="budget-form"):
+            yield self._owners
+            yield self._amount
+            note = Static(Content(self.dashboard.texts("budget.about")), id="note", markup=False)
+            note.border_subtitle = content(self.key_hints())
+            yield note
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._owners.show(list_owners(self._model))
+        self._owners.move_to(self._owner)
+        self._owners.focus()
+        self._suggest()
+
+    @on(LineList.Highlighted, "#owners")
+    def choose_owner(self) -> None:
+        self._suggest()
+
+    def action_measure(self, step: int) -> None:
+        """Go to the next measure, or back."""
+        self._measure = MEASURES[(MEASURES.index(self._measure) + step) % len(MEASURES)]
+        self._owners.measure = self._measure
+        self._owners.redraw()
+        self._suggest()
+
+    def action_back(self) -> None:
+        self.dismiss(None)
+
+    def _suggest(self) -> None:
+        owner = self._owners.item
+        if owner is None:
+            return
+        amount = suggest_amount(self._measure, find_known(self._model, owner, self._measure))
+        self._amount.value = f"{amount:g}" if self._measure == "cost" else f"{amount:.0f}"
+        self._amount.border_title = content(self.dashboard.texts(f"budget.limit_{self._measure}"))
+
+    def on_key(self, event: events.Key) -> None:
+        """A digit typed in the list begins a new amount."""
+        if self._owners.has_focus and event.character is not None and event.character in "0123456789.":
+            event.stop()
+            event.prevent_default()
+            self._amount.value = event.character
+            self._amount.focus()
+            self._amount.call_later(self._amount.action_end)
+
+    @on(LineList.Opened, "#owners")
+    @on(Input.Submitted, "#amount")
+    def set_budget(self) -> None:
+        """End with the budget, or show why it is none."""
+        owner = self._owners.item
+        if owner is None:
+            return
+        try:
+            most = parse_amount(self._amount.value)
+        except ValueError:
+            given = sanitize(self._amount.value)
+            self.dashboard.show_message(self.dashboard.texts("budget.unclear", given=given), "warning")
+            return
+        self.dismiss(BudgetSetting(owner, self._measure, most))
