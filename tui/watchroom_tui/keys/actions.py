@@ -400,7 +400,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("leave_finding", "finding", "dismiss(None)", ("escape",), footer=True, meaning="back"),
     Action("edit_budget", "usage", "edit_budget", ("e",), footer=True, acts=True, meaning="edit"),
     Action("previous_measure", "budget", "measure(-1)", PREVIOUS, footer=True, meaning="previous"),
-    Action("next_measure", "budget", "measure(1)", NEXT, footer=True, meaning="next"),
+    Action("next_measure", "budget", "measure(1)", NEXT, meaning="next"),
     Action("close", "dialog", "back", ("escape",), footer=True, meaning="back"),
 )
 
