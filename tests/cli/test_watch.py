@@ -105,7 +105,7 @@ def test_an_external_edit_is_reported_without_a_terminal(
         try:
             assert any("Nothing needs you." in line for line in process.stdout)
             Path(workspace.root, "collaborative/current", PLAN).write_text("by hand\n")
-            assert any(f"external edit of Needs you: {PLAN}{on_machine}." in line for line in process.stdout)
+            assert any(f"Needs you: external edit of {PLAN}{on_machine}." in line for line in process.stdout)
         finally:
             process.terminate()
 
@@ -225,7 +225,7 @@ def test_an_external_edit_is_reverted_and_a_notice_marked_as_seen(
     with watching(workspace) as terminal:
         sees(
             terminal,
-            f"external edit of Question: plan.md{on_machine}.",
+            f"Question: external edit of plan.md{on_machine}.",
             "take current (c), take incoming (i)",
         )
         terminal.send("c\n")

@@ -112,7 +112,7 @@ def test_without_watches_files_are_polled_and_people_are_told(workspace: Workspa
                 line for line in process.stderr if "polling" in line
             )
             file.write_text("by hand\n")
-            assert any("external edit of Needs you: plan.md." in line for line in process.stdout)
+            assert any("Needs you: external edit of plan.md." in line for line in process.stdout)
         finally:
             process.terminate()
 
