@@ -95,6 +95,8 @@ REFUSED: Final = {
     "watchroom traces team/ --endpoint URL": "URL is no address",
     "watchroom watch DIR": "DIR is no workspace",
     "watchroom mcp ~/team": "the workspace is that of another machine",
+    "watchroom move ~/team": "the workspace is that of another machine",
+    "--team app-watchroom": "the workspace is that of an earlier command",
     "watchroom demo --scenario release.toml": "the file is the reader's own",
 }
 """By what a command contains: why it is refused in the test's workspace."""

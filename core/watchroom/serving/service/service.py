@@ -139,7 +139,9 @@ class Service:
         except BadRequest as refused:
             await _refuse(connection, refused.status, str(refused))
         except (WatchroomError, OSError) as error:
-            said = error.message() if isinstance(error, WatchroomError) else str(error)
+            said = (
+                f"{error.message()} {error.suggestion()}" if isinstance(error, WatchroomError) else str(error)
+            )
             await _refuse(connection, 409, said)
         except Exception:  # noqa: BLE001  # one client must not affect the others
             _log.exception("a request failed")
