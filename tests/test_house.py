@@ -30,6 +30,7 @@ CLOCK_READERS = {
     "features/sessions/runtime/state.py": "for steps that are in no workspace",
     "agents/simulation/player.py": "text that a simulated agent writes",
     "features/tasks/files.py": "times of files on this machine",
+    "features/trees/git.py": "times of files on this machine",
     "features/trees/recorder.py": "times of files on this machine",
 }
 """The modules of the core that read the machine's clock, and why."""

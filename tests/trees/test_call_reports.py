@@ -73,7 +73,7 @@ def test_what_waits_for_a_lease_in_vain_is_kept(
     alice.read("a.txt")
     bob.read("a.txt")
     begun = alice.begin_edit("a.txt", "one", "ONE")
-    with pytest.raises(Refused, match="alice is writing"):
+    with pytest.raises(Refused, match="alice is now writing"):
         bob.write("a.txt", "by bob\n")
     (refused,) = refused_of(kept, "a.txt")
     assert (refused.actor, refused.error, kept.journal.content(refused.seq)) == (

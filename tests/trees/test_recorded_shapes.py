@@ -108,7 +108,7 @@ OPENCODE: Final = {
     "known file": Expected({"c.txt": [TOOL]}),
     "stale edit": Expected({"a.txt": [PERSON, TOOL]}, told=("Your edit was applied",)),
     "stale edit of the same line": Expected(
-        {"a.txt": [PERSON]}, {"a.txt": WANTED}, is_settled=False, denied=("no longer there exactly once",)
+        {"a.txt": [PERSON]}, {"a.txt": WANTED}, is_settled=False, denied=("no longer occurs exactly once",)
     ),
     "stale write": Expected(
         {"a.txt": [PERSON, TOOL]}, told=("was merged",), merged=("one\nTWO\nthree\nfour\nFIVE\n",)

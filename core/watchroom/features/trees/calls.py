@@ -65,6 +65,8 @@ _MAX_VERSIONS: Final = 100
 _MAX_NAMED: Final = 5
 """Agents that a refusal names."""
 _MAX_CALLS: Final = 1000
+_MAX_COMPARISONS: Final = 5
+"""Comparisons of a file without versions that changes all the time."""
 _UNREPORTED_SECONDS: Final = 2.0
 """Seconds after its check in which a write has to be reported by the next call of its session."""
 _MAX_COMMANDS: Final = 20
@@ -267,7 +269,7 @@ class TreeCalls:
                     opened[write.path] = _OpenWrite(file, None, None, is_checked=False)
                     continue
                 intent = WholeText(source.moved, is_patch=True)
-            view, seen, decision = self._decide(holder.agent, file, intent)
+            view, seen, decision = self._decide(holder, file, intent)
             if decision.kind == "merged" and (source is not None or not takes_texts):
                 decision = decision._replace(kind="refused", code="stale_write")
             if decision.code is not None:
@@ -284,14 +286,27 @@ class TreeCalls:
         return CallVerdict(texts=tuple(merged))
 
     def _decide(
-        self, agent: str, file: TreeFile, intent: Intent
+        self, holder: Holder, file: TreeFile, intent: Intent
     ) -> tuple[FileView, FileView | None, Decision]:
-        """Return the newest version of ``file``, what ``agent`` saw of it, and what becomes of its write."""
-        (head,) = file.tree.heads([file.name])
-        view = self._view(head) if head is not None else _git_view(file.tree.content(file.name))
-        seen = self._seen_view(agent, file.path, head, view)
+        """Return the newest version of ``file``, what its agent saw of it, and what becomes of its write."""
+        head, view = self._newest(holder, file)
+        seen = self._seen_view(holder.agent, file.path, head, view)
         older = self._older_views(file.path, head) if isinstance(intent, Update) else ()
-        return view, seen, decide(intent, view, seen, agent, older)
+        return view, seen, decide(intent, view, seen, holder.agent, older)
+
+    def _newest(self, holder: Holder, file: TreeFile) -> tuple[Row | None, FileView]:
+        """Return the newest version of ``file``, and its text. A file without versions is as git has it."""
+        (head,) = file.tree.heads([file.name])
+        content: FileContent | None = None
+        for _ in range(_MAX_COMPARISONS if head is None else 0):
+            # What was changed after the comparison has no version yet, and is not what git has.
+            stamp = file.tree.stamp(file.name)
+            self._trees.refresh(file.tree, holder)
+            (head,) = file.tree.heads([file.name])
+            content = file.tree.content(file.name) if head is None else None
+            if head is not None or (content.stamp if content is not None else None) == stamp:
+                break
+        return head, self._view(head) if head is not None else _git_view(content)
 
     def _refuse_leased(
         self, holder: Holder, file: TreeFile, intent: Intent | MovedText, other: Holder
@@ -301,7 +316,7 @@ class TreeCalls:
         if isinstance(intent, MovedText) or self._is_ignored(file):
             return CallVerdict(reason, _LEASED)
         self._trees.refresh(file.tree)
-        view, _, decision = self._decide(holder.agent, file, intent)
+        view, _, decision = self._decide(holder, file, intent)
         if decision.code is None:
             decision = decision._replace(base=view.version)
         self._keep_refused(holder, file, view, decision, intent, _LEASED)
@@ -583,7 +598,7 @@ class TreeCalls:
             is_others = head is not None and head.actor != holder.agent and head.tool != BASELINE
             if head is None or not is_others or (head.version or 0) <= write.base:
                 continue
-            view, seen, decision = self._decide(holder.agent, write.file, write.intent)
+            view, seen, decision = self._decide(holder, write.file, write.intent)
             wanted = write.expected if write.moved is None else write.moved
             wanted = decision.text if wanted is None else wanted
             if wanted is None and not write.removes:

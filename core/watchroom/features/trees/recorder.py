@@ -212,35 +212,48 @@ class TreeRecorder:
 
     # -- recording
 
-    def record(self, find_busy: Callable[[], Busy] = lambda: Busy()) -> list[Row]:
-        """Record what has changed among the suspects. Return the rows. ``find_busy``: returns what agents are
-        doing now."""
+    def record(
+        self,
+        find_busy: Callable[[], Busy] = lambda: Busy(),
+        on_rows: Callable[[list[Row]], object] = lambda rows: None,
+    ) -> list[Row]:
+        """Record what has changed among the suspects. Return the rows.
+
+        - ``find_busy``: returns what agents are doing now.
+        - ``on_rows``: called with the rows before another thread can record.
+        """
         with self._lock:
             windows, leased, only = find_busy()
-            known = self._state
-            if only is not None and known is not None:
-                return self._record_names(sorted(only), windows)
-            state = self.git.read_state()
-            index, dirty = self._index, None
-            if self._needs_look or state != known:
-                index, dirty = self.git.list_index(), set(self.git.list_changed())
-                self._suspects |= {name for name in dirty if self._fits(name)}
-                if self._needs_look:
-                    self._suspects |= self._recorded_names()
-            names = sorted(name for name in self._suspects if name not in leased)
-            rows = []
-            if known is None or (state.head, state.branch) != (known.head, known.branch):
-                rows += self._record_tree(state)
-            has_begun = known is not None and state.operation not in ("", known.operation)
-            has_moved = has_begun or (known is not None and state.head != known.head)
-            moves = _describe_moves(self.git, self._log.read()) if state != known else _Moves()
-            moves = moves if has_moved else moves._replace(is_by_git=False)
-            finder = _Changes(self, index, dirty, _author(windows), moves)
-            for batch in _batches(finder.find(names)):
-                rows += self._commit(batch)
-            self._suspects.difference_update(names)
-            self._index, self._state, self._needs_look = index, state, False
+            if only is not None and self._state is not None:
+                rows = self._record_names(sorted(only), windows)
+            else:
+                rows = self._record_suspects(windows, leased)
+            on_rows(rows)
             return rows
+
+    def _record_suspects(self, windows: Sequence[Window], leased: Collection[str]) -> list[Row]:
+        state = self.git.read_state()
+        known = self._state
+        index, dirty = self._index, None
+        if self._needs_look or state != known:
+            index, dirty = self.git.list_index(), set(self.git.list_changed())
+            self._suspects |= {name for name in dirty if self._fits(name)}
+            if self._needs_look:
+                self._suspects |= self._recorded_names()
+        names = sorted(name for name in self._suspects if name not in leased)
+        rows = []
+        if known is None or (state.head, state.branch) != (known.head, known.branch):
+            rows += self._record_tree(state)
+        has_begun = known is not None and state.operation not in ("", known.operation)
+        has_moved = has_begun or (known is not None and state.head != known.head)
+        moves = _describe_moves(self.git, self._log.read()) if state != known else _Moves()
+        moves = moves if has_moved else moves._replace(is_by_git=False)
+        finder = _Changes(self, index, dirty, _author(windows), moves)
+        for batch in _batches(finder.find(names)):
+            rows += self._commit(batch)
+        self._suspects.difference_update(names)
+        self._index, self._state, self._needs_look = index, state, False
+        return rows
 
     def _record_names(self, names: Sequence[str], windows: Sequence[Window]) -> list[Row]:
         """Record what has changed among the files ``names``, with git's index as it was before."""

@@ -227,11 +227,14 @@ class Trees:
                 only = None if is_whole else {name for name, by in held if by == holder}
                 return Busy([*windows], {name for name, by in held if by != holder}, only)
 
-        rows = tree.record(find_busy)
-        if rows:
+        def add_to_windows(rows: list[Row]) -> None:
+            # Before another thread can close a window, which would miss them.
             with self._lock:
                 for window in windows:
                     self._windows.get(window, []).extend(rows)
+
+        rows = tree.record(find_busy, add_to_windows)
+        if rows:
             self.publish(rows)
         return rows
 
