@@ -147,15 +147,15 @@ def test_hunks_of_a_call_are_reviewed_and_the_agent_gets_the_taken_ones(
     with watching(workspace) as terminal:
         sees(terminal, "Question: alice asks for approval", "hunk by hunk (h)")
         terminal.send("h\n")
-        sees(terminal, "Change 1 of 3, of alice/plan.md:", "removed 2: line 2", "added 2: LINE 2")
+        sees(terminal, "Hunk 1 of 3 in alice/plan.md:", "removed 2: line 2", "added 2: LINE 2")
         terminal.send("; loud\n")
         sees(terminal, "Write a line number and your comment")
         terminal.send("; 99 loud\n")
         sees(terminal, "Line 99 does not exist.")
         terminal.send("; 2 why loud?\nt\n")
-        sees(terminal, "Change 2 of 3", "removed 6: line 6")
+        sees(terminal, "Hunk 2 of 3", "removed 6: line 6")
         terminal.send("d\n")
-        sees(terminal, "Change 3 of 3")
+        sees(terminal, "Hunk 3 of 3")
         terminal.send("b\n")
         sees(terminal, "Hunk 2 of 3 in alice/plan.md, declined:")
         terminal.send("d\nl\n")
@@ -181,7 +181,7 @@ def test_an_indivisible_call_is_marked_before_its_approval(workspace: Workspace,
     with watching(workspace) as terminal:
         sees(terminal, "hunk by hunk (h)")
         terminal.send("h\n")
-        sees(terminal, "Change 1 of 2")
+        sees(terminal, "Hunk 1 of 2")
         terminal.send("d\nt\n")
         sees(terminal, "cannot be approved in part. Approving sends it back", "approve (a), reject")
         assert ends(terminal) == OK
@@ -229,7 +229,11 @@ def test_an_external_edit_is_reverted_and_a_notice_marked_as_seen(
             "take current (c), take incoming (i)",
         )
         terminal.send("c\n")
-        sees(terminal, "plan.md is as the journal has it", "Question: bob overwrote the version of alice")
+        sees(
+            terminal,
+            "the external edit of plan.md is reverted",
+            "Question: bob overwrote the version of alice",
+        )
         terminal.send("m\n")
         sees(terminal, "Marked as seen.")
         assert ends(terminal) == OK
