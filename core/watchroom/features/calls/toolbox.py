@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("watchroom")
 ToolResult: TypeAlias = dict[str, Json]
 _MAX_PROBLEMS: Final = 8
-"""Problems in the arguments of one call that its caller is told of."""
+"""Max problems in the arguments of a call that are reported to its caller."""
 _TURN_SECONDS: Final = 0.05
 """Interval between attempts to claim an approved call that another thread or process runs."""
 

@@ -70,7 +70,7 @@ class RequestWithdrawal:
         )
 
     def plan_undo(self, revert: str, paths: Sequence[str]) -> Sequence[PlannedItem]:
-        """See `RevertPart.plan_undo`. It restores nothing: whoever waited has continued."""
+        """See `RevertPart.plan_undo`. It restores nothing, because the agents that waited have continued."""
         return _not_restored("request", paths)
 
 

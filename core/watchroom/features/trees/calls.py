@@ -301,7 +301,8 @@ class TreeCalls:
         for _ in range(_MAX_COMPARISONS if head is None else 0):
             # What was changed after the comparison has no version yet, and is not what git has.
             stamp = file.tree.stamp(file.name)
-            self._trees.refresh(file.tree, holder)
+            # Only this file: a look at the whole tree could exceed the deadline of a hook.
+            self._trees.record(file.tree, holder, is_whole=False)
             (head,) = file.tree.heads([file.name])
             content = file.tree.content(file.name) if head is None else None
             if head is not None or (content.stamp if content is not None else None) == stamp:

@@ -279,7 +279,7 @@ class Materializer:
                     if is_held:
                         self._catch_up(self._journal.last_seq())
             except (WatchroomError, OSError):
-                # The cursors have not moved: whoever opens the workspace next goes on from there.
+                # The cursors have not moved: the next process that opens the workspace continues there.
                 _log.exception("the last files could not be written")
 
     def _catch_up(self, until: int) -> None:
