@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import psutil
 import pytest
@@ -310,7 +311,8 @@ async def test_a_rule_that_comes_while_a_person_decides_counts(workspace: Worksp
 async def test_an_endless_turn_is_ended_and_nothing_of_it_is_left(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    child = [sys.executable, "-c", "import sys, time; time.sleep(600)", "of-alice-1"]
+    mark = f"of-alice-{uuid4()}"
+    child = [sys.executable, "-c", "import sys, time; time.sleep(600)", mark]
     run = Run(workspace, tmp_path, [{"spawn": child}, says("Looping"), {"loop": "never"}])
     running = run.start()
     await run.until(lambda: any(isinstance(each, TextStreamed) for each in run.events))
@@ -319,7 +321,7 @@ async def test_an_endless_turn_is_ended_and_nothing_of_it_is_left(
     assert run.sent("session/cancel") == [{"sessionId": "scripted-1"}]
     assert run.status == "cancelled"
     if namespace_command():
-        assert not left_of("of-alice-1")
+        assert not left_of(mark)
 
 
 async def test_a_client_that_dies_is_said_to_be_gone(workspace: Workspace, tmp_path: Path) -> None:
@@ -500,7 +502,8 @@ def left_of(mark: str) -> list[psutil.Process]:
     not namespace_command(), reason="no process namespaces here: bubblewrap is to be installed"
 )
 def test_what_it_started_ends_with_the_runner_that_is_killed(workspace: Workspace, tmp_path: Path) -> None:
-    child = [sys.executable, "-c", "import time; time.sleep(600)", "of-alice-2"]
+    mark = f"of-alice-{uuid4()}"
+    child = [sys.executable, "-c", "import time; time.sleep(600)", mark]
     told = {"update": {"sessionUpdate": "tool_call", **CALL}}
     run = Run(workspace, tmp_path, [{"spawn": child}, says("Started"), told, {"loop": "never"}])
     workspace.close()
@@ -514,7 +517,7 @@ def test_what_it_started_ends_with_the_runner_that_is_killed(workspace: Workspac
     )
     assert runner.stdout is not None
     assert runner.stdout.readline() == "Started\n"
-    children = left_of("of-alice-2")
+    children = left_of(mark)
     assert children
     os.kill(runner.pid, signal.SIGKILL)
     runner.communicate()

@@ -168,6 +168,37 @@ def test_a_move_by_a_shell_is_recorded_though_codex_reports_no_end(
 # Readings of a part
 
 
+def test_opencode_has_not_seen_what_was_written_between_its_reading_and_the_report(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    carol = ScriptedClient(kept, "carol", repository.folder, client="opencode")
+    alice.write("new.txt", "1\n2\n")
+    call, given = carol.ask("Read", {"file_path": str(repository.folder / "new.txt")})
+    alice.write("new.txt", "1\n2\n3\n")
+    carol.report("Read", call, given, "<content>\n1: 1\n2: 2\n\n(End of file - total 2 lines)\n</content>")
+    with pytest.raises(Refused, match="alice"):
+        carol.write("new.txt", "1\nTWO\n")
+    assert repository.read("new.txt") == "1\n2\n3\n"
+
+
+def test_claude_has_not_seen_lines_that_were_written_after_it_read_them(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    carol = ScriptedClient(kept, "carol", repository.folder)
+    alice.write("new.txt", "1\n2\n3\n")
+    path = str(repository.folder / "new.txt")
+    call, given = carol.ask("Read", {"file_path": path, "limit": 2})
+    alice.write("new.txt", "1\nTWO\n3\n")
+    read = {"content": "1\n2\n", "startLine": 1, "numLines": 2, "totalLines": 3}
+    carol.report("Read", call, given, {"file": read})
+    call, given = carol.ask("Read", {"file_path": path, "offset": 3})
+    read = {"content": "3\n", "startLine": 3, "numLines": 1, "totalLines": 3}
+    carol.report("Read", call, given, {"file": read})
+    with pytest.raises(Refused, match="alice"):
+        carol.write("new.txt", "1\nsecond\n3\n")
+    assert repository.read("new.txt") == "1\nTWO\n3\n"
+
+
 def test_opencode_has_seen_only_the_lines_that_it_read(
     kept: Workspace, repository: Repository, alice: ScriptedClient
 ) -> None:

@@ -318,6 +318,32 @@ def test_codex_has_seen_what_a_command_names(
     assert repository.read("new.txt") == "by bob\n"
 
 
+def test_codex_has_not_seen_what_was_written_while_its_command_ran(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    codex = ScriptedClient(kept, "bob", repository.folder, client="codex")
+    alice.write("new.txt", "by alice\n")
+    reading = codex.begin_bash("cat new.txt")
+    alice.write("new.txt", "by alice again\n")
+    codex.end_bash(*reading)
+    with pytest.raises(Refused):
+        codex.patch("*** Begin Patch\n*** Add File: new.txt\n+by bob\n*** End Patch\n")
+    assert repository.read("new.txt") == "by alice again\n"
+
+
+def test_a_command_that_ends_late_takes_nothing_from_what_was_read_meanwhile(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    codex = ScriptedClient(kept, "bob", repository.folder, client="codex")
+    alice.write("new.txt", "by alice\n")
+    reading = codex.begin_bash("cat new.txt")
+    alice.write("new.txt", "by alice again\n")
+    codex.bash("cat new.txt")
+    codex.end_bash(*reading)
+    codex.patch("*** Begin Patch\n*** Add File: new.txt\n+by bob\n*** End Patch\n")
+    assert repository.read("new.txt") == "by bob\n"
+
+
 def test_a_patch_that_fails_holds_nobody_up(
     kept: Workspace, repository: Repository, alice: ScriptedClient
 ) -> None:

@@ -37,7 +37,7 @@ _NO_TABLE: Final = Table("", ())
 _PATCH_TOOL: Final = "apply_patch"
 """The tool with which models of OpenAI write files, in place of ``edit`` and ``write``."""
 _PATCH: Final = "patchText"
-_LINE_NUMBER: Final = re.compile(r"^(\d{1,9}): ", re.MULTILINE)
+_NUMBERED_LINE: Final = re.compile(r"^(\d{1,9}): (.*)$", re.MULTILINE)
 _END_OF_FILE: Final = "\n(End of file"
 _MAX_END: Final = 100
 """Characters at the end of a reading in which it says whether the file has more lines."""
@@ -244,10 +244,14 @@ def _describe_result(event: Event) -> ToolResult:
     if text_of(event, "tool_name") != "Read" or result.is_failed:
         return result
     said = text_of(event, "tool_response")
-    numbers = [int(each) for each in _LINE_NUMBER.findall(said)]
-    if not numbers or (numbers[0] == 1 and _END_OF_FILE in said[-_MAX_END:]):
+    numbered = _NUMBERED_LINE.findall(said)
+    if not numbered:
         return result
-    return result._replace(lines=(max(0, numbers[0] - 1), numbers[-1]))
+    first, last = int(numbered[0][0]), int(numbered[-1][0])
+    result = result._replace(text="\n".join(line for _, line in numbered))
+    if first == 1 and _END_OF_FILE in said[-_MAX_END:]:
+        return result
+    return result._replace(lines=(max(0, first - 1), last))
 
 
 def _replace_texts(event: Event, texts: Sequence[NewText]) -> Mapping[str, Json]:

@@ -144,10 +144,12 @@ class _OpenCall(NamedTuple):
 
     - ``is_background``: the command goes on although the client has its result.
     - ``began``: when it was checked, by `time.monotonic`.
+    - ``last_seq``: the newest row when its command began, None for other calls.
     """
 
     writes: tuple[_OpenWrite, ...] = ()
     window: Window | None = None
+    last_seq: int | None = None
     is_background: bool = False
     began: float = 0.0
 
@@ -421,6 +423,9 @@ class TreeCalls:
 
     def _begin_command(self, holder: Holder, use: ToolUse, cwd: str) -> CallVerdict:
         if use.command and is_read_only(use.command):
+            if use.folder:
+                self._trees.refresh_all()
+                self._remember(holder, _OpenCall(last_seq=self._store.journal.last_seq()))
             return PROCEED
         if use.command:
             refused = self._guard(holder, use.command, cwd)
@@ -432,7 +437,7 @@ class TreeCalls:
             self._commands[holder] = _Command(window, use.command)
             if len(self._commands) > _MAX_CALLS:
                 del self._commands[next(iter(self._commands))]
-        self._remember(holder, _OpenCall(window=window))
+        self._remember(holder, _OpenCall(window=window, last_seq=self._store.journal.last_seq()))
         return PROCEED
 
     def _close_window(self, holder: Holder, window: Window) -> list[Row]:
@@ -518,7 +523,7 @@ class TreeCalls:
             changed = self._close_window(holder, opened.window)
             told += self._find_losses(holder, changed)
         if use.command and use.folder and not result.is_failed:
-            self._note_named(holder.agent, use, {row.path for row in changed})
+            self._note_named(holder.agent, use, {row.path for row in changed}, opened.last_seq)
         made = {self._find(each): each.intent for each in use.writes}
         try:
             for write in opened.writes if not result.is_failed else ():
@@ -580,10 +585,15 @@ class TreeCalls:
         self._trees.refresh(file.tree)
         (head,) = file.tree.heads([file.name])
         version = (head.version or 0) if head is not None else 0
-        if head is not None and result.text is not None and result.lines is None:
+        if head is not None and result.text is not None:
             versions = self._store.journal.versions(REPO, file.path, after=max(0, version - _MAX_OLDER))
-            wanted = _plain(result.text)
-            same = (row.version or 0 for row, text in versions if text is not None and _plain(text) == wanted)
+            wanted = _lines_of(result.text)
+            start, end = result.lines or (0, None)
+            same = (
+                row.version or 0
+                for row, text in versions
+                if text is not None and _lines_of(text)[start:end] == wanted
+            )
             version = max(same, default=version)
         self._seen.note(agent, file.path, version, result.lines)
 
@@ -639,17 +649,24 @@ class TreeCalls:
         with self._lock:
             return holder in self._refused
 
-    def _note_named(self, agent: str, use: ToolUse, changed: Collection[str]) -> None:
+    def _note_named(self, agent: str, use: ToolUse, changed: Collection[str], last_seq: int | None) -> None:
         """Record that ``agent`` has seen the files that its command names, but for those that it ``changed``.
-        The agent of a client without a tool that reads uses commands."""
+        The agent of a client without a tool that reads uses commands.
+
+        ``last_seq``: the newest row when the command began. What others changed later may have come after
+        it had read the file. None if it is not known.
+        """
         for command in find_commands(use.command)[:_MAX_COMMANDS]:
             folder = os.path.join(use.folder, command.folder or "")
             for word in command.words[1:_MAX_WORDS]:
                 path = os.path.realpath(os.path.join(folder, word))
                 file = self._trees.find(path) if os.path.isfile(path) else None
                 if file is not None and file.path not in changed and not self._is_ignored(file):
-                    (head,) = file.tree.heads([file.name])
-                    self._seen.note(agent, file.path, (head.version or 0) if head is not None else 0)
+                    head = self._store.journal.head(REPO, file.path, as_of=last_seq)
+                    version = (head.version or 0) if head is not None else 0
+                    known = self._seen.find(agent, file.path)
+                    if known is None or known.version <= version:
+                        self._seen.note(agent, file.path, version)
 
     def _note_ignored(self, agent: str, files: Sequence[TreeFile | None]) -> None:
         """Record that ``agent`` has seen what is in those of ``files`` that git ignores: their checksums."""
@@ -870,6 +887,11 @@ def _git_view(content: FileContent | None) -> FileView:
 def _plain(text: str) -> str:
     """Return ``text`` as clients report it: without a byte order mark, with line feeds alone."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
+
+
+def _lines_of(text: str) -> list[str]:
+    """Return the lines of ``text``, without their ends."""
+    return _plain(text).removesuffix("\n").split("\n")
 
 
 def _with_line_ends(text: str, like: str) -> str:
