@@ -305,6 +305,29 @@ def test_an_edit_of_a_stale_file_does_not_count_as_a_reading_of_the_rest(
     assert "by hand" in repository.read("a.txt")
 
 
+def test_edits_of_a_part_do_not_count_as_a_reading_of_the_rest(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    alice.read("a.txt")
+    repository.write("a.txt", "one\ntwo\nthree\nfour\nby hand\n")
+    alice.edit("a.txt", "one", "ONE")
+    alice.edit("a.txt", "two", "TWO")
+    with pytest.raises(Refused):
+        alice.write("a.txt", "ONE\nTWO\nthree\nfour\nfive\n")
+    assert "by hand" in repository.read("a.txt")
+
+
+def test_a_patch_of_a_file_that_was_never_read_does_not_count_as_a_reading(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    codex = ScriptedClient(kept, "bob", repository.folder, client="codex")
+    alice.write("new.txt", "one\ntwo\n")
+    codex.patch("*** Begin Patch\n*** Update File: new.txt\n@@\n-one\n+ONE\n*** End Patch\n")
+    with pytest.raises(Refused):
+        codex.patch("*** Begin Patch\n*** Add File: new.txt\n+ONE\n*** End Patch\n")
+    assert repository.read("new.txt") == "ONE\ntwo\n"
+
+
 def test_codex_has_seen_what_a_command_names(
     kept: Workspace, repository: Repository, alice: ScriptedClient
 ) -> None:

@@ -104,7 +104,8 @@ class _OpenWrite(NamedTuple):
     - ``made_from``: the newest text that the agent changed, here or in the file that it moves here.
     - ``moved``: the text that it moves to another file. This file is gone then.
     - ``base``: the version from which its agent made the change.
-    - ``seen``: what its agent had seen, if its change was made in a version that it had not seen.
+    - ``seen``: what its agent had seen, if its change was made in a version that it had not seen, or only in
+      part.
     - ``told``: what its agent has to know afterwards, because it had not seen the newest version.
     - ``began``: when it was checked, by `time.monotonic`.
     """
@@ -849,7 +850,9 @@ def _open_write(
 ) -> _OpenWrite:
     """Return the write of ``file`` that was checked. ``source``: the write of the file that moves here."""
     is_partial = decision.kind == "merged" or isinstance(intent, PassageEdit | Update)
-    known = (seen or FileView()) if decision.is_stale and is_partial else None
+    is_known = seen is not None and seen.lines is None and not decision.is_stale
+    is_free = not view.exists or view.is_baseline
+    known = (seen or FileView()) if is_partial and not is_known and not is_free else None
     if decision.kind == "merged" and isinstance(intent, WholeText):
         known = FileView(text=intent.text)
     is_moved = isinstance(intent, Update) and intent.patch.move_to
