@@ -1035,6 +1035,25 @@ class GitBusy(GitError):
     code = "git_busy"
 
 
+class UncommittedWork(GitError):
+    """A tree has changes that are not committed, so it cannot land. Values: tree, paths."""
+
+    code = "uncommitted_work"
+
+
+class TargetChanged(GitError):
+    """The tree in which the branch of a landing is checked out has uncommitted changes in the same files.
+    Values: branch, folder, paths."""
+
+    code = "target_changed"
+
+
+class InvalidTarget(GitError):
+    """A tree cannot land in a branch. Values: branch, rule."""
+
+    code = "invalid_target"
+
+
 class NothingToCommit(GitError):
     """The chosen authors have no work that can be committed. Values: blocked (paths whose changes cannot be
     committed apart from those of others)."""

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from watchroom.features.tasks.commands import Commands
     from watchroom.features.trees.calls import TreeCalls
     from watchroom.features.trees.commits import AgentCommits
+    from watchroom.features.trees.landing import Landings
     from watchroom.history.fork import Fork
     from watchroom.history.git import Imported
     from watchroom.history.seal import Sealing
@@ -202,7 +203,7 @@ class Workspace:
             ),
             ("snapshots", _SNAPSHOT_SECONDS, self._keep_snapshots),
             ("lost processes", BACKSTOP_SECONDS, self._look_after_processes),
-            ("working trees", FOLLOW_SECONDS, lambda closing: self.trees.look_after()),
+            ("working trees", FOLLOW_SECONDS, lambda closing: self._look_after_trees()),
         )
         for name, seconds, work in timers:
             background.repeat(name, seconds, self._keeper.unless_elsewhere(work))
@@ -228,6 +229,11 @@ class Workspace:
         self.background.start()
         self.trees.keep()
         return True
+
+    def _look_after_trees(self) -> None:
+        self.trees.look_after()
+        if self.trees.common:
+            self.landings.resume()
 
     def _close_later(self, name: str, close: Callable[[], object]) -> None:
         """Have `close` call ``close``, before what was given here earlier."""
@@ -440,6 +446,11 @@ class Workspace:
     def agent_commits(self) -> AgentCommits:
         """Commits and tries the work of single agents in working trees."""
         return self._services.agent_commits
+
+    @property
+    def landings(self) -> Landings:
+        """Merges what is committed in working trees into a branch, such as that of the main tree."""
+        return self._services.landings
 
     @property
     def notifications(self) -> Notifications:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from watchroom.features.tasks.commands import Commands
     from watchroom.features.trees.calls import TreeCalls
     from watchroom.features.trees.commits import AgentCommits
+    from watchroom.features.trees.landing import Landings
     from watchroom.platform.sandbox.probe import SandboxProbe
 
 
@@ -157,6 +158,14 @@ class Services:
         from watchroom.features.trees.calls import TreeCalls
 
         return TreeCalls(self._store, self.trees)
+
+    @LazyPart
+    def landings(self) -> Landings:
+        """Merges what is committed in working trees into a branch."""
+        # Only people who land trees need the modules.
+        from watchroom.features.trees.landing import Landings
+
+        return Landings(self._store, self.trees, self.people.counts)
 
     @LazyPart
     def agent_commits(self) -> AgentCommits:

@@ -93,7 +93,7 @@ class GitWriter:
             if request.branch is not None:
                 self._move(f"refs/heads/{request.branch}", commit, "", request)
                 return commit
-            with self._locked_index() as lock:
+            with self.locked_index() as lock:
                 state = read_state()
                 _check(state, request, is_locked_by_us=True)
                 ref = _ref_of(state)
@@ -193,7 +193,7 @@ class GitWriter:
         raise GitBusy(rule="git_moved")
 
     @contextlib.contextmanager
-    def _locked_index(self) -> Iterator[str]:
+    def locked_index(self) -> Iterator[str]:
         """Hold the lock of the index, and yield its path."""
         lock = os.path.join(self._git, "index.lock")
         own = os.path.join(self._git, f"{_LOCK}{_process_name()}-{secrets.token_hex(8)}")
@@ -211,6 +211,16 @@ class GitWriter:
         finally:
             os.unlink(own)
 
+    def name_index(self) -> str:
+        """Return the path of a new index that `recover` removes if this process is killed."""
+        return os.path.join(self._git, f"{_INDEX}{_process_name()}-{secrets.token_hex(8)}")
+
+    def replace_index(self, lock: str, index: str, commit: str) -> None:
+        """Replace the index by the file ``index``, which belongs to ``commit``, and release its ``lock``."""
+        with self._named(index, f"{_READY}{_process_name()}-{commit}"):
+            os.replace(index, lock)
+            os.replace(lock, os.path.join(self._git, "index"))
+
     @contextlib.contextmanager
     def _named(self, path: str, name: str) -> Iterator[None]:
         """Give the file at ``path`` another ``name`` in the git folder."""
@@ -225,7 +235,7 @@ class GitWriter:
 
     def _update_index(self, entries: Mapping[str, _Entry | None], parent: str, scratch: str) -> str:
         """Return the path of a copy of the index with the committed ``entries``."""
-        index = os.path.join(self._git, f"{_INDEX}{_process_name()}-{secrets.token_hex(8)}")
+        index = self.name_index()
         real = os.path.join(self._git, "index")
         variables = {"GIT_INDEX_FILE": index}
         try:

@@ -2,7 +2,7 @@
 
 | zone | path | versions | notes |
 |---|---|---|---|
-| `TREE` | ``TREE`` | the tree's folder, branch and HEAD, each time one of them changed | commits, tries |
+| `TREE` | ``TREE`` | the tree's folder, branch and HEAD, when one changed | commits, tries, landings |
 | `REPO` | ``TREE/PATH`` | each version of a file, as in a task's folder | readings, refused writes |
 
 Only changes are recorded. The first version of a file is what git had (`BASELINE`), recorded just before the
@@ -29,6 +29,10 @@ COMMIT_AGENT: Final = "commit_agent"
 """The tool of the note that a person committed work of agents. See `read_commit`."""
 TRY_AGENT: Final = "try_agent"
 """The tool of the note that a person tried work of agents. See `TryRecord`."""
+LAND: Final = "land_tree"
+"""The tool of the notes about a landing, and of its conflicts. See `watchroom.features.trees.landing`."""
+LANDING_PREFIX: Final = "land."
+"""What the ids of trees begin with on whose paths the conflicts of landings are. There are no such trees."""
 BASELINE: Final = "git_baseline"
 """The tool of the version of a file that git had before anybody changed it. Its actor is ``system``."""
 CHANGE: Final = "tree_change"
@@ -162,6 +166,11 @@ def split_repo_path(path: str) -> tuple[str, str]:
     """Return the tree's id and the file's path in the tree."""
     tree, _, name = path.partition("/")
     return tree, name
+
+
+def is_landing_path(path: str) -> bool:
+    """Return whether ``path``, of the zone `REPO`, is that of a conflict of a landing, and of no file."""
+    return path.startswith(LANDING_PREFIX)
 
 
 def grade_of(row: Row) -> Grade:

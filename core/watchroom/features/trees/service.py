@@ -13,7 +13,7 @@ from watchroom.errors import TreeGone, WatchroomError
 from watchroom.features.config.store import Store
 from watchroom.features.trees.git import GitTree
 from watchroom.features.trees.recorder import Busy, TreeRecorder, Window
-from watchroom.features.trees.rows import split_repo_path
+from watchroom.features.trees.rows import is_landing_path, split_repo_path
 from watchroom.features.trees.trials import is_trial
 from watchroom.features.trees.watcher import TreeWatcher
 from watchroom.features.trees.worktrees import list_worktrees
@@ -332,9 +332,12 @@ class Trees:
     # -- writing
 
     def write(self, draft: Write) -> Appended:
-        """Write a file into its tree, and commit ``draft``, the version that says so. An external edit that
-        has no row yet is recorded first, so that ``draft`` conflicts with it. Return the outcome. Raises
-        `FolderDenied`, `TreeGone`."""
+        """Write a file into its tree, and commit ``draft``, the version that says so. Return the outcome.
+
+        An external edit that has no row yet is recorded first, so that ``draft`` conflicts with it. The texts
+        of a landing's conflicts are in no tree. Raises `FolderDenied`, `TreeGone`."""
+        if is_landing_path(draft.path):
+            return self._store.write(draft)
         tree, name = split_repo_path(draft.path)
         found = self.tree(tree)
         if found is None:

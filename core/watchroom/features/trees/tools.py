@@ -15,7 +15,7 @@ from watchroom.features.trees.comments import (
     SENT,
     TreeComment,
 )
-from watchroom.features.trees.rows import COMMIT_AGENT, TREE, TRY_AGENT, read_commit
+from watchroom.features.trees.rows import COMMIT_AGENT, LAND, TREE, TRY_AGENT, read_commit
 from watchroom.kernel.tools.context import ToolContext
 from watchroom.kernel.tools.models import FrozenModel, Message, Name, ParamsModel, ResultModel, Version
 from watchroom.kernel.tools.tool import Toolset
@@ -115,6 +115,47 @@ def try_agent(context: ToolContext, params: TryAgentParams) -> TryAgentResult:
     )
     return TryAgentResult(
         status=done.status, output=done.output, folder=done.folder, seconds=round(done.seconds, 3)
+    )
+
+
+class LandTreeParams(ParamsModel):
+    """The tree that lands.
+
+    - ``into``: the branch, default that of the main tree.
+    - ``check``: a program with its arguments, which must succeed in the merge.
+    """
+
+    tree: Name
+    into: Name | None = None
+    check: Annotated[list[str], Field(max_length=1000)] | None = None
+
+
+class LandTreeResult(ResultModel):
+    """What became of the landing, see `watchroom.features.trees.landing.LandingRecord`."""
+
+    state: str
+    into: str
+    commit: str
+    paths: list[str]
+    status: int | None
+    output: str
+
+
+@tool(LAND, path=("tree",))
+def land_tree(context: ToolContext, params: LandTreeParams) -> LandTreeResult:
+    """Land a tree for the person of ``context``. Raises `TreeGone`, `UncommittedWork`, `TargetChanged`,
+    `InvalidTarget`, `GitBusy`, `GitError`."""
+    found = _find(context, params.tree)
+    record = context.zones.landings.land(
+        context.call, found, params.into, check=params.check or (), linked=LINKED
+    )
+    return LandTreeResult(
+        state=record.state,
+        into=record.into,
+        commit=record.after,
+        paths=[*record.paths][:_MAX_LISTED],
+        status=record.status,
+        output=record.output,
     )
 
 

@@ -1,0 +1,312 @@
+"""Merges commits without a working tree, and moves a branch to a merge, with the files of its tree."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from watchroom.errors import GitBusy, GitError
+from watchroom.features.trees.git import GitTree, IndexEntry, parse_lfs_pointer
+from watchroom.features.trees.git_process import run_git
+from watchroom.features.trees.git_writes import GitWriter
+from watchroom.platform.child_process import ChildResult
+
+_GIT_SECONDS: Final = 600.0
+_CONFLICTS: Final = 1
+"""The exit code of ``git merge-tree`` if there are conflicts."""
+_NO_ENTRY: Final = "0" * 40
+_BASE, _OURS, _THEIRS = "1", "2", "3"
+_MAX_TEXT_BYTES: Final = 10 * 1024 * 1024
+
+
+class FileConflict(NamedTuple):
+    """A file that git cannot merge.
+
+    - ``base``, ``ours``, ``theirs``: the file in the merge base and in both commits; None where it is not.
+    """
+
+    path: str
+    base: IndexEntry | None
+    ours: IndexEntry | None
+    theirs: IndexEntry | None
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether both commits have the file, so that its lines can be chosen. Links and submodules have no
+        lines."""
+        sides = (self.ours, self.theirs)
+        if any(each is None or each.is_link or each.is_submodule for each in sides):
+            return False
+        return self.base is None or not (self.base.is_link or self.base.is_submodule)
+
+
+class Merge(NamedTuple):
+    """The merge of two commits.
+
+    - ``tree``: the id of the merged tree. Files in ``conflicts`` have conflict markers in it.
+    """
+
+    tree: str
+    conflicts: tuple[FileConflict, ...]
+
+
+class ConflictTexts(NamedTuple):
+    """The three texts of a `FileConflict`. ``base``: empty if both commits added the file."""
+
+    base: str
+    ours: str
+    theirs: str
+
+
+class GitMerger:
+    """Merges and moves branches of the repository of ``git``. Methods raise `GitError`."""
+
+    def __init__(self, git: GitTree) -> None:
+        self._git = git
+
+    def find_commit(self, name: str) -> str:
+        """Return the id of the commit of the branch ``name``, empty if there is no such branch."""
+        ref = f"refs/heads/{name}^{{commit}}"
+        return _line(self._run("rev-parse", "--verify", "--quiet", ref, accepted=(0, 1)))
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Return whether the commit ``new`` has everything that the commit ``old`` has."""
+        return self._run("merge-base", "--is-ancestor", old, new, accepted=(0, 1)).status == 0
+
+    def merge(self, ours: str, theirs: str) -> Merge:
+        """Merge two commits as ``git merge`` does, with renames. No file, index or branch is changed. Needs
+        git 2.38."""
+        done = self._run(
+            *("merge-tree", "--write-tree", "-z", "--no-messages", ours, theirs),
+            accepted=(0, _CONFLICTS, 129),
+        )
+        if done.status > _CONFLICTS:
+            raise GitError(reason="git merge-tree --write-tree: git 2.38 or newer is needed")
+        tree, *records = done.output.split(b"\0")
+        return Merge(tree.decode("ascii").strip(), tuple(_list_conflicts(records)))
+
+    def read_texts(self, conflict: FileConflict) -> ConflictTexts | None:
+        """Return the texts of ``conflict``, None if they are not three texts of at most 10 MB."""
+        if not conflict.has_texts:
+            return None
+        sides = [each for each in (conflict.base, conflict.ours, conflict.theirs) if each is not None]
+        found = self._git.read_raw({each.blob for each in sides})
+        texts: list[str] = []
+        for each in (conflict.base, conflict.ours, conflict.theirs):
+            data = b"" if each is None else found.get(each.blob)
+            if data is None or len(data) > _MAX_TEXT_BYTES or b"\0" in data or parse_lfs_pointer(data):
+                return None
+            try:
+                texts.append(data.decode())
+            except UnicodeDecodeError:
+                return None
+        return ConflictTexts(*texts)
+
+    def replace_texts(self, tree: str, conflicts: Mapping[FileConflict, str]) -> str:
+        """Return the id of ``tree`` with these texts in place of the files in ``conflicts``."""
+        lines = []
+        for conflict, text in conflicts.items():
+            blob = _line(self._run("hash-object", "-w", "--stdin", given=text.encode()))
+            mode = _merged_mode(conflict)
+            lines.append(f"{mode:06o} {blob} 0\t".encode() + os.fsencode(conflict.path) + b"\0")
+        with self._scratch_index() as variables:
+            self._run("read-tree", tree, variables=variables)
+            self._run("update-index", "-z", "--index-info", variables=variables, given=b"".join(lines))
+            return _line(self._run("write-tree", variables=variables))
+
+    def commit_merge(self, tree: str, parents: Sequence[str], message: str) -> str:
+        """Return the id of a new commit of ``tree``, by the person whom git's settings name."""
+        arguments = [word for parent in parents for word in ("-p", parent)]
+        given = (message.strip("\n") + "\n").encode("utf-8", "surrogateescape")
+        return _line(self._run("commit-tree", tree, *arguments, "-F", "-", given=given))
+
+    def move_branch(self, branch: str, before: str, after: str) -> None:
+        """Move a ``branch`` that no working tree has checked out. Raises `GitBusy` if it is not at
+        ``before``."""
+        self._move_ref(f"refs/heads/{branch}", before, after)
+
+    # -- a checked-out branch
+
+    def list_blocking(self, before: str, after: str) -> list[str]:
+        """Return the files of this tree, at the commit ``before``, whose uncommitted changes are in the way
+        of a move to ``after``."""
+        paths = self._git.list_committed(before, after)
+        staged = {path for path in self._git.list_staged() if path in paths}
+        changed = {path for path in self._git.list_changed() if _overlaps(path, paths)}
+        return sorted(staged | changed)
+
+    def move_checked_out(self, before: str, after: str) -> list[str]:
+        """Move the branch that is checked out in this tree, and its files and index.
+
+        A move that was interrupted after it moved the branch is continued by the same call. Files that have
+        other content than ``before`` and ``after`` stay as they are. Return their paths. Raises `GitBusy` if
+        the branch is at neither commit, or if the index is locked.
+        """
+        writer = GitWriter(self._git.folder, self._git.git)
+        writer.recover(self._git.read_state)
+        with writer.locked_index() as lock:
+            state = self._git.read_state()
+            if state.operation:
+                raise GitBusy(rule="git_operation")
+            if state.head != after:
+                ref = f"refs/heads/{state.branch}" if state.branch else "HEAD"
+                self._move_ref(ref, before, after)
+            with self._scratch_index(copied=True) as variables:
+                kept = self._update_files(before, after, variables)
+                writer.replace_index(lock, variables["GIT_INDEX_FILE"], after)
+        return kept
+
+    def _update_files(self, before: str, after: str, variables: Mapping[str, str]) -> list[str]:
+        """Write the files that differ between two commits. Return those that others have changed, and that
+        stay as they are."""
+        paths = self._git.list_committed(before, after)
+        old, new = (self._git.list_tree(commit, paths) for commit in (before, after))
+        staged, found = self._git.list_index(), self._hash_files(paths, {**old, **new})
+        # Git itself writes what is as it was before. An interrupted move has written some files already.
+        sparse = {path for path, entry in staged.items() if entry.is_absent}
+        moved = {path for path in paths - sparse if not found[path] == old.get(path) == staged.get(path)}
+        written = {path for path in moved if found[path] == new.get(path)}
+        partial = self._find_partial(after, new, moved - written)
+        self._set_entries(new, moved, variables)
+        self._run("read-tree", "-m", "-u", before, after, variables=variables)
+        given = b"".join(os.fsencode(path) + b"\0" for path in partial)
+        if given:
+            self._run("checkout-index", "--force", "-u", "-z", "--stdin", variables=variables, given=given)
+        self._run("update-index", "-q", "--refresh", variables=variables, accepted=(0, 1))
+        return sorted(moved - written - partial)
+
+    def _hash_files(
+        self, paths: Collection[str], expected: Mapping[str, IndexEntry]
+    ) -> dict[str, IndexEntry | None]:
+        """Return the entries that git would make of the files at ``paths``, None where no file is.
+
+        ``expected``: entries of these paths. A submodule, or a mode that git ignores, is as expected.
+        """
+        keeps_modes = self._git.keeps_modes()
+        found: dict[str, IndexEntry | None] = dict.fromkeys(paths)
+        regular: dict[str, int] = {}
+        for path in paths:
+            wanted, place = expected[path], os.path.join(self._git.folder, path)
+            try:
+                mode = os.lstat(place).st_mode
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            if wanted.is_submodule:
+                found[path] = wanted
+            elif stat.S_ISLNK(mode):
+                given = os.fsencode(os.readlink(place))
+                blob = _line(self._run("hash-object", "--stdin", given=given))
+                found[path] = IndexEntry(0o120000, blob)
+            elif stat.S_ISREG(mode):
+                is_kept = keeps_modes or wanted.is_link
+                regular[path] = (0o100755 if mode & 0o100 else 0o100644) if is_kept else wanted.mode
+            else:
+                found[path] = IndexEntry(0, "")
+        odd = [path for path in regular if "\n" in path]
+        plain = [path for path in regular if "\n" not in path]
+        given = b"".join(os.fsencode(path) + b"\n" for path in plain)
+        printed = self._run("hash-object", "--stdin-paths", given=given).output if plain else b""
+        blobs = dict(zip(plain, printed.decode("ascii").split(), strict=True))
+        blobs |= {path: _line(self._run("hash-object", "--", path)) for path in odd}
+        return found | {path: IndexEntry(regular[path], blob) for path, blob in blobs.items()}
+
+    def _find_partial(
+        self, commit: str, entries: Mapping[str, IndexEntry], paths: Collection[str]
+    ) -> set[str]:
+        """Return which of ``paths`` are missing, or have only the beginning of what ``commit`` has: git was
+        ended while it wrote them."""
+        wanted = self._git.read_blobs([path for path in paths if path in entries], f"{commit}:")
+        found = set()
+        for path, data in wanted.items():
+            try:
+                with open(os.path.join(self._git.folder, path), "rb") as file:
+                    there = file.read(_MAX_TEXT_BYTES)
+            except FileNotFoundError:
+                there = b""
+            except OSError:
+                continue
+            if data is not None and data.startswith(there):
+                found.add(path)
+        return found
+
+    def _set_entries(
+        self, entries: Mapping[str, IndexEntry], paths: Collection[str], variables: Mapping[str, str]
+    ) -> None:
+        """Have the index say of ``paths`` what ``entries`` say."""
+        lines = []
+        for path in paths:
+            entry = entries.get(path)
+            head = f"0 {_NO_ENTRY}" if entry is None else f"{entry.mode:06o} {entry.blob} 0"
+            lines.append(f"{head}\t".encode() + os.fsencode(path) + b"\0")
+        if lines:
+            self._run("update-index", "-z", "--index-info", variables=variables, given=b"".join(lines))
+
+    def _move_ref(self, ref: str, before: str, after: str) -> None:
+        command = ("update-ref", "-m", "watchroom land", ref, after, before)
+        if self._run(*command, accepted=None).status:
+            raise GitBusy(rule="git_moved")
+
+    @contextlib.contextmanager
+    def _scratch_index(self, *, copied: bool = False) -> Iterator[dict[str, str]]:
+        """Yield the variables with which git uses an index of its own, as ``copied`` a copy of the tree's."""
+        path = GitWriter(self._git.folder, self._git.git).name_index()
+        if copied:
+            # The times too: git tells by them which files may have changed unnoticed since.
+            shutil.copy2(os.path.join(self._git.git, "index"), path)
+        try:
+            yield {"GIT_INDEX_FILE": path}
+        finally:
+            for each in (path, f"{path}.lock"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(each)
+
+    def _run(
+        self,
+        *arguments: str,
+        given: bytes = b"",
+        variables: Mapping[str, str] | None = None,
+        accepted: Sequence[int] | None = (0,),
+    ) -> ChildResult:
+        own = {"GIT_DIR": self._git.git, "GIT_WORK_TREE": self._git.folder, "GIT_LFS_SKIP_SMUDGE": "0"}
+        return run_git(
+            arguments,
+            folder=self._git.folder,
+            variables={**own, **(variables or {})},
+            given=given,
+            timeout=_GIT_SECONDS,
+            accepted=accepted,
+        )
+
+
+def _list_conflicts(records: Sequence[bytes]) -> Iterator[FileConflict]:
+    """Yield the conflicts of the records ``MODE BLOB STAGE<tab>PATH``."""
+    sides: dict[str, dict[str, IndexEntry]] = {}
+    for record in records:
+        fields, tab, path = record.partition(b"\t")
+        if not tab:
+            continue
+        mode, blob, stage = fields.decode("ascii").split()
+        sides.setdefault(os.fsdecode(path), {})[stage] = IndexEntry(int(mode, 8), blob)
+    for name, found in sides.items():
+        yield FileConflict(name, found.get(_BASE), found.get(_OURS), found.get(_THEIRS))
+
+
+def _merged_mode(conflict: FileConflict) -> int:
+    """Return the mode of a conflict's file: the changed one, if one side changed it."""
+    modes = [None if each is None else each.mode for each in (conflict.base, conflict.ours, conflict.theirs)]
+    base, ours, theirs = modes
+    return (theirs if ours == base else ours) or 0o100644
+
+
+def _overlaps(path: str, paths: Collection[str]) -> bool:
+    """Return whether ``path`` is one of ``paths``, above or below one of them."""
+    above = f"{path}/"
+    return path in paths or any(each.startswith(above) or path.startswith(f"{each}/") for each in paths)
+
+
+def _line(done: ChildResult) -> str:
+    return done.output.decode("ascii", "replace").strip()

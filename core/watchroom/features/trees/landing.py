@@ -1,0 +1,443 @@
+"""`Landings`: merge what is committed in a working tree into a branch, such as that of the main tree.
+
+No file on disk is touched by the merge. A file that git cannot merge becomes a conflict on a path of its
+own, ``land.TREE/PATH``: the texts of the merge base and of the branch are two versions, and that of the tree
+is the refused one. People settle it as all conflicts, and land the tree again. What they chose also counts in
+later landings, if what changed since does not touch it.
+
+A landing is decided by a row. A process that was killed after that row is continued by the next one, and
+before it nothing has happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from watchroom.errors import GitBusy, InvalidTarget, TargetChanged, UncommittedWork
+from watchroom.features.config.store import Store
+from watchroom.features.trees.git import GitTree
+from watchroom.features.trees.git_merge import ConflictTexts, FileConflict, GitMerger, Merge
+from watchroom.features.trees.recorder import TreeRecorder
+from watchroom.features.trees.rows import CHANGE, GRADE, LAND, LANDING_PREFIX, REPO, TREE, repo_path
+from watchroom.features.trees.service import Trees
+from watchroom.features.trees.trials import TrialOutcome, run_trial
+from watchroom.features.trees.view import NO_AGENTS
+from watchroom.features.trees.write_rules import merge_texts
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.journal import RowFilter
+from watchroom.kernel.rules.conflicts import named_conflicts
+from watchroom.kernel.rules.details import get_float, get_int, get_list, get_text
+from watchroom.model import SYSTEM, Json, Note, Row, Write
+from watchroom.validation import MAX_PATH_BYTES, escape_unstorable
+
+LandingState: TypeAlias = Literal[
+    "up_to_date", "conflict", "check_failed", "moved", "decided", "landed", "interrupted"
+]
+"""What became of a landing.
+
+- ``up_to_date``: the branch has the work of the tree already.
+- ``conflict``: people have to settle conflicts first.
+- ``check_failed``: the check failed in the merge.
+- ``moved``: the branch was moved by others each time before the check had ended.
+- ``decided``: the branch is moved now.
+- ``landed``: the branch, and the files of the tree that has it checked out, are moved.
+- ``interrupted``: it was decided, but git was busy, or others moved the branch before it was continued.
+"""
+_CLAIM: Final = "landing"
+_MAX_MORE: Final = 2
+"""How often a landing is merged and checked again because others have moved the branch."""
+_MAX_LISTED: Final = 1000
+_MAX_CONFLICT_ROWS: Final = 100
+
+
+class LandingRecord(NamedTuple):
+    """What became of a landing, as the note about it has it.
+
+    - ``tree``: the id of the tree.
+    - ``into``: the branch.
+    - ``before``, ``after``: the commits that the branch was at, and that it is moved to; empty if not known.
+    - ``paths``: the files with conflicts; or of a landing that has ended, the files of the tree with this
+      branch that others had changed, and that stay as they were.
+    - ``command``, ``status``, ``seconds``, ``output``: of the check. ``status``: None for no check, and after
+      the timeout.
+    """
+
+    tree: str
+    state: LandingState
+    into: str
+    before: str = ""
+    after: str = ""
+    paths: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    status: int | None = None
+    seconds: float = 0.0
+    output: str = ""
+
+    @property
+    def detail(self) -> dict[str, Json]:
+        """The record as a row's detail has it, without the output."""
+        fields: dict[str, Json] = {"state": self.state, "into": escape_unstorable(self.into)}
+        fields |= {"before": self.before, "after": self.after}
+        fields["paths"] = [escape_unstorable(each, MAX_PATH_BYTES) for each in self.paths[:_MAX_LISTED]]
+        if self.command:
+            fields |= {"command": [*self.command], "status": self.status, "seconds": round(self.seconds, 3)}
+        return fields
+
+
+def read_landing(row: Row) -> LandingRecord:
+    """Return the record of ``row``, a note with the tool `LAND`."""
+    detail = row.detail
+    paths, command = (
+        tuple(each for each in get_list(detail, name) if isinstance(each, str))
+        for name in ("paths", "command")
+    )
+    state = get_text(detail, "state")
+    status = detail.get("status")
+    return LandingRecord(
+        row.path,
+        next((each for each in _STATES if each == state), "interrupted"),
+        get_text(detail, "into"),
+        get_text(detail, "before"),
+        get_text(detail, "after"),
+        paths,
+        command,
+        status if isinstance(status, int) else None,
+        get_float(detail, "seconds"),
+    )
+
+
+_STATES: Final[tuple[LandingState, ...]] = (
+    "up_to_date",
+    "conflict",
+    "check_failed",
+    "moved",
+    "decided",
+    "landed",
+    "interrupted",
+)
+
+
+class LandingPlan(NamedTuple):
+    """What a landing would do.
+
+    - ``tree``: the id of the tree.
+    - ``source``: the branch of the tree, or its commit if HEAD is detached.
+    - ``into``, ``before``: the branch, and the commit that it is at.
+    - ``head``: the commit of the tree.
+    - ``content``: the id of the merged git tree, empty while there are conflicts.
+    - ``is_forward``: the branch is only moved to ``head``.
+    - ``conflicts``: the files that people have to settle, in which texts can be chosen.
+    - ``others``: the paths of conflicts without texts: deleted or binary files, links. They are settled by
+      merging the branch in the tree.
+    """
+
+    tree: str
+    source: str
+    into: str
+    before: str
+    head: str
+    content: str = ""
+    is_forward: bool = False
+    conflicts: Mapping[str, ConflictTexts] = {}
+    others: tuple[str, ...] = ()
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether the branch has the work already."""
+        return not self.content and not self.conflicts and not self.others
+
+
+class Landings:
+    """Lands working trees, one at a time.
+
+    - ``store``: the journal.
+    - ``trees``: the working trees.
+    - ``counts``: returns whether a person's decision counts.
+    """
+
+    def __init__(self, store: Store, trees: Trees, counts: Callable[[Row], bool]) -> None:
+        self._store = store
+        self._trees = trees
+        self._counts = counts
+
+    def find_target(self) -> str:
+        """Return the branch of the main tree, empty if it has none."""
+        main = next((each for each in self._trees.all() if each.git.git == self._trees.common), None)
+        return main.git.read_state().branch if main is not None else ""
+
+    def plan(self, tree: TreeRecorder, into: str | None = None) -> LandingPlan:
+        """Return what landing ``tree`` would do, and change nothing.
+
+        ``into``: the branch, default that of the main tree.
+
+        Raises `UncommittedWork`, `InvalidTarget`, `GitBusy` during a rebase or a merge, `GitError`.
+        """
+        state, target = tree.git.read_state(), into or self.find_target()
+        merger = GitMerger(tree.git)
+        if not target:
+            raise InvalidTarget(branch="-", rule="no_target")
+        if target == state.branch:
+            raise InvalidTarget(branch=target, rule="own_branch")
+        before = merger.find_commit(target)
+        if not before:
+            raise InvalidTarget(branch=target, rule="branch_unknown")
+        if state.operation:
+            raise GitBusy(rule="git_operation")
+        changed = sorted({*tree.git.list_changed(), *tree.git.list_staged()})
+        if changed:
+            raise UncommittedWork(tree=state.branch or tree.id, paths=_join(changed))
+        plan = LandingPlan(tree.id, state.branch or state.head[:12], target, before, state.head)
+        if not state.head or merger.is_ancestor(state.head, before):
+            return plan
+        merge = merger.merge(before, state.head)
+        plan = plan._replace(is_forward=merger.is_ancestor(before, state.head))
+        return self._settle(plan, merger, merge) if merge.conflicts else plan._replace(content=merge.tree)
+
+    def _settle(self, plan: LandingPlan, merger: GitMerger, merge: Merge) -> LandingPlan:
+        """Return ``plan`` with the conflicts of ``merge`` that nobody has settled."""
+        settled: dict[FileConflict, str] = {}
+        conflicts: dict[str, ConflictTexts] = {}
+        others: list[str] = []
+        for each in merge.conflicts:
+            texts = merger.read_texts(each)
+            if texts is None:
+                others.append(each.path)
+                continue
+            text = self._find_settled(_conflict_path(plan.tree, each.path), texts)
+            if text is None:
+                conflicts[each.path] = texts
+            else:
+                settled[each] = text
+        if conflicts or others:
+            return plan._replace(conflicts=conflicts, others=tuple(others))
+        return plan._replace(content=merger.replace_texts(merge.tree, settled))
+
+    def _find_settled(self, path: str, texts: ConflictTexts) -> str | None:
+        """Return the text that people chose for a conflict at ``path``, with what both sides changed since;
+        None if there is none, or if these changes touch what was chosen."""
+        journal = self._store.journal
+        refused = {row.seq: row for row in journal.refused(REPO, path, limit=_MAX_CONFLICT_ROWS)}
+        for settlement in sorted(journal.settled(REPO, path), key=lambda row: row.seq, reverse=True):
+            named = [refused[each] for each in named_conflicts(settlement) if each in refused]
+            if not named or not self._counts(settlement):
+                continue
+            conflict = named[-1]
+            current = journal.version(REPO, path, get_int(conflict.detail, "current") or 0)
+            ours = journal.content(current.seq) if current is not None else None
+            theirs = journal.content(conflict.seq)
+            chosen = journal.content(settlement.seq) if settlement.version else ours
+            if ours is None or theirs is None or chosen is None:
+                continue
+            moved = merge_texts(ours, chosen, texts.ours)
+            return None if moved is None else merge_texts(theirs, moved, texts.theirs)
+        return None
+
+    def land(
+        self,
+        call: CallContext,
+        tree: TreeRecorder,
+        into: str | None = None,
+        *,
+        check: Sequence[str] = (),
+        linked: Iterable[str] = (),
+        timeout: float = 3600.0,
+        cache: str = "",
+    ) -> LandingRecord:
+        """Land ``tree``, or record what is in the way.
+
+        - ``into``: see `plan`.
+        - ``check``: a program with its arguments. It runs in a copy with the merge, which is kept for the
+          next check. The branch is only moved if its exit code is 0.
+        - ``linked``, ``timeout``, ``cache``: see `watchroom.features.trees.commits.AgentCommits.try_agent`.
+
+        Raises `TargetChanged` if uncommitted changes are in the way in the tree that has the branch checked
+        out, `GitBusy` if another landing runs, and as `plan`.
+        """
+        with self._store.journal.claim(_CLAIM) as is_mine:
+            if not is_mine:
+                raise GitBusy(rule="landing_running")
+            self._resume(call)
+            plan = self.plan(tree, into)
+            record = self._try(plan, tree, check, linked, timeout, cache)
+            for _ in range(_MAX_MORE):
+                if record.state == "moved":
+                    plan = self.plan(tree, into)
+                    record = self._try(plan, tree, check, linked, timeout, cache)
+            if record.state == "decided":
+                self.record(call, record)
+                return self._finish(call, record, tree)
+            if record.state == "conflict":
+                self._record_conflicts(plan)
+            self.record(call, record)
+            return record
+
+    def _try(
+        self,
+        plan: LandingPlan,
+        tree: TreeRecorder,
+        check: Sequence[str],
+        linked: Iterable[str],
+        timeout: float,
+        cache: str,
+    ) -> LandingRecord:
+        """Return a decided landing, or why it is none."""
+        record = LandingRecord(plan.tree, "up_to_date", plan.into, plan.before)
+        if plan.conflicts or plan.others:
+            return record._replace(state="conflict", paths=(*plan.conflicts, *plan.others))
+        if plan.is_up_to_date:
+            return record
+        merger = GitMerger(tree.git)
+        after = plan.head
+        if not plan.is_forward:
+            message = f"Merge branch '{plan.source}' into {plan.into}"
+            after = merger.commit_merge(plan.content, (plan.before, plan.head), message)
+        record = record._replace(after=after)
+        holder = self._find_holder(plan.into)
+        if holder is not None and (paths := GitMerger(holder.git).list_blocking(plan.before, after)):
+            raise TargetChanged(branch=plan.into, folder=holder.git.folder, paths=_join(paths))
+        if check:
+            done = self._run_check(plan, tree.git, check, linked, timeout, cache)
+            record = record._replace(
+                command=tuple(check), status=done.status, seconds=done.seconds, output=done.output
+            )
+            if done.status != 0:
+                return record._replace(state="check_failed")
+        if merger.find_commit(plan.into) != plan.before:
+            return record._replace(state="moved")
+        return record._replace(state="decided")
+
+    def _run_check(
+        self,
+        plan: LandingPlan,
+        tree: GitTree,
+        check: Sequence[str],
+        linked: Iterable[str],
+        timeout: float,
+        cache: str,
+    ) -> TrialOutcome:
+        return run_trial(
+            tree,
+            plan.content,
+            check,
+            claim=lambda slot: self._store.journal.claim(f"trial:{plan.tree}:{slot}"),
+            linked=linked,
+            timeout=timeout,
+            cache=cache,
+        )
+
+    def _find_holder(self, branch: str) -> TreeRecorder | None:
+        """Return the tree that has ``branch`` checked out, None if none has."""
+        return next((each for each in self._trees.all() if each.git.read_state().branch == branch), None)
+
+    # -- the move
+
+    def _finish(self, call: CallContext, record: LandingRecord, tree: TreeRecorder) -> LandingRecord:
+        """Move the branch as decided, and record that."""
+        holder = self._find_holder(record.into)
+        try:
+            if holder is None:
+                GitMerger(tree.git).move_branch(record.into, record.before, record.after)
+                kept: list[str] = []
+            else:
+                kept = GitMerger(holder.git).move_checked_out(record.before, record.after)
+        except GitBusy:
+            # Moved already, its files follow when git is free.
+            if GitMerger(tree.git).find_commit(record.into) != record.after:
+                self.record(call, record._replace(state="interrupted"))
+            raise
+        record = record._replace(state="landed", paths=tuple(kept))
+        self.record(call, record)
+        if holder is not None:
+            self._trees.refresh(holder)
+        return record
+
+    def resume(self) -> None:
+        """Continue a landing that was decided, and whose process was killed. Nothing happens while another
+        landing runs. Raises `GitError`, `JournalError`."""
+        with self._store.journal.claim(_CLAIM) as is_mine:
+            if is_mine:
+                self._resume(CallContext(SYSTEM))
+
+    def _resume(self, call: CallContext) -> None:
+        only = RowFilter(zone=TREE, tool=LAND, outcome="ok")
+        journal = self._store.journal
+        newest = journal.rows_before(journal.last_seq() + 1, limit=1, only=only)
+        record = read_landing(newest[0]) if newest else None
+        if record is None or record.state != "decided":
+            return
+        tree = next(iter(self._trees.all()), None)
+        if tree is None:
+            return
+        merger = GitMerger(tree.git)
+        now = merger.find_commit(record.into)
+        if now == record.before or now == record.after:
+            self._finish(call, record, tree)
+        else:
+            is_landed = bool(now) and merger.is_ancestor(record.after, now)
+            self.record(call, record._replace(state="landed" if is_landed else "interrupted"))
+
+    # -- rows
+
+    def record(self, call: CallContext, record: LandingRecord) -> None:
+        """Record what became of a landing. A decided one is continued by the next landing, or by `resume`."""
+        subject = " ".join(record.command)[:200]
+        note = call.with_tool(LAND).note(TREE, record.tree, message=subject, detail=record.detail)
+        self._store.commits.commit(note)
+
+    def _record_conflicts(self, plan: LandingPlan) -> None:
+        """Record the conflicts of ``plan`` that are not in rows yet."""
+        for name, texts in plan.conflicts.items():
+            path = _conflict_path(plan.tree, name)
+            if not self._is_recorded(path, texts):
+                for draft in self._draft_conflict(plan, path, name, texts):
+                    self._store.commits.commit(draft)
+
+    def _is_recorded(self, path: str, texts: ConflictTexts) -> bool:
+        journal = self._store.journal
+        head = journal.head(REPO, path)
+        refused = journal.refused(REPO, path, limit=_MAX_CONFLICT_ROWS)
+        newest = max(refused, key=lambda row: row.seq, default=None)
+        if head is None or newest is None or journal.content(head.seq) != texts.ours:
+            return False
+        return (
+            journal.content(newest.seq) == texts.theirs and get_int(newest.detail, "current") == head.version
+        )
+
+    def _draft_conflict(
+        self, plan: LandingPlan, path: str, name: str, texts: ConflictTexts
+    ) -> Iterator[Write | Note]:
+        """Yield the drafts of a conflict: the text of the merge base, that of the branch, and the refused one
+        of the tree."""
+        head = self._store.journal.head(REPO, path)
+        base = ((head.version or 0) if head is not None else 0) + 1
+        for content in (texts.base, texts.ours):
+            yield Write(SYSTEM, CHANGE, REPO, path, content, f"{plan.into}", detail={GRADE: "git"})
+        detail: dict[str, Json] = {"current": base + 1, "current_author": plan.into, "into": plan.into}
+        yield Note(
+            self._author_of(plan.tree, name),
+            LAND,
+            REPO,
+            path,
+            "conflict",
+            "merge_conflict",
+            content=texts.theirs,
+            base=base,
+            detail=detail,
+        )
+
+    def _author_of(self, tree: str, name: str) -> str:
+        """Return the agent that changed the file last, else ``system``."""
+        head = self._store.journal.head(REPO, repo_path(tree, escape_unstorable(name, MAX_PATH_BYTES)))
+        is_agent = head is not None and head.actor not in NO_AGENTS and ":" not in head.actor
+        return head.actor if head is not None and is_agent else SYSTEM
+
+
+def _conflict_path(tree: str, name: str) -> str:
+    return repo_path(LANDING_PREFIX + tree, escape_unstorable(name, MAX_PATH_BYTES))
+
+
+def _join(paths: Sequence[str]) -> str:
+    """Return some of ``paths`` for a message."""
+    shown = ", ".join(escape_unstorable(each) for each in paths[:10])
+    return shown if len(paths) <= 10 else f"{shown}, … ({len(paths)})"
