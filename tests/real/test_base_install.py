@@ -62,6 +62,7 @@ IN_REPOSITORY: Final = (
     "watchroom blame",
     "watchroom commit",
     "watchroom try",
+    "watchroom land",
 )
 """Commands that run in a git repository in which agents have worked."""
 IN_COPY: Final = (
@@ -97,6 +98,7 @@ REFUSED: Final = {
     "watchroom mcp ~/team": "the workspace is that of another machine",
     "watchroom move ~/team": "the workspace is that of another machine",
     "--team app-watchroom": "the workspace is that of an earlier command",
+    "watchroom land": "there is no such tree",
     "watchroom demo --scenario release.toml": "the file is the reader's own",
 }
 """By what a command contains: why it is refused in the test's workspace."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -12,10 +13,12 @@ from random import Random
 from typing import Any, Final
 
 import pytest
+from cli.running import Captured, printed, run
 from effort import rounds, seed
 from trees.git_repo import git
 from trees.git_repository import Repository
 from watchroom import Workspace
+from watchroom.agents.clients.configuration import AGENT_VARIABLE
 from watchroom.errors import GitBusy, InvalidTarget, TargetChanged, UncommittedWork
 from watchroom.features.trees.landing import LandingRecord, read_landing
 from watchroom.features.trees.recorder import TreeRecorder
@@ -533,3 +536,56 @@ def land_as_git(
         return record.state == "landed"
     finally:
         subprocess.run(["rm", "-rf", str(clone)], check=True)
+
+
+# The command
+
+
+@pytest.fixture
+def at_repository(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    Workspace.open(repository.root, agents=["alice"]).close()
+    monkeypatch.chdir(repository.folder)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(repository.folder.parent / "cache"))
+    return repository
+
+
+def test_trees_land_in_the_given_order_and_one_with_a_conflict_stops_no_other(
+    capsys: Captured, at_repository: Repository, work: Tree
+) -> None:
+    other = Tree(at_repository, "other")
+    collide(at_repository, work)
+    other.commit(new__txt="new\n")
+    status_, out, said = run(capsys, "land", "work", "other")
+    assert status_ == 1
+    assert out.startswith("  a.txt\nother has landed in main: ")
+    assert said == (
+        "work conflicts with main. Nothing was changed. Settle these files in the dashboard, then land again:\n"
+    )
+    found = json.loads(run(capsys, "land", "work", "other", "--json")[1])
+    assert [each["state"] for each in found] == ["conflict", "up_to_date"]
+
+
+def test_a_failed_check_shows_its_output(capsys: Captured, at_repository: Repository, work: Tree) -> None:
+    work.commit(a__txt="new\n")
+    status_, out, said = run(capsys, "land", "work", "--check", "echo 2 failed; exit 3")
+    assert (status_, out) == (1, "2 failed\n")
+    assert "exit status 3" in said
+    assert printed(capsys, "land", "work", "--check", "true").startswith("work has landed in main: ")
+
+
+def test_a_refused_landing_says_what_to_do(capsys: Captured, at_repository: Repository, work: Tree) -> None:
+    (work.folder / "new.txt").write_text("new\n")
+    status_, out, said = run(capsys, "land", "work")
+    assert (status_, out) == (1, "")
+    assert "uncommitted changes: new.txt" in said
+    assert "watchroom commit AGENT --here --tree work" in said
+
+
+def test_an_agent_lands_nothing(
+    capsys: Captured, at_repository: Repository, work: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work.commit(a__txt="new\n")
+    monkeypatch.setenv(AGENT_VARIABLE, "alice")
+    status_, _, said = run(capsys, "land", "work")
+    assert (status_, "alice" in said) == (1, True)
+    assert at_repository.read("a.txt") == TEXT

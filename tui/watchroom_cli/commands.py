@@ -44,6 +44,7 @@ COMMANDS: Final = (
     Command("blame", "history"),
     Command("commit", "history"),
     Command("try", "history", "commit"),
+    Command("land", "history"),
     Command("revert", "history"),
     Command("log", "history"),
     Command("diff", "history"),

@@ -8,6 +8,7 @@ from typing import Final
 from watchroom.features.overview.model import Model, Need, urgent_needs
 from watchroom.features.sessions.rows import client_call
 from watchroom.features.sessions.view import RequestView
+from watchroom.features.trees.rows import side_of
 from watchroom.kernel.rules.conflicts import NOT_A_FILE
 from watchroom.kernel.rules.details import BufferDetail
 from watchroom.model import REVERT_WORK, USER, Row
@@ -66,6 +67,8 @@ def _need_name(need: Need) -> str:
         return "deleted"
     if need.kind == "conflict" and row.tool == REVERT_WORK:
         return "conflict_of_revert"
+    if need.kind == "conflict" and side_of(row):
+        return "conflict_of_landing"
     if need.kind == "conflict" and need.against in ("", row.actor):
         return "conflict_with_own" if need.against else "conflict_with_nothing"
     return need.kind

@@ -11,10 +11,11 @@ from watchroom.features.overview.model import Need
 from watchroom.features.sessions.rows import ClientCall, client_call
 from watchroom.features.sessions.view import RequestView
 from watchroom.features.tasks.view import MessageView
+from watchroom.features.trees.rows import INTO, side_of
 from watchroom.features.trees.view import author_of
 from watchroom.kernel.rules import details
 from watchroom.kernel.rules.conflicts import EDIT_UNDONE, NOT_A_FILE
-from watchroom.kernel.rules.details import BufferDetail, CommandDetail, DocumentEdit, StepDetail
+from watchroom.kernel.rules.details import BufferDetail, CommandDetail, DocumentEdit, StepDetail, get_text
 from watchroom.kernel.zones import SHARED
 from watchroom.model import (
     CONTROLS,
@@ -205,7 +206,7 @@ def actor_span(row: Row) -> Span:
     if row.zone != "repo" or row.version is None:
         return Span(sanitize(row.actor), agent_class(row.actor))
     author = author_of(row)
-    return Span(sanitize(author.name), author_style(author))
+    return Span(sanitize(side_of(row) or author.name), author_style(author))
 
 
 def shown_path(row: Row, texts: Catalogue, *, has_trees: bool = False) -> str:
@@ -361,15 +362,24 @@ def need_text(need: Need, texts: Catalogue) -> str:
         key = "need.unreadable" if need.times > 1 else "need.unreadable_one"
         return texts(key, count=need.times, row=need.row.seq, why=why)
     who = sanitize(need.row.actor)
-    if need.kind == "conflict" and need.row.tool == REVERT_WORK:
-        return texts("need.conflict_of_revert", message=sanitize(need.row.message))
-    if need.kind == "conflict" and not need.against:
-        return texts("need.conflict_with_nothing", who=who)
-    if need.kind == "conflict" and need.against == need.row.actor:
-        return texts("need.conflict_with_own", who=who)
+    if need.kind == "conflict" and (text := _conflict_text(need, texts)):
+        return text
     text = texts(f"need.{need.kind}", who=who, against=sanitize(need.against), count=need.times)
     text = with_machine(text, need, texts)
     return f"{text} ×{need.times}" if need.times > 1 and need.kind not in ("denied", "expired") else text
+
+
+def _conflict_text(need: Need, texts: Catalogue) -> str:
+    """Return the text about a conflict, empty if it is one of two agents."""
+    if need.row.tool == REVERT_WORK:
+        return texts("need.conflict_of_revert", message=sanitize(need.row.message))
+    if side_of(need.row):
+        into = sanitize(get_text(need.row.detail, INTO))
+        return texts("need.conflict_of_landing", tree=sanitize(side_of(need.row)), into=into)
+    if need.against in ("", need.row.actor):
+        key = "need.conflict_with_own" if need.against else "need.conflict_with_nothing"
+        return texts(key, who=sanitize(need.row.actor))
+    return ""
 
 
 def _edit_text(need: Need, texts: Catalogue) -> str:

@@ -19,7 +19,17 @@ from watchroom.features.config.store import Store
 from watchroom.features.trees.git import GitTree
 from watchroom.features.trees.git_merge import ConflictTexts, FileConflict, GitMerger, Merge
 from watchroom.features.trees.recorder import TreeRecorder
-from watchroom.features.trees.rows import CHANGE, GRADE, LAND, LANDING_PREFIX, REPO, TREE, repo_path
+from watchroom.features.trees.rows import (
+    CHANGE,
+    GRADE,
+    INTO,
+    LAND,
+    LANDING_PREFIX,
+    REPO,
+    SIDE,
+    TREE,
+    repo_path,
+)
 from watchroom.features.trees.service import Trees
 from watchroom.features.trees.trials import TrialOutcome, run_trial
 from watchroom.features.trees.view import NO_AGENTS
@@ -77,7 +87,7 @@ class LandingRecord(NamedTuple):
     @property
     def detail(self) -> dict[str, Json]:
         """The record as a row's detail has it, without the output."""
-        fields: dict[str, Json] = {"state": self.state, "into": escape_unstorable(self.into)}
+        fields: dict[str, Json] = {"state": self.state, INTO: escape_unstorable(self.into)}
         fields |= {"before": self.before, "after": self.after}
         fields["paths"] = [escape_unstorable(each, MAX_PATH_BYTES) for each in self.paths[:_MAX_LISTED]]
         if self.command:
@@ -97,7 +107,7 @@ def read_landing(row: Row) -> LandingRecord:
     return LandingRecord(
         row.path,
         next((each for each in _STATES if each == state), "interrupted"),
-        get_text(detail, "into"),
+        get_text(detail, INTO),
         get_text(detail, "before"),
         get_text(detail, "after"),
         paths,
@@ -411,9 +421,11 @@ class Landings:
         of the tree."""
         head = self._store.journal.head(REPO, path)
         base = ((head.version or 0) if head is not None else 0) + 1
-        for content in (texts.base, texts.ours):
-            yield Write(SYSTEM, CHANGE, REPO, path, content, f"{plan.into}", detail={GRADE: "git"})
-        detail: dict[str, Json] = {"current": base + 1, "current_author": plan.into, "into": plan.into}
+        into, source = escape_unstorable(plan.into), escape_unstorable(plan.source)
+        git: dict[str, Json] = {GRADE: "git"}
+        yield Write(SYSTEM, CHANGE, REPO, path, texts.base, detail=git)
+        yield Write(SYSTEM, CHANGE, REPO, path, texts.ours, detail={**git, SIDE: into})
+        detail: dict[str, Json] = {"current": base + 1, "current_author": into, SIDE: source, INTO: into}
         yield Note(
             self._author_of(plan.tree, name),
             LAND,

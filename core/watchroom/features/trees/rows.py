@@ -31,6 +31,9 @@ TRY_AGENT: Final = "try_agent"
 """The tool of the note that a person tried work of agents. See `TryRecord`."""
 LAND: Final = "land_tree"
 """The tool of the notes about a landing, and of its conflicts. See `watchroom.features.trees.landing`."""
+SIDE: Final = "side"
+INTO: Final = "into"
+"""The fields of a row's detail about a landing: the branch of a text, and the branch in which it lands."""
 LANDING_PREFIX: Final = "land."
 """What the ids of trees begin with on whose paths the conflicts of landings are. There are no such trees."""
 BASELINE: Final = "git_baseline"
@@ -166,6 +169,11 @@ def split_repo_path(path: str) -> tuple[str, str]:
     """Return the tree's id and the file's path in the tree."""
     tree, _, name = path.partition("/")
     return tree, name
+
+
+def side_of(row: Row) -> str:
+    """Return the branch that a text of a landing's conflict is of; empty for other rows."""
+    return get_text(row.detail, SIDE) if row.zone == REPO and is_landing_path(row.path) else ""
 
 
 def is_landing_path(path: str) -> bool:

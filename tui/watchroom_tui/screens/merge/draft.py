@@ -21,6 +21,7 @@ from watchroom.algorithms.merge import (
 from watchroom.errors import NotText, TooLarge
 from watchroom.features.overview.model import Model
 from watchroom.features.overview.reads import read_current, read_merge, read_text
+from watchroom.features.trees.rows import side_of
 from watchroom.kernel.journal import Journal
 from watchroom.kernel.rules.conflicts import ConflictView, writer_of
 from watchroom.model import HUMAN_PREFIX, OUTSIDE, Row
@@ -43,7 +44,9 @@ class MergeSides(NamedTuple):
 
     def name_incoming(self, texts: Catalogue) -> str:
         """In whose name the incoming text is. Not safe yet."""
-        return texts("merge.reverter", who=self.reverter) if self.reverter else self.incoming.actor
+        if self.reverter:
+            return texts("merge.reverter", who=self.reverter)
+        return side_of(self.incoming) or self.incoming.actor
 
     @property
     def version(self) -> int:
