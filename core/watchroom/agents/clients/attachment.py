@@ -511,7 +511,7 @@ class Attachment:
         if name != BEFORE and self._hooks.allows_changes:
             # Such a client takes other arguments only before it asks its person.
             use = use._replace(takes_texts=False)
-        verdict = await run_to_completion(None, trees.begin, holder, use, cwd)
+        verdict = await run_to_completion(None, trees.begin, holder, use, cwd, session.folder)
         if verdict.reason:
             return deny(name, verdict.reason, verdict.code)
         if not verdict.texts:

@@ -21,12 +21,15 @@ from watchroom.features.trees.recorder import TreeRecorder, Window
 from watchroom.features.trees.rows import (
     BASELINE,
     CHANGE,
+    CHANGE_OTHER_TREE,
     CLIENT_CALL_ID,
     FORMATTER,
     GRADE,
     REPO,
+    TREE,
     candidates_of,
     grade_of,
+    split_repo_path,
 )
 from watchroom.features.trees.seen import Ranges, SeenVersion, SeenVersions, name_of
 from watchroom.features.trees.service import Holder, TreeFile, Trees
@@ -63,7 +66,7 @@ _MAX_OLDER: Final = 10
 _MAX_VERSIONS: Final = 100
 """Versions whose authors are named in a refusal."""
 _MAX_NAMED: Final = 5
-"""Agents that a refusal names."""
+"""Agents or files that a text names."""
 _MAX_CALLS: Final = 1000
 _MAX_COMPARISONS: Final = 5
 """Comparisons of a file without versions that changes all the time."""
@@ -74,6 +77,7 @@ _MAX_WORDS: Final = 50
 """Commands of a command line, and words of each, that can name files that an agent has seen."""
 LOST_LINES: Final = "lines_lost"
 _LEASED: Final = "lease_taken"
+OTHER_TREE: Final = "other_tree"
 CHANGED_IN_WINDOW: Final = "changed_in_window"
 _log = logging.getLogger("watchroom")
 
@@ -146,11 +150,13 @@ class _OpenCall(NamedTuple):
     - ``is_background``: the command goes on although the client has its result.
     - ``began``: when it was checked, by `time.monotonic`.
     - ``last_seq``: the newest row when its command began, None for other calls.
+    - ``home``: see `TreeCalls.begin`.
     """
 
     writes: tuple[_OpenWrite, ...] = ()
     window: Window | None = None
     last_seq: int | None = None
+    home: str = ""
     is_background: bool = False
     began: float = 0.0
 
@@ -189,16 +195,37 @@ class TreeCalls:
 
     # -- before a call
 
-    def begin(self, holder: Holder, use: ToolUse, cwd: str) -> CallVerdict:
-        """Return what becomes of the call of ``holder``, which wants to do ``use`` in the folder ``cwd``. If
-        it can be made, `end` has to follow."""
+    def begin(self, holder: Holder, use: ToolUse, cwd: str, home: str = "") -> CallVerdict:
+        """Return what becomes of the call of ``holder``, which wants to do ``use``. If it can be made, `end`
+        has to follow.
+
+        - ``cwd``: the folder in which it is made.
+        - ``home``: the folder in which its session began. An agent that began in a linked tree writes no
+          files of other trees.
+        """
         self._note_active(holder, cwd)
         self._settle_unreported(holder.session)
         if use.kind == "write":
-            return self._begin_writes(holder, use)
+            own = self._linked_tree(home)
+            reason = self._refuse_other_tree(own, use) if own is not None else ""
+            return CallVerdict(reason, OTHER_TREE) if reason else self._begin_writes(holder, use)
         if use.kind == "command":
-            return self._begin_command(holder, use, cwd)
+            return self._begin_command(holder, use, cwd, home)
         return PROCEED
+
+    def _linked_tree(self, folder: str) -> TreeRecorder | None:
+        """Return the tree that ``folder`` is in, None if it is in none or in the main one."""
+        tree = self._trees.tree_at(folder) if folder else None
+        return tree if tree is not None and tree.git.git != tree.git.common else None
+
+    def _refuse_other_tree(self, own: TreeRecorder, use: ToolUse) -> str:
+        """Return why a call with the home ``own`` must not do ``use``; empty if it writes no other tree."""
+        for write in use.writes:
+            file = self._find(write)
+            if file is not None and file.tree.id != own.id:
+                place = os.path.join(own.git.folder, file.name)
+                return self._texts("tree.other_tree", path=write.path, tree=own.git.folder, place=place)
+        return ""
 
     def _settle_unreported(self, session: str, seconds: float = _UNREPORTED_SECONDS) -> None:
         """End the writes of ``session`` that were checked ``seconds`` ago or more, and whose end its client
@@ -422,7 +449,7 @@ class TreeCalls:
         rows = self._store.journal.history(REPO, path, after_version=after, limit=_MAX_VERSIONS)
         return [row.actor for row in rows if row.tool != BASELINE]
 
-    def _begin_command(self, holder: Holder, use: ToolUse, cwd: str) -> CallVerdict:
+    def _begin_command(self, holder: Holder, use: ToolUse, cwd: str, home: str) -> CallVerdict:
         if use.command and is_read_only(use.command):
             if use.folder:
                 self._trees.refresh_all()
@@ -438,7 +465,7 @@ class TreeCalls:
             self._commands[holder] = _Command(window, use.command)
             if len(self._commands) > _MAX_CALLS:
                 del self._commands[next(iter(self._commands))]
-        self._remember(holder, _OpenCall(window=window, last_seq=self._store.journal.last_seq()))
+        self._remember(holder, _OpenCall(window=window, last_seq=self._store.journal.last_seq(), home=home))
         return PROCEED
 
     def _close_window(self, holder: Holder, window: Window) -> list[Row]:
@@ -523,6 +550,7 @@ class TreeCalls:
         if opened.window is not None and not result.is_running:
             changed = self._close_window(holder, opened.window)
             told += self._find_losses(holder, changed)
+            told += self._note_other_trees(holder, changed, opened.home)
         if use.command and use.folder and not result.is_failed:
             self._note_named(holder.agent, use, {row.path for row in changed}, opened.last_seq)
         made = {self._find(each): each.intent for each in use.writes}
@@ -536,6 +564,27 @@ class TreeCalls:
         finally:
             self._trees.release(lambda each: each == holder)
         return "\n".join([*told, *self._take_news(holder.agent)])
+
+    def _note_other_trees(self, holder: Holder, changed: Sequence[Row], home: str) -> list[str]:
+        """Record that a command changed files of other trees than its agent's. Return what the agent has to
+        know."""
+        own = self._linked_tree(home)
+        rows = [row for row in changed if row.actor == holder.agent and row.zone == REPO]
+        rows = [row for row in rows if own is not None and split_repo_path(row.path)[0] != own.id]
+        if own is None or not rows:
+            return []
+        paths = list(dict.fromkeys(row.path for row in rows))
+        detail: dict[str, Json] = {"paths": [*paths[:_MAX_NAMED]], "count": len(paths)}
+        note = CallContext(holder.agent, CHANGE_OTHER_TREE).note(TREE, own.id, detail=detail)
+        self._store.commits.commit(note)
+        names = ", ".join(self._place_of(path) for path in paths[:_MAX_NAMED])
+        return [self._texts("tree.changed_other", paths=names, count=len(paths), tree=own.git.folder)]
+
+    def _place_of(self, path: str) -> str:
+        """Return where the file with rows at ``path`` is."""
+        tree_id, name = split_repo_path(path)
+        tree = self._trees.tree(tree_id)
+        return name if tree is None else os.path.join(tree.git.folder, name)
 
     def _unchecked(self, use: ToolUse) -> Iterator[_OpenWrite]:
         for each in use.writes:
