@@ -9,15 +9,15 @@ from threading import Event
 import pytest
 from receiver import Receiver, receiving
 from watchroom import Workspace
+from watchroom.errors import DeliveryUnusable
 from watchroom.history.seal import Anchor
+from watchroom.history.seal.webhook import open_webhook
 from watchroom.kernel.rules.seal_note import parse_signed
-from watchroom_cli.plain.seal_webhook import open_webhook
-from watchroom_tui.presentation.localization import load_texts
-from watchroom_tui.presentation.usage import WrongUsage
+from watchroom.texts import catalogue
 
 from seal.sealed import notes
 
-TEXTS = load_texts("en")
+TEXTS = catalogue("en")
 
 
 @pytest.fixture
@@ -76,6 +76,6 @@ def test_what_fails_is_told_once_without_its_address_and_the_next_one_arrives(
 
 @pytest.mark.parametrize("address", ["$MISSING", "file:///etc/passwd", "https://dana:secret@example.org/"])
 def test_what_is_no_address_is_refused(address: str) -> None:
-    with pytest.raises(WrongUsage, match=r"publish\.webhook") as refused:
+    with pytest.raises(DeliveryUnusable, match=r"publish\.webhook") as refused:
         open_webhook(address, {}, TEXTS)
     assert "secret" not in str(refused.value)

@@ -12,6 +12,7 @@ from watchroom.model import SEND_ALERT, SYSTEM, Note, Row, Zone
 ZONE: Final[Zone] = "workspace"
 DELAYED: Final = "alert_delayed"
 """The error of an alert that will be sent again."""
+_CLAIM: Final = "alerts"
 NOT_SENT: Final = "alert_not_sent"
 """The error of an alert that will not be sent again."""
 
@@ -24,7 +25,15 @@ class Alerts:
 
     def claim(self) -> AbstractContextManager[bool]:
         """Return a context in which only this process sends alerts. It yields False if another one does."""
-        return self._store.journal.claim("alerts")
+        return self._store.journal.claim(_CLAIM)
+
+    def is_claimed(self) -> bool:
+        """Return whether a process sends alerts now. Raise `JournalError`."""
+        return self._store.journal.is_claimed(_CLAIM)
+
+    def now(self) -> int:
+        """Return the present time of the journal, in nanoseconds since the epoch."""
+        return self._store.journal.now()
 
     def state(self, target: str) -> TargetState:
         """Return what ``target`` has received, by the rows of its alerts. Raise `JournalError`."""
