@@ -23,8 +23,9 @@ from watchroom.features.requests.rows import Request
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import SEND_ALERT
 from watchroom.serving.service.link import ServiceLink
+from watchroom_cli.plain.sentences import alert_wording
 
-pytestmark = pytest.mark.slow(10)
+pytestmark = pytest.mark.slow(30)
 
 VARIABLE = "WATCHROOM_HOOK"
 """The service gets only variables of this form. The path in it tells who has sent."""
@@ -167,3 +168,26 @@ def test_a_front_end_takes_over_from_a_killed_service_and_yields_to_the_next(
     assert sorted(item.key for each in messages(workspace) for item in each.items) == [
         f"alice/mcp/{each}" for each in range(1, number + 1)
     ]
+
+
+def test_a_missing_variable_is_logged_once_and_a_corrected_configuration_is_used(
+    workspace: Workspace, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    def problems() -> list[str]:
+        return [each for each in caplog.messages if "no alert is sent" in each]
+
+    ask(workspace, 1)
+    workspace.send_alerts(alert_wording("en"), {})
+    end = time.monotonic() + PATIENCE
+    while not problems():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert problems() == [f"no alert is sent: alerts.targets.hook.url: ${VARIABLE} is not set."]
+    time.sleep(5)
+    assert len(problems()) == 1
+    path = Path(workspace.root) / ".watchroom/config.toml"
+    path.write_text(path.read_text().replace(f"${VARIABLE}", f"{receiver.url}/corrected"))
+    workspace.scan()
+    assert sent(receiver) == ("/corrected", "new", 1)
+    workspace.close()
+    assert receiver.rest() == []
