@@ -9,7 +9,7 @@ from contextlib import closing
 from threading import Event, Thread
 from typing import Final
 
-from watchroom.errors import DeliveryUnusable, JournalDenied, WatchroomError
+from watchroom.errors import DeliveryUnusable, JournalDenied
 from watchroom.features.alerts.payloads import AlertWording
 from watchroom.features.alerts.rules import AlertSettings
 from watchroom.features.alerts.sender import AlertSender, open_sender
@@ -67,7 +67,7 @@ class AlertKeeper:
         settings = self._settings()
         wanted = settings if settings.targets and not self._is_elsewhere() else None
         run = self._run
-        if run is not None and run.is_alive:
+        if run is not None and run.is_alive():
             if run.settings != wanted:
                 run.stop()
             return
@@ -77,6 +77,7 @@ class AlertKeeper:
         if wanted in (None, self._unusable) or time.monotonic() < self._retry_at or self._alerts.is_claimed():
             return
         self._run = _Run(settings, self._journal.changes(), self._send)
+        self._run.start()
 
     def close(self) -> None:
         """Stop, after the requests in progress. Call it after the last `check`."""
@@ -92,7 +93,7 @@ class AlertKeeper:
             _log.warning("no alert is sent: %s", error.message())
         elif error is not None:
             self._retry_at = time.monotonic() + _RETRY_SECONDS
-            _log.warning("alerts ended: %s", error)
+            _log.warning("alerts ended: %s", error, exc_info=error)
 
     def _send(self, run: _Run) -> None:
         """Send alerts until ``run`` is stopped, unless another process sends them. Raise `WatchroomError`,
@@ -109,7 +110,7 @@ class AlertKeeper:
     def _follow(self, sender: AlertSender, run: _Run) -> None:
         sender.start(run.changes.wake)
         fold = open_fold(self._journal)
-        while not run.is_stopped:
+        while not run.stopping.is_set():
             while rows := self._journal.rows(fold.seq, limit=_CHUNK):
                 fold.apply(rows)
             model = with_presences(fold.model(), self._journal.presence.all, self._root)
@@ -119,43 +120,26 @@ class AlertKeeper:
             run.changes.wait(PRESENCE_SECONDS)
 
 
-class _Run:
-    """A thread that sends with ``settings`` until it is stopped. ``changes`` wakes it, and is closed at the
-    end."""
+class _Run(Thread):
+    """Sends with ``settings`` until it is stopped. ``changes`` wakes it, and is closed at the end."""
 
     def __init__(self, settings: AlertSettings, changes: Changes, send: Callable[[_Run], None]) -> None:
+        super().__init__(name="watchroom-alert-keeper", daemon=True)
         self.settings = settings
         self.changes = changes
-        self.error: WatchroomError | OSError | None = None
+        self.error: Exception | None = None
         """The error that ended it."""
+        self.stopping = Event()
         self._send = send
-        self._stopping = Event()
-        self._thread = Thread(target=self._run, name="watchroom-alert-keeper", daemon=True)
-        self._thread.start()
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether it has not ended."""
-        return self._thread.is_alive()
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether `stop` was called."""
-        return self._stopping.is_set()
 
     def stop(self) -> None:
         """Ask it to end, after the requests in progress."""
-        self._stopping.set()
-        if self._thread.is_alive():
-            self.changes.wake()
+        self.stopping.set()
+        self.changes.wake()
 
-    def join(self) -> None:
-        """Wait until it has ended."""
-        self._thread.join()
-
-    def _run(self) -> None:
+    def run(self) -> None:
         with closing(self.changes):
             try:
                 self._send(self)
-            except (WatchroomError, OSError) as error:
+            except Exception as error:  # noqa: BLE001  # it has no caller; `AlertKeeper.check` logs it
                 self.error = error

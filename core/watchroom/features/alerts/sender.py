@@ -9,7 +9,7 @@ from threading import Condition, Thread
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from watchroom.errors import DeliveryUnusable, WatchroomError
+from watchroom.errors import DeliveryUnusable
 from watchroom.features.alerts.delivery import AlertDelivery, open_delivery
 from watchroom.features.alerts.payloads import AlertWording, alert_summary, end_sentence
 from watchroom.features.alerts.rows import AlertItem, AlertMessage, Identity
@@ -157,7 +157,7 @@ class AlertSender:
         self._changed = Condition()
         self._items: tuple[AlertItem, ...] | None = None
         self._is_closed = False
-        self._error: WatchroomError | OSError | None = None
+        self._error: Exception | None = None
         self._threads = [
             Thread(target=self._run, args=(each,), name="watchroom-alerts", daemon=True)
             for each in make_outboxes(self._add_line)
@@ -211,7 +211,7 @@ class AlertSender:
                     seen = self._items
                 if seen is not None:
                     next_at = outbox.advance(seen, self._now())
-        except (WatchroomError, OSError) as error:
+        except Exception as error:  # noqa: BLE001  # `set_needs` raises it
             self._error = error
             self._report_line()
 
