@@ -18,7 +18,9 @@ from receiver import PATIENCE, Receiver, receiving
 from service_process import allow_service, running_service
 from tui.team import collide
 from watchroom import Toolbox, Workspace
-from watchroom.features.alerts.rows import AlertMessage, parse_message
+from watchroom.features.alerts.payloads import AlertWording
+from watchroom.features.alerts.rows import AlertItem, AlertMessage, parse_message
+from watchroom.features.overview.model import Need
 from watchroom.features.requests.rows import Request
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import SEND_ALERT
@@ -191,3 +193,24 @@ def test_a_missing_variable_is_logged_once_and_a_corrected_configuration_is_used
     assert sent(receiver) == ("/corrected", "new", 1)
     workspace.close()
     assert receiver.rest() == []
+
+
+def test_an_unexpected_error_is_logged_and_sending_starts_again(
+    workspace: Workspace,
+    receiver: Receiver,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("watchroom.features.alerts.keeper._RETRY_SECONDS", 0)
+    texts, describe = alert_wording("en")
+    failures = [ZeroDivisionError("no text for this need")]
+
+    def fail_once(need: Need) -> AlertItem:
+        if failures:
+            raise failures.pop()
+        return describe(need)
+
+    ask(workspace, 1)
+    workspace.send_alerts(AlertWording(texts, fail_once), {VARIABLE: f"{receiver.url}/again"})
+    assert sent(receiver) == ("/again", "new", 1)
+    assert "alerts ended: no text for this need" in caplog.messages
