@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from watchroom.features.alerts.rows import AlertItem, AlertMessage, parse_messag
 from watchroom.features.overview.model import Need
 from watchroom.features.requests.rows import Request
 from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.journal.postgres.members import Members
 from watchroom.model import SEND_ALERT
 from watchroom.serving.service.link import ServiceLink
 from watchroom_cli.plain.sentences import alert_wording
@@ -214,3 +215,33 @@ def test_an_unexpected_error_is_logged_and_sending_starts_again(
     workspace.send_alerts(AlertWording(texts, fail_once), {VARIABLE: f"{receiver.url}/again"})
     assert sent(receiver) == ("/again", "new", 1)
     assert "alerts ended: no text for this need" in caplog.messages
+
+
+@pytest.mark.postgres
+def test_a_login_that_cannot_record_alerts_sends_none(
+    new_database: Callable[[], str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = new_database()
+    with (
+        closing(Members(url)) as members,
+        receiving() as receiver,
+        Workspace.open(url, agents=["alice"], checkout=tmp_path / "own") as workspace,
+    ):
+        path = Path(workspace.root) / ".watchroom/config.toml"
+        path.write_text(path.read_text() + SETTINGS)
+        workspace.scan()
+        ask(workspace, 1)
+        before = workspace.journal.last_seq()
+        login = members.add("alice", "agent")
+        environ = {VARIABLE: f"{receiver.url}/agent"}
+        with Workspace.open(login, create=False, checkout=tmp_path / "alice") as agent:
+            agent.send_alerts(alert_wording("en"), environ)
+            end = time.monotonic() + PATIENCE
+            while not any("no alert is sent" in each for each in caplog.messages):
+                assert time.monotonic() < end
+                time.sleep(0.05)
+        assert receiver.rest() == []
+        workspace.send_alerts(alert_wording("en"), {VARIABLE: f"{receiver.url}/owner"})
+        assert sent(receiver) == ("/owner", "new", 1)
+        wait_recorded(workspace, 1)
+        assert [row.tool for row in workspace.journal.rows(before)] == [SEND_ALERT]

@@ -231,8 +231,10 @@ def open_sender(
     - ``place``: the workspace's name.
     - ``link``: the address of its dashboard, default: the one in ``settings``.
 
-    Raise `DeliveryUnusable` if a target is invalid, `JournalError`.
+    Raise `DeliveryUnusable` if a target is invalid, `JournalDenied` if this login cannot record alerts,
+    `JournalError`.
     """
+    alerts.check_recordable()
     name = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in place)
 
     def open_outboxes(on_line: Callable[[str], None]) -> Iterable[AlertOutbox]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Final
 
+from watchroom.errors import HeadsMoved
 from watchroom.features.alerts.rows import AlertMessage, TargetState, dump_message, fold_messages
 from watchroom.features.config.store import Store
-from watchroom.model import SEND_ALERT, SYSTEM, Note, Row, Zone
+from watchroom.kernel.rules.row_files import CONFIG_PATH
+from watchroom.model import SEND_ALERT, SYSTEM, Note, Row, Write, Zone
 
 ZONE: Final[Zone] = "workspace"
 DELAYED: Final = "alert_delayed"
 """The error of an alert that will be sent again."""
 _CLAIM: Final = "alerts"
+_NO_VERSION: Final = 2**31 - 1
 NOT_SENT: Final = "alert_not_sent"
 """The error of an alert that will not be sent again."""
 
@@ -39,6 +42,19 @@ class Alerts:
         """Return what ``target`` has received, by the rows of its alerts. Raise `JournalError`."""
         rows = self._store.journal.notes(ZONE, target, SYSTEM, SEND_ALERT)
         return fold_messages(reversed(rows))
+
+    def check_recordable(self) -> None:
+        """Raise `JournalDenied` if this login cannot record alerts, as an agent's cannot. Nothing is written.
+
+        Such a process must not send, because each later one would send the same again. Raise `JournalError`.
+        """
+        if not self._store.journal.is_shared:
+            return
+        note = Note(SYSTEM, SEND_ALERT, ZONE, "")
+        # This version never exists, so the note is refused with it if it is not denied before.
+        refused = Write(SYSTEM, SEND_ALERT, "config", CONFIG_PATH, "", expected=_NO_VERSION)
+        with suppress(HeadsMoved):
+            self._store.journal.append([note, refused], all_or_nothing=True)
 
     def record_sent(self, target: str, message: AlertMessage, summary: str) -> Row:
         """Record that ``message`` was sent to ``target``. Return the row. Raise `JournalError`.
