@@ -1076,6 +1076,12 @@ class NotPublished(WatchroomError):
     code = "not_published"
 
 
+class DeliveryUnusable(WatchroomError):
+    """An address that alerts or seals are sent to cannot be used. Values: problem."""
+
+    code = "delivery_unusable"
+
+
 class NotSealed(WatchroomError):
     """No seal covers the rows yet. Values: until."""
 

@@ -51,6 +51,8 @@ from watchroom.platform.files import keep_from_git, make_private
 from watchroom.texts import Language
 
 if TYPE_CHECKING:
+    from watchroom.features.alerts.keeper import AlertKeeper
+    from watchroom.features.alerts.payloads import AlertWording
     from watchroom.features.buffers.service import Buffers
     from watchroom.features.calls.toolbox import Toolbox
     from watchroom.features.conflicts.notifications import Notifications
@@ -67,6 +69,8 @@ if TYPE_CHECKING:
     from watchroom.history.search import SearchIndex, SearchQuery, SearchResult
     from watchroom.platform.sandbox.probe import SandboxProbe
 
+_ALERT_SECONDS: Final = 2.0
+"""Seconds between checks whether this process sends alerts."""
 _SNAPSHOT_SECONDS: Final = 10.0
 """Seconds between checks for missing snapshots."""
 _SEAL_SECONDS: Final = 10.0
@@ -207,6 +211,8 @@ class Workspace:
         )
         for name, seconds, work in timers:
             background.repeat(name, seconds, self._keeper.unless_elsewhere(work))
+        self._alert_keeper: AlertKeeper | None = None
+        self._close_later("alerts", self._close_alerts)
         self._close_later("the background", background.close)
         self.file_watcher = FileWatcher(
             self.watched_folders,
@@ -234,6 +240,34 @@ class Workspace:
         self.trees.look_after()
         if self.trees.common:
             self.landings.resume()
+
+    def send_alerts(self, wording: AlertWording, environ: Mapping[str, str] = os.environ) -> None:
+        """Send alerts by the configuration while the workspace is open and no other process sends them.
+
+        The process that keeps the workspace sends them. Errors are logged. Call it once.
+
+        Args:
+            wording: The words of the messages.
+            environ: The environment that resolves variables in addresses.
+        """
+        self.background.repeat("alerts", _ALERT_SECONDS, lambda _: self._check_alerts(wording, environ))
+
+    def _check_alerts(self, wording: AlertWording, environ: Mapping[str, str]) -> None:
+        if self._alert_keeper is None:
+            if not self.config.alerts.targets:
+                return
+            # Most workspaces have no targets.
+            from watchroom.features.alerts.keeper import AlertKeeper
+
+            self._alert_keeper = AlertKeeper(
+                *(self.journal, self.root, self.alerts, lambda: self.config.alerts),
+                *(self._keeper.is_elsewhere, wording, environ),
+            )
+        self._alert_keeper.check()
+
+    def _close_alerts(self) -> None:
+        if self._alert_keeper is not None:
+            self._alert_keeper.close()
 
     def _close_later(self, name: str, close: Callable[[], object]) -> None:
         """Have `close` call ``close``, before what was given here earlier."""

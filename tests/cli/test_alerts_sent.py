@@ -18,20 +18,20 @@ from receiver import PATIENCE, Receiver, receiving
 from service_process import running_service
 from tui.team import collide
 from watchroom import Toolbox, Workspace
+from watchroom.features.alerts.delivery import open_delivery
 from watchroom.features.alerts.rows import AlertItem
 from watchroom.features.alerts.rules import AlertSettings
+from watchroom.features.alerts.sender import AlertOutbox
 from watchroom.features.overview.model import urgent_needs
 from watchroom.features.requests.rows import Request
 from watchroom.features.sessions.runtime.models import RetryPolicy
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import SEND_ALERT, Row, timestamp
 from watchroom.serving.service.link import ServiceLink
+from watchroom.texts import catalogue
 from watchroom_cli.main import OK, USAGE
-from watchroom_cli.plain.alert_delivery import open_delivery
-from watchroom_cli.plain.alert_payloads import alert_item
-from watchroom_cli.plain.alert_sender import AlertOutbox
+from watchroom_cli.plain.sentences import alert_wording
 from watchroom_tui.formatters.local_time import use_utc, zoned_time
-from watchroom_tui.presentation.localization import load_texts
 
 pytestmark = pytest.mark.slow(6)
 
@@ -154,11 +154,11 @@ def test_a_restarted_sender_sends_missed_ends_and_nothing_twice(
 
 def outbox_of(workspace: Workspace, receiver: Receiver, lines: list[str], retries: int = 2) -> AlertOutbox:
     """Return the outbox of the only configured target."""
-    settings, texts = workspace.config.alerts, load_texts("en")
+    settings, texts = workspace.config.alerts, catalogue("en")
     (target,) = settings.targets.values()
     delivery = open_delivery(target, {"HOOK": f"{receiver.url}/{SECRET}"}, "team", "", texts)
     retry = RetryPolicy(retries=retries, base=2.0, longest=60.0, jitter=lambda: 1.0)
-    return AlertOutbox(workspace, target.name, delivery, settings, texts, lines.append, retry)
+    return AlertOutbox(workspace.alerts, target.name, delivery, settings, texts, lines.append, retry)
 
 
 def events(receiver: Receiver) -> Sequence[tuple[str, int]]:
@@ -214,7 +214,7 @@ def test_a_new_need_is_sent_with_its_deadline(workspace: Workspace, receiver: Re
     )
     (need,) = urgent_needs(folded(workspace.journal), row.time)
     with use_utc():
-        outbox_of(workspace, receiver, []).advance([alert_item(need, load_texts("en"))], NOON)
+        outbox_of(workspace, receiver, []).advance([alert_wording("en").describe(need)], NOON)
         outbox_of(workspace, receiver, []).advance([], NOON)
         said = zoned_time(until)
     new, end = (posted.body for posted in receiver.rest())
@@ -296,11 +296,11 @@ def test_apprise_sends_to_the_service_in_a_variable(
     configure(
         workspace, '[alerts]\ndigest_seconds = 0\n[alerts.targets.any]\ntype = "apprise"\nurl = "$ANY"\n'
     )
-    settings, texts = workspace.config.alerts, load_texts("en")
+    settings, texts = workspace.config.alerts, catalogue("en")
     environ = {"ANY": receiver.url.replace("http", "json") + f"/{SECRET}"}
     delivery = open_delivery(settings.targets["any"], environ, "team", "", texts)
     lines: list[str] = []
-    outbox = AlertOutbox(workspace, "any", delivery, settings, texts, lines.append)
+    outbox = AlertOutbox(workspace.alerts, "any", delivery, settings, texts, lines.append)
     receiver.statuses.append(302)
     later = outbox.advance([STUCK], NOON) or 0
     assert later > NOON

@@ -10,7 +10,6 @@ import pytest
 from watchroom import Workspace
 from watchroom.history.git import SealBranch
 from watchroom_cli.publication import publish_later
-from watchroom_tui.presentation.localization import load_texts
 from watchroom_tui.services.settings import settings_path
 
 
@@ -28,7 +27,7 @@ def test_programs_with_an_open_workspace_publish_as_the_settings_say(tmp_path: P
         f'[publish]\nfolder = "{tmp_path}/shared"\ngit = "{tmp_path}/seals"\nbranch = "mine"\n'
     )
     with Workspace.open(tmp_path / "team", agents=["alice"]) as workspace:
-        publish_later(workspace, load_texts("en"))
+        publish_later(workspace, "en")
         assert workspace.sealing.write_due(Event(), at_once=True)
         report = workspace.sealing.verify()
     assert {"published", "git"} <= {each.kind for each in report.anchors}
@@ -41,7 +40,7 @@ def test_unreadable_settings_are_logged_and_the_journal_is_sealed(
 ) -> None:
     settings.write_text("[publish]\npush = 1\n")
     with Workspace.open(tmp_path / "team", agents=["alice"]) as workspace:
-        publish_later(workspace, load_texts("en"))
+        publish_later(workspace, "en")
         assert workspace.sealing.write_due(Event(), at_once=True)
         assert workspace.sealing.verify().findings == ()
     (told,) = (each for each in caplog.messages if "no seal is published" in each)

@@ -1,11 +1,14 @@
-"""Publish seals to the places in this user's settings."""
+"""Send alerts, and publish seals to the places in this user's settings, while a workspace is open."""
 
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING
 
-from watchroom.texts import Catalogue
+from watchroom.errors import DeliveryUnusable
+from watchroom.texts import Language, catalogue
+from watchroom_tui.presentation.localization import load_texts
 from watchroom_tui.presentation.usage import WrongUsage
 
 if TYPE_CHECKING:
@@ -13,34 +16,45 @@ if TYPE_CHECKING:
     from watchroom.workspace import Workspace
     from watchroom_tui.services.settings import Settings
 
-    from watchroom_cli.plain.seal_webhook import SealWebhook
-
 _log = logging.getLogger("watchroom")
 
 
-def publish_as_set(sealing: Sealing, settings: Settings, webhook: SealWebhook | None = None) -> None:
-    """Publish the seals of ``sealing`` to the folder and the branch in ``settings``, and to ``webhook``."""
+def publish_as_set(sealing: Sealing, settings: Settings) -> None:
+    """Publish the seals of ``sealing`` to the folder and the branch in ``settings``."""
     from watchroom.history.git import SealBranch
 
     folder, repository, name = settings.publication
     sealing.publish_to(folder, SealBranch(repository, name) if repository else None)
-    if webhook is not None:
-        sealing.publish_on(webhook)
 
 
-def publish_later(workspace: Workspace, texts: Catalogue) -> None:
-    """Publish seals of ``workspace`` to the folder and the branch in the settings.
+def publish_later(workspace: Workspace, language: Language) -> None:
+    """Publish seals of ``workspace`` to the places in the settings, in the process that keeps it.
 
-    The settings are read when the first seal is due, because most processes end before that. An error in them
-    is logged. Nothing is posted to the webhook, because every process would post it.
+    The settings are read when the first seal is due, because most processes end before that. Errors in them
+    are logged.
     """
 
     def prepare(sealing: Sealing) -> None:
         from watchroom_tui.services.settings import read_settings, settings_path
 
         try:
-            publish_as_set(sealing, read_settings(settings_path(), texts))
+            settings = read_settings(settings_path(), load_texts(language))
+            publish_as_set(sealing, settings)
+            if settings.webhook:
+                from watchroom.history.seal.webhook import open_webhook
+
+                sealing.publish_on(open_webhook(settings.webhook, os.environ, catalogue(language)))
         except WrongUsage as error:
             _log.warning("no seal is published: %s", error)
+        except DeliveryUnusable as error:
+            _log.warning("no seal is posted: %s", error.message(language))
 
     workspace.prepare_sealing = prepare
+
+
+def deliver_later(workspace: Workspace, language: Language) -> None:
+    """Publish seals of ``workspace`` as `publish_later` does, and send its alerts, both in ``language``."""
+    from watchroom_cli.plain.sentences import alert_wording
+
+    publish_later(workspace, language)
+    workspace.send_alerts(alert_wording(language))

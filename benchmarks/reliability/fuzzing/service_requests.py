@@ -95,9 +95,7 @@ class ServiceRequests(AsyncTarget):
         self._folder = tempfile.mkdtemp(prefix="wr", dir="/tmp")
         os.environ["XDG_RUNTIME_DIR"] = self._folder
         serving = asyncio.Event()
-        self._service = Service(
-            detect_platform(), client_program.VERSION, lambda _: lambda: None, serving.set
-        )
+        self._service = Service(detect_platform(), client_program.VERSION, lambda _: None, serving.set)
         self._running = asyncio.ensure_future(self._service.run())
         await serving.wait()
 

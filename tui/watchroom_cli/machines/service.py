@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, Final
 from watchroom import __version__
 from watchroom.agents.clients import client_program
 from watchroom.errors import NoService
-from watchroom.texts import Catalogue
+from watchroom.texts import Catalogue, Language
 from watchroom_tui.formatters.columns import size
 from watchroom_tui.presentation.sanitize import sanitize
 
@@ -37,7 +37,7 @@ def declare_service(parser: ArgumentParser, texts: Catalogue) -> None:
 
 def run_service(args: Namespace, texts: Catalogue) -> int:
     if args.action == "run":
-        return _run(texts)
+        return _run(args.language, texts)
     if args.action == "stop":
         _ask("POST", "/stop", texts)
         print(texts("cli.service.stopped"))
@@ -50,27 +50,23 @@ def run_service(args: Namespace, texts: Catalogue) -> int:
     return 0
 
 
-def _run(texts: Catalogue) -> int:
+def _run(language: Language, texts: Catalogue) -> int:
     """Serve in this process until it is stopped or idle."""
     with collector_paused():
         from watchroom.platform import detect_platform
         from watchroom.serving.service.service import Service
-        from watchroom.workspace import Workspace
 
-        from watchroom_cli.plain.alert_keeper import AlertKeeper
-        from watchroom_cli.publication import publish_later
+        from watchroom_cli.publication import deliver_later
 
     log = Path(client_program.make_runtime_folder(), "service.log")
     handler = RotatingFileHandler(log, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
 
-    def keep(workspace: Workspace) -> Callable[[], None]:
-        publish_later(workspace, texts)
-        return AlertKeeper(workspace, texts, os.environ).close
+    deliver = partial(deliver_later, language=language)
 
     async def serve() -> bool:
-        service = Service(detect_platform(), __version__, keep, partial(_leave_output, texts))
+        service = Service(detect_platform(), __version__, deliver, partial(_leave_output, texts))
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, service.stop)
         return await service.run()

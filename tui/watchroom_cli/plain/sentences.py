@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+from watchroom.features.alerts.payloads import AlertWording
+from watchroom.features.alerts.payloads import end_sentence as end_with
+from watchroom.features.alerts.rows import AlertItem
 from watchroom.features.overview.model import Model, Need, urgent_needs
 from watchroom.features.sessions.rows import client_call
 from watchroom.features.sessions.view import RequestView
@@ -12,18 +15,29 @@ from watchroom.features.trees.rows import side_of
 from watchroom.kernel.rules.conflicts import NOT_A_FILE
 from watchroom.kernel.rules.details import BufferDetail
 from watchroom.model import REVERT_WORK, USER, Row
-from watchroom.texts import Catalogue
+from watchroom.texts import Catalogue, Language, catalogue
 from watchroom_tui.formatters import labels
+from watchroom_tui.presentation.localization import load_texts
 from watchroom_tui.presentation.sanitize import sanitize
 
 MAX_CHARACTERS: Final = 400
 """Max characters of an agent's text in a sentence."""
-_ENDS: Final = (".", "!", "?", "…", "。", "！", "？")
 
 
 def end_sentence(text: str, texts: Catalogue) -> str:
     """Return ``text`` with a full stop, unless it already ends a sentence."""
-    return text if text.endswith(_ENDS) else text + texts("watch.stop")
+    return end_with(text, texts("watch.stop"))
+
+
+def alert_wording(language: Language) -> AlertWording:
+    """Return the words of alerts in ``language``."""
+    texts = load_texts(language)
+
+    def describe(need: Need) -> AlertItem:
+        kind, key, since = need.identity
+        return AlertItem(kind, key, since, need_sentence(need, texts), sanitize(need.agent), need.deadline)
+
+    return AlertWording(catalogue(language), describe)
 
 
 def shorten(text: str, max_characters: int = MAX_CHARACTERS) -> str:

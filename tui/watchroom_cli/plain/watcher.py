@@ -44,7 +44,7 @@ from watchroom_cli.plain.sentences import (
 )
 
 if TYPE_CHECKING:
-    from watchroom_cli.plain.alert_sender import AlertSender
+    from watchroom.features.alerts.sender import AlertSender
 
 PAGE_LINES: Final = 20
 """Lines of details to print at a time."""

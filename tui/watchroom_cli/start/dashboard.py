@@ -12,10 +12,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from watchroom.errors import DeliveryUnusable
 from watchroom.features.trees.place import display_name
 from watchroom.kernel.checkout.layout import CONTROL
 from watchroom.kernel.journal import Journal, database_name, is_server_address, without_password
-from watchroom.texts import LANGUAGES, Catalogue
+from watchroom.texts import LANGUAGES, Catalogue, Language, catalogue
 from watchroom_tui.presentation.localization import load_texts, readable_language
 from watchroom_tui.presentation.shown_place import place_word
 from watchroom_tui.presentation.usage import WrongUsage
@@ -26,13 +27,12 @@ from watchroom_cli.acting_person import name_of_this_person
 from watchroom_cli.arguments.time_argument import moment, open_journal
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.command import add_utc_argument, own_program
+from watchroom_cli.publication import deliver_later
 
 if TYPE_CHECKING:
     from watchroom.workspace import Workspace
     from watchroom_tui.app import WatchroomApp
     from watchroom_tui.services.settings import Settings
-
-    from watchroom_cli.plain.seal_webhook import SealWebhook
 
 
 def declare_common(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -114,19 +114,18 @@ def run_dashboard(
     # A demo in a temporary folder has nothing to remember.
     kept = memory_path(_memory_key(root)) if getattr(args, "dir", root) else None
     memory = read_memory(kept) if kept is not None else WorkspaceMemory()
-    webhook = _open_webhook(settings, load_texts(args.language))
+    language: Language = (
+        args.language if args.is_language_chosen else readable_language(settings.language or args.language)
+    )
+    _check_webhook(settings, language)
     app = WatchroomApp(
         journal,
         place=_place(root),
-        language=args.language
-        if args.is_language_chosen
-        else readable_language(settings.language or args.language),
+        language=language,
         settings=settings,
         until=until,
         person=args.person or name_of_this_person(),
-        open_workspace=None
-        if open_workspace is None
-        else partial(_published, open_workspace, settings, webhook),
+        open_workspace=None if open_workspace is None else partial(_delivering, open_workspace, language),
         end_after=getattr(args, "seconds", None),
         alerts=args.alerts or settings.alerts or "bell",
         initial_screen=initial_screen or memory.screen or settings.screen,
@@ -167,24 +166,22 @@ def _memory_key(root: str) -> str:
     return without_password(root) if is_server_address(root) else os.path.realpath(root)
 
 
-def _open_webhook(settings: Settings, texts: Catalogue) -> SealWebhook | None:
-    """Return the webhook for checkpoints, None if the settings have none. Raises `WrongUsage` if its address
-    is invalid."""
+def _check_webhook(settings: Settings, language: Language) -> None:
+    """Raise `WrongUsage` if the settings have an invalid webhook for seals."""
     if not settings.webhook:
-        return None
-    from watchroom_cli.plain.seal_webhook import open_webhook
+        return
+    from watchroom.history.seal.webhook import open_webhook
 
-    return open_webhook(settings.webhook, os.environ, texts)
+    try:
+        open_webhook(settings.webhook, os.environ, catalogue(language))
+    except DeliveryUnusable as error:
+        raise WrongUsage(error.message(language)) from error
 
 
-def _published(
-    open_workspace: Callable[[], Workspace], settings: Settings, webhook: SealWebhook | None
-) -> Workspace:
-    """Open the workspace, and publish its checkpoints as the settings say."""
-    from watchroom_cli.publication import publish_as_set
-
+def _delivering(open_workspace: Callable[[], Workspace], language: Language) -> Workspace:
+    """Open the workspace. Send its alerts, and publish its seals as the settings say."""
     workspace = open_workspace()
-    workspace.prepare_sealing = lambda sealing: publish_as_set(sealing, settings, webhook)
+    deliver_later(workspace, language)
     return workspace
 
 

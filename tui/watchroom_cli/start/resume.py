@@ -17,7 +17,7 @@ from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.acting_person import refuse_agents
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
-from watchroom_cli.publication import publish_later
+from watchroom_cli.publication import deliver_later
 from watchroom_cli.start.task import BASE_URL, follow_tasks, open_models
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def run_resume(args: Namespace, texts: Catalogue) -> int:
     from watchroom.workspace import Workspace
 
     with Workspace.open(args.dir, create=False, scan=False, checkout=args.checkout) as workspace:
-        publish_later(workspace, texts)
+        deliver_later(workspace, args.language)
         workspace.file_watcher.subscribe()
         # The agents of a task have no open session between two messages, but can still be resumed.
         task = find_task(workspace, args.session)

@@ -18,7 +18,7 @@ from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.acting_person import suggest_closing
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
-from watchroom_cli.publication import publish_later
+from watchroom_cli.publication import deliver_later
 
 
 def declare_run(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -87,7 +87,7 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
         if shutil.which(support.command[0]) is None:
             reason = texts("cli.run.no_program", program=support.command[0])
             raise ClientNotStarted(command=support.command[0], reason=reason)
-        publish_later(workspace, texts)
+        deliver_later(workspace, args.language)
         workspace.file_watcher.subscribe()
         suggest_closing(workspace, args.dir, texts)
         running = run_acp(

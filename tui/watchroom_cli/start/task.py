@@ -23,7 +23,7 @@ from watchroom_tui.terminal.session import require_terminal
 
 from watchroom_cli.acting_person import name_of_this_person
 from watchroom_cli.command import add_utc_argument, collector_paused, print_json
-from watchroom_cli.publication import publish_later
+from watchroom_cli.publication import deliver_later
 from watchroom_cli.start.dashboard import is_foreign, run_dashboard
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def run_task(args: Namespace, texts: Catalogue) -> int:
         from watchroom.workspace import Workspace
 
     with Workspace.open(root, language=args.language, create=text is not None) as workspace:
-        publish_later(workspace, texts)
+        if not has_dashboard:
+            deliver_later(workspace, args.language)
         workspace.file_watcher.subscribe()
         language = workspace.config.language
         options = [] if args.model is None else ["--model", args.model]

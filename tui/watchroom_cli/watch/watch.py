@@ -11,7 +11,7 @@ from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from watchroom.errors import WatchroomError
+from watchroom.errors import DeliveryUnusable, WatchroomError
 from watchroom.features.trees.place import display_name
 from watchroom.kernel.checkout.file_watcher import FileWatcher, WatchMode
 from watchroom.kernel.journal import Journal
@@ -26,12 +26,11 @@ from watchroom_cli.acting_person import act_as_person, name_of_this_person
 from watchroom_cli.arguments.time_argument import open_journal
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.command import add_utc_argument
-from watchroom_cli.publication import publish_later
+from watchroom_cli.publication import deliver_later, publish_later
 
 if TYPE_CHECKING:
+    from watchroom.features.alerts.sender import AlertSender
     from watchroom.workspace import Workspace
-
-    from watchroom_cli.plain.alert_sender import AlertSender
 
 
 def declare_watch(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -67,7 +66,7 @@ def watch_folder(args: Namespace) -> int:
 
             try:
                 workspace = stack.enter_context(Workspace.open(args.dir, create=False))
-                publish_later(workspace, load_texts(args.language))
+                deliver_later(workspace, args.language)
                 watch_files(workspace, load_texts(args.language))
             except (WatchroomError, OSError) as error:
                 # A read-only workspace can still be watched.
@@ -79,23 +78,29 @@ def watch_folder(args: Namespace) -> int:
 def _send(args: Namespace) -> int:
     """Watch and send alerts until SIGTERM."""
     from watchroom.features.alerts.rules import is_link
+    from watchroom.features.alerts.sender import open_sender
     from watchroom.workspace import Workspace
 
-    from watchroom_cli.plain.alert_sender import open_sender
+    from watchroom_cli.plain.sentences import alert_wording
 
     texts = load_texts(args.language)
     if args.link and not is_link(args.link):
         raise WrongUsage(texts("watch.alert.no_link"))
     with ExitStack() as stack:
         workspace = stack.enter_context(Workspace.open(args.dir, create=False))
-        publish_later(workspace, texts)
+        publish_later(workspace, args.language)
         watch_files(workspace, texts)
         if not stack.enter_context(workspace.alerts.claim()):
             raise WrongUsage(texts("watch.alert.sent_already"))
-        place = display_name(workspace.root)
-        sender = stack.enter_context(
-            closing(open_sender(workspace, place, args.link or "", texts, os.environ))
-        )
+        settings = workspace.config.alerts
+        if not settings.targets:
+            raise WrongUsage(texts("watch.alert.no_target"))
+        wording, place = alert_wording(args.language), display_name(workspace.root)
+        try:
+            sender = open_sender(workspace.alerts, settings, wording, os.environ, place, args.link or "")
+        except DeliveryUnusable as error:
+            raise WrongUsage(error.message(args.language)) from error
+        stack.enter_context(closing(sender))
         acting = None if args.view else workspace
         return watch_plainly(workspace.journal, args.dir, args, acting, sender)
 

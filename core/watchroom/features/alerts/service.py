@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Final
 
+from watchroom.errors import HeadsMoved
 from watchroom.features.alerts.rows import AlertMessage, TargetState, dump_message, fold_messages
 from watchroom.features.config.store import Store
-from watchroom.model import SEND_ALERT, SYSTEM, Note, Row, Zone
+from watchroom.kernel.rules.row_files import CONFIG_PATH
+from watchroom.model import SEND_ALERT, SYSTEM, Note, Row, Write, Zone
 
 ZONE: Final[Zone] = "workspace"
 DELAYED: Final = "alert_delayed"
 """The error of an alert that will be sent again."""
+_CLAIM: Final = "alerts"
+_NO_VERSION: Final = 2**31 - 1
 NOT_SENT: Final = "alert_not_sent"
 """The error of an alert that will not be sent again."""
 
@@ -24,12 +28,33 @@ class Alerts:
 
     def claim(self) -> AbstractContextManager[bool]:
         """Return a context in which only this process sends alerts. It yields False if another one does."""
-        return self._store.journal.claim("alerts")
+        return self._store.journal.claim(_CLAIM)
+
+    def is_claimed(self) -> bool:
+        """Return whether a process sends alerts now. Raise `JournalError`."""
+        return self._store.journal.is_claimed(_CLAIM)
+
+    def now(self) -> int:
+        """Return the present time of the journal, in nanoseconds since the epoch."""
+        return self._store.journal.now()
 
     def state(self, target: str) -> TargetState:
         """Return what ``target`` has received, by the rows of its alerts. Raise `JournalError`."""
         rows = self._store.journal.notes(ZONE, target, SYSTEM, SEND_ALERT)
         return fold_messages(reversed(rows))
+
+    def check_recordable(self) -> None:
+        """Raise `JournalDenied` if this login cannot record alerts, as an agent's cannot. Nothing is written.
+
+        Such a process must not send, because each later one would send the same again. Raise `JournalError`.
+        """
+        if not self._store.journal.is_shared:
+            return
+        note = Note(SYSTEM, SEND_ALERT, ZONE, "")
+        # This version never exists, so the note is refused with it if it is not denied before.
+        refused = Write(SYSTEM, SEND_ALERT, "config", CONFIG_PATH, "", expected=_NO_VERSION)
+        with suppress(HeadsMoved):
+            self._store.journal.append([note, refused], all_or_nothing=True)
 
     def record_sent(self, target: str, message: AlertMessage, summary: str) -> Row:
         """Record that ``message`` was sent to ``target``. Return the row. Raise `JournalError`.

@@ -36,7 +36,8 @@ AnchorKind: TypeAlias = Literal["state", "place", "published", "git", "given", "
 - ``decision``: in a decision that a person signed.
 """
 FINGERPRINT: Final = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
-_FOLDER: Final = "checkpoints"
+SEAL_FOLDER: Final = "checkpoints"
+"""The folder of seals in the state folder."""
 _MAX_ANSWERS: Final = 100
 """Signed answers to read, newest first. Each covers all rows before it."""
 _PINNED_ROW: Final = re.compile(r"([1-9][0-9]{0,17}) ([0-9a-f]{64})\n")
@@ -62,7 +63,7 @@ class Anchors:
     """
 
     def __init__(self, state: str, place: str, published: str = "") -> None:
-        self._folder = os.path.join(state, _FOLDER)
+        self._folder = os.path.join(state, SEAL_FOLDER)
         self._place = _place_file(state, place)
         self._published = published
 
@@ -73,7 +74,7 @@ class Anchors:
             files.append(("state", self._file(workspace)))
         if workspace and self._published:
             files.append(("published", self._published_file(workspace)))
-        found = [(kind, path, _read(path)) for kind, path in files]
+        found = [(kind, path, find_seal_file(path)) for kind, path in files]
         return [Anchor(kind, path, signed) for kind, path, signed in found if signed is not None]
 
     def newest_of(self, workspace: str) -> SignedSeal | None:
@@ -90,7 +91,7 @@ class Anchors:
         workspace = signed.seal.workspace
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         replace_durably(self._file(workspace), signed.text.encode("ascii"))
-        known = _read(self._place)
+        known = find_seal_file(self._place)
         if known is None or known.seal.workspace == workspace:
             replace_durably(self._place, signed.text.encode("ascii"))
         if self._published:
@@ -98,7 +99,7 @@ class Anchors:
 
     def find_replaced(self, workspace: str) -> SignedSeal | None:
         """Return the seal at this place if it is of another workspace than ``workspace``, else None."""
-        known = _read(self._place)
+        known = find_seal_file(self._place)
         return None if known is None or known.seal.workspace == workspace else known
 
     def forget_replaced(self, workspace: str) -> None:
@@ -108,7 +109,7 @@ class Anchors:
         """
         if self.find_replaced(workspace) is None:
             return
-        mine = _read(self._file(workspace)) if workspace else None
+        mine = find_seal_file(self._file(workspace)) if workspace else None
         if mine is None:
             os.unlink(self._place)
         else:
@@ -133,7 +134,7 @@ class KeyPins:
     """
 
     def __init__(self, state: str) -> None:
-        self._folder = os.path.join(state, _FOLDER)
+        self._folder = os.path.join(state, SEAL_FOLDER)
 
     def read(self, workspace: str) -> frozenset[str] | None:
         """Return the keys pinned for ``workspace``, None if none were ever pinned. Raise OSError."""
@@ -231,10 +232,11 @@ def read_decision_anchors(journal: Journal, find_flaw: Callable[[Row], str]) -> 
 
 
 def _place_file(state: str, place: str) -> str:
-    return os.path.join(state, _FOLDER, f"at-{hashlib.sha256(place.encode()).hexdigest()[:32]}")
+    return os.path.join(state, SEAL_FOLDER, f"at-{hashlib.sha256(place.encode()).hexdigest()[:32]}")
 
 
-def _read(path: str) -> SignedSeal | None:
+def find_seal_file(path: str) -> SignedSeal | None:
+    """Return the seal in the file at ``path``, None without a file. A damaged file is logged and skipped."""
     try:
         return read_seal_file(path)
     except FileNotFoundError:

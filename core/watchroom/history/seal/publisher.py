@@ -63,17 +63,10 @@ class Publisher:
             return
         self._tried_at = now
         try:
-            known = self._target.newest(signed.seal.workspace)
-            if known is not None and not self._continues(known.seal):
-                _log.warning(
-                    "row %d does not continue the seal at %s: run watchroom verify",
-                    signed.seal.seq,
-                    self._target.place,
-                )
-                self._has_ended = True
-                return
-            if known is None or known.seal.size < signed.seal.size:
-                self._target.add(signed)
+            # Another process may publish the same seal at this moment.
+            with self._journal.claim(f"publish {self._target.place}") as is_claimed:
+                if not is_claimed or not self._publish(signed):
+                    return
         except WatchroomError as error:
             if not self._has_failed:
                 _log.warning("no seal was published: %s: %s", self._target.place, error)
@@ -81,6 +74,22 @@ class Publisher:
             return
         self._has_failed = False
         self._published = signed
+
+    def _publish(self, signed: SignedSeal) -> bool:
+        """Publish ``signed``, unless the target has it. Return False if the journal does not continue the
+        seal at the target. Raise `WatchroomError`, OSError."""
+        known = self._target.newest(signed.seal.workspace)
+        if known is not None and not self._continues(known.seal):
+            _log.warning(
+                "row %d does not continue the seal at %s: run watchroom verify",
+                signed.seal.seq,
+                self._target.place,
+            )
+            self._has_ended = True
+            return False
+        if known is None or known.seal.size < signed.seal.size:
+            self._target.add(signed)
+        return True
 
     def _continues(self, known: Seal) -> bool:
         tree = open_tree(self._journal, known.seq)

@@ -52,8 +52,7 @@ class Service:
     - ``platform``: the operating system
     - ``version``: the version of the program. A client of a newer version has this service end, and starts
       its own
-    - ``on_open``: called in a thread with each workspace that was opened; returns what to call before it is
-      closed
+    - ``on_open``: called in a thread with each workspace that was opened
     - ``on_serve``: called once the service can be reached
     - ``idle_seconds``: seconds without a client after which the service ends
     """
@@ -62,7 +61,7 @@ class Service:
         self,
         platform: Platform,
         version: str,
-        on_open: Callable[[Workspace], Callable[[], None]],
+        on_open: Callable[[Workspace], object],
         on_serve: Callable[[], None] = lambda: None,
         *,
         idle_seconds: float = IDLE_SECONDS,

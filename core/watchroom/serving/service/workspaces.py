@@ -28,9 +28,8 @@ _log = logging.getLogger("watchroom.service")
 class ServedWorkspace:
     """An open workspace, and the attendants of its clients. For use on one event loop."""
 
-    def __init__(self, workspace: Workspace, end_work: Callable[[], None]) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
-        self._end_work = end_work
         self._identity = _identify(workspace)
         self.uses = 0
         """Connections that need the workspace."""
@@ -120,7 +119,6 @@ class ServedWorkspace:
         for attendant in self.attendants:
             await attendant.close()
         try:
-            await run_in_thread(self._end_work)
             await run_in_thread(self.workspace.close)
         except Exception:  # noqa: BLE001  # the service goes on, or ends
             _log.exception("%s could not be closed", self.workspace.root)
@@ -138,11 +136,10 @@ def _identify(workspace: Workspace) -> tuple[int, int] | None:
 class ServedWorkspaces:
     """The workspaces of a service, by their folders. For use on one event loop.
 
-    ``on_open`` is called with each workspace that was opened, in a thread. It begins what else is to be done
-    there, and returns what ends it.
+    ``on_open`` is called with each workspace that was opened, in a thread.
     """
 
-    def __init__(self, on_open: Callable[[Workspace], Callable[[], None]]) -> None:
+    def __init__(self, on_open: Callable[[Workspace], object]) -> None:
         self._on_open = on_open
         self._open: dict[str, ServedWorkspace] = {}
         self._turns: dict[str, tuple[asyncio.Lock, int]] = {}
@@ -187,7 +184,8 @@ class ServedWorkspaces:
         workspace = Workspace.open(root, create=False, scan=False)
         try:
             workspace.keep()
-            return ServedWorkspace(workspace, self._on_open(workspace))
+            self._on_open(workspace)
+            return ServedWorkspace(workspace)
         except BaseException:
             workspace.close()
             raise

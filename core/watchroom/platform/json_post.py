@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final
 
+from watchroom.errors import DeliveryUnusable
 from watchroom.model import Json
 from watchroom.texts import Catalogue
-from watchroom_tui.presentation.usage import WrongUsage
 
 TIMEOUT_SECONDS: Final = 10.0
 """Timeout of a request, from the name lookup to the status."""
@@ -35,13 +35,13 @@ def resolve_variable(entry: str, value: str, environ: Mapping[str, str], texts: 
     - ``entry``: the name of the value in the settings.
     - ``environ``: the environment.
 
-    Raises `WrongUsage` if the variable is missing or empty.
+    Raise `DeliveryUnusable` if the variable is missing or empty.
     """
     if not value.startswith("$"):
         return value
     found = environ.get(value[1:], "").strip()
     if not found:
-        raise WrongUsage(texts("watch.alert.no_variable", entry=entry, name=value))
+        raise DeliveryUnusable(problem=texts("alert.no_variable", entry=entry, name=value))
     return found
 
 
@@ -53,7 +53,7 @@ def post_json(
     - ``key``: the idempotency key.
     - ``token``: the bearer token, default: none.
 
-    Redirects are not followed, because nobody configured their target. Raises `DeliveryFailed`.
+    Redirects are not followed, because nobody configured their target. Raise `DeliveryFailed`.
     """
     # Slow to load, so loaded only to send.
     import httpx
@@ -64,13 +64,13 @@ def post_json(
     try:
         status, retry_after = asyncio.run(_post(url, payload, headers))
     except TimeoutError as error:
-        raise DeliveryFailed(texts("watch.alert.no_answer", seconds=int(TIMEOUT_SECONDS))) from error
+        raise DeliveryFailed(texts("alert.no_answer", seconds=int(TIMEOUT_SECONDS))) from error
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         # The error's text may contain the address.
-        raise DeliveryFailed(texts("watch.alert.no_connection")) from error
+        raise DeliveryFailed(texts("alert.no_connection")) from error
     if not 200 <= status < 300:
         is_final = status < 500 and status not in _RETRIED_STATUSES
-        reason = texts("watch.alert.status", status=status)
+        reason = texts("alert.status", status=status)
         raise DeliveryFailed(reason, is_final=is_final, retry_after=retry_after)
 
 

@@ -6,13 +6,12 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
+from watchroom.errors import DeliveryUnusable
+from watchroom.features.alerts.payloads import alert_payload, alert_text, split_topic, without_mentions
 from watchroom.features.alerts.rows import AlertMessage
 from watchroom.features.alerts.rules import AlertTarget, is_web_address
+from watchroom.platform.json_post import DeliveryFailed, post_json, resolve_variable
 from watchroom.texts import Catalogue
-from watchroom_tui.presentation.usage import WrongUsage
-
-from watchroom_cli.plain.alert_payloads import alert_payload, alert_text, split_topic, without_mentions
-from watchroom_cli.plain.json_post import DeliveryFailed, post_json, resolve_variable
 
 if TYPE_CHECKING:
     from apprise import Apprise
@@ -22,7 +21,7 @@ class AlertDelivery(Protocol):
     """Delivers messages to one target."""
 
     def send(self, message: AlertMessage) -> None:
-        """Deliver ``message``. Raises `DeliveryFailed`."""
+        """Deliver ``message``. Raise `DeliveryFailed`."""
         ...
 
 
@@ -35,7 +34,7 @@ def open_delivery(
     - ``place``: the workspace's name.
     - ``link``: the address of its dashboard, empty without one.
 
-    Raises `WrongUsage` if a variable is missing, an address is invalid, or an extra is not installed.
+    Raise `DeliveryUnusable` if a variable is missing, an address is invalid, or an extra is not installed.
     """
     entry = f"alerts.targets.{target.name}"
     url = resolve_variable(f"{entry}.url", target.url, environ, texts)
@@ -43,9 +42,9 @@ def open_delivery(
     if target.type == "apprise":
         return AppriseDelivery(entry, url, place, link, texts)
     if not is_web_address(url) or (target.type == "ntfy" and not split_topic(url)[1]):
-        raise WrongUsage(texts("watch.alert.no_address", entry=f"{entry}.url"))
+        raise DeliveryUnusable(problem=texts("alert.no_address", entry=f"{entry}.url"))
     if not token.isascii() or not token.isprintable():
-        raise WrongUsage(texts("watch.alert.no_token", entry=f"{entry}.token"))
+        raise DeliveryUnusable(problem=texts("alert.no_token", entry=f"{entry}.token"))
     return HttpDelivery(target, url, token, place, link, texts)
 
 
@@ -63,7 +62,7 @@ class HttpDelivery:
         self._texts = texts
 
     def send(self, message: AlertMessage) -> None:
-        """Deliver ``message``. Raises `DeliveryFailed`."""
+        """Deliver ``message``. Raise `DeliveryFailed`."""
         text = alert_text(message, self._place, self._link, self._texts)
         payload = alert_payload(self._type, message, text, self._place, self._link, self._topic)
         post_json(self._url, payload, self._texts, key=message.id, token=self._token)
@@ -75,28 +74,28 @@ class AppriseDelivery:
     - ``entry``: the name of the target in the config.
     - ``url``: the service's address in Apprise's notation.
 
-    Raises `WrongUsage` if the library is not installed or does not know the service.
+    Raise `DeliveryUnusable` if the library is not installed or does not know the service.
     """
 
     def __init__(self, entry: str, url: str, place: str, link: str, texts: Catalogue) -> None:
         try:
             from apprise import Apprise, AppriseAsset
         except ModuleNotFoundError as error:
-            raise WrongUsage(texts("watch.alert.no_apprise", entry=entry)) from error
+            raise DeliveryUnusable(problem=texts("alert.no_apprise", entry=entry)) from error
         # Its log contains addresses, and is printed if there is no handler.
         logger = logging.getLogger("apprise")
         logger.addHandler(logging.NullHandler())
         logger.propagate = False
         self._service: Apprise = Apprise(asset=AppriseAsset(http_redirects=False))
         if not self._service.add(url):
-            raise WrongUsage(texts("watch.alert.no_address", entry=f"{entry}.url"))
+            raise DeliveryUnusable(problem=texts("alert.no_address", entry=f"{entry}.url"))
         self._place = place
         self._link = link
         self._texts = texts
 
     def send(self, message: AlertMessage) -> None:
-        """Deliver ``message``. Raises `DeliveryFailed`."""
+        """Deliver ``message``. Raise `DeliveryFailed`."""
         text = alert_text(message, self._place, self._link, self._texts)
         title, body = without_mentions(text.title), without_mentions(text.body)
         if not self._service.notify(title=title, body=body, body_format="text"):
-            raise DeliveryFailed(self._texts("watch.alert.not_taken"))
+            raise DeliveryFailed(self._texts("alert.not_taken"))

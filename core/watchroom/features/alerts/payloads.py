@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 from watchroom.features.alerts.rows import AlertItem, AlertMessage
 from watchroom.features.alerts.rules import TargetType
-from watchroom.features.overview.model import Need
-from watchroom.model import Json, timestamp
+from watchroom.model import Json, timestamp, utc_datetime
 from watchroom.texts import Catalogue
-from watchroom_tui.formatters.local_time import zoned_time
-from watchroom_tui.presentation.sanitize import sanitize
 
-from watchroom_cli.plain.sentences import end_sentence, need_sentence, shorten
+if TYPE_CHECKING:
+    from watchroom.features.overview.model import Need
 
 MAX_NEEDS: Final = 20
 """Max needs listed in a message. The others are counted."""
 _MAX_NTFY_BYTES: Final = 3800
 """Max bytes of a message. ntfy turns longer messages into attachments."""
+_MAX_PLACE: Final = 80
+"""Max characters of the workspace's name in a title."""
+_ENDS: Final = (".", "!", "?", "…", "。", "！", "？")
+
+
+class AlertWording(NamedTuple):
+    """The words of alerts, in the language of their readers.
+
+    - ``texts``: the texts of this package.
+    - ``describe``: returns a need as an item, with a sentence without a full stop.
+    """
+
+    texts: Catalogue
+    describe: Callable[[Need], AlertItem]
 
 
 class AlertText(NamedTuple):
@@ -28,18 +41,17 @@ class AlertText(NamedTuple):
     body: str
 
 
-def alert_item(need: Need, texts: Catalogue) -> AlertItem:
-    """Return ``need`` as an item of an alert."""
-    kind, key, since = need.identity
-    return AlertItem(kind, key, since, need_sentence(need, texts), sanitize(need.agent), need.deadline)
+def end_sentence(text: str, stop: str) -> str:
+    """Return ``text`` with the full stop ``stop``, unless it already ends a sentence."""
+    return text if text.endswith(_ENDS) else text + stop
 
 
 def alert_summary(message: AlertMessage, texts: Catalogue) -> str:
     """Return one line that counts the needs of ``message``, or names its only need. Without a full stop."""
     items = _distinct_items(message)
     if len(items) == 1:
-        return texts(f"watch.alert.{message.event}_one", need=items[0].text)
-    return texts(f"watch.alert.{message.event}", count=len(items))
+        return texts(f"alert.{message.event}_one", need=items[0].text)
+    return texts(f"alert.{message.event}", count=len(items))
 
 
 def alert_text(message: AlertMessage, place: str, link: str, texts: Catalogue) -> AlertText:
@@ -51,21 +63,23 @@ def alert_text(message: AlertMessage, place: str, link: str, texts: Catalogue) -
     items = _distinct_items(message)
     lines = [_line(item, message, texts) for item in items[:MAX_NEEDS]]
     if len(items) > MAX_NEEDS:
-        lines.append(texts("watch.alert.more", count=len(items) - MAX_NEEDS))
+        lines.append(texts("alert.more", count=len(items) - MAX_NEEDS))
     if link:
         lines.append(link)
     number = "one" if len(items) == 1 else "some"
-    title = texts(f"watch.alert.title.{message.event}_{number}", place=shorten(place, 80), count=len(items))
+    name = place if len(place) <= _MAX_PLACE else f"{place[: _MAX_PLACE - 1]}…"
+    title = texts(f"alert.title.{message.event}_{number}", place=name, count=len(items))
     return AlertText(title, "\n".join(lines))
 
 
 def _line(item: AlertItem, message: AlertMessage, texts: Catalogue) -> str:
     """Return the sentence about ``item``, with its deadline."""
-    sentence = end_sentence(item.text, texts)
+    sentence = end_sentence(item.text, texts("alert.stop"))
     if item.deadline is None or message.event != "new":
         return sentence
     # The message is read later, so it names the time and not the time left.
-    return texts("watch.alert.with_deadline", need=sentence, time=zoned_time(item.deadline))
+    local = utc_datetime(item.deadline).astimezone().isoformat(" ", "seconds")
+    return texts("alert.with_deadline", need=sentence, time=local)
 
 
 def _distinct_items(message: AlertMessage) -> list[AlertItem]:
@@ -114,7 +128,7 @@ def alert_payload(
     return {
         "id": message.id,
         "event": message.event,
-        "workspace": sanitize(place),
+        "workspace": place,
         "title": text.title,
         "text": text.body,
         "link": link,

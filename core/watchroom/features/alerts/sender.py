@@ -6,25 +6,19 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Condition, Thread
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from watchroom.errors import WatchroomError
+from watchroom.errors import DeliveryUnusable
+from watchroom.features.alerts.delivery import AlertDelivery, open_delivery
+from watchroom.features.alerts.payloads import AlertWording, alert_summary, end_sentence
 from watchroom.features.alerts.rows import AlertItem, AlertMessage, Identity
 from watchroom.features.alerts.rules import AlertSettings, plan_alerts
+from watchroom.features.alerts.service import Alerts
 from watchroom.features.overview.model import Need
 from watchroom.features.sessions.runtime.models.retry_policy import RetryPolicy
+from watchroom.platform.json_post import DeliveryFailed
 from watchroom.texts import Catalogue
-from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.presentation.usage import WrongUsage
-
-from watchroom_cli.plain.alert_delivery import AlertDelivery, open_delivery
-from watchroom_cli.plain.alert_payloads import alert_item, alert_summary
-from watchroom_cli.plain.json_post import DeliveryFailed
-from watchroom_cli.plain.sentences import end_sentence
-
-if TYPE_CHECKING:
-    from watchroom.workspace import Workspace
 
 RETRY: Final = RetryPolicy(retries=10, base=1.0, longest=300.0)
 """Covers a quarter of an hour, the time a server may take to restart."""
@@ -35,7 +29,7 @@ _END_SECONDS: Final = 12.0
 class AlertOutbox:
     """Sends messages to one target, and records them.
 
-    - ``workspace``: its rows tell which messages were sent.
+    - ``record``: the messages that were sent.
     - ``target``: the target's name.
     - ``delivery``: delivers the messages.
     - ``settings``: the settings of all targets.
@@ -45,7 +39,7 @@ class AlertOutbox:
 
     def __init__(
         self,
-        workspace: Workspace,
+        record: Alerts,
         target: str,
         delivery: AlertDelivery,
         settings: AlertSettings,
@@ -53,7 +47,7 @@ class AlertOutbox:
         on_line: Callable[[str], None],
         retry: RetryPolicy = RETRY,
     ) -> None:
-        self._record = workspace.alerts
+        self._record = record
         self._target = target
         self._delivery = delivery
         self._settings = settings
@@ -74,7 +68,7 @@ class AlertOutbox:
         - ``items``: the needs that wait now.
         - ``now``: nanoseconds since the epoch.
 
-        Return when to call it again if nothing new arrives, None for never. Raises `JournalError`.
+        Return when to call it again if nothing new arrives, None for never. Raise `JournalError`.
         """
         if now < self._retry_at:
             return self._retry_at
@@ -132,32 +126,38 @@ class AlertOutbox:
         return self._retry_at
 
     def _report(self, event: str, **fields: str) -> None:
-        line = self._texts(f"watch.alert.{event}_line", target=self._target, **fields)
-        self._on_line(end_sentence(line, self._texts))
+        line = self._texts(f"alert.{event}_line", target=self._target, **fields)
+        self._on_line(end_sentence(line, self._texts("alert.stop")))
 
 
 class AlertSender:
     """Sends needs to all targets of ``settings``, each on its own thread, so that a slow target does not
     delay the others.
 
-    ``make_outboxes`` creates the make_outboxes. It gets the callback for lines. Call `close` at the end.
+    - ``wording``: the words of the messages.
+    - ``now``: returns the present time, in nanoseconds since the epoch.
+    - ``make_outboxes``: creates the outboxes. It gets the callback for lines.
+
+    Call `close` at the end.
     """
 
     def __init__(
         self,
         settings: AlertSettings,
-        texts: Catalogue,
+        wording: AlertWording,
+        now: Callable[[], int],
         make_outboxes: Callable[[Callable[[str], None]], Iterable[AlertOutbox]],
     ) -> None:
         self.lines: deque[str] = deque()
         """The lines about sent messages to show, oldest first."""
         self._settings = settings
-        self._texts = texts
+        self._describe = wording.describe
+        self._now = now
         self._on_line: Callable[[], None] | None = None
         self._changed = Condition()
         self._items: tuple[AlertItem, ...] | None = None
         self._is_closed = False
-        self._error: WatchroomError | OSError | None = None
+        self._error: Exception | None = None
         self._threads = [
             Thread(target=self._run, args=(each,), name="watchroom-alerts", daemon=True)
             for each in make_outboxes(self._add_line)
@@ -170,11 +170,11 @@ class AlertSender:
             each.start()
 
     def set_needs(self, needs: Iterable[Need]) -> None:
-        """Set the ``needs`` that wait now. Raises the error that ended a thread, such as `JournalError`."""
+        """Set the ``needs`` that wait now. Raise the error that ended a thread, such as `JournalError`."""
         if self._error is not None:
             raise self._error
         wanted = self._settings.kinds
-        items = tuple(alert_item(need, self._texts) for need in needs if need.kind in wanted)
+        items = tuple(self._describe(need) for need in needs if need.kind in wanted)
         with self._changed:
             if items != self._items:
                 self._items = items
@@ -204,39 +204,45 @@ class AlertSender:
             next_at: int | None = None
             while True:
                 with self._changed:
-                    wait = None if next_at is None else max(0.0, (next_at - time.time_ns()) / 1e9)
+                    wait = None if next_at is None else max(0.0, (next_at - self._now()) / 1e9)
                     self._changed.wait_for(lambda: self._is_closed or self._items is not seen, wait)  # noqa: B023
                     if self._is_closed:
                         return
                     seen = self._items
                 if seen is not None:
-                    next_at = outbox.advance(seen, time.time_ns())
-        except (WatchroomError, OSError) as error:
+                    next_at = outbox.advance(seen, self._now())
+        except Exception as error:  # noqa: BLE001  # `set_needs` raises it
             self._error = error
             self._report_line()
 
 
 def open_sender(
-    workspace: Workspace, place: str, link: str, texts: Catalogue, environ: Mapping[str, str]
+    alerts: Alerts,
+    settings: AlertSettings,
+    wording: AlertWording,
+    environ: Mapping[str, str],
+    place: str,
+    link: str = "",
 ) -> AlertSender:
-    """Return a sender for the alerts of ``workspace``.
+    """Return a sender to the targets of ``settings``. Nobody else may send meanwhile (`Alerts.claim`).
 
-    - ``place``: the workspace's name.
-    - ``link``: the address of its dashboard, default: the one in the config.
+    - ``alerts``: the messages that were sent.
     - ``environ``: the environment that resolves variables in addresses.
+    - ``place``: the workspace's name.
+    - ``link``: the address of its dashboard, default: the one in ``settings``.
 
-    Raises `WrongUsage` if the config has no target, or an invalid one.
+    Raise `DeliveryUnusable` if a target is invalid, `JournalDenied` if this login cannot record alerts,
+    `JournalError`.
     """
-    settings = workspace.config.alerts
-    if not settings.targets:
-        raise WrongUsage(texts("watch.alert.no_target"))
+    alerts.check_recordable()
+    name = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in place)
 
     def open_outboxes(on_line: Callable[[str], None]) -> Iterable[AlertOutbox]:
         for target in settings.targets.values():
-            delivery = open_delivery(target, environ, place, link or settings.link, texts)
-            yield AlertOutbox(workspace, target.name, delivery, settings, texts, on_line)
+            delivery = open_delivery(target, environ, name, link or settings.link, wording.texts)
+            yield AlertOutbox(alerts, target.name, delivery, settings, wording.texts, on_line)
 
-    return AlertSender(settings, texts, open_outboxes)
+    return AlertSender(settings, wording, alerts.now, open_outboxes)
 
 
 def _time_zone(settings: AlertSettings, texts: Catalogue) -> ZoneInfo | None:
@@ -245,5 +251,4 @@ def _time_zone(settings: AlertSettings, texts: Catalogue) -> ZoneInfo | None:
     try:
         return ZoneInfo(settings.quiet.zone)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        zone = sanitize(settings.quiet.zone)
-        raise WrongUsage(texts("watch.alert.no_zone", zone=zone)) from error
+        raise DeliveryUnusable(problem=texts("alert.no_zone", zone=settings.quiet.zone)) from error
