@@ -234,7 +234,18 @@ class Workspace:
         self.file_watcher.subscribe()
         self.background.start()
         self.trees.keep()
+        if self.trees.common:
+            self._preview_conflicts()
         return True
+
+    def _preview_conflicts(self) -> None:
+        # Most workspaces are in no repository.
+        from watchroom.features.trees.preview import DELAY_SECONDS, ConflictPreview
+
+        def schedule(update: Callable[[], None]) -> None:
+            self.background.schedule("previews", update, DELAY_SECONDS)
+
+        ConflictPreview(self._store, self.trees, schedule).start()
 
     def _look_after_trees(self) -> None:
         self.trees.look_after()

@@ -463,8 +463,8 @@ def test_a_landing_whose_git_is_killed_while_it_writes_files_is_finished(
 # Compared with git
 
 
-def random_files(dice: Random, files: dict[str, list[str]], side: str) -> None:
-    """Change some of ``files``, lists of lines."""
+def random_files(dice: Random, files: dict[str, list[str]], side: str, *, moves: bool = True) -> None:
+    """Change some of ``files``, lists of lines. ``moves``: files can be moved."""
     for _ in range(dice.randint(1, 4)):
         name = dice.choice(sorted(files) or ["f0.txt"])
         kind = dice.random()
@@ -472,7 +472,7 @@ def random_files(dice: Random, files: dict[str, list[str]], side: str) -> None:
             files[f"{side}{dice.randint(0, 3)}.txt"] = [f"{side} {n}" for n in range(dice.randint(1, 5))]
         elif kind < 0.15:
             del files[name]
-        elif kind < 0.2:
+        elif kind < 0.2 and moves:
             files[f"moved-{side}-{name}"] = files.pop(name)
         else:
             lines = files[name]

@@ -373,6 +373,7 @@ class Fold:
             files=self._files.current(conflicts),
             trees=trees,
             tries=self._trees.tries(),
+            predictions=self._trees.predictions(),
             comments=self._comments.current(),
             tree_files=tree_files,
             documents=self._documents.current(),

@@ -25,7 +25,7 @@ from watchroom.features.requests.rows import has_expired
 from watchroom.features.sessions.view import RequestView
 from watchroom.features.tasks.view import CommandView, MessageView, TaskView
 from watchroom.features.trees.comments import TreeComment
-from watchroom.features.trees.rows import REPO, Tree
+from watchroom.features.trees.rows import REPO, Prediction, Tree
 from watchroom.kernel.rules.conflicts import ConflictView
 from watchroom.model import Outcome, Row, Zone
 
@@ -156,6 +156,8 @@ class Model(NamedTuple):
     """The working trees of the repository, by id. Empty outside of a repository."""
     tries: Mapping[str, Row] = MappingProxyType({})
     """The newest try of agents' work in each tree, by the tree's id."""
+    predictions: Mapping[tuple[str, str], Prediction] = MappingProxyType({})
+    """The conflicts that a merge of two trees would have, by the trees' ids."""
     comments: tuple[TreeComment, ...] = ()
     """What people say of lines that agents changed in working trees, the oldest first."""
     tree_files: tuple[SharedFile, ...] = ()

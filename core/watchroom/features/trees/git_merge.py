@@ -77,6 +77,10 @@ class GitMerger:
         """Return whether the commit ``new`` has everything that the commit ``old`` has."""
         return self._run("merge-base", "--is-ancestor", old, new, accepted=(0, 1)).status == 0
 
+    def find_base(self, one: str, other: str) -> str:
+        """Return the id of the best common ancestor of two commits, empty if there is none."""
+        return _line(self._run("merge-base", one, other, accepted=(0, 1)))
+
     def merge(self, ours: str, theirs: str) -> Merge:
         """Merge two commits as ``git merge`` does, with renames. No file, index or branch is changed. Needs
         git 2.38."""

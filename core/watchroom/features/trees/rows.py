@@ -17,6 +17,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 from watchroom.kernel.rules.details import get_float, get_list, get_object, get_text
 from watchroom.kernel.zones import ZONES
 from watchroom.model import Json, Row, parse_object
+from watchroom.validation import MAX_PATH_BYTES, escape_unstorable
 
 TREE: Final = "tree"
 REPO: Final = "repo"
@@ -29,6 +30,8 @@ COMMIT_AGENT: Final = "commit_agent"
 """The tool of the note that a person committed work of agents. See `read_commit`."""
 TRY_AGENT: Final = "try_agent"
 """The tool of the note that a person tried work of agents. See `TryRecord`."""
+PREDICT: Final = "predict_conflicts"
+"""The tool of the note that the files which would conflict in a merge of two trees have changed."""
 CHANGE_OTHER_TREE: Final = "change_other_tree"
 """The tool of the note that a command of an agent changed files of another tree than the agent's."""
 LAND: Final = "land_tree"
@@ -160,6 +163,31 @@ def read_try(row: Row) -> TryRecord:
     return TryRecord(
         agents, command, status if isinstance(status, int) else None, get_float(detail, "seconds")
     )
+
+
+class Prediction(NamedTuple):
+    """The files of two trees that would conflict in a merge, as the note about them has it.
+
+    - ``trees``: the ids of the trees, in alphabetical order.
+    - ``paths``: the files, in alphabetical order; none if the trees can be merged.
+    """
+
+    trees: tuple[str, str]
+    paths: tuple[str, ...]
+
+    @property
+    def detail(self) -> dict[str, Json]:
+        """The prediction as a row's detail has it."""
+        return {
+            "with": self.trees[1],
+            "paths": [escape_unstorable(each, MAX_PATH_BYTES) for each in self.paths],
+        }
+
+
+def read_prediction(row: Row) -> Prediction:
+    """Return the prediction of ``row``, a note with the tool `PREDICT`."""
+    paths = tuple(each for each in get_list(row.detail, "paths") if isinstance(each, str))
+    return Prediction((row.path, get_text(row.detail, "with")), paths)
 
 
 def repo_path(tree: str, path: str) -> str:

@@ -8,11 +8,14 @@ from typing import ClassVar, Final, NamedTuple, cast
 
 from watchroom.features.trees.rows import (
     BASELINE,
+    PREDICT,
     TRY_AGENT,
     Grade,
+    Prediction,
     Tree,
     candidates_of,
     grade_of,
+    read_prediction,
     read_tree,
     repo_path,
 )
@@ -88,11 +91,16 @@ class TreeProjection:
     def __init__(self) -> None:
         self._trees: dict[str, Tree] = {}
         self._tries: Mapping[str, Row] = {}
+        self._predictions: Mapping[tuple[str, str], Prediction] = {}
         self._changed = False
         self._current: tuple[Tree, ...] = ()
 
     def apply(self, row: Row, content: str | None) -> None:
-        """Apply ``row`` with its ``content``. Only new versions and tries matter."""
+        """Apply ``row`` with its ``content``. Only new versions, tries and predictions matter."""
+        if row.tool == PREDICT and row.version is None:
+            prediction = read_prediction(row)
+            others = {key: each for key, each in self._predictions.items() if key != prediction.trees}
+            self._predictions = {**others, prediction.trees: prediction} if prediction.paths else others
         if row.tool == TRY_AGENT and row.version is None:
             self._tries = {**self._tries, row.path: row}
         if row.version is not None:
@@ -105,6 +113,10 @@ class TreeProjection:
             self._changed = False
             self._current = tuple(tree for _, tree in sorted(self._trees.items()) if tree.folder)
         return self._current
+
+    def predictions(self) -> Mapping[tuple[str, str], Prediction]:
+        """Return the pairs of trees that conflict. Return the same object if none changed."""
+        return self._predictions
 
     def tries(self) -> Mapping[str, Row]:
         """Return the newest try of each tree, by the tree's id. Return the same object if none came."""

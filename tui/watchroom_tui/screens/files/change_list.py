@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from watchroom.features.trees.rows import Tree
@@ -51,7 +51,8 @@ class ChangeItem(NamedTuple):
 
 
 class ChangeList(ColumnList[ChangeItem]):
-    """The files that differ from HEAD; a mark says on which of them a conflict is open."""
+    """The files that differ from HEAD. A mark says which have a conflict, or would have one with another
+    tree."""
 
     BINDINGS = [*bindings("list"), *bindings("changes")]  # noqa: RUF012  # as textual has it
     SCOPES: ClassVar[tuple[Scope, ...]] = ("list", "changes")
@@ -68,14 +69,22 @@ class ChangeList(ColumnList[ChangeItem]):
         self._grouping: Grouping = "file"
         self._files: Sequence[ChangedFile] = ()
         self._trees: Mapping[str, Tree] = {}
+        self._predicted: Collection[tuple[str, str]] = ()
 
     @property
     def files(self) -> Sequence[ChangedFile]:
         """All files that differ from HEAD."""
         return self._files
 
-    def show_changes(self, trees: Iterable[Tree], files: Sequence[ChangedFile]) -> None:
-        """Show ``files``, of ``trees``."""
+    def show_changes(
+        self,
+        trees: Iterable[Tree],
+        files: Sequence[ChangedFile],
+        predicted: Collection[tuple[str, str]] = (),
+    ) -> None:
+        """Show ``files``, of ``trees``. ``predicted``: the trees and names of those that would conflict with
+        another tree."""
+        self._predicted = predicted
         self._trees = {each.id: each for each in trees}
         self._files = files
         self._arrange_groups()
@@ -149,9 +158,15 @@ class ChangeList(ColumnList[ChangeItem]):
             [Span(indent), KIND_SIGNS[file.kind]],
             [Span(sanitize(file.name))],
             authors,
-            [Span("⚔" if file.has_conflict else "", "error")],
+            [self._mark(file)],
             [Span(self.age_of(file.head), "dim")],
         )
+
+    def _mark(self, file: ChangedFile) -> Span:
+        """Return the sign of a conflict of ``file``: one that is open, or one with another tree."""
+        if file.has_conflict:
+            return Span("⚔", "error")
+        return Span("⚔" if (file.tree, file.name) in self._predicted else "", "warning")
 
     def _head_cells(self, item: ChangeItem) -> Sequence[Line]:
         texts = texts_of(self)

@@ -50,7 +50,7 @@ class TreePane:
 
     def is_outdated(self, model: Model) -> bool:
         """Return whether the changes have to be loaded again for ``model``, and note that they will be."""
-        seen = (model.trees, model.tree_files)
+        seen = (model.trees, model.tree_files, model.predictions)
         if self._seen is not None and self._seen == seen:
             return False
         self._seen = seen
@@ -72,7 +72,13 @@ class TreePane:
                     loaded = None
                     await asyncio.sleep(_PAUSE_AFTER_ERROR)
                     continue
-                self._changes.show_changes(model.trees, files)
+                predicted = {
+                    (tree, path)
+                    for each in model.predictions.values()
+                    for tree in each.trees
+                    for path in each.paths
+                }
+                self._changes.show_changes(model.trees, files, predicted)
                 on_loaded()
                 await asyncio.sleep(_PAUSE)
         finally:

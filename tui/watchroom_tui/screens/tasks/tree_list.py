@@ -47,11 +47,17 @@ class TreeDetails(NamedTuple):
 
 
 class TreeItem(NamedTuple):
-    """A line of the list. ``details``: None until they are read. ``tried``: the newest try."""
+    """A line of the list.
+
+    - ``details``: None until they are read.
+    - ``tried``: the newest try.
+    - ``conflicts``: the trees with which it would conflict, each with the number of files.
+    """
 
     tree: Tree
     details: TreeDetails | None
     tried: Row | None
+    conflicts: tuple[tuple[Tree, int], ...] = ()
 
 
 class TreeList(ColumnList[TreeItem]):
@@ -63,6 +69,7 @@ class TreeList(ColumnList[TreeItem]):
         Column(least=8),
         Column(least=6),
         Column(least=8, align="right"),
+        Column(least=4, most=24, optional=True),
         Column(least=6),
         Column(least=10, cut="middle", grows=True, optional=True),
     )
@@ -79,6 +86,7 @@ class TreeList(ColumnList[TreeItem]):
             _names(details.agents) if details is not None else (),
             _standing_line(details.standing) if details is not None else (),
             [Span(changed, "" if has_changes else "dim")],
+            _conflict_line(item.conflicts),
             self._check_line(item.tried),
             [Span(sanitize(item.tree.folder), "dim")],
         )
@@ -99,6 +107,14 @@ class TreeList(ColumnList[TreeItem]):
 
     def copy_text(self, item: TreeItem) -> str:
         return item.tree.folder
+
+
+def _conflict_line(conflicts: Sequence[tuple[Tree, int]]) -> Line:
+    """Return with which trees a tree would conflict: ``⚔ 2 fares``."""
+    spans: list[Span] = []
+    for tree, count in conflicts:
+        spans += [Span(" ⚔ " if spans else "⚔ ", "warning"), Span(f"{count} "), Span(branch_text(tree))]
+    return spans
 
 
 def _names(agents: Sequence[str]) -> Line:
@@ -142,7 +158,13 @@ class TreesPane:
                 self._screen.run_worker(self._load(), group="trees")
 
     def _item(self, tree: Tree, model: Model) -> TreeItem:
-        return TreeItem(tree, self._details.get(tree.id), model.tries.get(tree.id))
+        known = {each.id: each for each in model.trees}
+        conflicts = tuple(
+            (known[other], len(prediction.paths))
+            for pair, prediction in sorted(model.predictions.items())
+            if tree.id in pair and (other := pair[pair[0] == tree.id]) in known
+        )
+        return TreeItem(tree, self._details.get(tree.id), model.tries.get(tree.id), conflicts)
 
     async def _load(self) -> None:
         """Read the details, and again while the model changes meanwhile."""

@@ -1,0 +1,230 @@
+"""`ConflictPreview`: which files of two working trees would conflict if one was merged into the other now.
+
+Both the commits of a tree since the merge base and its uncommitted changes count. After a write only the
+written file is merged again, with Watchroom's own merge. Renames are not followed: a landing does.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
+from itertools import combinations
+from threading import Lock
+from typing import Final, NamedTuple
+
+from watchroom.errors import WatchroomError
+from watchroom.features.config.store import Store
+from watchroom.features.trees.git_merge import GitMerger
+from watchroom.features.trees.recorder import TreeRecorder
+from watchroom.features.trees.rows import (
+    PREDICT,
+    REPO,
+    TREE,
+    Prediction,
+    is_landing_path,
+    read_prediction,
+    repo_path,
+    split_repo_path,
+)
+from watchroom.features.trees.service import Trees
+from watchroom.features.trees.write_rules import MAX_MERGED_CHARACTERS, merge_texts
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.rules.file_versions import blob_of, is_text, unescape_path
+from watchroom.model import SYSTEM, Row
+
+DELAY_SECONDS: Final = 0.1
+"""Seconds after a write until its file is merged. Further writes in between are merged with it."""
+_MAX_TEXTS: Final = 2000
+"""Texts of commits that are remembered."""
+_MAX_LISTED: Final = 1000
+_log = logging.getLogger("watchroom")
+
+
+class _Side(NamedTuple):
+    """A file in a tree or a commit.
+
+    - ``text``: None if it is not there or is not text.
+    - ``digest``: tells binary files apart; empty for texts and where no file is.
+    """
+
+    text: str | None = None
+    digest: str = ""
+
+
+class _Pair(NamedTuple):
+    """What the commits of two trees changed since their merge base. ``base``: empty if they share nothing."""
+
+    base: str
+    ours: frozenset[str]
+    theirs: frozenset[str]
+
+
+class ConflictPreview:
+    """Keeps the predicted conflicts of all pairs of ``trees`` in rows. May be used from any thread.
+
+    - ``store``: the rows.
+    - ``schedule``: runs a function soon, on another thread.
+    """
+
+    def __init__(self, store: Store, trees: Trees, schedule: Callable[[Callable[[], None]], None]) -> None:
+        self._store = store
+        self._trees = trees
+        self._schedule = schedule
+        self._lock = Lock()
+        self._updating = Lock()
+        self._written: set[tuple[str, str]] = set()
+        self._heads: dict[str, str] = {}
+        self._pairs: dict[tuple[str, str], _Pair] = {}
+        self._found: dict[tuple[str, str], frozenset[str]] = {}
+        self._texts: OrderedDict[tuple[str, str], _Side] = OrderedDict()
+
+    def start(self) -> None:
+        """Merge everything soon, and what is written from now on."""
+        self._trees.subscribe(self._hear)
+        self._schedule(self.update)
+
+    def _hear(self, rows: Sequence[Row]) -> None:
+        with self._lock:
+            for row in rows:
+                if row.zone == REPO and not is_landing_path(row.path):
+                    self._written.add((split_repo_path(row.path)[0], _name(row)))
+        self._schedule(self.update)
+
+    def update(self) -> None:
+        """Merge what was written since the last call, or everything of trees whose HEAD has moved. Record
+        what changed."""
+        with self._updating:
+            with self._lock:
+                written, self._written = self._written, set()
+            try:
+                self._update(written)
+            except (WatchroomError, OSError) as error:
+                # Such as a tree that is removed meanwhile. The next write looks at everything again.
+                self._heads.clear()
+                _log.warning("no conflicts of working trees are predicted: %s", error)
+
+    def _update(self, written: Iterable[tuple[str, str]]) -> None:
+        trees = {each.id: each for each in self._trees.all()}
+        if len(trees) < 2 and not self._found:
+            return
+        heads = {name: tree.git.read_state().head for name, tree in trees.items()}
+        moved = {name for name, head in heads.items() if self._heads.get(name) != head}
+        names: dict[str, set[str]] = {}
+        for tree, path in written:
+            names.setdefault(tree, set()).add(path)
+        for key in combinations(sorted(trees), 2):
+            sides = [(trees[each], heads[each]) for each in key]
+            if moved & {*key} or key not in self._pairs:
+                self._pairs[key] = self._compare(trees[key[0]], trees[key[1]], heads)
+                found = self._merge(key, sides, self._list_common(key))
+            else:
+                asked = {name for tree in key for name in names.get(tree, ())}
+                left = self._found.get(key, frozenset()) - asked
+                found = left | self._merge(key, sides, asked) if asked else left
+            self._record(key, found)
+        for gone in [key for key in self._found if not {*key} <= trees.keys()]:
+            self._record(gone, frozenset())
+            self._found.pop(gone, None)
+            self._pairs.pop(gone, None)
+        self._heads = heads
+
+    def _compare(self, ours: TreeRecorder, theirs: TreeRecorder, heads: dict[str, str]) -> _Pair:
+        one, other = heads[ours.id], heads[theirs.id]
+        base = GitMerger(ours.git).find_base(one, other) if one and other else ""
+        if not base:
+            return _Pair("", frozenset(), frozenset())
+        changed = (frozenset(ours.git.list_committed(base, each)) for each in (one, other))
+        return _Pair(base, *changed)
+
+    def _list_common(self, key: tuple[str, str]) -> set[str]:
+        """Return the files that both trees may have changed since their merge base."""
+        pair = self._pairs[key]
+        recorded = (
+            {_name(row) for row in self._store.journal.heads(REPO, repo_path(each, ""))} for each in key
+        )
+        one, other = recorded
+        return (one | pair.ours) & (other | pair.theirs)
+
+    def _merge(
+        self, key: tuple[str, str], sides: Sequence[tuple[TreeRecorder, str]], names: Iterable[str]
+    ) -> frozenset[str]:
+        """Return which of the files ``names`` conflict. ``sides``: both trees with their commits."""
+        base = self._pairs[key].base
+        return frozenset(self._find_conflicts(base, sides, names)) if base else frozenset()
+
+    def _find_conflicts(
+        self, base: str, sides: Sequence[tuple[TreeRecorder, str]], names: Iterable[str]
+    ) -> Iterator[str]:
+        for name in names:
+            ours, theirs = (self._read(tree, head, name) for tree, head in sides)
+            if ours == theirs:
+                continue
+            before = self._read_commit(sides[0][0], base, name)
+            if before not in (ours, theirs) and _conflicts(before, ours, theirs):
+                yield name
+
+    def _read(self, tree: TreeRecorder, head: str, name: str) -> _Side:
+        """Return the file as it is in ``tree``."""
+        row = self._store.journal.head(REPO, tree.path(name))
+        if row is None:
+            return self._read_commit(tree, head, name)
+        if row.deleted:
+            return _Side()
+        if not is_text(row):
+            blob = blob_of(row)
+            return _Side(digest=blob.sha256 if blob is not None else f"row {row.seq}")
+        return _Side(self._store.journal.content(row.seq))
+
+    def _read_commit(self, tree: TreeRecorder, commit: str, name: str) -> _Side:
+        key = (commit, name)
+        if key not in self._texts:
+            data = tree.git.read_blobs([name], f"{commit}:")[name]
+            self._texts[key] = _side_of(data)
+            if len(self._texts) > _MAX_TEXTS:
+                self._texts.popitem(last=False)
+        return self._texts[key]
+
+    def _record(self, key: tuple[str, str], found: frozenset[str]) -> None:
+        known = self._found.get(key)
+        if known is None:
+            known = self._read_recorded(key)
+        self._found[key] = found
+        if found != known:
+            prediction = Prediction(key, tuple(sorted(found))[:_MAX_LISTED])
+            note = CallContext(SYSTEM, PREDICT).note(TREE, key[0], detail=prediction.detail)
+            self._store.commits.commit(note)
+
+    def _read_recorded(self, key: tuple[str, str]) -> frozenset[str]:
+        """Return what the newest row about the pair says."""
+        for row in self._store.journal.notes(TREE, key[0], SYSTEM, PREDICT, limit=_MAX_LISTED):
+            recorded = read_prediction(row)
+            if recorded.trees == key:
+                return frozenset(recorded.paths)
+        return frozenset()
+
+
+def _conflicts(base: _Side, ours: _Side, theirs: _Side) -> bool:
+    """Return whether two changes of ``base`` conflict. Both differ from it and from each other."""
+    if ours.text is None or theirs.text is None or base.digest:
+        return True
+    if max(len(each.text or "") for each in (base, ours, theirs)) > MAX_MERGED_CHARACTERS:
+        return False
+    return merge_texts(base.text or "", ours.text, theirs.text) is None
+
+
+def _side_of(data: bytes | None) -> _Side:
+    if data is None:
+        return _Side()
+    try:
+        if b"\0" not in data:
+            return _Side(data.decode())
+    except UnicodeDecodeError:
+        pass
+    return _Side(digest=sha256(data).hexdigest())
+
+
+def _name(row: Row) -> str:
+    return os.fsdecode(unescape_path(split_repo_path(row.path)[1]))
