@@ -192,7 +192,7 @@ async def _commit(app: Dashboard, tree: Tree, choice: CommitChoice) -> None:
     if result is None:
         return
     if not result["success"]:
-        app.show_message(f"{result['message']} {result['suggestion']}", "error")
+        app.show_failure(result)
         return
     files = result["files"]
     count = len(files) if isinstance(files, Sequence) else 0
@@ -220,7 +220,7 @@ async def _try(app: Dashboard, tree: Tree, agent: str) -> bool:
     if result is None:
         return False
     if not result["success"]:
-        app.show_message(f"{result['message']} {result['suggestion']}", "error")
+        app.show_failure(result)
         return False
     status, seconds = result.get("status"), result["seconds"]
     said = texts("cli.try.timeout") if status is None else str(status)

@@ -12,9 +12,10 @@ from textual.content import Content
 from textual.widgets import Input, Static
 from watchroom.features.budgets.rules import MEASURES, BudgetScope, Measure, format_amount
 from watchroom.features.overview.model import Model
+from watchroom.model import SET_BUDGET
 from watchroom.texts import catalogue
 
-from watchroom_tui.context import dashboard_of
+from watchroom_tui.context import Dashboard, dashboard_of
 from watchroom_tui.dialogs.base import ModalDialog
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column
@@ -207,3 +208,23 @@ class BudgetDialog(ModalDialog[BudgetSetting | None]):
             self.dashboard.show_message(self.dashboard.texts("budget.unclear", given=given), "warning")
             return
         self.dismiss(BudgetSetting(owner, self._measure, most))
+
+
+async def set_budget(app: Dashboard, owner: BudgetOwner | None = None) -> None:
+    """Ask for a budget, and set it. Await it in a worker. ``owner``: selected at first, default: the team."""
+    if not app.can_act:
+        app.explain_read_only()
+        return
+    setting = await app.push_screen_wait(BudgetDialog(app.model, owner or BudgetOwner("team"), "cost"))
+    if setting is None:
+        return
+    (scope, name), measure, most = setting
+    titles = {task.id: task.row.message for task in app.model.tasks}
+    whose = sanitize(titles.get(name, name)) if name else app.texts(f"budget.{scope}")
+    if most is None:
+        done = app.texts("budget.removed", owner=whose)
+    else:
+        amount = format_amount(catalogue(app.language), measure, most)
+        done = app.texts("budget.done", owner=whose, amount=amount)
+    arguments = {"scope": scope, "name": name or None, "measure": measure, "most": most}
+    await app.carry_out(SET_BUDGET, arguments, done)

@@ -2,42 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final
 
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.widgets.option_list import Option
 
+from watchroom_tui.context import Dashboard, dashboard_of
 from watchroom_tui.keys.keymap import palette_title
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.textual_compat import require
 from watchroom_tui.widgets.line_widget import content
 
 if TYPE_CHECKING:
-    from textual.screen import Screen
-    from watchroom.texts import Catalogue
-
     from watchroom_tui.keys.actions import Action
 
 require(CommandPalette, "_start_no_matches_countdown", "_NO_MATCHES", "_list_visible")
 
 _WORD_SCORE: Final = 100.0
 """Added to the score of a match at the start of a word, so that it comes before fuzzy matches."""
-
-
-class _Dashboard(Protocol):
-    """What the palette needs of the app."""
-
-    texts: Catalogue
-    keymap: Mapping[str, tuple[str, ...]]
-
-    def palette_actions(self, screen: Screen[object]) -> list[Action]: ...
-
-    async def run_palette_action(self, action: Action) -> None: ...
-
-    def call_later(self, callback: Callable[..., Any], *args: Any) -> bool: ...
 
 
 class ActionCommands(Provider):
@@ -59,8 +43,8 @@ class ActionCommands(Provider):
                 yield Hit(score, line, self._run(action), text=title)
 
     @property
-    def _dashboard(self) -> _Dashboard:
-        return cast("_Dashboard", self.app)
+    def _dashboard(self) -> Dashboard:
+        return dashboard_of(self.screen)
 
     def _title(self, action: Action) -> str:
         return palette_title(action, self._dashboard.texts, self._dashboard.keymap)

@@ -89,7 +89,7 @@ class RestoreDialog(ConfirmDialog):
             self.load(texts("files.moved", version=result["current_version"], who=who))
             return
         if not result["success"]:
-            app.show_message(f"{result['message']} {result['suggestion']}", "error")
+            app.show_failure(result)
         else:
             done = texts(
                 "files.rolled_back",

@@ -206,7 +206,7 @@ class RevertDialog(ConfirmDialog):
         }
         result = await app.act(REVERT_WORK, arguments)
         if result is not None and not result["success"]:
-            app.show_message(f"{result['message']} {result['suggestion']}", "error")
+            app.show_failure(result)
         elif result is not None:
             conflicts = result["conflicts"]
             count = len(conflicts) if isinstance(conflicts, Sequence) else 0

@@ -1,9 +1,9 @@
-"""Search all that was ever written, said or called, as one types."""
+"""Search everything that was ever written, said or called, as the person types, and go to a hit."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from threading import Event
 from typing import ClassVar, Final
 
@@ -12,9 +12,12 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input
 from watchroom.errors import InvalidSearch, JournalError
-from watchroom.history.search import Hit, SearchIndex, SearchQuery, SearchResult, parse_query
+from watchroom.history.search import Hit, SearchIndex, SearchQuery, SearchResult, open_index, parse_query
+from watchroom.model import Row, Zone
 
+from watchroom_tui.context import Dashboard, RowTarget, SessionTarget
 from watchroom_tui.dialogs.base import ModalDialog
+from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import fit, fit_path
@@ -40,6 +43,24 @@ _AGAIN_SECONDS: Final = 1.0
 """So often it is searched again while the index is behind."""
 _SHARE: Final = 0.5
 """Of a core is used to index what is missing while somebody waits for it."""
+
+_SCREENS: Final[Mapping[Zone, str]] = {
+    "agent": "tasks",
+    "board": "boards",
+    "collab": "files",
+    "command": "tasks",
+    "file": "tasks",
+    "handoff": "handoffs",
+    "private": "agents",
+    "realtime": "documents",
+    "repo": "files",
+    "request": "requests",
+    "session": "agents",
+    "task": "tasks",
+}
+"""The screens for hits by zone. Other hits are shown as rows."""
+_EXACT: Final[frozenset[Zone]] = frozenset({"collab", "request"})
+"""The zones whose screens show the row itself."""
 
 
 class HitList(LineList[Hit]):
@@ -217,3 +238,26 @@ class SearchDialog(ModalDialog[Hit | None]):
 def _version(hit: Hit) -> str:
     """The version that was found, where it is one of a text."""
     return f" v{hit.row.version}" if hit.row.version is not None and hit.line else ""
+
+
+async def search_everything(app: Dashboard) -> None:
+    """Ask for words, and go to the hit that is chosen. Await it in a worker."""
+    root = app.root if app.workspace is None else app.workspace.root
+    if root is None:
+        app.show_message(app.texts("search.impossible"), "warning")
+        return
+    index = open_index(root) if app.workspace is None else app.workspace.search_index
+    hit = await app.push_screen_wait(SearchDialog(index, None if app.is_live else app.model.seq))
+    if hit is not None:
+        await _go_to(app, hit.row)
+
+
+async def _go_to(app: Dashboard, row: Row) -> None:
+    """Go to the place of ``row``. If its screen cannot show the row itself, show it above the screen."""
+    is_step = row.zone == "session" and row.version is not None
+    screen = _SCREENS.get(row.zone)
+    if screen is not None:
+        target = SessionTarget(row.path, row.version or 0) if is_step else RowTarget(row)
+        await app.navigator.go_to(screen, target)
+    if row.zone not in _EXACT and not is_step:
+        app.push_screen(RowDialog(row))

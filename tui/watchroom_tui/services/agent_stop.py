@@ -97,7 +97,7 @@ class AgentStop:
         if answer is None:
             return None
         if not answer["success"]:
-            app.show_message(f"{answer['message']} {answer['suggestion']}", "error")
+            app.show_failure(answer)
             return None
         return answer
 

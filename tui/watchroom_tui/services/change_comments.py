@@ -71,7 +71,7 @@ class ChangeComments:
         if len(text) > MAX_CHARACTERS:
             app.show_message(texts("change_comments.too_long", characters=MAX_CHARACTERS), "error")
             return
-        if (text.strip() or comment.text) and not await self._call(COMMENT, _arguments(comment, text)):
+        if (text.strip() or comment.text) and not await app.carry_out(COMMENT, _arguments(comment, text)):
             return
         app.drafts.drop(TextDraft, key)
 
@@ -88,22 +88,14 @@ class ChangeComments:
             PreviewDialog(title, f"{question} {reading}", _prompt_lines(prompt))
         ):
             return
-        if not await self._call(MESSAGE, {"to": agent, "payload": {"text": prompt}}):
+        if not await app.carry_out(MESSAGE, {"to": agent, "payload": {"text": prompt}}):
             return
         sent: dict[str, Json] = {
             "tree": comments[0].tree,
             "agent": agent,
             "comments": [each.id for each in comments],
         }
-        if await self._call(SENT, sent):
-            app.show_message(f"{texts('session.sent')} {reading}")
-
-    async def _call(self, tool: str, arguments: dict[str, Json]) -> bool:
-        """Call ``tool`` as the person; False if that failed, which is said."""
-        answer = await self._app.act(tool, arguments)
-        if answer is not None and not answer["success"]:
-            self._app.show_message(f"{answer['message']} {answer['suggestion']}", "error")
-        return bool(answer and answer["success"])
+        await app.carry_out(SENT, sent, f"{texts('session.sent')} {reading}")
 
 
 def _arguments(comment: TreeComment, text: str) -> dict[str, Json]:

@@ -6,11 +6,11 @@ import os
 import shlex
 import shutil
 import subprocess
-from typing import Any, Final
+from typing import Final
 
-from textual.app import App, SuspendNotSupported
+from textual.app import SuspendNotSupported
 
-from watchroom_tui.context import dashboard_of
+from watchroom_tui.context import Dashboard
 from watchroom_tui.presentation.sanitize import sanitize
 
 _VARIABLES: Final = ("VISUAL", "EDITOR")
@@ -24,24 +24,23 @@ _WITH_WINDOWS: Final = (
 _DETACH: Final = 'exec "$@" < /dev/null > /dev/null 2>&1 &'
 
 
-def edit_file(app: App[Any], path: str) -> None:
+def edit_file(app: Dashboard, path: str) -> None:
     """Run the editor that the environment names on the file at ``path``. An editor with a window runs beside
-    the dashboard. Any other gets the terminal, and nothing is shown until it ends."""
-    dashboard = dashboard_of(app)
+    the app. Any other gets the terminal, and nothing is shown until it ends."""
     named = next((os.environ[each] for each in _VARIABLES if os.environ.get(each)), _DEFAULT)
     try:
         words = [*shlex.split(named), path]
         if has_window(words[0]):
             _run_beside(words)
-            dashboard.show_message(dashboard.texts("changes.in_editor", editor=sanitize(named)))
+            app.show_message(app.texts("changes.in_editor", editor=sanitize(named)))
         else:
             with app.suspend():
                 subprocess.run(words, check=False)  # what the person has chosen
     except SuspendNotSupported:
-        dashboard.show_message(dashboard.texts("changes.no_editor_here"), "warning")
+        app.show_message(app.texts("changes.no_editor_here"), "warning")
     except (OSError, ValueError) as error:
         values = {"editor": sanitize(named), "reason": sanitize(str(error))}
-        dashboard.show_message(dashboard.texts("changes.no_editor", **values), "error")
+        app.show_message(app.texts("changes.no_editor", **values), "error")
 
 
 def has_window(program: str) -> bool:
@@ -50,7 +49,7 @@ def has_window(program: str) -> bool:
 
 
 def _run_beside(words: list[str]) -> None:
-    """Start a program that goes on after the dashboard. Raises OSError."""
+    """Start a program that goes on after the app. Raises OSError."""
     if shutil.which(words[0]) is None:
         raise FileNotFoundError(words[0])
     # The shell ends at once, so that nobody has to wait for the program.

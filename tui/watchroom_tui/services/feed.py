@@ -12,6 +12,7 @@ from collections.abc import Callable
 from threading import Event, Thread
 from typing import Final
 
+from textual.message import Message
 from watchroom.errors import JournalUnreachable
 from watchroom.features.overview.fold import Fold
 from watchroom.features.overview.model import Model
@@ -32,6 +33,24 @@ _PROGRESS_ROWS: Final = 10_000
 _RETRY_SECONDS: Final = 1.0
 """Seconds before the journal is read again after an error."""
 _log = logging.getLogger("watchroom")
+
+
+class ModelChanged(Message):
+    """The feed has a new model."""
+
+    def __init__(self, model: Model, progress: float) -> None:
+        super().__init__()
+        self.model = model
+        self.progress = progress
+
+
+class OutageChanged(Message):
+    """The journal's server stopped answering, or answers again. ``since``: the time (nanoseconds since the
+    epoch), None if it answers."""
+
+    def __init__(self, since: int | None) -> None:
+        super().__init__()
+        self.since = since
 
 
 class Feed:

@@ -221,7 +221,7 @@ class RequestActions:
             if draft is not None:
                 app.drafts.drop(TextDraft, draft.key)
         else:
-            app.show_message(f"{result['message']} {result['suggestion']}", "error")
+            app.show_failure(result)
         return bool(result["success"])
 
 

@@ -7,9 +7,8 @@ import gc
 import time
 from typing import Final
 
-from watchroom_tui.context import Dashboard
+from watchroom_tui.context import Dashboard, load_screen_class
 from watchroom_tui.keys.actions import SCREENS
-from watchroom_tui.services.screen_registry import load_screen_class
 
 _SCREENS: Final = (*(name for _, name in SCREENS), "merge")
 _AFTER_SECONDS: Final = 1.0

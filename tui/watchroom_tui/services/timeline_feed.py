@@ -51,7 +51,7 @@ class TimelineFeed:
     def __init__(
         self,
         journal: Journal,
-        show: Callable[[Moment], None],
+        show: Callable[[Moment], object],
         *,
         until: int | None = None,
         clock: Callable[[], float] = time.monotonic,

@@ -51,7 +51,7 @@ class LaunchedTask(NamedTuple):
 
 
 class TaskNotLaunched(Exception):
-    """Why a task cannot be begun, or was not, as people read it."""
+    """The reason why a task was not started, for people."""
 
 
 def check_order(order: TaskOrder, root: str, texts: Catalogue, language: Language) -> TaskOrder:
