@@ -206,7 +206,7 @@ class WatchroomApp(Dashboard):
         timer for all of it, so that a dashboard at rest wakes once a second."""
         self.needs = urgent_needs(self.model, self.now())
         # New needs are announced while an earlier moment is shown, too.
-        present = self.needs if self.is_live else urgent_needs(self.newest_model, self.journal.now())
+        present = self.needs if self.is_live else urgent_needs(self.newest_model, self._present())
         self.alert_monitor.tell(present)
         if self.base_screen is not None:
             self.base_screen.follow_clock()
@@ -335,7 +335,11 @@ class WatchroomApp(Dashboard):
         return self._worker_process
 
     def now(self) -> int:
-        return self.journal.now() if self.is_live else self.model.time
+        return self._present() if self.is_live else self.model.time
+
+    def _present(self) -> int:
+        """Return the time of the journal's clock, which is never behind the newest row."""
+        return max(self.feed.now(), self.newest_model.time)
 
     def send_to_terminal(self, sequence: str) -> None:
         driver = driver_of(self)

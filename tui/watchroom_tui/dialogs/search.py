@@ -246,7 +246,10 @@ async def search_everything(app: Dashboard) -> None:
     if root is None:
         app.show_message(app.texts("search.impossible"), "warning")
         return
-    index = open_index(root) if app.workspace is None else app.workspace.search_index
+    if app.workspace is None:
+        index = await asyncio.to_thread(open_index, root)
+    else:
+        index = app.workspace.search_index
     hit = await app.push_screen_wait(SearchDialog(index, None if app.is_live else app.model.seq))
     if hit is not None:
         await _go_to(app, hit.row)

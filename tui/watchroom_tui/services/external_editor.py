@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shlex
 import shutil
@@ -24,18 +25,17 @@ _WITH_WINDOWS: Final = (
 _DETACH: Final = 'exec "$@" < /dev/null > /dev/null 2>&1 &'
 
 
-def edit_file(app: Dashboard, path: str) -> None:
+async def edit_file(app: Dashboard, path: str) -> None:
     """Run the editor that the environment names on the file at ``path``. An editor with a window runs beside
-    the app. Any other gets the terminal, and nothing is shown until it ends."""
+    the dashboard. Any other gets the terminal, and nothing is shown until it ends."""
     named = next((os.environ[each] for each in _VARIABLES if os.environ.get(each)), _DEFAULT)
     try:
         words = [*shlex.split(named), path]
         if has_window(words[0]):
-            _run_beside(words)
+            await asyncio.to_thread(_run_beside, words)
             app.show_message(app.texts("changes.in_editor", editor=sanitize(named)))
         else:
-            with app.suspend():
-                subprocess.run(words, check=False)  # what the person has chosen
+            _run_in_terminal(app, words)
     except SuspendNotSupported:
         app.show_message(app.texts("changes.no_editor_here"), "warning")
     except (OSError, ValueError) as error:
@@ -48,8 +48,15 @@ def has_window(program: str) -> bool:
     return os.path.basename(program) in _WITH_WINDOWS
 
 
+def _run_in_terminal(app: Dashboard, words: list[str]) -> None:
+    """Run a program in the terminal of the dashboard. Raises SuspendNotSupported, OSError."""
+    with app.suspend():
+        # Nothing is drawn until it ends, so it is right that the event loop stands still.
+        subprocess.run(words, check=False)
+
+
 def _run_beside(words: list[str]) -> None:
-    """Start a program that goes on after the app. Raises OSError."""
+    """Start a program that goes on after the dashboard. Raises OSError."""
     if shutil.which(words[0]) is None:
         raise FileNotFoundError(words[0])
     # The shell ends at once, so that nobody has to wait for the program.

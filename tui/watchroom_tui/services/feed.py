@@ -19,7 +19,7 @@ from watchroom.features.overview.model import Model
 from watchroom.features.overview.presence import PRESENCE_SECONDS, absent_work, with_presences
 from watchroom.features.overview.reads import read_registration
 from watchroom.features.overview.snapshots import open_fold
-from watchroom.kernel.journal import Changes, Journal, LocalChanges
+from watchroom.kernel.journal import Changes, Journal
 
 FRAME_SECONDS: Final = 0.05
 """At least so long between two models while rows keep coming: 20 a second."""
@@ -78,7 +78,9 @@ class Feed:
         self._is_out = False
         self._fold = Fold(journal.content, journal.row)
         self._absent: frozenset[tuple[str, str, bool]] = frozenset()
-        self._changes: Changes = LocalChanges()
+        self._changes: Changes | None = None
+        self._clock_ahead = 0
+        """How far the journal's clock was ahead of this machine's when it was last read, in nanoseconds."""
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="watchroom-feed", daemon=True)
 
@@ -86,8 +88,17 @@ class Feed:
     def is_live(self) -> bool:
         return self._until is None
 
+    def now(self) -> int:
+        """Return the time of the journal's clock, in nanoseconds since the epoch, without reading the
+        journal."""
+        return time.time_ns() + self._clock_ahead
+
+    def _read_clock(self) -> None:
+        self._clock_ahead = self._journal.now() - time.time_ns()
+
     def read_initial_model(self) -> tuple[Model, float]:
         """The newest rows and who is registered, read at once; and the share of the journal that is."""
+        self._read_clock()
         last = self._journal.last_seq() if self._until is None else self._until
         look = Fold(self._journal.content, self._journal.row)
         rows = self._journal.rows_before(last + 1, limit=PREVIEW_ROWS)
@@ -99,17 +110,17 @@ class Feed:
         return look.model(), 1.0 if len(rows) >= last else 0.0
 
     def start(self) -> None:
-        if self.is_live:
-            self._changes = self._journal.changes()
         self._thread.start()
 
     def stop(self) -> None:
         """Stop, and wait until the thread has ended."""
         self._stopping.set()
-        self._changes.wake()
+        if self._changes is not None:
+            self._changes.wake()
         if self._thread.ident is not None:
             self._thread.join()
-        self._changes.close()
+        if self._changes is not None:
+            self._changes.close()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -130,8 +141,12 @@ class Feed:
             self._show_outage(time.time_ns() if is_out else None)
 
     def _follow(self) -> None:
+        if self._changes is None and self.is_live:
+            # Before the rows are read, so that none is missed.
+            self._changes = self._journal.changes()
         self._read_existing_rows()
-        while self.is_live and not self._stopping.is_set():
+        while self._changes is not None and not self._stopping.is_set():
+            self._read_clock()
             is_new = self._read_new_rows() or self._has_absence_changed()
             self._note_outage(False)
             if is_new:
