@@ -31,16 +31,7 @@ from watchroom_tui.context import (
     load_screen_class,
 )
 from watchroom_tui.formatters.actor_class import AgentColours
-from watchroom_tui.keys.actions import (
-    ACTIONS,
-    OF_THE_APP,
-    SCREEN_OF_SCOPE,
-    SCREENS,
-    Action,
-    bindings,
-    is_possible,
-    scopes_of,
-)
+from watchroom_tui.keys.actions import SCREENS, bindings
 from watchroom_tui.keys.keymap import changed_actions
 from watchroom_tui.presentation.localization import load_texts
 from watchroom_tui.presentation.sanitize import sanitize
@@ -520,25 +511,6 @@ class WatchroomApp(Dashboard):
 
     def action_flip_theme(self) -> None:
         self.theme = LIGHT if self.theme == DARK else DARK
-
-    def palette_actions(self, screen: Screen[object]) -> list[Action]:
-        here = {
-            *OF_THE_APP,
-            *([self.base_screen.SCREEN_NAME] if self.base_screen else []),
-            *scopes_of(screen.focused),
-        }
-        actions = [each for each in ACTIONS if self.can_act or not each.acts]
-        offered = [each for each in actions if each.scope in here or each.scope in SCREEN_OF_SCOPE]
-        return sorted(offered, key=lambda each: each.scope not in here)
-
-    async def run_palette_action(self, action: Action) -> None:
-        name = SCREEN_OF_SCOPE.get(action.scope)
-        if name is not None and (self.base_screen is None or name != self.base_screen.SCREEN_NAME):
-            await self.show_screen(name)
-        if is_possible(action, self.screen):
-            await self.run_action(action.target, self.screen)
-        else:
-            self.show_message(self.texts("palette.not_here", action=action.help(self.texts)), "warning")
 
     def changed_settings(self) -> dict[str, str]:
         """Return the settings that the person changed in this dashboard, by name."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from watchroom.texts import Catalogue, Language
 
     from watchroom_tui.formatters.actor_class import AgentColours
-    from watchroom_tui.keys.actions import Action, Scope
+    from watchroom_tui.keys.actions import Scope
     from watchroom_tui.worker.process import WorkerProcess
 
 Severity: TypeAlias = Literal["information", "warning", "error"]
@@ -387,14 +387,6 @@ class Dashboard(App[None]):
     @abstractmethod
     async def show_screen(self, name: str) -> None:
         """Go to the screen of this name."""
-
-    @abstractmethod
-    def palette_actions(self, screen: Screen[object]) -> list[Action]:
-        """Return the actions of every screen, those of ``screen`` first."""
-
-    @abstractmethod
-    async def run_palette_action(self, action: Action) -> None:
-        """Run ``action`` on its screen, or show that it is not possible now."""
 
     @abstractmethod
     def open_editor(self, work: Callable[[], Awaitable[object]], of: Screen[None] | None = None) -> None:

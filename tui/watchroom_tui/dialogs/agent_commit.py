@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from textual import work
-from textual.app import ComposeResult
-from textual.containers import Vertical
 from watchroom.algorithms.merge import diff_hunks
 from watchroom.errors import WatchroomError
 from watchroom.features.trees.rows import COMMIT_AGENT, TRY_AGENT, Tree, read_try
@@ -19,15 +17,13 @@ from watchroom.texts import Catalogue
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.commit import CommitDialog
-from watchroom_tui.dialogs.confirm import ConfirmDialog
-from watchroom_tui.dialogs.preview import PreviewDialog
+from watchroom_tui.dialogs.confirm import LinesConfirmDialog, SheetDialog
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.formatters.text_drawing import TextDrawing
 from watchroom_tui.formatters.tree_changes import blocked_text, propose_branch
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
-from watchroom_tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:
     from watchroom.features.trees.commits import CommitPlan
@@ -52,11 +48,13 @@ class CommitChoice(NamedTuple):
     tries: bool = False
 
 
-class AgentCommitDialog(ConfirmDialog):
+class AgentCommitDialog(SheetDialog):
     """Shows the plan of a commit of one of ``agents`` in ``tree``. Afterwards `choice` is what was chosen."""
 
     BINDINGS = bindings("agent_commit")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("agent_commit", "confirm")
+    TEXT_TITLE: ClassVar = "commit_agent.title"
+    TEXT_MISSING: ClassVar = "commit_agent.planning"
 
     def __init__(self, tree: Tree, agents: Sequence[str], agent: str, texts: Catalogue) -> None:
         super().__init__(texts("commit_agent.title"), texts("commit_agent.planning"))
@@ -65,13 +63,6 @@ class AgentCommitDialog(ConfirmDialog):
         self._at = agents.index(agent)
         self._is_here = True
         self.choice: CommitChoice | None = None
-
-    def compose(self) -> ComposeResult:
-        with Vertical(id="sheet"):
-            yield LineView(
-                title="commit_agent.title", empty="commit_agent.planning", id="changes", classes="pane"
-            )
-            yield from super().compose()
 
     def on_mount(self) -> None:
         self.load()
@@ -119,8 +110,8 @@ class AgentCommitDialog(ConfirmDialog):
         branch = None if self._is_here else propose_branch([agent])
         place = sanitize(branch or self._tree.branch or self._tree.head[:12])
         values = {"agent": sanitize(agent), "branch": place, "count": count}
-        view = self.query_one("#changes", LineView)
-        view.show_notice((agent, branch), lines, title=texts("commit_agent.onto", **values))
+        title = texts("commit_agent.onto", **values)
+        self.text_view.show_notice((agent, branch), lines, title=title)
         if count:
             self.choice = CommitChoice(agent, branch, lines)
         new = "" if self._is_here else f" {texts('commit_agent.new_branch')}"
@@ -232,7 +223,7 @@ async def _try(app: Dashboard, tree: Tree, agent: str) -> bool:
     lines: list[Line] = [[Span(f" {each}")] for each in sanitize_lines(str(result["output"]).rstrip())]
     question = f"{ended} {texts('commit_agent.commit_now')}"
     return await app.push_screen_wait(
-        PreviewDialog(texts("commit_agent.try_title", agent=name), question, lines)
+        LinesConfirmDialog(texts("commit_agent.try_title", agent=name), question, lines)
     )
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from textual import events
+from textual.app import ComposeResult
 from textual.screen import ModalScreen
 
 from watchroom_tui.context import Dashboard, dashboard_of
+from watchroom_tui.formatters.styled_text import Line
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.keys.keymap import key_hints
+from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.worker_screen import WorkerScreen
 
 Result = TypeVar("Result")
@@ -47,3 +51,20 @@ class Dialog(ModalDialog[None]):
     def on_click(self, event: events.Click) -> None:
         if event.widget is self:
             self.app.pop_screen()
+
+
+class LinesDialog(Dialog):
+    """Base of dialogs that show lines, which subclasses make."""
+
+    TITLE_KEY: ClassVar[str]
+    """The key of the title."""
+
+    def compose(self) -> ComposeResult:
+        yield LineView(title=self.TITLE_KEY, empty="empty.detail", id="detail", classes="pane")
+
+    def show_lines(self, lines: Sequence[Line]) -> None:
+        """Show ``lines``. Does nothing after the dialog is closed."""
+        texts = self.dashboard.texts
+        title = f"{texts(self.TITLE_KEY)} · {texts('help.close')}"
+        for view in self.query(LineView):
+            view.show_notice(self.TITLE_KEY, list(lines), title=title)

@@ -4,37 +4,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from typing import ClassVar
 
 from textual import work
-from textual.app import ComposeResult
-from textual.containers import Vertical
 from watchroom import Json
 from watchroom.features.overview.reads import UnreadableVersionError, VersionPair, read_current
 from watchroom.model import Row
 from watchroom.texts import Catalogue
 
 from watchroom_tui.context import Dashboard
-from watchroom_tui.dialogs.confirm import ConfirmDialog
+from watchroom_tui.dialogs.confirm import SheetDialog
 from watchroom_tui.formatters.diff_drawing import DiffDrawing
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.comparison import compare_pair
-from watchroom_tui.widgets.line_view import LineView
 
 
-class RestoreDialog(ConfirmDialog):
+class RestoreDialog(SheetDialog):
     """Commits in the person's name, if the file still is as it was shown; ends with whether it did."""
+
+    TEXT_TITLE: ClassVar = "pane.diff"
+    TEXT_MISSING: ClassVar = "files.comparing"
 
     def __init__(self, wanted: Row, texts: Catalogue) -> None:
         super().__init__(texts("files.rollback_title"), texts("files.comparing"))
         self._wanted = wanted
         self._seen: Row | None = None
         self._is_committing = False
-
-    def compose(self) -> ComposeResult:
-        with Vertical(id="sheet"):
-            yield LineView(title="pane.diff", empty="files.comparing", id="changes", classes="pane")
-            yield from super().compose()
 
     def on_mount(self) -> None:
         self.load("")
@@ -52,7 +48,7 @@ class RestoreDialog(ConfirmDialog):
             app.show_message(texts("files.unreadable", version=f"v{error.row.version}"), "error")
             self.dismiss(False)
             return
-        view = self.query_one("#changes", LineView)
+        view = self.text_view
         title = f"{sanitize(wanted.path)}  v{head.version} → v{wanted.version}"
         if compared.changed:
             view.show_drawing(head.seq, DiffDrawing(compared, side_by_side=False), title=title)

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from textual import work
-from textual.app import ComposeResult
-from textual.containers import Vertical
 from watchroom.algorithms.merge import diff_hunks
 from watchroom.errors import WatchroomError
 from watchroom.features.reverts.rules import (
@@ -23,14 +21,13 @@ from watchroom.model import REVERT_WORK, Json, Row
 from watchroom.texts import Catalogue
 
 from watchroom_tui.context import Dashboard
-from watchroom_tui.dialogs.confirm import ConfirmDialog
+from watchroom_tui.dialogs.confirm import SheetDialog
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.client_calls import client_edit_lines
 from watchroom_tui.formatters.local_time import local_time
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
-from watchroom_tui.widgets.line_view import LineView
 
 _SECONDS: Final = (60, 300, 900, 3600, 6 * 3600, 24 * 3600, None)
 """How far back it goes, by steps; None: to the beginning."""
@@ -55,11 +52,13 @@ class RevertSubject(NamedTuple):
     undo: str = ""
 
 
-class RevertDialog(ConfirmDialog):
+class RevertDialog(SheetDialog):
     """Reverts in the person's name what it shows; ends with whether it did."""
 
     BINDINGS = bindings("revert")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("revert", "confirm")
+    TEXT_TITLE: ClassVar = "revert.title"
+    TEXT_MISSING: ClassVar = "revert.planning"
 
     def __init__(self, subject: RevertSubject, texts: Catalogue) -> None:
         super().__init__(texts("revert.title"), texts("revert.planning"))
@@ -72,11 +71,6 @@ class RevertDialog(ConfirmDialog):
         self._with_spawned = False
         """Whether the work of those goes, too, whom the agents spawned."""
         self._shown: RevertSelection | None = None
-
-    def compose(self) -> ComposeResult:
-        with Vertical(id="sheet"):
-            yield LineView(title="revert.title", empty="revert.planning", id="changes", classes="pane")
-            yield from super().compose()
 
     def on_mount(self) -> None:
         self.load()
@@ -135,12 +129,11 @@ class RevertDialog(ConfirmDialog):
         texts = self.dashboard.texts
         moment = await asyncio.to_thread(self._moment, selection)
         chosen = _chosen(plan, self._clean_only)
-        view = self.query_one("#changes", LineView)
         who = ", ".join(plan.agents[:10]) if selection.undo else self._subject.agent
         who = sanitize(who) or texts("revert.everybody")
         title = texts("revert.undo_title" if selection.undo else "revert.since", agent=who, moment=moment)
         lines = await asyncio.to_thread(plan_lines, plan, texts)
-        view.show_notice(("revert", selection, self._clean_only), lines, title=title)
+        self.text_view.show_notice(("revert", selection, self._clean_only), lines, title=title)
         conflicts = 0 if self._clean_only else len(plan.of_kind("conflict"))
         if chosen:
             question = texts(

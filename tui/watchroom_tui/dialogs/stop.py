@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from textual.app import ComposeResult
 from watchroom.features.policy.shown_commands import quote_word
 from watchroom.texts import Catalogue
 
-from watchroom_tui.dialogs.base import Dialog
+from watchroom_tui.dialogs.base import LinesDialog
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.styled_text import Line, Span, align_cells, width_of
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.shown_place import place_word
-from watchroom_tui.widgets.line_view import LineView
 
 _COLUMNS: Final = (Column(), Column(most=30), Column())
 
@@ -44,24 +42,19 @@ class StopProgress(NamedTuple):
         return [each.agent for each in self.agents if not each.is_proven]
 
 
-class StopDialog(Dialog):
+class StopDialog(LinesDialog):
+    TITLE_KEY = "stop.stop_title"
+
     def __init__(self, progress: StopProgress) -> None:
         super().__init__()
         self._progress = progress
-
-    def compose(self) -> ComposeResult:
-        yield LineView(title="stop.stop_title", empty="empty.detail", id="detail", classes="pane")
 
     def on_mount(self) -> None:
         self.show_progress(self._progress)
 
     def show_progress(self, progress: StopProgress) -> None:
         """Show how it is now."""
-        self._progress = progress
-        texts = self.dashboard.texts
-        title = f"{texts('stop.stop_title')} · {texts('help.close')}"
-        for view in self.query(LineView):
-            view.show_notice("stop", stop_lines(progress, texts), title=title)
+        self.show_lines(stop_lines(progress, self.dashboard.texts))
 
 
 def stop_lines(progress: StopProgress, texts: Catalogue) -> list[Line]:

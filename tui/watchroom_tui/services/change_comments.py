@@ -21,7 +21,7 @@ from watchroom.model import MESSAGE, Json
 from watchroom.texts import catalogue as core_texts
 
 from watchroom_tui.context import Dashboard
-from watchroom_tui.dialogs.preview import PreviewDialog
+from watchroom_tui.dialogs.confirm import LinesConfirmDialog
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text
 from watchroom_tui.formatters.diff_drawing import DrawnLine
 from watchroom_tui.formatters.styled_text import Line, Span
@@ -85,7 +85,7 @@ class ChangeComments:
         question = texts("change_comments.question", count=len(comments), agent=sanitize(agent))
         title = texts("change_comments.send_title", agent=sanitize(agent))
         if not await app.push_screen_wait(
-            PreviewDialog(title, f"{question} {reading}", _prompt_lines(prompt))
+            LinesConfirmDialog(title, f"{question} {reading}", _prompt_lines(prompt))
         ):
             return
         if not await app.carry_out(MESSAGE, {"to": agent, "payload": {"text": prompt}}):
