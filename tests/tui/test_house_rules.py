@@ -532,6 +532,18 @@ def test_the_search_for_work_on_the_event_loop_tells_them_apart(code: str, finds
     assert bool(list(work_on_the_loop(ast.parse(code)))) is finds
 
 
+def test_the_needs_of_a_frame_are_computed_in_one_place() -> None:
+    callers = {
+        path.name
+        for path, tree in sources(TUI)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and name_of(node) == "urgent_needs"
+    }
+    # Alerts start with the first model that is complete.
+    assert callers <= {"app.py", "alert_monitor.py"}
+    assert "app.py" in callers
+
+
 def test_the_catalogue_refuses_an_unknown_key() -> None:
     words: Callable[[str], str] = Catalogue("a.b = 'text'")
     with pytest.raises(KeyError):

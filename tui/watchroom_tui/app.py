@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import Task
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -53,6 +53,7 @@ from watchroom_tui.widgets.timeline_bar import TimelineBar
 
 if TYPE_CHECKING:
     from textual.command import Provider
+    from textual.theme import Theme
     from watchroom import Workspace
 
     from watchroom_tui.services.agent_stop import AgentStop
@@ -159,18 +160,21 @@ class WatchroomApp(Dashboard):
         self._alerts_at_start = alerts
         self.line_styles: dict[str, Style] = {}
         self.agent_colours = AgentColours()
-        for theme in THEMES[depth]:
-            self.register_theme(theme)
-        # Set without the watcher, which would parse every stylesheet again before the first paint.
-        chosen = LIGHT if settings and settings.theme == "light" else DARK
-        self._theme_at_start = chosen
-        self.set_reactive(WatchroomApp.theme, chosen)
-        self.add_class(f"-theme-{chosen}", "-light-mode" if chosen == LIGHT else "-dark-mode")
-        self.stylesheet.set_variables(self.get_css_variables())
+        self._theme_at_start = LIGHT if settings and settings.theme == "light" else DARK
+        self._set_first_theme(THEMES[depth], self._theme_at_start)
         self.newest_model, self.progress = self.feed.read_initial_model()
         self.model = self.newest_model
         self.needs: tuple[Need, ...] = urgent_needs(self.model, self.now())
         self.agent_colours.assign(each.agent.id for each in self.newest_model.agents)
+
+    def _set_first_theme(self, themes: Iterable[Theme], chosen: str) -> None:
+        """Set the theme without its watcher, which would parse every stylesheet again before the first
+        paint."""
+        for theme in themes:
+            self.register_theme(theme)
+        self.set_reactive(WatchroomApp.theme, chosen)
+        self.add_class(f"-theme-{chosen}", "-light-mode" if chosen == LIGHT else "-dark-mode")
+        self.stylesheet.set_variables(self.get_css_variables())
 
     def get_default_screen(self) -> Screen[None]:
         return _make_screen(self.DEFAULT_MODE)

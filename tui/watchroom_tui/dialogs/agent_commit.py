@@ -1,4 +1,4 @@
-"""Commit or try the work of one agent apart from that of others: the plan and the difference, then the
+"""Commit or try the work of one agent without the work of others: the plan and the difference, then the
 message or the command."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
 _MOST_LINES: Final = 400
-"""Of one difference."""
+"""Max lines of one difference."""
 _SHELL: Final = ("/bin/sh", "-c")
 _STYLES: Final = {"+": "added", "-": "removed", "@": "header-line"}
 
@@ -131,7 +131,7 @@ class AgentCommitDialog(SheetDialog):
 
 
 def plan_lines(plan: CommitPlan, before: dict[str, bytes | None], texts: Catalogue) -> list[Line]:
-    """The plan as people read it: the files, what is left out and why, then how each file changes."""
+    """Return ``plan`` for people: the files, what is left out and why, then how each file changes."""
     lines: list[Line] = [[]]
     for each in plan.files:
         kind = "D" if each.state is None else "A" if before.get(each.path) is None else "M"
@@ -156,7 +156,7 @@ def _difference(before: bytes, after: bytes, texts: Catalogue) -> list[Line]:
 
 
 async def commit_agent(app: Dashboard, tree: Tree, agents: Sequence[str], agent: str) -> None:
-    """Show the work of ``agent`` in ``tree``, and commit or try it as the person says. Await it in a
+    """Show the work of ``agent`` in ``tree``, and commit or try it if the person chooses so. Await it in a
     worker."""
     dialog = AgentCommitDialog(tree, agents, agent, app.texts)
     if not await app.push_screen_wait(dialog) or dialog.choice is None:
@@ -228,6 +228,6 @@ async def _try(app: Dashboard, tree: Tree, agent: str) -> bool:
 
 
 def _last_command(tried: Row | None) -> str:
-    """The command of the newest try, as a person wrote it; empty if there is none."""
+    """Return the command of the newest try, as a person wrote it. Empty if there is none."""
     words = () if tried is None else read_try(tried).command
     return words[-1] if words[:-1] == _SHELL else shlex.join(words)

@@ -1,4 +1,4 @@
-"""The bases of dialogs: what all of them share, and those that only show something."""
+"""The bases of all dialogs, and of dialogs that only show something."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ModalDialog(ModalScreen[Result], WorkerScreen[Result]):
 
     CSS_PATH = Path(__file__).with_name("dialogs.tcss")
     SCOPES: ClassVar[tuple[Scope, ...]] = ()
-    """Whose keys work in it, and stand at its lower edge."""
+    """The scopes of the keys that work in it, which its lower edge shows."""
 
     @property
     def dashboard(self) -> Dashboard:
@@ -35,12 +35,12 @@ class ModalDialog(ModalScreen[Result], WorkerScreen[Result]):
         self.dashboard.release_keys()
 
     def key_hints(self) -> str:
-        """The keys and what they do, for the lower edge."""
+        """Return the keys and their actions, for the lower edge."""
         return key_hints(self, self.dashboard.texts, self.dashboard.keymap, *self.SCOPES)
 
 
 class Dialog(ModalDialog[None]):
-    """Base of what only shows something: esc or a click outside closes it."""
+    """Base of dialogs that only show something. Esc or a click outside closes them."""
 
     BINDINGS = bindings("dialog")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("dialog",)

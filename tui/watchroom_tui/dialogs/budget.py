@@ -33,7 +33,7 @@ _MAX_CHARACTERS: Final = 20
 
 
 class BudgetOwner(NamedTuple):
-    """Whose budget it is. ``name``: of the agent or task; empty for the team, or for each of ``scope``."""
+    """The owner of a budget. ``name``: the agent or task, empty for the team or for each of ``scope``."""
 
     scope: BudgetScope
     name: str = ""
@@ -48,7 +48,7 @@ class BudgetSetting(NamedTuple):
 
 
 class BudgetKnown(NamedTuple):
-    """What is known of a budget. ``used``: None if it is not counted; ``most``: None if there is none."""
+    """A budget as it is. ``used``: None if it is not counted. ``most``: None if there is no limit."""
 
     used: float | None = None
     most: float | None = None
@@ -76,7 +76,7 @@ def find_known(model: Model, owner: BudgetOwner, measure: Measure) -> BudgetKnow
 
 
 def suggest_amount(measure: Measure, known: BudgetKnown) -> float:
-    """Return the amount to suggest: the present one; else a usual one, at least twice of what is used."""
+    """Return the amount to suggest: the present limit, else a usual one of at least twice the use."""
     if known.most is not None:
         return known.most
     amount = _SUGGESTED[measure]
@@ -186,7 +186,7 @@ class BudgetDialog(ModalDialog[BudgetSetting | None]):
         self._amount.border_title = content(self.dashboard.texts(f"budget.limit_{self._measure}"))
 
     def on_key(self, event: events.Key) -> None:
-        """A digit typed in the list begins a new amount."""
+        """Begin a new amount with a digit that is typed in the list."""
         if self._owners.has_focus and event.character is not None and event.character in "0123456789.":
             event.stop()
             event.prevent_default()
@@ -197,7 +197,7 @@ class BudgetDialog(ModalDialog[BudgetSetting | None]):
     @on(LineList.Opened, "#owners")
     @on(Input.Submitted, "#amount")
     def set_budget(self) -> None:
-        """End with the budget, or show why it is none."""
+        """End with the budget, or show why the amount is invalid."""
         owner = self._owners.item
         if owner is None:
             return

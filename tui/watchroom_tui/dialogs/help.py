@@ -1,4 +1,4 @@
-"""The keys that work here, from the registry, and what the signs mean."""
+"""The keys that work here, and the meanings of the signs."""
 
 from __future__ import annotations
 

@@ -26,13 +26,13 @@ _DRAFT: Final = "new task"
 
 
 class _SpaceCheckbox(Checkbox, inherit_bindings=False):
-    """A box that only space ticks: enter begins the task."""
+    """A box that only space ticks, because enter starts the task."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "toggle_button", show=False)]
     BUTTON_INNER = " "
 
     def watch_value(self) -> None:
-        # Textual shows the state by colour alone.
+        # Textual shows the state only by colour.
         self.BUTTON_INNER = "X" if self.value else " "
         super().watch_value()
 
@@ -72,7 +72,7 @@ class NewTaskDialog(ModalDialog[str | None]):
             yield said
 
     def on_mount(self) -> None:
-        # A quick key may have closed it before there was anything to write in.
+        # A quick key may have closed it before the editor was there.
         if self._text.is_attached:
             self._text.load_source(self._draft.text)
             self._text.move_cursor(self._text.document.end)
@@ -80,11 +80,11 @@ class NewTaskDialog(ModalDialog[str | None]):
 
     @on(TextArea.Changed)
     def keep(self) -> None:
-        """What is written is kept at once: quitting asks about it."""
+        """Keep the text at once, so that quitting asks about it."""
         self._draft.text = self._text.source
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enter begins the task in every field."""
+        """Return whether ``action`` is possible. Enter starts the task in every field."""
         return action != "send"
 
     def action_new_line(self) -> None:

@@ -91,14 +91,14 @@ def has_word(query: str, text: str) -> bool:
 
 
 class Palette(CommandPalette):
-    """Textual's, which says in the language of the dashboard that nothing matches."""
+    """Textual's palette, with the text for no matches in the dashboard's language."""
 
     DEFAULT_CSS = """
     Palette CommandList { text-wrap: nowrap; text-overflow: ellipsis; }
     """
 
     def _start_no_matches_countdown(self, search_value: str) -> None:
-        # Textual says it in English, half a second later.
+        # Textual shows it in English, half a second later.
         self._list_visible = bool(search_value)
         if search_value:
             option = Option(content(texts_of(self)("palette.no_match")), disabled=True, id=self._NO_MATCHES)

@@ -1,4 +1,4 @@
-"""Restore an earlier version: shows what changes, and asks."""
+"""Restore an earlier version, after a look at what changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from watchroom_tui.readers.comparison import compare_pair
 
 
 class RestoreDialog(SheetDialog):
-    """Commits in the person's name, if the file still is as it was shown; ends with whether it did."""
+    """Commits as the person, if the file did not change meanwhile. Ends with whether it did."""
 
     TEXT_TITLE: ClassVar = "pane.diff"
     TEXT_MISSING: ClassVar = "files.comparing"
@@ -37,7 +37,7 @@ class RestoreDialog(SheetDialog):
 
     @work(exclusive=True, group="preview")
     async def load(self, notice: str) -> None:
-        """Show what would change from the current version to the wanted one, say ``notice``, and ask."""
+        """Show the changes to the wanted version, and ask. ``notice``: shown above the question."""
         app, texts, wanted = self.dashboard, self.dashboard.texts, self._wanted
         head = await asyncio.to_thread(read_current, app.journal, wanted)
         if head is None:
@@ -73,7 +73,7 @@ class RestoreDialog(SheetDialog):
 
     @work(group="commit")
     async def commit(self, seen: Row) -> None:
-        """Roll back, unless the file moved since it was shown: then show it anew, and ask again."""
+        """Roll back. If the file changed since it was shown, show it again, and ask again."""
         app, texts, wanted = self.dashboard, self.dashboard.texts, self._wanted
         result = await app.act(*self._roll_back(seen))
         if result is None:
@@ -97,7 +97,7 @@ class RestoreDialog(SheetDialog):
         self.dismiss(bool(result["success"]))
 
     def _roll_back(self, seen: Row) -> tuple[str, Mapping[str, Json]]:
-        """The tool that brings the version back, and its arguments."""
+        """Return the tool that restores the version, and its arguments."""
         expected, version = seen.version, self._wanted.version
         if seen.zone == "board":
             return "whiteboard_restore", {
@@ -113,7 +113,7 @@ class RestoreDialog(SheetDialog):
 
 
 def ask_to_restore(app: Dashboard, wanted: Row, head: Row) -> None:
-    """Show what bringing ``wanted`` back would change, and ask; or say why it cannot be. ``head`` is the
+    """Show what would change if ``wanted`` were restored, and ask. Or show why it cannot be. ``head``: the
     current version."""
     texts = app.texts
     if not app.can_act:

@@ -27,7 +27,7 @@ class SandboxDialog(LinesDialog):
 
 
 def sandbox_text(probe: SandboxProbe, texts: Catalogue) -> str:
-    """The best sandbox in a few texts."""
+    """Return the name of the best sandbox, for people."""
     best = probe.best
     return texts("sandbox.best", name=sanitize(best.name)) if best else texts("sandbox.none")
 

@@ -32,17 +32,17 @@ from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.line_widget import content
 
 WORDS: Final = "search.words"
-"""Under this name the dashboard remembers what was searched for."""
+"""The name of the remembered words among the filters."""
 _HITS: Final = 100
 _BEFORE: Final = 16
 """Characters before the first match in a line of the list."""
 _OF_PATHS: Final = frozenset({"collab", "private", "handoff", "file", "repo"})
-"""Zones whose paths speak for themselves."""
+"""The zones whose paths need no name of the zone."""
 _WIDE: Final = 100
 _AGAIN_SECONDS: Final = 1.0
-"""So often it is searched again while the index is behind."""
+"""Seconds between searches while the index is behind."""
 _SHARE: Final = 0.5
-"""Of a core is used to index what is missing while somebody waits for it."""
+"""The share of a core that indexing uses while somebody waits for it."""
 
 _SCREENS: Final[Mapping[Zone, str]] = {
     "agent": "tasks",
@@ -64,7 +64,7 @@ _EXACT: Final[frozenset[Zone]] = frozenset({"collab", "request"})
 
 
 class HitList(LineList[Hit]):
-    """What was found: when, who, where, and the words in the midst of their text."""
+    """The hits: when, who, where, and the words within their text."""
 
     def item_key(self, item: Hit) -> Hashable:
         return item.row.seq
@@ -88,8 +88,8 @@ class HitList(LineList[Hit]):
 
 
 class SearchDialog(ModalDialog[Hit | None]):
-    """Ends with the hit to go to; with None if the person goes back. ``until`` is the row up to which there
-    is something to be found, None where that is the present."""
+    """Ends with the hit to go to, or with None if the person goes back. ``until``: the last row to search,
+    None for all."""
 
     BINDINGS = bindings("finding")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("finding",)
@@ -102,7 +102,7 @@ class SearchDialog(ModalDialog[Hit | None]):
         self._asked = 0
         self._answered = 0
         self._opens = False
-        """Whether the first hit is to be opened as soon as it is found."""
+        """Whether to open the first hit as soon as it is found."""
         self._result = SearchResult()
 
     def compose(self) -> ComposeResult:
@@ -130,13 +130,13 @@ class SearchDialog(ModalDialog[Hit | None]):
 
     @work(group="indexing")
     async def index_missing(self) -> None:
-        """Index what nobody has indexed yet: where the dashboard only looks, nobody else does."""
+        """Index new rows, because nobody else does for a viewer."""
         try:
             await asyncio.to_thread(
                 self._index.index_missing, self.dashboard.journal, self._left, share=_SHARE
             )
         except JournalError as error:
-            # What is indexed can be searched all the same.
+            # Indexed rows can still be searched.
             self._set_subtitle(error.message(self.dashboard.language))
             return
         self._search()
@@ -148,7 +148,7 @@ class SearchDialog(ModalDialog[Hit | None]):
 
     @on(Input.Changed, "#words")
     def keep(self, event: Input.Changed) -> None:
-        """What is typed is searched for at once, and remembered."""
+        """Search for the typed words, and remember them."""
         self.dashboard.filters[WORDS] = event.value
         self._search()
 
@@ -159,7 +159,7 @@ class SearchDialog(ModalDialog[Hit | None]):
 
     @work(group="searching")
     async def search_newest(self) -> None:
-        """Search for what is typed by now, until nothing else has been typed meanwhile: never two at once."""
+        """Search for the typed words, again if they changed meanwhile. Never two searches at once."""
         while self._answered != self._asked:
             asked = self._asked
             typed = self.query_one("#words", Input).value
@@ -186,7 +186,7 @@ class SearchDialog(ModalDialog[Hit | None]):
         self.hits.border_subtitle = content(sanitize(note)) if note else None
 
     def _note(self, found: SearchResult) -> str:
-        """How far was searched, where that is not everything."""
+        """Return what was not searched or not shown, empty if nothing."""
         texts, notes = self.dashboard.texts, []
         if found.is_behind:
             notes.append(texts("search.behind", indexed=found.indexed, last=found.last))
@@ -236,7 +236,7 @@ class SearchDialog(ModalDialog[Hit | None]):
 
 
 def _version(hit: Hit) -> str:
-    """The version that was found, where it is one of a text."""
+    """Return the version of ``hit``, empty if it is not in a text."""
     return f" v{hit.row.version}" if hit.row.version is not None and hit.line else ""
 
 

@@ -1,4 +1,4 @@
-"""Shows for each agent that was told to stop what proves that it has."""
+"""Shows what proves for each agent that it has stopped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COLUMNS: Final = (Column(), Column(most=30), Column())
 
 
 class StopState(NamedTuple):
-    """How it is with an agent: ``is_proven``, and ``how`` that shows, or what keeps it from being so."""
+    """Whether an agent is proven to have stopped. ``how``: the proof, or what is missing."""
 
     agent: str
     is_proven: bool
@@ -27,8 +27,14 @@ class StopState(NamedTuple):
 
 
 class StopProgress(NamedTuple):
-    """How it is with all ``agents``, and whom nobody could tell (``refused``: why). ``is_over``: it is waited
-    for no more; ``root`` is the workspace's folder."""
+    """The progress of a stop of all agents.
+
+    - ``agents``: the agents that were told to stop.
+    - ``refused``: why the others could not be told, by agent.
+    - ``root``: the workspace's folder.
+    - ``seconds``: how long the proofs are waited for.
+    - ``is_over``: whether that time is up, or all agents have stopped.
+    """
 
     agents: Sequence[StopState]
     refused: Mapping[str, str]
@@ -38,7 +44,7 @@ class StopProgress(NamedTuple):
 
     @property
     def unproven(self) -> Sequence[str]:
-        """Who is not proven to have stopped."""
+        """The agents that are not proven to have stopped."""
         return [each.agent for each in self.agents if not each.is_proven]
 
 
@@ -53,12 +59,13 @@ class StopDialog(LinesDialog):
         self.show_progress(self._progress)
 
     def show_progress(self, progress: StopProgress) -> None:
-        """Show how it is now."""
+        """Show ``progress``."""
+        self._progress = progress
         self.show_lines(stop_lines(progress, self.dashboard.texts))
 
 
 def stop_lines(progress: StopProgress, texts: Catalogue) -> list[Line]:
-    """``progress`` as people read it."""
+    """Return ``progress`` for people."""
     open_state = ("✖", "error", "stop.unproven") if progress.is_over else ("…", "warning", "stop.waiting")
     rows = [
         (*(("✓", "ok", "stop.proven") if each.is_proven else open_state), each.agent, each.how)
@@ -70,7 +77,7 @@ def stop_lines(progress: StopProgress, texts: Catalogue) -> list[Line]:
         for mark, style, key, agent, _ in rows
     ]
     shares = [min(column.most, max(width_of(row[at]) for row in cells)) for at, column in enumerate(_COLUMNS)]
-    # What shows it is as long as it is: padded, it would be broken into lines for nothing.
+    # The proof is not padded, because padding would break it into more lines.
     lines: list[Line] = [[]]
     for row, cell in zip(rows, cells, strict=True):
         lines.append([*align_cells(_COLUMNS, cell, shares), Span(" "), Span(sanitize(row[-1]), "dim")])

@@ -37,7 +37,7 @@ class TaskDialog(LinesDialog):
 
 
 def task_lines(task: TaskView, details: TaskDetails, texts: Catalogue) -> list[Line]:
-    """The task as people read it."""
+    """Return all details of ``task`` for people."""
     fields = {
         "by": task.row.actor,
         "begun": zoned_time(task.row.time),

@@ -38,18 +38,18 @@ _HELD: Final = ("paused", "error")
 
 
 class AgentActions:
-    """What the person at ``app`` can do. A message that was written and not sent is kept among the drafts."""
+    """The actions of the person at ``app``. Unsent messages are kept among the drafts."""
 
     def __init__(self, app: Dashboard) -> None:
         self._app = app
 
     def write_message(self, agent: str) -> None:
-        """Have the person write to ``agent``, and say when it reads that, or why it never does."""
+        """Have the person write to ``agent``. Show when it reads the message, or why it never does."""
         if self._can_receive(agent, ("now", "resumed", "next")):
             self._app.open_editor(partial(self._write, agent))
 
     def send_comments_or_write(self, agent: str) -> None:
-        """Have the person send the comments on the changes of ``agent``; without any, write to it."""
+        """Have the person send the comments on the changes of ``agent``, or write to it if there are none."""
         comments = ChangeComments(self._app)
         if not comments.list_unsent(agent):
             self.write_message(agent)
@@ -62,12 +62,12 @@ class AgentActions:
             self._start(partial(self._commit_work, agent))
 
     def show_terminal(self, agent: str) -> None:
-        """Show the terminal of ``agent``, or say why there is none."""
+        """Show the terminal of ``agent``, or why there is none."""
         if agent:
             self._start(partial(self._show_terminal, agent))
 
     def toggle_pause(self, agent: str) -> None:
-        """Pause ``agent``, or resume it where it is paused or an error stopped it; says why not."""
+        """Pause ``agent``, or resume it if it is paused or an error stopped it. Or show why not."""
         view = self._find(agent)
         if view is None or not self._can_receive(agent):
             return
@@ -81,12 +81,12 @@ class AgentActions:
         self._start(partial(self._app.carry_out, tool, {"agent_id": agent}, done))
 
     def revert_work(self, agent: str) -> None:
-        """Show what taking the work of ``agent`` back would change, since when the person chooses."""
+        """Show what would change if the work of ``agent`` were taken back. The person chooses the moment."""
         if agent:
             ask_to_revert(self._app, RevertSubject(agent))
 
     def end_session(self, agent: str) -> None:
-        """End the session of ``agent`` for good, after the person confirms it; says why not."""
+        """End the session of ``agent`` for good, after a question. Or show why not."""
         if not self._can_receive(agent):
             return
         texts, name = self._app.texts, sanitize(agent)
@@ -98,12 +98,12 @@ class AgentActions:
         self._start(partial(act, CANCEL, {"agent_id": agent}, texts("session.ended", agent=name)))
 
     def end_agent(self, task: TaskView, member: Member) -> None:
-        """End ``member`` of ``task`` and all agents that it made, after the person confirms it."""
+        """End ``member`` of ``task`` and all agents that it spawned, after a question."""
         if not self.can_act():
             return
         texts = self._app.texts
         name = sanitize(member.id)
-        # Without its first agent a task does not go on.
+        # A task does not continue without its first agent.
         is_first = member.spawned is not None and not member.parent
         question = texts("tasks.end_first" if is_first else "tasks.end_question", agent=name)
         made = below(task, member.id)
@@ -115,7 +115,7 @@ class AgentActions:
         self._start(partial(act, TERMINATE, {"agent_id": member.id}, done))
 
     def cancel_task(self, task: TaskView) -> None:
-        """Cancel ``task``, which nobody finished, after the person confirms it."""
+        """Cancel the unfinished ``task``, after a question."""
         if not self.can_act():
             return
         texts = self._app.texts
@@ -127,20 +127,20 @@ class AgentActions:
         self._start(partial(act, END_TASK, arguments, texts("tasks.cancelled", task=name)))
 
     def can_act(self) -> bool:
-        """Whether anything can be done now; else says why not."""
+        """Return whether the person can act now. Show why not."""
         if not self._app.can_act:
             self._app.explain_read_only()
         return self._app.can_act
 
     def _start(self, work: Callable[[], Awaitable[object]]) -> None:
-        """Do something that waits for the person, beside all else."""
+        """Run ``work``, which waits for the person, in a worker."""
         self._app.run_worker(work, group="agents")
 
     def _find(self, agent: str) -> AgentView | None:
         return self._app.model.agent(agent) if self._app.can_act else None
 
     def _can_receive(self, agent: str, when: Sequence[Reading] = ("now", "resumed")) -> bool:
-        """Whether the agent heeds at one of these times what is said to it; else says why not."""
+        """Return whether the agent reads messages at one of these times. Show why not."""
         if not self.can_act():
             return False
         view, texts = self._find(agent), self._app.texts
@@ -154,14 +154,14 @@ class AgentActions:
         return False
 
     def _reader_text(self, key: str, agent: str) -> str:
-        """The text ``key`` about an agent whose process is not there, with the command that resumes it."""
+        """Return the text ``key`` about an agent without a process, with the command that resumes it."""
         resume = self._app.model.message_reader(agent).hint
         texts = self._app.texts
         how = texts("session.resume_with", resume=sanitize(resume)) if resume else texts("session.resume")
         return texts(key, agent=sanitize(agent), resume=how)
 
     def _reading_text(self, agent: str) -> str:
-        """When ``agent`` reads what is written to it now."""
+        """Return a text that says when ``agent`` reads a message that is sent now."""
         view = self._find(agent)
         when = self._app.model.message_reader(agent).when
         if view is not None and not view.is_present and when != "next":
@@ -171,7 +171,7 @@ class AgentActions:
     async def _confirm_and_act(
         self, title: str, question: str, tool: str, arguments: Mapping[str, Json], done: str
     ) -> None:
-        """Ask first, then act, then say that it is done. The texts are safe already."""
+        """Call ``tool`` if the person confirms it, and show ``done``. The texts are sanitized."""
         if await self._app.push_screen_wait(ConfirmDialog(title, question)):
             await self._app.carry_out(tool, arguments, done)
 
@@ -209,7 +209,7 @@ class AgentActions:
         await commit_agent(app, state.tree, agents, agent)
 
     async def _show_terminal(self, agent: str) -> None:
-        """Select the pane of tmux in which the client of ``agent`` runs, or say why there is none."""
+        """Select the pane of tmux in which the client of ``agent`` runs, or show why there is none."""
         app, name = self._app, sanitize(agent)
         view = app.model.agent(agent)
         workspace = await app.wait_for_workspace()

@@ -1,4 +1,4 @@
-"""What people say of lines that agents changed: written, edited, removed, and sent to the agent together."""
+"""Comments on lines that agents changed. People write, edit and remove them, and send them together."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ class ChangeComments:
         self._app = app
 
     def list_unsent(self, agent: str) -> list[TreeComment]:
-        """The comments for ``agent`` that were not sent."""
+        """Return the unsent comments for ``agent``."""
         return find_unsent(self._app.model.comments, agent)
 
     async def write(self, file: ChangedFile, agent: str, lines: Sequence[DrawnLine]) -> None:
-        """Have the person comment on ``lines`` of ``file``, for ``agent`` to read. Await it in a worker."""
+        """Have the person comment on ``lines`` of ``file`` for ``agent``. Await it in a worker."""
         tree, path = split_repo_path(file.head.path)
         quote = "\n".join(each.text for each in lines)[:MAX_QUOTED_CHARACTERS]
         first = lines[0]
         await self.edit(TreeComment(uuid4().hex, tree, path, agent, first.at + 1, first.is_old, quote, ""))
 
     async def edit(self, comment: TreeComment) -> None:
-        """Have the person write on in ``comment``. Without text it is removed. Await it in a worker."""
+        """Have the person edit ``comment``. An empty one is removed. Await it in a worker."""
         app, texts = self._app, self._app.texts
         # A new comment has a new id, and its draft is found by the place.
         place = f"{comment.line} {comment.is_old}" if not comment.text else comment.id
@@ -76,8 +76,8 @@ class ChangeComments:
         app.drafts.drop(TextDraft, key)
 
     async def send(self, agent: str, reading: str) -> None:
-        """Show the comments for ``agent`` as the prompt that they become, and send them if the person says
-        so. ``reading``: when the agent reads it, safe already. Await it in a worker."""
+        """Show the prompt with the comments for ``agent``, and send it if the person confirms it. Await it in
+        a worker. ``reading``: a sanitized text that says when the agent reads it."""
         app, texts = self._app, self._app.texts
         comments = self.list_unsent(agent)[:MAX_COMMENTS]
         folders = {each.id: each.folder for each in app.model.trees}

@@ -1,7 +1,6 @@
-"""Brings the journal to the screen: a thread that tails it, folds its rows, and hands over whole models.
+"""A thread that follows the journal, folds its rows, and passes on whole models.
 
-The event loop never reads the journal. A source is either live or as of an earlier row; what comes out of
-it looks the same.
+It is live or as of an earlier row. The event loop never reads the journal.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from watchroom.features.overview.snapshots import open_fold
 from watchroom.kernel.journal import Changes, Journal
 
 FRAME_SECONDS: Final = 0.05
-"""At least so long between two models while rows keep coming: 20 a second."""
+"""Min seconds between two models while rows keep coming: 20 a second."""
 
 PREVIEW_ROWS: Final = 80
-"""A journal is shown by its newest rows first, while the rest is read."""
+"""The number of newest rows that are shown while the others are read."""
 
 _CHUNK: Final = 200
 _LIVE_CHUNK: Final = 2000
@@ -54,11 +53,12 @@ class OutageChanged(Message):
 
 
 class Feed:
-    """Calls ``show`` with each new model, on the feed's thread, and the share of the journal that is read.
+    """Calls ``show`` with each new model and the part of the journal that it contains, on its own thread.
 
-    ``until`` makes it a source as of that row of ``journal``. ``show_outage`` is called with the time since
-    when the journal's server does not answer (nanoseconds since the epoch), and with None once it does.
-    ``folder`` is the workspace's, for commands that people are shown.
+    - ``until``: the last row to read, default: follow the journal.
+    - ``show_outage``: called when the journal's server stops answering, with the time in nanoseconds since
+      the epoch, and with None when it answers again.
+    - ``folder``: the workspace's folder, for commands that people are shown.
     """
 
     def __init__(
@@ -97,7 +97,8 @@ class Feed:
         self._clock_ahead = self._journal.now() - time.time_ns()
 
     def read_initial_model(self) -> tuple[Model, float]:
-        """The newest rows and who is registered, read at once; and the share of the journal that is."""
+        """Read the newest rows and the registration. Return their model, and the part of the journal that it
+        contains."""
         self._read_clock()
         last = self._journal.last_seq() if self._until is None else self._until
         look = Fold(self._journal.content, self._journal.row)
@@ -128,10 +129,10 @@ class Feed:
                 self._follow()
                 return
             except JournalUnreachable:
-                # What was read so far stays on the screen; it goes on from there.
+                # The rows so far stay on the screen, and it continues after them.
                 self._note_outage(True)
                 self._stopping.wait(_RETRY_SECONDS)
-            except Exception:  # noqa: BLE001  # the fold goes on after the row at which it failed
+            except Exception:  # noqa: BLE001  # the fold continues after the row at which it failed
                 _log.exception("the journal could not be followed at row %d", self._fold.seq)
                 self._stopping.wait(_RETRY_SECONDS)
 
@@ -156,7 +157,7 @@ class Feed:
                 self._changes.wait(PRESENCE_SECONDS)
 
     def _has_absence_changed(self) -> bool:
-        """Whether somebody else runs something, or nobody, than was shown."""
+        """Return whether other processes run the sessions than were shown."""
         return absent_work(with_presences(self._fold.model(), self._journal.presence.all)) != self._absent
 
     def _show_now(self) -> None:

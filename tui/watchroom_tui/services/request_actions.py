@@ -66,8 +66,7 @@ class RequestActions:
         return asked
 
     def approve(self, details: RequestDetails, ticked: Sequence[str]) -> None:
-        """Approve of the ticked calls, each with the hunks that are taken; of the others the agent is told
-        that they were rejected."""
+        """Approve the ticked calls, each with the hunks that are taken, and reject the others."""
         if ticked:
             self._start(partial(self._approve, details, ticked))
         else:
@@ -78,7 +77,7 @@ class RequestActions:
         self._app.open_editor(partial(self._reject, asked))
 
     def edit(self, details: RequestDetails, call_id: str, ticked: Sequence[str]) -> None:
-        """Approve of a call with other arguments than the agent wrote, or than are left of its hunks."""
+        """Approve a call with arguments that the person edits."""
         self._app.open_editor(partial(self._edit, details, call_id, ticked))
 
     def write(self, details: RequestDetails) -> None:
@@ -94,8 +93,8 @@ class RequestActions:
             self._app.show_message(self._app.texts("request.tick_first"), "warning")
 
     def is_answerable(self, asked: RequestView | None, kind: RequestKind | None = None) -> bool:
-        """Whether ``asked`` waits for an answer of this kind (None: of any) that can be given here; says why
-        not."""
+        """Return whether the person can answer ``asked`` now. Show why not. ``kind``: the kind of answer,
+        default: any."""
         app = self._app
         if not app.can_act:
             app.explain_read_only()
@@ -205,7 +204,7 @@ class RequestActions:
             problem = _problem(text, texts)
             if problem is None:
                 break
-            # What was written stays, and the person sees what is wrong with it.
+            # The text stays, and the person sees what is wrong with it.
             hint = problem
         chosen = ticked if call_id in ticked else [*ticked, call_id]
         await self._answer(details.asked, partial(self._decisions, details, chosen, {call_id: text}), draft)
