@@ -17,7 +17,7 @@ from presences import wait_until_lost
 from watchroom import Workspace
 from watchroom.kernel.journal import open_journal
 from watchroom_tui.presentation.localization import load_texts
-from watchroom_tui.services.task_launcher import (
+from watchroom_tui.worker.task_launcher import (
     MOST_TEXT,
     TaskNotLaunched,
     TaskOrder,
@@ -32,7 +32,7 @@ import sys
 from contextlib import closing
 from watchroom.kernel.journal import open_journal
 from watchroom_tui.presentation.localization import load_texts
-from watchroom_tui.services.task_launcher import TaskOrder, launch_task
+from watchroom_tui.worker.task_launcher import TaskOrder, launch_task
 root, folder = sys.argv[1:]
 print(*launch_task(TaskOrder("-- Build it.", folder, is_simulated=True), root, "dana", load_texts("en"), "en", speed=0.01))
 """

@@ -26,6 +26,7 @@ from watchroom.kernel.journal import Journal
 from watchroom.texts import Language
 from watchroom_tui.app import WatchroomApp
 from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.dialogs.palette import run_action
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.keys.actions import ACTIONS
 from watchroom_tui.widgets.line_list import LineList
@@ -83,7 +84,7 @@ class User:
 
     async def chooses(self, action: str) -> None:
         """Run an action, by its id, as the palette does."""
-        await self.app.run_palette_action(next(each for each in ACTIONS if each.id == action))
+        await run_action(self.app, next(each for each in ACTIONS if each.id == action))
         await self.settle()
 
     async def type(self, text: str) -> None:

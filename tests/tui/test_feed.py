@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -9,6 +10,7 @@ from queue import Queue
 from threading import Event
 
 import pytest
+from clock import HOUR
 from watchroom.errors import JournalBusy
 from watchroom.kernel.journal import SqliteJournal
 from watchroom.model import Note, Row
@@ -57,6 +59,27 @@ def test_the_dashboard_is_fed_after_a_journal_was_busy(
     finally:
         following.stop()
     assert journal.failures == 1
+
+
+class AnHourAhead(SqliteJournal):
+    """A journal whose clock is an hour ahead of this machine's, and that counts who reads it."""
+
+    readings = 0
+
+    def now(self) -> int:
+        self.readings += 1
+        return super().now() + HOUR
+
+
+def test_the_time_of_the_journal_is_known_without_reading_it(tmp_path: Path) -> None:
+    with closing(AnHourAhead(tmp_path / "journal.db")) as journal:
+        journal.append([note(1)])
+        following = Feed(journal, lambda *_: None)
+        following.read_initial_model()
+        assert journal.readings == 1
+        before = time.time_ns() + HOUR
+        assert abs(following.now() - before) < HOUR // 60
+        assert journal.readings == 1
 
 
 def test_the_timeline_goes_to_the_next_moment_after_one_failed(journal: BusyOnce) -> None:

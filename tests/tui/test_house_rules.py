@@ -363,54 +363,135 @@ def test_the_page_of_keys_is_what_the_registry_says() -> None:
 JOURNAL_METHODS: Final = {
     name for name, value in vars(Journal).items() if callable(value) and not name.startswith("_")
 }
-SLOW_MODULES: Final = {"sqlite3", "pygit2", "difflib", "subprocess", "watchfiles"}
+SLOW_MODULES: Final = {"sqlite3", "pygit2", "difflib", "watchfiles"}
+SLOW_CALLS: Final = {"diff_hunks", "unified_diff", "dispatch_tool_call", "read_text", "write_text"}
+OWNERS_OF_SLOW_CALLS: Final[dict[str, set[str] | None]] = {
+    "journal": JOURNAL_METHODS,
+    "subprocess": None,
+    "shutil": None,
+    "os": {"listdir", "scandir", "stat", "unlink", "remove", "makedirs"},
+    "path": {"exists", "isfile", "isdir", "realpath", "expanduser", "open", "mkdir"},
+    "time": {"sleep"},
+}
+"""What the event loop must not call, by the name before the dot. None: everything."""
+IN_THREADS: Final = {"to_thread": 0, "act": 1, "carry_out": 1, "_answer": 1, "_go": 0}
+"""Calls that call one of their arguments in a thread, by its position."""
+ALLOWED_ON_THE_LOOP: Final = {
+    "signing_keys.py": "The command line opens keys without a loop. The dashboard calls it in threads.",
+    "settings.py": "The command line reads and writes the files before and after the loop runs.",
+    "worker_screen.py": "Textual needs the stylesheets of a screen before the screen exists.",
+}
 
 
-def is_of_journal(node: ast.Call) -> bool:
-    """``….journal.method(…)`` or ``journal.method(…)``."""
-    function = node.func
-    if not isinstance(function, ast.Attribute) or function.attr not in JOURNAL_METHODS:
-        return False
-    owner = function.value
-    return (owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")) == "journal"
+def threaded(node: ast.Call) -> ast.expr | None:
+    """Return the argument that ``node`` calls in a thread, None if it calls none there."""
+    if name_of(node) == "Thread":
+        return next((each.value for each in node.keywords if each.arg == "target"), None)
+    position = IN_THREADS.get(name_of(node))
+    return None if position is None or len(node.args) <= position else node.args[position]
 
 
 def handed_to_threads(tree: ast.Module) -> set[str]:
-    """Return the names of functions passed to `asyncio.to_thread`, which run in threads."""
+    """Return the names of functions that are passed to threads."""
     names = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and name_of(node) == "to_thread" and node.args:
-            first = node.args[0]
-            names.add(first.attr if isinstance(first, ast.Attribute) else getattr(first, "id", ""))
+        first = threaded(node) if isinstance(node, ast.Call) else None
+        if isinstance(first, ast.Call) and name_of(first) == "partial":
+            first = first.args[0]
+        if isinstance(first, ast.Attribute | ast.Name):
+            names.add(first.attr if isinstance(first, ast.Attribute) else first.id)
     return names
 
 
-def reads_on_the_loop(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield calls of the journal outside of functions that run in threads, and slow imports."""
-    off_loop = handed_to_threads(tree)
+def off_the_loop(tree: ast.Module, handed: set[str]) -> set[str]:
+    """Return the names of functions that run in threads: those in ``handed``, and those that only these
+    call."""
+    callers: dict[str, set[str]] = {}
+
+    def note_calls(node: ast.AST, caller: str) -> None:
+        if isinstance(node, Function):
+            caller = node.name
+        if isinstance(node, ast.Call):
+            callers.setdefault(name_of(node), set()).add(caller)
+        for child in ast.iter_child_nodes(node):
+            note_calls(child, caller)
+
+    note_calls(tree, "")
+    functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    found = functions & handed
+    while more := {each for each in functions - found if callers.get(each) and callers[each] <= found}:
+        found |= more
+    return found
+
+
+def readers_in(tree: ast.Module) -> set[str]:
+    """Return the imported functions that read the journal or the index of the search."""
+    return {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("watchroom.")
+        for alias in node.names
+        if (node.module or "").endswith((".reads", ".snapshots"))
+        or alias.name in ("open_index", "read_report")
+        if alias.name[0].islower()
+    }
+
+
+def is_slow(node: ast.Call, readers: set[str]) -> bool:
+    name, function = name_of(node), node.func
+    if name in SLOW_CALLS:
+        return True
+    if not isinstance(function, ast.Attribute):
+        return name in readers | {"open"}
+    owner = function.value
+    called_on = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
+    slow = OWNERS_OF_SLOW_CALLS.get(called_on.lstrip("_"), set())
+    return slow is None or name in slow
+
+
+def work_on_the_loop(tree: ast.Module, handed: set[str] | None = None) -> Iterator[ast.AST]:
+    """Yield the calls that read, write or compare outside of functions that run in threads, and slow imports.
+    ``handed``: the functions that are passed to threads, default: in this module."""
+    off_loop = off_the_loop(tree, handed_to_threads(tree) if handed is None else handed)
+    readers = readers_in(tree)
 
     def walk(node: ast.AST, inside: bool) -> Iterator[ast.AST]:
         if isinstance(node, Function):
-            inside = inside or node.name in off_loop
-        if isinstance(node, ast.Call) and is_of_journal(node) and not inside:
+            inside = isinstance(node, ast.FunctionDef) and (inside or node.name in off_loop)
+        # A suspended dashboard draws nothing until the editor ends.
+        if isinstance(node, ast.With) and any("suspend()" in ast.unparse(each) for each in node.items):
+            return
+        if isinstance(node, ast.Call) and is_slow(node, readers) and not inside:
             yield node
-        if isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, ast.Import | ast.ImportFrom) and not inside:
             modules = (
-                [node.module or ""]
-                if isinstance(node, ast.ImportFrom)
-                else [each.name for each in node.names]
+                [node.module or ""] if isinstance(node, ast.ImportFrom) else [n.name for n in node.names]
             )
             if any(module.partition(".")[0] in SLOW_MODULES for module in modules):
                 yield node
+        in_thread = threaded(node) if isinstance(node, ast.Call) else None
         for child in ast.iter_child_nodes(node):
-            yield from walk(child, inside)
+            yield from walk(child, inside or (child is in_thread and isinstance(child, ast.Lambda)))
 
     yield from walk(tree, False)
 
 
-def test_screens_and_widgets_never_read_on_the_event_loop() -> None:
-    folders = (TUI / "screens", TUI / "widgets")
-    found = [place(path, node) for path, tree in sources(*folders) for node in reads_on_the_loop(tree)]
+def test_the_dashboard_never_works_on_the_event_loop() -> None:
+    modules = [
+        (path, tree)
+        for path, tree in sources(TUI)
+        if path.parent == TUI
+        or path.relative_to(TUI).parts[0] in ("screens", "widgets", "services", "dialogs")
+    ]
+    assert {"app.py", "base_screen.py", "context.py"} <= {path.name for path, _ in modules}
+    # A public function can be passed to a thread by another module.
+    public = {name for _, tree in modules for name in handed_to_threads(tree) if not name.startswith("_")}
+    found = [
+        place(path, node)
+        for path, tree in modules
+        if path.name not in ALLOWED_ON_THE_LOOP
+        for node in work_on_the_loop(tree, public | handed_to_threads(tree))
+    ]
     assert found == []
 
 
@@ -418,18 +499,49 @@ def test_screens_and_widgets_never_read_on_the_event_loop() -> None:
     ("code", "finds"),
     [
         ("def show(self): self.app.journal.rows(0)", True),
+        ("def show(self): self._journal.rows(0)", True),
         ("async def load(self): rows = journal.content(3)", True),
         ("import sqlite3", True),
+        ("def show(self):\n import difflib", True),
+        ("def show(self): text = open(path).read()", True),
+        ("def show(self): text = self._path.read_text()", True),
+        ("def show(self): subprocess.run(words)", True),
+        ("def show(self):\n with self.app.suspend(): subprocess.run(words)", False),
+        ("from watchroom.features.tasks.reads import read_task\ndef show(self): read_task(task)", True),
         (
             "async def load(self):\n def read(): return journal.content(3)\n await asyncio.to_thread(read)",
             False,
         ),
         ("async def load(self): await asyncio.to_thread(self.app.journal.content, 3)", False),
+        ("async def load(self): await asyncio.to_thread(lambda: journal.content(3))", False),
+        ("async def load(self): await asyncio.to_thread(show, journal.content(3))", True),
         ("async def load(self):\n def read(): return journal.content(3)\n read()", True),
+        (
+            "def inner(): journal.rows(0)\ndef outer(): inner()\nasync def load(): await to_thread(partial(outer))",
+            False,
+        ),
+        (
+            "def inner(): journal.rows(0)\ndef outer(): inner()\nasync def load(): await to_thread(outer, inner())",
+            True,
+        ),
+        ("def run(self): journal.rows(0)\nthread = Thread(target=self.run)", False),
+        ("def asked(self): journal.rows(0)\nasync def send(self): await self.act(ANSWER, asked)", False),
     ],
 )
-def test_the_search_for_reads_on_the_event_loop_tells_them_apart(code: str, finds: bool) -> None:
-    assert bool(list(reads_on_the_loop(ast.parse(code)))) is finds
+def test_the_search_for_work_on_the_event_loop_tells_them_apart(code: str, finds: bool) -> None:
+    assert bool(list(work_on_the_loop(ast.parse(code)))) is finds
+
+
+def test_the_needs_of_a_frame_are_computed_in_one_place() -> None:
+    callers = {
+        path.name
+        for path, tree in sources(TUI)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and name_of(node) == "urgent_needs"
+    }
+    # Alerts start with the first model that is complete.
+    assert callers <= {"app.py", "alert_monitor.py"}
+    assert "app.py" in callers
 
 
 def test_the_catalogue_refuses_an_unknown_key() -> None:

@@ -8,7 +8,7 @@ import pytest
 from calls import ok
 from tui.driver import User, dashboard
 from watchroom import Toolbox, Workspace
-from watchroom_tui.services.feed_messages import WatchModeChanged
+from watchroom_tui.services.person_toolbox import WatchModeChanged
 
 pytestmark = pytest.mark.slow(3)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from calls import ok
@@ -43,6 +46,36 @@ async def test_a_request_is_approved_on_the_overview(workspace: Workspace) -> No
         assert workspace.journal.head("private", "bob/x.md") is not None
         await user.sees("✓ all well")
         assert user.place == "overview"
+
+
+@pytest.mark.parametrize("screen", ["overview", "requests"])
+async def test_an_approval_is_one_hop_to_a_thread(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, screen: str
+) -> None:
+    hops: list[str] = []
+    to_thread = asyncio.to_thread
+
+    def counted(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        frame = inspect.currentframe()
+        caller = frame.f_back.f_globals["__name__"] if frame and frame.f_back else ""
+        # The agent runs in this process, too, and screens read what they show.
+        if caller.startswith("watchroom_tui.services"):
+            hops.append(f"{caller}: {function}")
+        return to_thread(function, *args, **kwargs)
+
+    async with (
+        dashboard(workspace) as user,
+        running(workspace, "bob", calling(SAVE), says("Done."), ask=["save_to_my_workspace"]) as bob,
+    ):
+        await user.sees("a r enter", "save x.md")
+        if screen == "requests":
+            await user.goes_to("7", "requests")
+            await user.until(lambda: "x.md" in user.words_in("#request"), "the request")
+        monkeypatch.setattr(asyncio, "to_thread", counted)
+        await user.press("a")
+        await user.is_told("bob: approved")
+        assert (await bob.ended()).status == "done"
+        assert len(hops) == 1, hops
 
 
 async def test_a_remapped_approval_is_named_and_works_on_the_overview(workspace: Workspace) -> None:

@@ -37,7 +37,8 @@ async def test_an_agents_work_is_previewed_reverted_and_restored(
         await user.press("V")
         await user.until(lambda: "Revert 4 change" in user.words_in("#question"), "what it changes")
         assert "+1" in user.words_in("#changes")
-        assert "settle (!): 1." in user.words_in("#question")
+        # The box of the question grows with the next layout.
+        await user.until(lambda: "settle (!): 1." in user.words_in("#question"), "the conflict")
         await user.press("enter")
         await user.until(lambda: content(workspace, "plan.md") == "1\n2\n3\n", "the text of bob")
         await user.until(lambda: user.place == "agents", "the screen beneath")

@@ -13,8 +13,15 @@ from watchroom_tui.app import WatchroomApp
 from watchroom_tui.presentation.localization import load_texts
 from watchroom_tui.presentation.theme import DARK, LIGHT
 from watchroom_tui.presentation.usage import WrongUsage
-from watchroom_tui.services.settings import Settings, read_settings, remember, settings_path
-from watchroom_tui.services.workspace_memory import WorkspaceMemory, read_memory, write_memory
+from watchroom_tui.services.settings import (
+    Settings,
+    WorkspaceMemory,
+    read_memory,
+    read_settings,
+    remember,
+    settings_path,
+    write_memory,
+)
 
 TEXTS = load_texts("en")
 PATIENCE = 30

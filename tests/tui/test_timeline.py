@@ -29,7 +29,9 @@ FAR = 3600 * SECOND
 
 async def at_row(user: User, seq: int) -> None:
     """Wait until the moment of row ``seq`` is shown."""
-    await user.until(lambda: (user.app._replayed, user.model.seq) == (seq, seq), f"row {seq}")
+    await user.until(
+        lambda: (user.app.timeline and user.app.timeline.seq, user.model.seq) == (seq, seq), f"row {seq}"
+    )
     await user.settle()
 
 

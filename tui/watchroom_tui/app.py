@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import Task
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.console import Console
 from rich.style import Style
-from textual import events, work
+from textual import events, on, work
+from textual.notifications import Notify
 from textual.screen import Screen
 from textual.worker import WorkerFailed
-from watchroom.errors import JournalDamaged, JournalUnreachable, OutcomeUnknown, WatchroomError
+from watchroom.errors import JournalDamaged, JournalUnreachable, OutcomeUnknown
+from watchroom.features.overview.model import Model, Need, urgent_needs
 from watchroom.kernel.journal import Journal
 from watchroom.model import Json
 from watchroom.texts import Language
 
 from watchroom_tui.base_screen import BaseScreen
-from watchroom_tui.context import DraftStore
-from watchroom_tui.formatters.actor_class import AgentColours
-from watchroom_tui.keys.actions import (
-    ACTIONS,
-    OF_THE_APP,
-    SCREEN_OF_SCOPE,
-    SCREENS,
-    Action,
-    bindings,
-    is_possible,
-    scopes_of,
+from watchroom_tui.context import (
+    Arguments,
+    Dashboard,
+    DraftStore,
+    Navigator,
+    Severity,
+    TimelineState,
+    load_screen_class,
 )
+from watchroom_tui.formatters.actor_class import AgentColours
+from watchroom_tui.keys.actions import SCREENS, bindings
 from watchroom_tui.keys.keymap import changed_actions
 from watchroom_tui.presentation.localization import load_texts
 from watchroom_tui.presentation.sanitize import sanitize
@@ -38,22 +39,21 @@ from watchroom_tui.presentation.shown_place import own_folder
 from watchroom_tui.presentation.theme import DARK, LIGHT, THEMES
 from watchroom_tui.services.alert_monitor import AlertMonitor
 from watchroom_tui.services.alert_policy import AlertMode
-from watchroom_tui.services.clock import CLOCK_SECONDS, Clock
-from watchroom_tui.services.decision_signing import DecisionSigning
-from watchroom_tui.services.feed import Feed
-from watchroom_tui.services.feed_messages import ModelChanged, OutageChanged, WatchModeChanged
-from watchroom_tui.services.navigator import Navigator
-from watchroom_tui.services.replay import ReplayApp
-from watchroom_tui.services.screen_registry import load_screen_class
+from watchroom_tui.services.feed import Feed, ModelChanged, OutageChanged
+from watchroom_tui.services.person_toolbox import PersonToolbox, WatchModeChanged
+from watchroom_tui.services.settings import WorkspaceMemory
 from watchroom_tui.services.start_up import load_screens, resume_collector
-from watchroom_tui.services.workspace_memory import WorkspaceMemory
-from watchroom_tui.textual_compat import driver_of
+from watchroom_tui.services.timeline import ACTIONS_WHILE_OPEN, MomentChanged, Timeline
+from watchroom_tui.services.type_ahead import TypeAhead
+from watchroom_tui.textual_compat import Notice, driver_of
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_widget import assign_colours
 from watchroom_tui.widgets.scrollable import ScrollableWidget
+from watchroom_tui.widgets.timeline_bar import TimelineBar
 
 if TYPE_CHECKING:
     from textual.command import Provider
+    from textual.theme import Theme
     from watchroom import Workspace
 
     from watchroom_tui.services.agent_stop import AgentStop
@@ -62,8 +62,9 @@ if TYPE_CHECKING:
     from watchroom_tui.worker.process import WorkerProcess
 
 
-_INTERRUPT: Final = "ctrl+c"
-"""The key that does not wait for a dialog."""
+CLOCK_SECONDS: Final = 1.0
+NOTICE_SECONDS: Final[Mapping[Severity, float]] = {"information": 3.0, "warning": 5.0, "error": 8.0}
+"""Seconds that a notice is shown."""
 
 
 def _palette_commands() -> type[Provider]:
@@ -72,7 +73,7 @@ def _palette_commands() -> type[Provider]:
     return ActionCommands
 
 
-class WatchroomApp(ReplayApp):
+class WatchroomApp(Dashboard):
     """The dashboard over ``journal``, live or as of row ``until``.
 
     - ``place``: the workspace's name.
@@ -88,7 +89,7 @@ class WatchroomApp(ReplayApp):
     - ``folder``: the folder in which the dashboard was started.
     """
 
-    BINDINGS = bindings("app")
+    BINDINGS = [*bindings("app"), *bindings("timeline")]  # noqa: RUF012  # as textual has it
     DEFAULT_MODE = SCREENS[0][1]
     ENABLE_COMMAND_PALETTE = True
     COMMANDS: ClassVar = {_palette_commands}
@@ -131,21 +132,13 @@ class WatchroomApp(ReplayApp):
         self.place = place
         self.person = person
         self._worker_process: WorkerProcess | None = None
-        self.workspace: Workspace | None = None
-        self._is_open = asyncio.Event()
-        self._open_workspace = open_workspace
-        self.may_act = open_workspace is not None
-        self._view_only = ""
-        """The text that says why the workspace could not be opened."""
+        self._toolbox = PersonToolbox(self, open_workspace)
         self.root = root
         self.folder = folder
         self._end_after = end_after
-        self._stop_watching: Callable[[], None] | None = None
         self.polls_files = False
-        """Whether external edits are found by polling, because the system has no watches left."""
         self._agent_stop: AgentStop | None = None
         self._visited: list[str] = []
-        self._signing = DecisionSigning(self)
         self.navigator = Navigator(self)
         self.drafts = DraftStore()
         self.keymap = settings.keymap if settings else {}
@@ -153,9 +146,7 @@ class WatchroomApp(ReplayApp):
         self.set_keymap(
             {each.id: ",".join(each.keys_in(self.keymap)) for each in changed_actions(self.keymap)}
         )
-        self._held_keys: list[events.Event] | None = None
-        """The keys typed since `open_editor`, until its dialog is open."""
-        self._acts: set[Task[Mapping[str, Json] | None]] = set()
+        self._type_ahead = TypeAhead()
         self.feed = Feed(
             journal,
             lambda model, progress: self.post_message(ModelChanged(model, progress)),
@@ -163,23 +154,27 @@ class WatchroomApp(ReplayApp):
             show_outage=lambda since: self.post_message(OutageChanged(since)),
             folder=own_folder(journal, root),
         )
+        self._timeline = Timeline(self)
         self.outage: int | None = None
-        """The time since which the journal's server does not answer, in nanoseconds since the epoch."""
         self.alert_monitor = AlertMonitor(self, alerts)
         self._alerts_at_start = alerts
         self.line_styles: dict[str, Style] = {}
         self.agent_colours = AgentColours()
-        for theme in THEMES[depth]:
+        self._theme_at_start = LIGHT if settings and settings.theme == "light" else DARK
+        self._set_first_theme(THEMES[depth], self._theme_at_start)
+        self.newest_model, self.progress = self.feed.read_initial_model()
+        self.model = self.newest_model
+        self.needs: tuple[Need, ...] = urgent_needs(self.model, self.now())
+        self.agent_colours.assign(each.agent.id for each in self.newest_model.agents)
+
+    def _set_first_theme(self, themes: Iterable[Theme], chosen: str) -> None:
+        """Set the theme without its watcher, which would parse every stylesheet again before the first
+        paint."""
+        for theme in themes:
             self.register_theme(theme)
-        # Set without the watcher, which would parse every stylesheet again before the first paint.
-        chosen = LIGHT if settings and settings.theme == "light" else DARK
-        self._theme_at_start = chosen
         self.set_reactive(WatchroomApp.theme, chosen)
         self.add_class(f"-theme-{chosen}", "-light-mode" if chosen == LIGHT else "-dark-mode")
         self.stylesheet.set_variables(self.get_css_variables())
-        self.newest_model, self.progress = self.feed.read_initial_model()
-        self.model = self.newest_model
-        self.agent_colours.assign(each.agent.id for each in self.newest_model.agents)
 
     def get_default_screen(self) -> Screen[None]:
         return _make_screen(self.DEFAULT_MODE)
@@ -192,7 +187,8 @@ class WatchroomApp(ReplayApp):
     def _start(self) -> None:
         resume_collector()
         self.feed.start()
-        Clock(self, self.alert_monitor).start()
+        self.alert_monitor.start()
+        self.set_interval(CLOCK_SECONDS, self._tick)
         if self._end_after is not None:
             self.set_timer(self._end_after, self.exit)
         if self._watch is not None:
@@ -200,123 +196,94 @@ class WatchroomApp(ReplayApp):
             self.run_worker(load_screens(self), group="screens")
         self.open_in_background()
 
+    def _tick(self) -> None:
+        """Update what changes with time alone: ages, deadlines, and needs that come and go without a row. One
+        timer for all of it, so that a dashboard at rest wakes once a second."""
+        self.needs = urgent_needs(self.model, self.now())
+        # New needs are announced while an earlier moment is shown, too.
+        present = self.needs if self.is_live else urgent_needs(self.newest_model, self._present())
+        self.alert_monitor.tell(present)
+        if self.base_screen is not None:
+            self.base_screen.follow_clock()
+
     def _leave_closed_terminal(self) -> None:
         if self._watch is not None and self._watch.must_close:
             self.exit()
 
     @work(group="workspace")
     async def open_in_background(self) -> None:
-        if self._open_workspace is None or not self.feed.is_live:
-            return
-        try:
-            workspace = await asyncio.to_thread(self._open_workspace)
-        except (WatchroomError, OSError) as error:
-            # A read-only workspace can still be viewed.
-            self._explain_view_only(error)
-            return
-        # Without a pause in between, so that closing the dashboard leaves nothing running.
-        self.workspace = workspace
-        workspace.background.start()
-        self._stop_watching = workspace.file_watcher.subscribe(
-            lambda mode: self.post_message(
-                WatchModeChanged(workspace.file_watcher.POLL_SECONDS if mode == "polling" else None)
-            )
-        )
-        self._is_open.set()
+        if self.feed.is_live and not await self._toolbox.open():
+            self.explain_read_only()
+            self.show_model()
 
-    def _explain_view_only(self, error: WatchroomError | OSError) -> None:
-        reason = error.message(self.language) if isinstance(error, WatchroomError) else str(error)
-        self._view_only = self.texts("files.view_only", reason=sanitize(reason))
-        self.may_act = False
-        self._is_open.set()
-        self.explain_read_only()
-        self.show_model()
+    @property
+    def workspace(self) -> Workspace | None:
+        return self._toolbox.workspace
+
+    @property
+    def may_act(self) -> bool:
+        return self._toolbox.may_act
 
     @property
     def can_act(self) -> bool:
-        """Whether the person can change anything now. False in the past, and for viewers."""
         return self.is_live and self.may_act
 
     def explain_read_only(self) -> None:
-        """Show why nothing can be changed."""
-        past = "" if self.is_live else self.texts("files.in_the_past")
-        self.show_message(past or self._view_only or self.texts("files.only_looking"), "warning")
+        failure = self._toolbox.failure
+        if not self.is_live:
+            text = self.texts("files.in_the_past")
+        elif failure:
+            text = self.texts("files.view_only", reason=sanitize(failure))
+        else:
+            text = self.texts("files.only_looking")
+        self.show_message(text, "warning")
 
     @property
     def is_live(self) -> bool:
-        """Whether the present is shown, not an earlier moment."""
-        return self.feed.is_live and self._replayed is None
+        return self.feed.is_live and self._timeline.seq is None
 
-    def act(self, tool: str, arguments: Mapping[str, Json]) -> Task[Mapping[str, Json] | None]:
-        """Call a tool as the person, in a thread, as soon as the workspace is open.
-
-        It is a task and not a Textual worker, so that it continues after its screen is left. Its result is
-        the tool's, or None if nothing can be changed. The reason is then shown.
-        """
-        task = asyncio.create_task(self._act(tool, arguments))
-        self._acts.add(task)
-        task.add_done_callback(self._acts.discard)
-        return task
-
-    async def _act(self, tool: str, arguments: Mapping[str, Json]) -> Mapping[str, Json] | None:
-        workspace = await self.wait_for_workspace()
-        if workspace is None:
-            self.explain_read_only()
-            return None
-        return await self._signing.act(workspace, tool, arguments)
+    def act(self, tool: str, arguments: Arguments) -> Task[Mapping[str, Json] | None]:
+        return self._toolbox.call(tool, arguments)
 
     async def wait_for_workspace(self) -> Workspace | None:
-        """Return the workspace as soon as it is open, None if nothing can be changed."""
-        if not self.can_act:
-            return None
-        await self._is_open.wait()
-        # None if it could not be opened.
-        return self.workspace
+        return await self._toolbox.wait_for_workspace()
 
     def open_editor(self, work: Callable[[], Awaitable[object]], of: Screen[None] | None = None) -> None:
-        """Run ``work``, which opens a dialog for a text, in a worker that ends with the screen ``of``.
-
-        Keys wait until the dialog is open, so that none of them acts as a command. They are dropped if
-        ``work`` ends without a dialog.
-        """
-        held = self._held_keys = []
-        (of or self).run_worker(self._open_editor(work, held), group="editor")
-
-    async def _open_editor(self, work: Callable[[], Awaitable[object]], held: Sequence[object]) -> None:
-        try:
-            await work()
-        finally:
-            # Its dialog may be closed, and another one about to open.
-            if self._held_keys is held:
-                self._held_keys = None
+        (of or self).run_worker(self._type_ahead.hold_for(work), group="editor")
 
     def release_keys(self) -> None:
-        """Pass the keys that wait for a dialog on to the front screen."""
-        if self._held_keys is not None:
+        if self._type_ahead.is_holding:
             # Later, because the dialog requests the focus in the same way, just before.
             self.call_later(self._replay_keys)
 
     async def _replay_keys(self) -> None:
-        held, self._held_keys = self._held_keys or [], None
-        for event in sorted(held, key=lambda each: each.time):
-            if isinstance(event, events.Key):
-                await self.on_event(events.Key(event.key, event.character))
-            elif isinstance(event, events.Paste):
-                await self.on_event(events.Paste(event.text))
+        for event in self._type_ahead.release():
+            await self.on_event(event)
 
     async def on_event(self, event: events.Event) -> None:
-        # A key comes twice: first for the front widget, then from that widget as a command.
-        is_interrupt = isinstance(event, events.Key) and event.key == _INTERRUPT
-        is_typed = isinstance(event, (events.Key, events.Paste)) and not is_interrupt
-        if self._held_keys is not None and is_typed:
-            self._held_keys.append(event)
-        else:
+        if not self._type_ahead.take(event):
             await super().on_event(event)
+
+    def show_message(self, text: str, severity: Severity = "information") -> None:
+        self.notify(sanitize(text), severity=severity, markup=False, timeout=NOTICE_SECONDS[severity])
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: Severity = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """Show a notice, as Textual does."""
+        seconds = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
+        self.post_message(Notify(Notice(message, title, severity, seconds, markup=markup)))
 
     def on_model_changed(self, message: ModelChanged) -> None:
         self.newest_model = message.model
         assign_colours(self, (each.agent.id for each in self.newest_model.agents))
-        if self._replayed is None:
+        if self._timeline.seq is None:
             self.model = message.model
         self.progress = message.progress
         self.alert_monitor.record_current_needs()
@@ -344,14 +311,18 @@ class WatchroomApp(ReplayApp):
         else:
             super()._handle_exception(error)
 
-    def show_model(self) -> None:
-        """Update the current screen."""
+    def on_moment_changed(self, message: MomentChanged) -> None:
+        self._timeline.show(message.moment)
+
+    def show_model(self, model: Model | None = None) -> None:
+        if model is not None:
+            self.model = model
+        self.needs = urgent_needs(self.model, self.now())
         if self.base_screen and self.base_screen.has_panes:
             self.base_screen.show(self.model)
 
     @property
     def worker_process(self) -> WorkerProcess:
-        """The worker process for slow work."""
         if self._worker_process is None:
             from watchroom_tui.worker.process import WorkerProcess
 
@@ -359,25 +330,80 @@ class WatchroomApp(ReplayApp):
         return self._worker_process
 
     def now(self) -> int:
-        """Return the shown moment by the journal's clock, in nanoseconds since the epoch."""
-        return self.journal.now() if self.is_live else self.model.time
+        return self._present() if self.is_live else self.model.time
+
+    def _present(self) -> int:
+        """Return the time of the journal's clock, which is never behind the newest row."""
+        return max(self.feed.now(), self.newest_model.time)
 
     def send_to_terminal(self, sequence: str) -> None:
-        """Write a sequence that does not draw. The driver writes it between two frames."""
         driver = driver_of(self)
         if driver is not None and not self.is_headless:
             driver.write(sequence)
 
     @property
+    def timeline(self) -> TimelineState | None:
+        return self._timeline.state
+
+    def leave_timeline(self) -> bool:
+        return self._timeline.leave()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in ACTIONS_WHILE_OPEN or action == "toggle_timeline":
+            # A merge is an act, so it has no past.
+            screen = self.screen
+            if not isinstance(screen, BaseScreen) or screen.SCREEN_NAME == "merge":
+                return False
+            return self._timeline.is_open or action == "toggle_timeline"
+        return super().check_action(action, parameters)
+
+    def action_toggle_timeline(self) -> None:
+        self._timeline.toggle()
+
+    def action_step_row(self, step: int) -> None:
+        self._timeline.step_row(step)
+
+    def action_step_marker(self, step: int) -> None:
+        self._timeline.step_marker(step)
+
+    def action_toggle_playing(self) -> None:
+        self._timeline.toggle_playing()
+
+    def action_change_speed(self, step: int) -> None:
+        self._timeline.change_speed(step)
+
+    async def action_mark_moment(self) -> None:
+        await self._timeline.mark_moment()
+
+    def action_write_report(self) -> None:
+        self._timeline.write_report()
+
+    @on(TimelineBar.SeekRequested)
+    def seek_moment(self, event: TimelineBar.SeekRequested) -> None:
+        self._timeline.seek(event.seq, is_dragging=event.is_dragging)
+
+    def action_revert_since(self) -> None:
+        """Go back to the present, and show what would change if all agents' work since the shown moment were
+        taken back."""
+        # The dialog is loaded with its first use.
+        from watchroom_tui.dialogs.revert import RevertSubject, ask_to_revert
+
+        ask_to_revert(self, RevertSubject())
+
+    def offer_signing(self) -> None:
+        # The first paint does not wait for it.
+        from watchroom_tui.services.need_actions import sign_settings
+
+        self.run_worker(sign_settings(self), group="settings", exclusive=True)
+
+    @property
     def base_screen(self) -> BaseScreen | None:
-        """The current screen, below its overlays."""
         return next((each for each in reversed(self.screen_stack) if isinstance(each, BaseScreen)), None)
 
     async def action_show_screen(self, name: str) -> None:
         await self.show_screen(name)
 
     async def show_screen(self, name: str) -> None:
-        """Close the overlays and go to the screen of this name."""
         while len(self.screen_stack) > 1:
             await self._leave_screen()
         if self.current_mode != name:
@@ -425,7 +451,7 @@ class WatchroomApp(ReplayApp):
         await self.push_screen(question, lambda leaves: self.exit() if leaves else None)
 
     def action_mark_as_seen(self) -> None:
-        from watchroom_tui.services.seen import mark_as_seen
+        from watchroom_tui.services.need_actions import mark_as_seen
 
         screen = self.base_screen
         need = screen.current_need if screen else None
@@ -434,17 +460,17 @@ class WatchroomApp(ReplayApp):
         self.run_worker(mark_as_seen(self, need), group="seen", exclusive=True)
 
     def action_new_task(self) -> None:
-        from watchroom_tui.services.new_task import begin_task
+        from watchroom_tui.dialogs.new_task import begin_task
 
         self.open_editor(partial(begin_task, self))
 
     def action_search_everything(self) -> None:
-        from watchroom_tui.services.searching import search_everything
+        from watchroom_tui.dialogs.search import search_everything
 
         self.open_editor(partial(search_everything, self))
 
     def action_set_budget(self) -> None:
-        from watchroom_tui.services.budget_setting import set_budget
+        from watchroom_tui.dialogs.budget import set_budget
 
         self.open_editor(partial(set_budget, self))
 
@@ -490,27 +516,6 @@ class WatchroomApp(ReplayApp):
     def action_flip_theme(self) -> None:
         self.theme = LIGHT if self.theme == DARK else DARK
 
-    def palette_actions(self, screen: Screen[object]) -> list[Action]:
-        """Return the actions of every screen, those of ``screen`` first."""
-        here = {
-            *OF_THE_APP,
-            *([self.base_screen.SCREEN_NAME] if self.base_screen else []),
-            *scopes_of(screen.focused),
-        }
-        actions = [each for each in ACTIONS if self.can_act or not each.acts]
-        offered = [each for each in actions if each.scope in here or each.scope in SCREEN_OF_SCOPE]
-        return sorted(offered, key=lambda each: each.scope not in here)
-
-    async def run_palette_action(self, action: Action) -> None:
-        """Run ``action`` on its screen, or show that it is not possible now."""
-        name = SCREEN_OF_SCOPE.get(action.scope)
-        if name is not None and (self.base_screen is None or name != self.base_screen.SCREEN_NAME):
-            await self.show_screen(name)
-        if is_possible(action, self.screen):
-            await self.run_action(action.target, self.screen)
-        else:
-            self.show_message(self.texts("palette.not_here", action=action.help(self.texts)), "warning")
-
     def changed_settings(self) -> dict[str, str]:
         """Return the settings that the person changed in this dashboard, by name."""
         changed = {}
@@ -526,10 +531,8 @@ class WatchroomApp(ReplayApp):
         return WorkspaceMemory(self.current_mode, filters)
 
     async def _stop_threads(self) -> None:
-        await asyncio.to_thread(self.feed.stop)
-        await asyncio.to_thread(self.stop_timeline)
-        if self._stop_watching is not None:
-            await asyncio.to_thread(self._stop_watching)
+        for stop in (self.feed.stop, self._timeline.stop, self._toolbox.close):
+            await asyncio.to_thread(stop)
 
     async def on_unmount(self) -> None:
         await self._stop_threads()

@@ -13,7 +13,7 @@ from textual.events import ScreenResume
 from textual.message import Message
 from textual.widget import Widget
 from watchroom.features.needs.rules import NeedKind
-from watchroom.features.overview.model import Model, Need, urgent_needs
+from watchroom.features.overview.model import Model, Need
 from watchroom.model import Row
 
 from watchroom_tui.context import Dashboard, RowTarget, Target, dashboard_of
@@ -47,6 +47,7 @@ class BaseScreen(WorkerScreen[None]):
         super().__init__()
         self._trail: list[Widget] = []
         self._needs: tuple[Need, ...] = ()
+        """The needs that the header shows."""
         self._timeline_bar: TimelineBar | None = None
         self._lists: dict[str, LineList[Any]] = {}
 
@@ -86,12 +87,12 @@ class BaseScreen(WorkerScreen[None]):
 
     def find_need(self, kinds: Collection[NeedKind], *keys: str | None) -> Need | None:
         """Return the most urgent need of these kinds with one of these keys, None if there is none."""
-        needs = urgent_needs(self.dashboard.model, self.dashboard.now())
+        needs = self.dashboard.needs
         return next((need for need in needs if need.kind in kinds and need.key in keys), None)
 
     def find_agent_need(self, kinds: Collection[NeedKind], agent: str | None) -> Need | None:
         """Return the most urgent need of these kinds about this agent, None if there is none."""
-        needs = urgent_needs(self.dashboard.model, self.dashboard.now())
+        needs = self.dashboard.needs
         return next((need for need in needs if need.kind in kinds and need.agent == agent), None)
 
     def go_to(self, target: Target) -> None:
@@ -106,8 +107,7 @@ class BaseScreen(WorkerScreen[None]):
         """Save the state of this screen before it is closed."""
 
     def show(self, model: Model) -> None:
-        app = self.dashboard
-        self._needs = urgent_needs(model, app.now())
+        self._needs = self.dashboard.needs
         self._show_header()
         self.query_one(Footer).show_seal(model.seal)
         self.show_timeline()
@@ -194,11 +194,11 @@ class BaseScreen(WorkerScreen[None]):
         and perhaps while the dashboard closes."""
         return self.is_mounted and self.app.is_running
 
-    def follow_clock(self, needs: tuple[Need, ...]) -> None:
-        """Called once a second on the current screen. ``needs``: the needs that wait for a person now."""
+    def follow_clock(self) -> None:
+        """Called once a second on the current screen."""
         if not self.has_panes:
             return
-        if needs != self._needs:
+        if self.dashboard.needs != self._needs:
             self.show(self.dashboard.model)
         elif self.dashboard.is_live:
             self.query_one(Header).refresh()

@@ -1,32 +1,35 @@
-"""The dashboard as screens, dialogs and services see it: a protocol, so that they do not depend on the app,
-and the places to go to."""
+"""The app as screens, dialogs and services see it, and the places to go to."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from asyncio import Task
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from collections.abc import Awaitable, Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+
+from textual.app import App
+from textual.screen import Screen
+from watchroom.errors import SettingsUnsigned
 
 if TYPE_CHECKING:
     from rich.style import Style
     from textual.message_pump import MessagePump
-    from textual.screen import Screen
-    from textual.timer import Timer
-    from textual.worker import Worker
     from watchroom import Workspace
+    from watchroom.features.needs.rules import NeedKind
     from watchroom.features.overview.model import Model, Need
     from watchroom.features.overview.timeline import TimelineView
     from watchroom.kernel.journal import Journal
-    from watchroom.model import Json, Row
+    from watchroom.model import Json, Row, Zone
     from watchroom.texts import Catalogue, Language
 
     from watchroom_tui.formatters.actor_class import AgentColours
     from watchroom_tui.keys.actions import Scope
     from watchroom_tui.worker.process import WorkerProcess
 
-T = TypeVar("T")
-
 Severity: TypeAlias = Literal["information", "warning", "error"]
+Arguments: TypeAlias = "Mapping[str, Json] | Callable[[], Mapping[str, Json]]"
+"""The arguments of a tool, or a function that returns them."""
 
 
 class RowTarget(NamedTuple):
@@ -133,32 +136,118 @@ class DraftStore:
         return [each for each in self._drafts.values() if each.is_unsaved(model)]
 
 
-class Navigation(Protocol):
-    """Goes to needs, and to places that the person chooses."""
+NEED_SCREENS: Final = {
+    "forged": "activity",
+    "unreadable": "activity",
+    "conflict": "files",
+    "request": "requests",
+    "expired": "requests",
+    "budget": "agents",
+    "message": "tasks",
+    "outside": "files",
+    "unchecked": "files",
+    "handoff": "handoffs",
+}
+ZONE_SCREENS: Final[Mapping[Zone, str]] = {"handoff": "handoffs", "board": "boards"}
+"""The screens for all needs of these zones."""
+
+
+class Navigator:
+    """Goes to needs, and to places that the person chooses, in the dashboard ``app``."""
+
+    def __init__(self, app: Dashboard) -> None:
+        self._app = app
+        self._visited: list[tuple[NeedKind, str, int]] = []
+        """The needs that were visited in this round, the last one at the end."""
 
     @property
     def next_need(self) -> Need | None:
-        """The need that `go_to_next_need` would go to."""
+        """The need that `go_to_next_need` goes to: the most urgent one that was not visited in this round,
+        then the one that follows the last."""
+        needs = self._app.needs
+        left = next((need for need in needs if need.identity not in self._visited), None)
+        if left is not None or not needs:
+            return left
+        known = {need.identity for need in needs}
+        newest = next(each for each in reversed(self._visited) if each in known)
+        last = next(at for at, need in enumerate(needs) if need.identity == newest)
+        return needs[(last + 1) % len(needs)]
 
     async def go_to_next_need(self) -> None:
         """Go to the need with the nearest deadline. Repeated calls go to the next ones."""
+        need = self.next_need
+        if need is None:
+            self._app.show_message(self._app.texts("header.calm"))
+        else:
+            if need.identity in self._visited:
+                self._visited.clear()
+            self._visited.append(need.identity)
+            await self.go_to_need(need)
+            # The header names another need now, also if the screen stays the same.
+            self._app.show_model()
 
     async def go_to_need(self, need: Need) -> None:
         """Go to the screen that settles ``need``, and to its subject."""
+        app = self._app
+        if need.row.error == SettingsUnsigned.code and app.is_live:
+            app.offer_signing()
+            return
+        if need.is_acknowledgeable and app.is_live:
+            app.show_message(app.texts("seen.hint"))
+        if need.kind == "failed":
+            await self.go_to("agents", SessionTarget(need.row.path))
+            return
+        if need.kind in ("lost", "breaker", "denied", "stalled"):
+            await self.go_to("agents", AgentTarget(need.agent, shows_rows=need.kind != "lost"))
+            return
+        # The zone of an unreadable row says nothing.
+        of_zone = None if need.kind == "unreadable" else ZONE_SCREENS.get(need.row.zone)
+        await app.show_screen(of_zone or NEED_SCREENS[need.kind])
+        merges = app.is_live and "merge" in need.answers
+        heads = app.model.heads_of(need.row.zone)
+        is_known = any(each.head.path == need.row.path for each in heads)
+        # The screen would show the row alone, beneath the merge, if there is no such file.
+        if app.base_screen and (is_known or not merges):
+            app.base_screen.go_to(RowTarget(need.row))
+        if merges:
+            await self.open_merge(need.row)
 
     async def go_to(self, screen: str, target: Target) -> None:
         """Go to this screen, and move the cursor to ``target``. The screen ``compare`` takes a `RangeTarget`,
         and opens above the current one."""
+        if isinstance(target, RangeTarget):
+            await self._app.push_screen(load_screen_class(screen)(target))
+            return
+        await self._app.show_screen(screen)
+        if self._app.base_screen:
+            self._app.base_screen.go_to(target)
 
     async def open_merge(self, row: Row) -> None:
         """Open the merge of the conflict of ``row``, a refused write or an external edit."""
+        if self._app.is_live:
+            await self._app.push_screen(load_screen_class("merge")(row))
+        else:
+            self._app.explain_read_only()
 
     def go_to_version(self, path: str, version: int) -> None:
         """Go to this version of a shared file, if the files are shown."""
+        if self._app.base_screen:
+            self._app.base_screen.go_to(VersionTarget(path, version))
+
+
+def load_screen_class(name: str) -> Callable[..., Screen[None]]:
+    """Return the class of the screen ``name``. Its module is imported on the first call.
+
+    A screen is a folder below `watchroom_tui.screens`: ``files`` has ``screen.py`` with ``FilesScreen``,
+    whose ``CSS_PATH`` names its styles, ``files.tcss``. Raises ImportError if there is no such screen.
+    """
+    module = import_module(f"watchroom_tui.screens.{name}.screen")
+    found: type[Screen[None]] = getattr(module, f"{name.capitalize()}Screen")
+    return found
 
 
 class ScreenInFront(Protocol):
-    """The current screen, below all dialogs."""
+    """The current screen, below all dialogs, as services see it."""
 
     SCREEN_NAME: ClassVar[str]
     EXTRA_SCOPES: ClassVar[tuple[Scope, ...]]
@@ -168,11 +257,10 @@ class ScreenInFront(Protocol):
 
     def go_to(self, target: Target) -> None: ...
 
-    def follow_clock(self, needs: tuple[Need, ...]) -> None: ...
 
-
-class Dashboard(Protocol):
-    """The dashboard over one journal, live or as of an earlier moment."""
+class Dashboard(App[None]):
+    """The app over one journal, live or as of an earlier moment: all that screens, dialogs and services use
+    of it. `watchroom_tui.app.WatchroomApp` implements it."""
 
     texts: Catalogue
     language: Language
@@ -184,8 +272,11 @@ class Dashboard(Protocol):
     """The folder in which the dashboard was started. Empty if it is unknown."""
     person: str
     model: Model
+    """The model of the shown moment."""
     newest_model: Model
-    """The newest model. ``model`` can be of an earlier moment."""
+    needs: tuple[Need, ...]
+    """The needs of the shown moment that a person should look at, the most urgent first. Computed once for
+    each new model and once a second."""
     progress: float
     """The part of the journal that ``model`` contains, from 0 to 1."""
     outage: int | None
@@ -200,89 +291,104 @@ class Dashboard(Protocol):
     """The filters of lists, by ``screen.list``."""
     line_styles: dict[str, Style]
     agent_colours: AgentColours
+    navigator: Navigator
 
     @property
-    def navigator(self) -> Navigation: ...
-
-    @property
+    @abstractmethod
     def worker_process(self) -> WorkerProcess:
         """The worker process for slow work."""
 
     @property
+    @abstractmethod
     def is_live(self) -> bool:
         """Whether the present is shown, not an earlier moment."""
 
-    may_act: bool
-    """Whether this person is not only a viewer."""
+    @property
+    @abstractmethod
+    def may_act(self) -> bool:
+        """Whether this person is not only a viewer."""
 
     @property
+    @abstractmethod
     def can_act(self) -> bool:
         """Whether the person can change anything now. False in the past, and for viewers."""
 
     @property
+    @abstractmethod
     def workspace(self) -> Workspace | None:
         """The workspace, None until it is open."""
 
     @property
-    def base_screen(self) -> ScreenInFront | None: ...
+    @abstractmethod
+    def base_screen(self) -> ScreenInFront | None:
+        """The current screen, below all dialogs."""
 
     @property
+    @abstractmethod
     def timeline(self) -> TimelineState | None:
         """The timeline, None if it is closed."""
 
+    @abstractmethod
     def leave_timeline(self) -> bool:
         """Close the timeline and show the present. Return False if it is closed."""
 
+    @abstractmethod
     def now(self) -> int:
         """Return the shown moment, in nanoseconds since the epoch."""
 
+    @abstractmethod
     def show_message(self, text: str, severity: Severity = "information") -> None:
         """Show a notice. ``text`` is not read as markup."""
 
+    @abstractmethod
     def explain_read_only(self) -> None:
         """Show why nothing can be changed."""
 
-    def act(self, tool: str, arguments: Mapping[str, Json]) -> Task[Mapping[str, Json] | None]:
+    @abstractmethod
+    def act(self, tool: str, arguments: Arguments) -> Task[Mapping[str, Json] | None]:
         """Call a tool as the person, in a thread, as soon as the workspace is open.
 
         It continues after its screen is left. Its result is the tool's, or None if nothing can be changed.
-        The reason is then shown.
+        The reason is then shown. ``arguments``: can be a function that returns them, which is called in the
+        same thread. What it raises is raised here, and nothing is called.
         """
 
+    async def carry_out(self, tool: str, arguments: Arguments, done: str = "") -> bool:
+        """Call a tool as `act` does. Show ``done``, or why it failed. Return whether it succeeded."""
+        answer = await self.act(tool, arguments)
+        if answer is None:
+            return False
+        if not answer["success"]:
+            self.show_failure(answer)
+        elif done:
+            self.show_message(done)
+        return bool(answer["success"])
+
+    def show_failure(self, answer: Mapping[str, Json]) -> None:
+        """Show why a tool failed. ``answer``: its result."""
+        self.show_message(f"{answer['message']} {answer['suggestion']}", "error")
+
+    @abstractmethod
     async def wait_for_workspace(self) -> Workspace | None:
         """Return the workspace as soon as it is open, None if nothing can be changed."""
 
-    @property
-    def screen_stack(self) -> Sequence[Screen[Any]]:
-        """The screen in front and what it lies over, the lowest first."""
+    @abstractmethod
+    def offer_signing(self) -> None:
+        """Have the person sign changed settings, after a look at them."""
 
-    @property
-    def screen(self) -> Screen[object]:
-        """The front screen."""
-
+    @abstractmethod
     async def action_back(self) -> None:
         """Go one step back: end a mode, or leave a dialog, a pane or a screen."""
 
-    def show_model(self) -> None:
-        """Update the current screen."""
+    @abstractmethod
+    def show_model(self, model: Model | None = None) -> None:
+        """Update the current screen. ``model``: the model of another moment, default: the same moment."""
 
+    @abstractmethod
     async def show_screen(self, name: str) -> None:
         """Go to the screen of this name."""
 
-    def push_screen(
-        self, screen: Screen[T], callback: Callable[[T | None], None] | None = None
-    ) -> Awaitable[object]: ...
-
-    async def push_screen_wait(self, screen: Screen[T]) -> T: ...
-
-    def run_worker(
-        self,
-        work: Callable[[], Coroutine[None, None, T]] | Callable[[], T] | Awaitable[T],
-        *,
-        group: str = ...,
-        exclusive: bool = ...,
-    ) -> Worker[T]: ...
-
+    @abstractmethod
     def open_editor(self, work: Callable[[], Awaitable[object]], of: Screen[None] | None = None) -> None:
         """Run ``work``, which opens a dialog for a text, in a worker that ends with the screen ``of``.
 
@@ -290,17 +396,18 @@ class Dashboard(Protocol):
         ``work`` ends without a dialog.
         """
 
+    @abstractmethod
     def release_keys(self) -> None:
         """Pass the keys that wait for a dialog on to the front screen."""
 
-    def set_interval(self, interval: float, callback: Callable[[], object]) -> Timer: ...
-
-    def call_from_thread(self, callback: Callable[..., T], *args: object) -> T: ...
-
+    @abstractmethod
     def send_to_terminal(self, sequence: str) -> None:
         """Write a sequence that does not draw, between two frames."""
 
 
 def dashboard_of(node: MessagePump) -> Dashboard:
-    """Return the dashboard of ``node``, a screen or a widget."""
-    return cast("Dashboard", node.app)
+    """Return the dashboard of ``node``, a screen or a widget. Raises TypeError if it is in another app."""
+    app = node.app
+    if not isinstance(app, Dashboard):
+        raise TypeError(f"{type(app).__name__} is not a dashboard")
+    return app

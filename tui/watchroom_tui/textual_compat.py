@@ -8,11 +8,14 @@ and the newest version that is allowed. "Needed" names the public interface to a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, cast
+from time import time
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from textual.app import App
 from textual.dom import DOMNode
+from textual.notifications import Notification
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -92,6 +95,27 @@ def add_breakpoint_classes(screen: Screen[Any]) -> None:
     across, down = screen.HORIZONTAL_BREAKPOINTS or [], screen.VERTICAL_BREAKPOINTS or []
     screen.add_class(*screen._get_breakpoint_classes(size.width, across), update=False)
     screen.add_class(*screen._get_breakpoint_classes(size.height, down), update=False)
+
+
+MIN_NOTICE_SECONDS: Final = 0.05
+"""Min seconds of the timer of a `Notice`."""
+
+
+@dataclass
+class Notice(Notification):
+    """A notification with a timer of at least `MIN_NOTICE_SECONDS`.
+
+    A negative timer blocks the event loop (Textual 8.2), and a notification may expire between a screen's
+    check and its timer. Needed: the same in Textual.
+    """
+
+    @property
+    def time_left(self) -> float:
+        return max(MIN_NOTICE_SECONDS, self.raised_at + self.timeout - time())
+
+    @property
+    def has_expired(self) -> bool:
+        return self.raised_at + self.timeout <= time()
 
 
 def make_xterm_parser() -> XTermParser:

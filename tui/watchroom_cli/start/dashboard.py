@@ -100,11 +100,13 @@ def run_dashboard(
     gc.disable()
     # Textual is slow to load, and the commands of this module also run without a screen.
     from watchroom_tui.app import WatchroomApp
-    from watchroom_tui.services.settings import read_settings, remember, settings_path
-    from watchroom_tui.services.workspace_memory import (
+    from watchroom_tui.services.settings import (
         WorkspaceMemory,
         memory_path,
         read_memory,
+        read_settings,
+        remember,
+        settings_path,
         write_memory,
     )
 

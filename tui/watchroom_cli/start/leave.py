@@ -22,7 +22,7 @@ from watchroom.platform import detect_platform
 from watchroom.texts import Catalogue
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.usage import WrongUsage
-from watchroom_tui.services.workspace_memory import memory_path
+from watchroom_tui.services.settings import memory_path
 from watchroom_tui.terminal.session import has_terminal
 
 from watchroom_cli.acting_person import refuse_agents

@@ -18,8 +18,8 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.shown_place import place_word
 from watchroom_tui.presentation.usage import WrongUsage
 from watchroom_tui.services.alert_policy import MODES
-from watchroom_tui.services.task_launcher import is_empty_folder
 from watchroom_tui.terminal.session import require_terminal
+from watchroom_tui.worker.task_launcher import is_empty_folder
 
 from watchroom_cli.acting_person import name_of_this_person
 from watchroom_cli.command import add_utc_argument, collector_paused, print_json

@@ -1,4 +1,4 @@
-"""Commit or try the work of one agent apart from that of others: the plan and the difference, then the
+"""Commit or try the work of one agent without the work of others: the plan and the difference, then the
 message or the command."""
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from textual import work
-from textual.app import ComposeResult
-from textual.containers import Vertical
 from watchroom.algorithms.merge import diff_hunks
 from watchroom.errors import WatchroomError
 from watchroom.features.trees.rows import COMMIT_AGENT, TRY_AGENT, Tree, read_try
@@ -19,22 +17,20 @@ from watchroom.texts import Catalogue
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.commit import CommitDialog
-from watchroom_tui.dialogs.confirm import ConfirmDialog
-from watchroom_tui.dialogs.preview import PreviewDialog
+from watchroom_tui.dialogs.confirm import LinesConfirmDialog, SheetDialog
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.formatters.text_drawing import TextDrawing
 from watchroom_tui.formatters.tree_changes import blocked_text, propose_branch
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
-from watchroom_tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:
     from watchroom.features.trees.commits import CommitPlan
     from watchroom.workspace import Workspace
 
 _MOST_LINES: Final = 400
-"""Of one difference."""
+"""Max lines of one difference."""
 _SHELL: Final = ("/bin/sh", "-c")
 _STYLES: Final = {"+": "added", "-": "removed", "@": "header-line"}
 
@@ -52,11 +48,13 @@ class CommitChoice(NamedTuple):
     tries: bool = False
 
 
-class AgentCommitDialog(ConfirmDialog):
+class AgentCommitDialog(SheetDialog):
     """Shows the plan of a commit of one of ``agents`` in ``tree``. Afterwards `choice` is what was chosen."""
 
     BINDINGS = bindings("agent_commit")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("agent_commit", "confirm")
+    TEXT_TITLE: ClassVar = "commit_agent.title"
+    TEXT_MISSING: ClassVar = "commit_agent.planning"
 
     def __init__(self, tree: Tree, agents: Sequence[str], agent: str, texts: Catalogue) -> None:
         super().__init__(texts("commit_agent.title"), texts("commit_agent.planning"))
@@ -65,13 +63,6 @@ class AgentCommitDialog(ConfirmDialog):
         self._at = agents.index(agent)
         self._is_here = True
         self.choice: CommitChoice | None = None
-
-    def compose(self) -> ComposeResult:
-        with Vertical(id="sheet"):
-            yield LineView(
-                title="commit_agent.title", empty="commit_agent.planning", id="changes", classes="pane"
-            )
-            yield from super().compose()
 
     def on_mount(self) -> None:
         self.load()
@@ -119,8 +110,8 @@ class AgentCommitDialog(ConfirmDialog):
         branch = None if self._is_here else propose_branch([agent])
         place = sanitize(branch or self._tree.branch or self._tree.head[:12])
         values = {"agent": sanitize(agent), "branch": place, "count": count}
-        view = self.query_one("#changes", LineView)
-        view.show_notice((agent, branch), lines, title=texts("commit_agent.onto", **values))
+        title = texts("commit_agent.onto", **values)
+        self.text_view.show_notice((agent, branch), lines, title=title)
         if count:
             self.choice = CommitChoice(agent, branch, lines)
         new = "" if self._is_here else f" {texts('commit_agent.new_branch')}"
@@ -140,7 +131,7 @@ class AgentCommitDialog(ConfirmDialog):
 
 
 def plan_lines(plan: CommitPlan, before: dict[str, bytes | None], texts: Catalogue) -> list[Line]:
-    """The plan as people read it: the files, what is left out and why, then how each file changes."""
+    """Return ``plan`` for people: the files, what is left out and why, then how each file changes."""
     lines: list[Line] = [[]]
     for each in plan.files:
         kind = "D" if each.state is None else "A" if before.get(each.path) is None else "M"
@@ -165,7 +156,7 @@ def _difference(before: bytes, after: bytes, texts: Catalogue) -> list[Line]:
 
 
 async def commit_agent(app: Dashboard, tree: Tree, agents: Sequence[str], agent: str) -> None:
-    """Show the work of ``agent`` in ``tree``, and commit or try it as the person says. Await it in a
+    """Show the work of ``agent`` in ``tree``, and commit or try it if the person chooses so. Await it in a
     worker."""
     dialog = AgentCommitDialog(tree, agents, agent, app.texts)
     if not await app.push_screen_wait(dialog) or dialog.choice is None:
@@ -192,7 +183,7 @@ async def _commit(app: Dashboard, tree: Tree, choice: CommitChoice) -> None:
     if result is None:
         return
     if not result["success"]:
-        app.show_message(f"{result['message']} {result['suggestion']}", "error")
+        app.show_failure(result)
         return
     files = result["files"]
     count = len(files) if isinstance(files, Sequence) else 0
@@ -220,7 +211,7 @@ async def _try(app: Dashboard, tree: Tree, agent: str) -> bool:
     if result is None:
         return False
     if not result["success"]:
-        app.show_message(f"{result['message']} {result['suggestion']}", "error")
+        app.show_failure(result)
         return False
     status, seconds = result.get("status"), result["seconds"]
     said = texts("cli.try.timeout") if status is None else str(status)
@@ -232,11 +223,11 @@ async def _try(app: Dashboard, tree: Tree, agent: str) -> bool:
     lines: list[Line] = [[Span(f" {each}")] for each in sanitize_lines(str(result["output"]).rstrip())]
     question = f"{ended} {texts('commit_agent.commit_now')}"
     return await app.push_screen_wait(
-        PreviewDialog(texts("commit_agent.try_title", agent=name), question, lines)
+        LinesConfirmDialog(texts("commit_agent.try_title", agent=name), question, lines)
     )
 
 
 def _last_command(tried: Row | None) -> str:
-    """The command of the newest try, as a person wrote it; empty if there is none."""
+    """Return the command of the newest try, as a person wrote it. Empty if there is none."""
     words = () if tried is None else read_try(tried).command
     return words[-1] if words[:-1] == _SHELL else shlex.join(words)

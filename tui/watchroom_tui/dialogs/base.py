@@ -1,16 +1,20 @@
-"""The bases of dialogs: what all of them share, and those that only show something."""
+"""The bases of all dialogs, and of dialogs that only show something."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from textual import events
+from textual.app import ComposeResult
 from textual.screen import ModalScreen
 
 from watchroom_tui.context import Dashboard, dashboard_of
+from watchroom_tui.formatters.styled_text import Line
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.keys.keymap import key_hints
+from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.worker_screen import WorkerScreen
 
 Result = TypeVar("Result")
@@ -21,7 +25,7 @@ class ModalDialog(ModalScreen[Result], WorkerScreen[Result]):
 
     CSS_PATH = Path(__file__).with_name("dialogs.tcss")
     SCOPES: ClassVar[tuple[Scope, ...]] = ()
-    """Whose keys work in it, and stand at its lower edge."""
+    """The scopes of the keys that work in it, which its lower edge shows."""
 
     @property
     def dashboard(self) -> Dashboard:
@@ -31,12 +35,12 @@ class ModalDialog(ModalScreen[Result], WorkerScreen[Result]):
         self.dashboard.release_keys()
 
     def key_hints(self) -> str:
-        """The keys and what they do, for the lower edge."""
+        """Return the keys and their actions, for the lower edge."""
         return key_hints(self, self.dashboard.texts, self.dashboard.keymap, *self.SCOPES)
 
 
 class Dialog(ModalDialog[None]):
-    """Base of what only shows something: esc or a click outside closes it."""
+    """Base of dialogs that only show something. Esc or a click outside closes them."""
 
     BINDINGS = bindings("dialog")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("dialog",)
@@ -47,3 +51,20 @@ class Dialog(ModalDialog[None]):
     def on_click(self, event: events.Click) -> None:
         if event.widget is self:
             self.app.pop_screen()
+
+
+class LinesDialog(Dialog):
+    """Base of dialogs that show lines, which subclasses make."""
+
+    TITLE_KEY: ClassVar[str]
+    """The key of the title."""
+
+    def compose(self) -> ComposeResult:
+        yield LineView(title=self.TITLE_KEY, empty="empty.detail", id="detail", classes="pane")
+
+    def show_lines(self, lines: Sequence[Line]) -> None:
+        """Show ``lines``. Does nothing after the dialog is closed."""
+        texts = self.dashboard.texts
+        title = f"{texts(self.TITLE_KEY)} · {texts('help.close')}"
+        for view in self.query(LineView):
+            view.show_notice(self.TITLE_KEY, list(lines), title=title)

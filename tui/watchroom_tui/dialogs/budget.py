@@ -12,9 +12,10 @@ from textual.content import Content
 from textual.widgets import Input, Static
 from watchroom.features.budgets.rules import MEASURES, BudgetScope, Measure, format_amount
 from watchroom.features.overview.model import Model
+from watchroom.model import SET_BUDGET
 from watchroom.texts import catalogue
 
-from watchroom_tui.context import dashboard_of
+from watchroom_tui.context import Dashboard, dashboard_of
 from watchroom_tui.dialogs.base import ModalDialog
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column
@@ -32,7 +33,7 @@ _MAX_CHARACTERS: Final = 20
 
 
 class BudgetOwner(NamedTuple):
-    """Whose budget it is. ``name``: of the agent or task; empty for the team, or for each of ``scope``."""
+    """The owner of a budget. ``name``: the agent or task, empty for the team or for each of ``scope``."""
 
     scope: BudgetScope
     name: str = ""
@@ -47,7 +48,7 @@ class BudgetSetting(NamedTuple):
 
 
 class BudgetKnown(NamedTuple):
-    """What is known of a budget. ``used``: None if it is not counted; ``most``: None if there is none."""
+    """A budget as it is. ``used``: None if it is not counted. ``most``: None if there is no limit."""
 
     used: float | None = None
     most: float | None = None
@@ -75,7 +76,7 @@ def find_known(model: Model, owner: BudgetOwner, measure: Measure) -> BudgetKnow
 
 
 def suggest_amount(measure: Measure, known: BudgetKnown) -> float:
-    """Return the amount to suggest: the present one; else a usual one, at least twice of what is used."""
+    """Return the amount to suggest: the present limit, else a usual one of at least twice the use."""
     if known.most is not None:
         return known.most
     amount = _SUGGESTED[measure]
@@ -185,7 +186,7 @@ class BudgetDialog(ModalDialog[BudgetSetting | None]):
         self._amount.border_title = content(self.dashboard.texts(f"budget.limit_{self._measure}"))
 
     def on_key(self, event: events.Key) -> None:
-        """A digit typed in the list begins a new amount."""
+        """Begin a new amount with a digit that is typed in the list."""
         if self._owners.has_focus and event.character is not None and event.character in "0123456789.":
             event.stop()
             event.prevent_default()
@@ -196,7 +197,7 @@ class BudgetDialog(ModalDialog[BudgetSetting | None]):
     @on(LineList.Opened, "#owners")
     @on(Input.Submitted, "#amount")
     def set_budget(self) -> None:
-        """End with the budget, or show why it is none."""
+        """End with the budget, or show why the amount is invalid."""
         owner = self._owners.item
         if owner is None:
             return
@@ -207,3 +208,23 @@ class BudgetDialog(ModalDialog[BudgetSetting | None]):
             self.dashboard.show_message(self.dashboard.texts("budget.unclear", given=given), "warning")
             return
         self.dismiss(BudgetSetting(owner, self._measure, most))
+
+
+async def set_budget(app: Dashboard, owner: BudgetOwner | None = None) -> None:
+    """Ask for a budget, and set it. Await it in a worker. ``owner``: selected at first, default: the team."""
+    if not app.can_act:
+        app.explain_read_only()
+        return
+    setting = await app.push_screen_wait(BudgetDialog(app.model, owner or BudgetOwner("team"), "cost"))
+    if setting is None:
+        return
+    (scope, name), measure, most = setting
+    titles = {task.id: task.row.message for task in app.model.tasks}
+    whose = sanitize(titles.get(name, name)) if name else app.texts(f"budget.{scope}")
+    if most is None:
+        done = app.texts("budget.removed", owner=whose)
+    else:
+        amount = format_amount(catalogue(app.language), measure, most)
+        done = app.texts("budget.done", owner=whose, amount=amount)
+    arguments = {"scope": scope, "name": name or None, "measure": measure, "most": most}
+    await app.carry_out(SET_BUDGET, arguments, done)

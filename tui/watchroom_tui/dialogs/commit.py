@@ -33,14 +33,14 @@ class PreviewDialog(Dialog):
 
 
 class CommitDialog(ModalDialog[str | None]):
-    """The changes and the message; ends with the message, or with None if the person goes back."""
+    """The changes and the message. Ends with the message, or with None if the person goes back."""
 
     BINDINGS = bindings("commit")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("commit",)
     BLANK = True
 
     def __init__(self, changes: Drawing, title: str, message: str) -> None:
-        """``message`` is safe already."""
+        """``message``: sanitized."""
         super().__init__()
         self._changes = changes
         self._title = title

@@ -1,20 +1,16 @@
-"""The keys that work here, from the registry, and what the signs mean."""
+"""The keys that work here, and the meanings of the signs."""
 
 from __future__ import annotations
 
-from textual.app import ComposeResult
-
-from watchroom_tui.dialogs.base import Dialog
+from watchroom_tui.dialogs.base import LinesDialog
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.legend import legend_lines
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.keys.actions import SCOPES, of_scope
-from watchroom_tui.widgets.line_view import LineView
 
 
-class HelpDialog(Dialog):
-    def compose(self) -> ComposeResult:
-        yield LineView(title="help.title", empty="empty.detail", id="detail", classes="pane")
+class HelpDialog(LinesDialog):
+    TITLE_KEY = "help.title"
 
     def on_mount(self) -> None:
         app = self.dashboard
@@ -28,7 +24,7 @@ class HelpDialog(Dialog):
             *(app.base_screen.EXTRA_SCOPES if app.base_screen else ()),
         }
         lines: list[Line] = []
-        # What only works here comes first: that is what people open the help for.
+        # Keys of this screen come first, because people open the help for them.
         for scope in sorted(SCOPES, key=lambda each: (each != name, SCOPES.index(each))):
             has_trees = bool(app.model.trees)
             actions = [each for each in of_scope(scope) if has_trees or not each.in_repository]
@@ -43,6 +39,4 @@ class HelpDialog(Dialog):
                 for action in actions
             )
             lines.append([])
-        lines += legend_lines(app.texts)
-        title = f"{app.texts('help.title')} · {app.texts('help.close')}"
-        self.query_one(LineView).show_notice("help", lines, title=title)
+        self.show_lines([*lines, *legend_lines(app.texts)])

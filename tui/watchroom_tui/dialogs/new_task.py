@@ -1,10 +1,10 @@
-"""Begin a task: what is to be done, in which folder, with which model."""
+"""Start a task: its text, its folder, and who works on it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import ClassVar, NamedTuple
+from functools import partial
+from typing import ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -13,54 +13,47 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Checkbox, Input, Static, TextArea
 
+from watchroom_tui.context import Dashboard, TaskTarget
 from watchroom_tui.dialogs.base import ModalDialog
 from watchroom_tui.dialogs.text_input import TextDraft
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.editor import SourceArea
 from watchroom_tui.widgets.line_widget import content
+from watchroom_tui.worker.task_launcher import TaskNotLaunched, TaskOrder, launch_task
 
-
-class NewTask(NamedTuple):
-    """What a person entered: the ``text`` of the task, its ``folder``, a ``model`` (empty for none), and
-    whether simulated developers work on it."""
-
-    text: str
-    folder: str
-    model: str
-    is_simulated: bool
+_DRAFT: Final = "new task"
 
 
 class _SpaceCheckbox(Checkbox, inherit_bindings=False):
-    """A box that only space ticks: enter begins the task."""
+    """A box that only space ticks, because enter starts the task."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "toggle_button", show=False)]
     BUTTON_INNER = " "
 
     def watch_value(self) -> None:
-        # Textual shows the state by colour alone.
+        # Textual shows the state only by colour.
         self.BUTTON_INNER = "X" if self.value else " "
         super().watch_value()
 
 
-class NewTaskRefused(Exception):
-    """Why a task cannot be begun, as people read it."""
-
-
 class NewTaskDialog(ModalDialog[str | None]):
-    """Ends with the id of the task that was begun, empty where it is not known yet; with None if the person
-    goes back. What is wrong is shown, and everything that was entered stays."""
+    """Ends with the id of the started task, empty if it is not known yet, or with None if the person goes
+    back. A refusal is shown, and everything that was entered stays.
+
+    - ``draft``: keeps the text of the task.
+    - ``root``: the workspace's folder.
+    - ``folder``: the folder to suggest.
+    """
 
     BINDINGS = bindings("writing")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("writing",)
 
-    def __init__(self, draft: TextDraft, folder: str, begin: Callable[[NewTask], str]) -> None:
-        """``draft`` keeps the text of the task; ``folder`` is offered. ``begin`` is called in a thread: it
-        begins the task and returns its id, or raises `NewTaskRefused`."""
+    def __init__(self, draft: TextDraft, root: str, folder: str) -> None:
         super().__init__()
         self._draft = draft
+        self._root = root
         self._folder = folder
-        self._begin = begin
         self._text = SourceArea(id="text", soft_wrap=True, show_line_numbers=False)
         self._is_beginning = False
 
@@ -79,7 +72,7 @@ class NewTaskDialog(ModalDialog[str | None]):
             yield said
 
     def on_mount(self) -> None:
-        # A quick key may have closed it before there was anything to write in.
+        # A quick key may have closed it before the editor was there.
         if self._text.is_attached:
             self._text.load_source(self._draft.text)
             self._text.move_cursor(self._text.document.end)
@@ -87,11 +80,11 @@ class NewTaskDialog(ModalDialog[str | None]):
 
     @on(TextArea.Changed)
     def keep(self) -> None:
-        """What is written is kept at once: quitting asks about it."""
+        """Keep the text at once, so that quitting asks about it."""
         self._draft.text = self._text.source
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enter begins the task in every field."""
+        """Return whether ``action`` is possible. Enter starts the task in every field."""
         return action != "send"
 
     def action_new_line(self) -> None:
@@ -106,19 +99,45 @@ class NewTaskDialog(ModalDialog[str | None]):
 
     @work(group="new-task")
     async def begin_task(self) -> None:
-        """Begin what was entered, and close; or say why that cannot be."""
+        """Start the task, and close. Or show why it cannot be started."""
+        app = self.dashboard
         folder, model = (self.query_one(f"#{name}", Input).value for name in ("folder", "model"))
         is_simulated = self.query_one("#simulate", Checkbox).value
-        entered = NewTask(self._text.source, folder, model, is_simulated)
+        order = TaskOrder(self._text.source, folder, model, is_simulated)
+        launch = partial(launch_task, order, self._root, app.person, app.texts, app.language)
         try:
-            task = await asyncio.to_thread(self._begin, entered)
-        except NewTaskRefused as error:
-            self._say(sanitize(str(error)), is_error=True)
-            self._is_beginning = False
+            task = await asyncio.to_thread(launch)
+        except TaskNotLaunched as error:
+            self._refuse(str(error))
+        except OSError as error:
+            self._refuse(app.texts("new_task.not_started", reason=error.strerror or error))
         else:
-            self.dismiss(task)
+            self.dismiss(task.id)
+
+    def _refuse(self, reason: str) -> None:
+        self._say(sanitize(reason), is_error=True)
+        self._is_beginning = False
 
     def _say(self, text: str, *, is_error: bool = False) -> None:
         said = self.query_one("#said", Static)
         said.update(Content(text))
         said.set_class(is_error, "-error")
+
+
+async def begin_task(app: Dashboard) -> None:
+    """Ask for a task, start it in its own process, and go to it. Await it in a worker."""
+    workspace = await app.wait_for_workspace()
+    if workspace is None:
+        app.explain_read_only()
+        return
+    root = str(workspace.root)
+    draft = app.drafts.find(TextDraft, _DRAFT) or TextDraft(_DRAFT, app.texts("new_task.title"))
+    app.drafts.keep(_DRAFT, draft)
+    # Beside the workspace: a task's folder holds none of its files.
+    folder = f"{root}-task-{len(app.model.tasks) + 1}"
+    begun = await app.push_screen_wait(NewTaskDialog(draft, root, folder))
+    if begun is not None or not draft.is_begun:
+        app.drafts.drop(TextDraft, _DRAFT)
+    if begun is not None:
+        app.show_message(app.texts("new_task.begun"))
+        await app.navigator.go_to("tasks", TaskTarget(begun))

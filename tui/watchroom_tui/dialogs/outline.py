@@ -1,4 +1,4 @@
-"""The headings of a board, to jump to one."""
+"""The headings of a board. The person jumps to one."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class HeadingList(LineList[Heading]):
 
 
 class OutlineDialog(ModalDialog[int | None]):
-    """Ends with the place of the heading that was chosen."""
+    """Ends with the position of the chosen heading, or with None if the person goes back."""
 
     BINDINGS = bindings("dialog")
 
     def __init__(self, headings: Sequence[Heading], at: int) -> None:
-        """``at`` is the place in the text that is looked at."""
+        """``at``: the shown position in the text."""
         super().__init__()
         self._headings = headings
         self._at = at

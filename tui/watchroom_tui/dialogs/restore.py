@@ -1,29 +1,30 @@
-"""Restore an earlier version: shows what changes, and asks."""
+"""Restore an earlier version, after a look at what changes."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from typing import ClassVar
 
 from textual import work
-from textual.app import ComposeResult
-from textual.containers import Vertical
 from watchroom import Json
 from watchroom.features.overview.reads import UnreadableVersionError, VersionPair, read_current
 from watchroom.model import Row
 from watchroom.texts import Catalogue
 
 from watchroom_tui.context import Dashboard
-from watchroom_tui.dialogs.confirm import ConfirmDialog
+from watchroom_tui.dialogs.confirm import SheetDialog
 from watchroom_tui.formatters.diff_drawing import DiffDrawing
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.comparison import compare_pair
-from watchroom_tui.widgets.line_view import LineView
 
 
-class RestoreDialog(ConfirmDialog):
-    """Commits in the person's name, if the file still is as it was shown; ends with whether it did."""
+class RestoreDialog(SheetDialog):
+    """Commits as the person, if the file did not change meanwhile. Ends with whether it did."""
+
+    TEXT_TITLE: ClassVar = "pane.diff"
+    TEXT_MISSING: ClassVar = "files.comparing"
 
     def __init__(self, wanted: Row, texts: Catalogue) -> None:
         super().__init__(texts("files.rollback_title"), texts("files.comparing"))
@@ -31,17 +32,12 @@ class RestoreDialog(ConfirmDialog):
         self._seen: Row | None = None
         self._is_committing = False
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="sheet"):
-            yield LineView(title="pane.diff", empty="files.comparing", id="changes", classes="pane")
-            yield from super().compose()
-
     def on_mount(self) -> None:
         self.load("")
 
     @work(exclusive=True, group="preview")
     async def load(self, notice: str) -> None:
-        """Show what would change from the current version to the wanted one, say ``notice``, and ask."""
+        """Show the changes to the wanted version, and ask. ``notice``: shown above the question."""
         app, texts, wanted = self.dashboard, self.dashboard.texts, self._wanted
         head = await asyncio.to_thread(read_current, app.journal, wanted)
         if head is None:
@@ -52,7 +48,7 @@ class RestoreDialog(ConfirmDialog):
             app.show_message(texts("files.unreadable", version=f"v{error.row.version}"), "error")
             self.dismiss(False)
             return
-        view = self.query_one("#changes", LineView)
+        view = self.text_view
         title = f"{sanitize(wanted.path)}  v{head.version} → v{wanted.version}"
         if compared.changed:
             view.show_drawing(head.seq, DiffDrawing(compared, side_by_side=False), title=title)
@@ -77,7 +73,7 @@ class RestoreDialog(ConfirmDialog):
 
     @work(group="commit")
     async def commit(self, seen: Row) -> None:
-        """Roll back, unless the file moved since it was shown: then show it anew, and ask again."""
+        """Roll back. If the file changed since it was shown, show it again, and ask again."""
         app, texts, wanted = self.dashboard, self.dashboard.texts, self._wanted
         result = await app.act(*self._roll_back(seen))
         if result is None:
@@ -89,7 +85,7 @@ class RestoreDialog(ConfirmDialog):
             self.load(texts("files.moved", version=result["current_version"], who=who))
             return
         if not result["success"]:
-            app.show_message(f"{result['message']} {result['suggestion']}", "error")
+            app.show_failure(result)
         else:
             done = texts(
                 "files.rolled_back",
@@ -101,7 +97,7 @@ class RestoreDialog(ConfirmDialog):
         self.dismiss(bool(result["success"]))
 
     def _roll_back(self, seen: Row) -> tuple[str, Mapping[str, Json]]:
-        """The tool that brings the version back, and its arguments."""
+        """Return the tool that restores the version, and its arguments."""
         expected, version = seen.version, self._wanted.version
         if seen.zone == "board":
             return "whiteboard_restore", {
@@ -117,7 +113,7 @@ class RestoreDialog(ConfirmDialog):
 
 
 def ask_to_restore(app: Dashboard, wanted: Row, head: Row) -> None:
-    """Show what bringing ``wanted`` back would change, and ask; or say why it cannot be. ``head`` is the
+    """Show what would change if ``wanted`` were restored, and ask. Or show why it cannot be. ``head``: the
     current version."""
     texts = app.texts
     if not app.can_act:

@@ -1,4 +1,4 @@
-"""Take back what an agent did since a moment: shows what that changes, and asks."""
+"""Take back what an agent did since a moment, after a look at what changes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from textual import work
-from textual.app import ComposeResult
-from textual.containers import Vertical
 from watchroom.algorithms.merge import diff_hunks
 from watchroom.errors import WatchroomError
 from watchroom.features.reverts.rules import (
@@ -23,17 +21,16 @@ from watchroom.model import REVERT_WORK, Json, Row
 from watchroom.texts import Catalogue
 
 from watchroom_tui.context import Dashboard
-from watchroom_tui.dialogs.confirm import ConfirmDialog
+from watchroom_tui.dialogs.confirm import SheetDialog
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.client_calls import client_edit_lines
 from watchroom_tui.formatters.local_time import local_time
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
-from watchroom_tui.widgets.line_view import LineView
 
 _SECONDS: Final = (60, 300, 900, 3600, 6 * 3600, 24 * 3600, None)
-"""How far back it goes, by steps; None: to the beginning."""
+"""Seconds to go back, by step. None: to the beginning."""
 _MARKS: Final[Mapping[PlanKind, tuple[str, str]]] = {
     "clean": ("✓", "ok"),
     "conflict": ("!", "warning"),
@@ -43,47 +40,48 @@ _MARKS: Final[Mapping[PlanKind, tuple[str, str]]] = {
 PlanRevert: TypeAlias = Callable[[RevertSelection], RevertPlan]
 _MOST_PATHS: Final = 200
 _MOST_LINES: Final = 200
-"""Of one difference."""
+"""Max lines of one difference."""
 
 
 class RevertSubject(NamedTuple):
-    """What is to be taken back: what ``agent`` (empty: all agents) did since row ``after`` (None: the person
-    chooses), or the revert with the id ``undo``."""
+    """The work to take back.
+
+    - ``agent``: whose work. Empty: all agents'.
+    - ``after``: the row after which it began. None: the person chooses.
+    - ``undo``: the id of a revert to undo instead.
+    """
 
     agent: str = ""
     after: int | None = None
     undo: str = ""
 
 
-class RevertDialog(ConfirmDialog):
-    """Reverts in the person's name what it shows; ends with whether it did."""
+class RevertDialog(SheetDialog):
+    """Reverts what it shows, as the person. Ends with whether it did."""
 
     BINDINGS = bindings("revert")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("revert", "confirm")
+    TEXT_TITLE: ClassVar = "revert.title"
+    TEXT_MISSING: ClassVar = "revert.planning"
 
     def __init__(self, subject: RevertSubject, texts: Catalogue) -> None:
         super().__init__(texts("revert.title"), texts("revert.planning"))
         self._subject = subject
         self._step: int | None = None
-        """Which of the steps back is shown; None: the first with anything in it."""
+        """The shown step back. None: the first one with any work."""
         self._clean_only = False
         self._decides_all = False
-        """Whether all goes of what has no merge screen, also where others went on from it."""
+        """Whether changes without a merge screen are taken back even if others built on them."""
         self._with_spawned = False
-        """Whether the work of those goes, too, whom the agents spawned."""
+        """Whether the work of spawned agents is taken back too."""
         self._shown: RevertSelection | None = None
-
-    def compose(self) -> ComposeResult:
-        with Vertical(id="sheet"):
-            yield LineView(title="revert.title", empty="revert.planning", id="changes", classes="pane")
-            yield from super().compose()
 
     def on_mount(self) -> None:
         self.load()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         has_steps = self._subject.after is None and not self._subject.undo
-        # An undo brings back what the revert took, and of all agents there are none besides.
+        # An undo restores what the revert took, and all agents have no others to spawn.
         has_spawned = bool(self._subject.agent) and not self._subject.undo
         hidden = {"go_back": not has_steps, "flip_spawned": not has_spawned}
         return not hidden.get(action, False)
@@ -106,7 +104,7 @@ class RevertDialog(ConfirmDialog):
         await self._show(selection, plan)
 
     def _plan(self, plan_revert: PlanRevert) -> tuple[int, RevertSelection, RevertPlan]:
-        """What is to be shown: of the step that was chosen, or of the first with anything in it."""
+        """Return the chosen step, or the first with any work, with its selection and plan."""
         last = len(_SECONDS) - 1
         step = 0 if self._step is None else self._step
         while True:
@@ -135,12 +133,11 @@ class RevertDialog(ConfirmDialog):
         texts = self.dashboard.texts
         moment = await asyncio.to_thread(self._moment, selection)
         chosen = _chosen(plan, self._clean_only)
-        view = self.query_one("#changes", LineView)
         who = ", ".join(plan.agents[:10]) if selection.undo else self._subject.agent
         who = sanitize(who) or texts("revert.everybody")
         title = texts("revert.undo_title" if selection.undo else "revert.since", agent=who, moment=moment)
         lines = await asyncio.to_thread(plan_lines, plan, texts)
-        view.show_notice(("revert", selection, self._clean_only), lines, title=title)
+        self.text_view.show_notice(("revert", selection, self._clean_only), lines, title=title)
         conflicts = 0 if self._clean_only else len(plan.of_kind("conflict"))
         if chosen:
             question = texts(
@@ -156,12 +153,12 @@ class RevertDialog(ConfirmDialog):
         self.ask(question)
 
     def _moment(self, selection: RevertSelection) -> str:
-        """Since when, as people read it."""
+        """Return the start of ``selection``, for people."""
         row = self.dashboard.journal.row(selection.after + 1) if selection.after else None
         return local_time(row.time) if row is not None else self.dashboard.texts("revert.beginning")
 
     def action_go_back(self, further: int) -> None:
-        """Begin ``further`` back, or later."""
+        """Start one step earlier (1) or later (-1)."""
         if self._step is None:
             return
         step = min(max(0, self._step + further), len(_SECONDS) - 1)
@@ -170,17 +167,17 @@ class RevertDialog(ConfirmDialog):
             self.load()
 
     def action_flip_clean(self) -> None:
-        """Leave out what people would have to decide about, or not."""
+        """Leave out conflicts, or include them."""
         self._clean_only = not self._clean_only
         self.load()
 
     def action_flip_all(self) -> None:
-        """Take all back in private files and files of tasks, also where others went on; or not."""
+        """Take back all changes in private files and files of tasks, even if others built on them, or not."""
         self._decides_all = not self._decides_all
         self.load()
 
     def action_flip_spawned(self) -> None:
-        """Take back the work of those, too, whom the agents spawned since then; or not."""
+        """Take back the work of spawned agents too, or not."""
         self._with_spawned = not self._with_spawned
         self.load()
 
@@ -193,7 +190,7 @@ class RevertDialog(ConfirmDialog):
 
     @work(group="commit")
     async def commit(self, selection: RevertSelection) -> None:
-        """Revert what was shown, and what came since."""
+        """Revert what was shown, and what was added since."""
         app, texts = self.dashboard, self.dashboard.texts
         self.ask(texts("revert.working"))
         arguments: dict[str, Json] = {
@@ -206,7 +203,7 @@ class RevertDialog(ConfirmDialog):
         }
         result = await app.act(REVERT_WORK, arguments)
         if result is not None and not result["success"]:
-            app.show_message(f"{result['message']} {result['suggestion']}", "error")
+            app.show_failure(result)
         elif result is not None:
             conflicts = result["conflicts"]
             count = len(conflicts) if isinstance(conflicts, Sequence) else 0
@@ -218,7 +215,7 @@ class RevertDialog(ConfirmDialog):
 
 
 def plan_lines(plan: RevertPlan, texts: Catalogue) -> list[Line]:
-    """``plan`` as people read it: the paths, those first that need them, then how each changes."""
+    """Return ``plan`` for people: the paths, conflicts first, then how each changes."""
     kinds = list(_MARKS)
     order = {"conflict": 0, "clean": 1, "cannot": 2, "nothing": 3}
     planned: list[PlannedPath | PlannedItem] = [*plan.paths, *plan.items]
@@ -251,7 +248,7 @@ def _path_line(planned: PlannedPath | PlannedItem, texts: Catalogue, *, has_tree
 
 
 def _difference(planned: PlannedPath | PlannedItem) -> list[Line]:
-    """How the path changes; where people decide, the text that is proposed."""
+    """Return how the path changes. In a conflict, to the proposed text."""
     styles = {"+": "added", "-": "removed", "@": "header-line"}
     told = sanitize_lines(diff_hunks(planned.current or "", planned.plan.proposal or ""))
     told = [*mode_change(planned), *told]
@@ -264,8 +261,11 @@ def _chosen(plan: RevertPlan, clean_only: bool) -> list[PlannedPath | PlannedIte
 
 
 def ask_to_revert(app: Dashboard, subject: RevertSubject) -> None:
-    """Show what taking ``subject`` back would change, and ask; or say why it cannot be. Where the time line
-    shows an earlier moment, it is what was done since that one, and the present is shown."""
+    """Show what would change if ``subject`` were taken back, and ask. Or show why it cannot be.
+
+    If the timeline shows an earlier moment, the work since that moment is taken back, and the present is
+    shown.
+    """
     if app.timeline is not None:
         if app.timeline.seq is not None and subject.after is None and not subject.undo:
             subject = subject._replace(after=app.timeline.seq)
@@ -277,7 +277,7 @@ def ask_to_revert(app: Dashboard, subject: RevertSubject) -> None:
 
 
 def ask_to_revert_row(app: Dashboard, row: Row) -> None:
-    """Ask to take back what the agent of ``row`` did from that row on; of a revert's row, the revert."""
+    """Ask to take back what the agent of ``row`` did from that row on. If it is a revert, ask to undo it."""
     if row.tool == REVERT_WORK and (row.zone == "revert" or "revert" in row.detail):
         revert = row.path if row.zone == "revert" else str(row.detail["revert"])
         ask_to_revert(app, RevertSubject(undo=revert))

@@ -1,4 +1,4 @@
-"""A row of the journal: its content, who wrote it and when, and the rest of what it says."""
+"""A row of the journal: its content and all its fields."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.version_list import version_name
 
 ENDED: Final = 2
-"""The version of a command's row with which it ends."""
+"""The version of the row that ends a command."""
 JSON_ZONES: Final = ("session", "request", "task", "agent")
-"""Where content is a record, and no text that somebody wrote."""
+"""The zones whose contents are records."""
 
 
 class RowDialog(Dialog):
@@ -95,17 +95,17 @@ class RowDialog(Dialog):
 
 
 def _files_of(call: ClientCall) -> str:
-    """The files that a call wrote, and how many more there are."""
+    """Return the files that a call wrote, and the number of unlisted ones."""
     return ", ".join(call.paths) + (f" … +{call.left_out}" if call.left_out else "")
 
 
 def _versions(row: Row) -> str:
-    """The version that ``row`` made, after the one that it started from; a sign where it was refused."""
+    """Return the version before ``row`` and the one that it made, or a sign if it was refused."""
     started = f"v{row.base}" if row.base is not None and row.base > 0 else ""
     made = "" if row.outcome == "ok" and row.version is None else version_name(row)
     return " → ".join(filter(None, (started, made)))
 
 
 def _path_of(row: Row) -> str:
-    """The path of ``row``. A working tree has its name, and not its id."""
+    """Return the path of ``row``, with the name of a working tree instead of its id."""
     return labels.place_text(row.zone, row.path, has_trees=True).removeprefix(f"{row.zone}/")

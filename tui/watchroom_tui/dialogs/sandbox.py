@@ -4,35 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from textual.app import ComposeResult
 from watchroom.texts import Catalogue
 
-from watchroom_tui.dialogs.base import Dialog
+from watchroom_tui.dialogs.base import LinesDialog
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
-from watchroom_tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:
     from watchroom.platform.sandbox.probe import SandboxProbe
 
 
-class SandboxDialog(Dialog):
+class SandboxDialog(LinesDialog):
+    TITLE_KEY = "sandbox.title"
+
     def __init__(self, probe: SandboxProbe) -> None:
         super().__init__()
         self._probe = probe
 
-    def compose(self) -> ComposeResult:
-        yield LineView(title="sandbox.title", empty="empty.detail", id="detail", classes="pane")
-
     def on_mount(self) -> None:
-        texts = self.dashboard.texts
-        title = f"{texts('sandbox.title')} · {texts('help.close')}"
-        self.query_one(LineView).show_notice("sandbox", sandbox_lines(self._probe, texts), title=title)
+        self.show_lines(sandbox_lines(self._probe, self.dashboard.texts))
 
 
 def sandbox_text(probe: SandboxProbe, texts: Catalogue) -> str:
-    """The best sandbox in a few texts."""
+    """Return the name of the best sandbox, for people."""
     best = probe.best
     return texts("sandbox.best", name=sanitize(best.name)) if best else texts("sandbox.none")
 

@@ -1,9 +1,9 @@
-"""Search all that was ever written, said or called, as one types."""
+"""Search everything that was ever written, said or called, as the person types, and go to a hit."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from threading import Event
 from typing import ClassVar, Final
 
@@ -12,9 +12,12 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input
 from watchroom.errors import InvalidSearch, JournalError
-from watchroom.history.search import Hit, SearchIndex, SearchQuery, SearchResult, parse_query
+from watchroom.history.search import Hit, SearchIndex, SearchQuery, SearchResult, open_index, parse_query
+from watchroom.model import Row, Zone
 
+from watchroom_tui.context import Dashboard, RowTarget, SessionTarget
 from watchroom_tui.dialogs.base import ModalDialog
+from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import fit, fit_path
@@ -29,21 +32,39 @@ from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.line_widget import content
 
 WORDS: Final = "search.words"
-"""Under this name the dashboard remembers what was searched for."""
+"""The name of the remembered words among the filters."""
 _HITS: Final = 100
 _BEFORE: Final = 16
 """Characters before the first match in a line of the list."""
 _OF_PATHS: Final = frozenset({"collab", "private", "handoff", "file", "repo"})
-"""Zones whose paths speak for themselves."""
+"""The zones whose paths need no name of the zone."""
 _WIDE: Final = 100
 _AGAIN_SECONDS: Final = 1.0
-"""So often it is searched again while the index is behind."""
+"""Seconds between searches while the index is behind."""
 _SHARE: Final = 0.5
-"""Of a core is used to index what is missing while somebody waits for it."""
+"""The share of a core that indexing uses while somebody waits for it."""
+
+_SCREENS: Final[Mapping[Zone, str]] = {
+    "agent": "tasks",
+    "board": "boards",
+    "collab": "files",
+    "command": "tasks",
+    "file": "tasks",
+    "handoff": "handoffs",
+    "private": "agents",
+    "realtime": "documents",
+    "repo": "files",
+    "request": "requests",
+    "session": "agents",
+    "task": "tasks",
+}
+"""The screens for hits by zone. Other hits are shown as rows."""
+_EXACT: Final[frozenset[Zone]] = frozenset({"collab", "request"})
+"""The zones whose screens show the row itself."""
 
 
 class HitList(LineList[Hit]):
-    """What was found: when, who, where, and the words in the midst of their text."""
+    """The hits: when, who, where, and the words within their text."""
 
     def item_key(self, item: Hit) -> Hashable:
         return item.row.seq
@@ -67,8 +88,8 @@ class HitList(LineList[Hit]):
 
 
 class SearchDialog(ModalDialog[Hit | None]):
-    """Ends with the hit to go to; with None if the person goes back. ``until`` is the row up to which there
-    is something to be found, None where that is the present."""
+    """Ends with the hit to go to, or with None if the person goes back. ``until``: the last row to search,
+    None for all."""
 
     BINDINGS = bindings("finding")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("finding",)
@@ -81,7 +102,7 @@ class SearchDialog(ModalDialog[Hit | None]):
         self._asked = 0
         self._answered = 0
         self._opens = False
-        """Whether the first hit is to be opened as soon as it is found."""
+        """Whether to open the first hit as soon as it is found."""
         self._result = SearchResult()
 
     def compose(self) -> ComposeResult:
@@ -109,13 +130,13 @@ class SearchDialog(ModalDialog[Hit | None]):
 
     @work(group="indexing")
     async def index_missing(self) -> None:
-        """Index what nobody has indexed yet: where the dashboard only looks, nobody else does."""
+        """Index new rows, because nobody else does for a viewer."""
         try:
             await asyncio.to_thread(
                 self._index.index_missing, self.dashboard.journal, self._left, share=_SHARE
             )
         except JournalError as error:
-            # What is indexed can be searched all the same.
+            # Indexed rows can still be searched.
             self._set_subtitle(error.message(self.dashboard.language))
             return
         self._search()
@@ -127,7 +148,7 @@ class SearchDialog(ModalDialog[Hit | None]):
 
     @on(Input.Changed, "#words")
     def keep(self, event: Input.Changed) -> None:
-        """What is typed is searched for at once, and remembered."""
+        """Search for the typed words, and remember them."""
         self.dashboard.filters[WORDS] = event.value
         self._search()
 
@@ -138,7 +159,7 @@ class SearchDialog(ModalDialog[Hit | None]):
 
     @work(group="searching")
     async def search_newest(self) -> None:
-        """Search for what is typed by now, until nothing else has been typed meanwhile: never two at once."""
+        """Search for the typed words, again if they changed meanwhile. Never two searches at once."""
         while self._answered != self._asked:
             asked = self._asked
             typed = self.query_one("#words", Input).value
@@ -165,7 +186,7 @@ class SearchDialog(ModalDialog[Hit | None]):
         self.hits.border_subtitle = content(sanitize(note)) if note else None
 
     def _note(self, found: SearchResult) -> str:
-        """How far was searched, where that is not everything."""
+        """Return what was not searched or not shown, empty if nothing."""
         texts, notes = self.dashboard.texts, []
         if found.is_behind:
             notes.append(texts("search.behind", indexed=found.indexed, last=found.last))
@@ -215,5 +236,31 @@ class SearchDialog(ModalDialog[Hit | None]):
 
 
 def _version(hit: Hit) -> str:
-    """The version that was found, where it is one of a text."""
+    """Return the version of ``hit``, empty if it is not in a text."""
     return f" v{hit.row.version}" if hit.row.version is not None and hit.line else ""
+
+
+async def search_everything(app: Dashboard) -> None:
+    """Ask for words, and go to the hit that is chosen. Await it in a worker."""
+    root = app.root if app.workspace is None else app.workspace.root
+    if root is None:
+        app.show_message(app.texts("search.impossible"), "warning")
+        return
+    if app.workspace is None:
+        index = await asyncio.to_thread(open_index, root)
+    else:
+        index = app.workspace.search_index
+    hit = await app.push_screen_wait(SearchDialog(index, None if app.is_live else app.model.seq))
+    if hit is not None:
+        await _go_to(app, hit.row)
+
+
+async def _go_to(app: Dashboard, row: Row) -> None:
+    """Go to the place of ``row``. If its screen cannot show the row itself, show it above the screen."""
+    is_step = row.zone == "session" and row.version is not None
+    screen = _SCREENS.get(row.zone)
+    if screen is not None:
+        target = SessionTarget(row.path, row.version or 0) if is_step else RowTarget(row)
+        await app.navigator.go_to(screen, target)
+    if row.zone not in _EXACT and not is_step:
+        app.push_screen(RowDialog(row))

@@ -1,27 +1,25 @@
-"""Shows for each agent that was told to stop what proves that it has."""
+"""Shows what proves for each agent that it has stopped."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from textual.app import ComposeResult
 from watchroom.features.policy.shown_commands import quote_word
 from watchroom.texts import Catalogue
 
-from watchroom_tui.dialogs.base import Dialog
+from watchroom_tui.dialogs.base import LinesDialog
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.styled_text import Line, Span, align_cells, width_of
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.shown_place import place_word
-from watchroom_tui.widgets.line_view import LineView
 
 _COLUMNS: Final = (Column(), Column(most=30), Column())
 
 
 class StopState(NamedTuple):
-    """How it is with an agent: ``is_proven``, and ``how`` that shows, or what keeps it from being so."""
+    """Whether an agent is proven to have stopped. ``how``: the proof, or what is missing."""
 
     agent: str
     is_proven: bool
@@ -29,8 +27,14 @@ class StopState(NamedTuple):
 
 
 class StopProgress(NamedTuple):
-    """How it is with all ``agents``, and whom nobody could tell (``refused``: why). ``is_over``: it is waited
-    for no more; ``root`` is the workspace's folder."""
+    """The progress of a stop of all agents.
+
+    - ``agents``: the agents that were told to stop.
+    - ``refused``: why the others could not be told, by agent.
+    - ``root``: the workspace's folder.
+    - ``seconds``: how long the proofs are waited for.
+    - ``is_over``: whether that time is up, or all agents have stopped.
+    """
 
     agents: Sequence[StopState]
     refused: Mapping[str, str]
@@ -40,32 +44,28 @@ class StopProgress(NamedTuple):
 
     @property
     def unproven(self) -> Sequence[str]:
-        """Who is not proven to have stopped."""
+        """The agents that are not proven to have stopped."""
         return [each.agent for each in self.agents if not each.is_proven]
 
 
-class StopDialog(Dialog):
+class StopDialog(LinesDialog):
+    TITLE_KEY = "stop.stop_title"
+
     def __init__(self, progress: StopProgress) -> None:
         super().__init__()
         self._progress = progress
-
-    def compose(self) -> ComposeResult:
-        yield LineView(title="stop.stop_title", empty="empty.detail", id="detail", classes="pane")
 
     def on_mount(self) -> None:
         self.show_progress(self._progress)
 
     def show_progress(self, progress: StopProgress) -> None:
-        """Show how it is now."""
+        """Show ``progress``."""
         self._progress = progress
-        texts = self.dashboard.texts
-        title = f"{texts('stop.stop_title')} · {texts('help.close')}"
-        for view in self.query(LineView):
-            view.show_notice("stop", stop_lines(progress, texts), title=title)
+        self.show_lines(stop_lines(progress, self.dashboard.texts))
 
 
 def stop_lines(progress: StopProgress, texts: Catalogue) -> list[Line]:
-    """``progress`` as people read it."""
+    """Return ``progress`` for people."""
     open_state = ("✖", "error", "stop.unproven") if progress.is_over else ("…", "warning", "stop.waiting")
     rows = [
         (*(("✓", "ok", "stop.proven") if each.is_proven else open_state), each.agent, each.how)
@@ -77,7 +77,7 @@ def stop_lines(progress: StopProgress, texts: Catalogue) -> list[Line]:
         for mark, style, key, agent, _ in rows
     ]
     shares = [min(column.most, max(width_of(row[at]) for row in cells)) for at, column in enumerate(_COLUMNS)]
-    # What shows it is as long as it is: padded, it would be broken into lines for nothing.
+    # The proof is not padded, because padding would break it into more lines.
     lines: list[Line] = [[]]
     for row, cell in zip(rows, cells, strict=True):
         lines.append([*align_cells(_COLUMNS, cell, shares), Span(" "), Span(sanitize(row[-1]), "dim")])

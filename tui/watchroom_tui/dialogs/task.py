@@ -5,29 +5,26 @@ from __future__ import annotations
 import asyncio
 
 from textual import work
-from textual.app import ComposeResult
 from watchroom.features.tasks.reads import TaskDetails, read_task
 from watchroom.features.tasks.view import TaskView
 from watchroom.texts import Catalogue
 
-from watchroom_tui.dialogs.base import Dialog
+from watchroom_tui.dialogs.base import LinesDialog
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
-from watchroom_tui.widgets.line_view import LineView
 
 LIMITS = ("depth", "agents", "steps")
 
 
-class TaskDialog(Dialog):
+class TaskDialog(LinesDialog):
+    TITLE_KEY = "tasks.title"
+
     def __init__(self, task: TaskView) -> None:
         super().__init__()
         self._about = task
-
-    def compose(self) -> ComposeResult:
-        yield LineView(title="tasks.title", empty="empty.detail", id="detail", classes="pane")
 
     def on_mount(self) -> None:
         self.load()
@@ -35,14 +32,12 @@ class TaskDialog(Dialog):
     @work(exclusive=True)
     async def load(self) -> None:
         app, task = self.dashboard, self._about
-
         details = await asyncio.to_thread(read_task, app.journal, task)
-        title = f"{app.texts('tasks.title')} · {app.texts('help.close')}"
-        self.query_one(LineView).show_notice(task.id, task_lines(task, details, app.texts), title=title)
+        self.show_lines(task_lines(task, details, app.texts))
 
 
 def task_lines(task: TaskView, details: TaskDetails, texts: Catalogue) -> list[Line]:
-    """The task as people read it."""
+    """Return all details of ``task`` for people."""
     fields = {
         "by": task.row.actor,
         "begun": zoned_time(task.row.time),

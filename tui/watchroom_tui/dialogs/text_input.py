@@ -23,14 +23,17 @@ ENTER_SENDS: Final = {"send_line": True, "new_line": True, "send": False}
 
 
 class TextDraft:
-    """A text that a person writes and has not sent. ``key`` finds it again; ``label`` says whom or what it is
-    for; ``text`` is what it begins with."""
+    """An unsent text of a person.
+
+    - ``key``: the key among the drafts.
+    - ``label``: what it is for.
+    - ``text``: the text so far.
+    """
 
     def __init__(
         self, key: str, label: str, text: str = "", *, is_wanted: Callable[[Model], bool] | None = None
     ) -> None:
-        """``is_wanted`` tells whether somebody still waits for the text, as the workspace stands; without it,
-        always."""
+        """``is_wanted``: returns whether somebody still waits for the text, default: always."""
         self.key = key
         self.label = label
         self.text = text
@@ -39,11 +42,11 @@ class TextDraft:
 
     @property
     def is_begun(self) -> bool:
-        """Whether the person wrote anything."""
+        """Whether the person changed the text."""
         return self.text != self._begun
 
     def is_unsaved(self, model: Model) -> bool:
-        """Whether something would be lost that somebody waits for."""
+        """Whether the person changed the text, and somebody waits for it."""
         return self.is_begun and (self._is_wanted is None or self._is_wanted(model))
 
 
@@ -56,11 +59,13 @@ async def enter_text(
     many_lines: bool = False,
     may_be_empty: bool = False,
 ) -> str | None:
-    """Have the person write on in ``draft``, which is kept among the dashboard's drafts from then on, until
-    the caller has sent it and drops it.
+    """Have the person edit ``draft``. Return the text, None if the person goes back. Await it in a worker.
 
-    ``title`` and ``hint`` are safe already. With ``many_lines`` enter begins a new line; else it sends.
-    Returns the text, or None if the person goes back. Await it in a worker.
+    The draft is kept among the dashboard's drafts until the caller drops it.
+
+    - ``title``, ``hint``: sanitized.
+    - ``many_lines``: whether enter begins a new line, default: it sends.
+    - ``may_be_empty``: whether an empty text can be sent, default: no.
     """
     dashboard.drafts.keep(draft.key, draft)
     dialog = TextInputDialog(title, hint, draft, many_lines=many_lines, may_be_empty=may_be_empty)
@@ -71,7 +76,7 @@ async def enter_text(
 
 
 class TextInputDialog(ModalDialog[str | None]):
-    """Ends with the text, or with None if the person goes back; ``draft`` has what was written so far."""
+    """Ends with the text, or with None if the person goes back. ``draft`` keeps the text so far."""
 
     BINDINGS = bindings("writing")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("writing",)
@@ -96,7 +101,7 @@ class TextInputDialog(ModalDialog[str | None]):
             yield self._writer
 
     def on_mount(self) -> None:
-        # A quick key may have closed it before there was anything to write in.
+        # A quick key may have closed it before the editor was there.
         if self._writer.is_attached:
             self._writer.load_source(self._draft.text)
             self._writer.move_cursor(self._writer.document.end)
@@ -104,11 +109,11 @@ class TextInputDialog(ModalDialog[str | None]):
 
     @on(TextArea.Changed)
     def keep(self) -> None:
-        """What is written is kept at once: quitting asks about it."""
+        """Keep the text at once, so that quitting asks about it."""
         self._draft.text = self._writer.source
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enter sends, or begins a new line."""
+        """Return whether ``action`` is possible. Enter sends, or begins a new line."""
         return action not in ENTER_SENDS or ENTER_SENDS[action] != self._many_lines
 
     def action_new_line(self) -> None:
@@ -121,8 +126,8 @@ class TextInputDialog(ModalDialog[str | None]):
         self._once_written(self._send)
 
     def _once_written(self, act: Callable[[], None]) -> None:
-        """``act`` after the keys that were pressed before: a quick hand's still wait for the editor, while a
-        key of the dialog is dealt with at once."""
+        """Call ``act`` after the keys that were pressed before. They may still wait for the editor, while a
+        key of the dialog is handled at once."""
         self._writer.call_later(act)
 
     def _begin_line(self) -> None:

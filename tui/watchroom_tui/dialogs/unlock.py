@@ -18,7 +18,7 @@ _LONGEST = 1_000
 
 
 class UnlockDialog(ModalDialog[str | None]):
-    """Ends with the passphrase, or with None if the person goes back. The texts are safe already."""
+    """Ends with the passphrase, or with None if the person goes back. The texts are sanitized."""
 
     BINDINGS = bindings("unlock")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("unlock",)

@@ -1,16 +1,24 @@
-"""What people do to agents and tasks from any screen: write, pause, resume, end. Each is a tool call."""
+"""What people do to agents and tasks from any screen: write, pause, resume, end, commit their work, and show
+their terminal."""
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Final
 
+from watchroom.errors import WatchroomError
 from watchroom.features.overview.agents import AgentView, Reading
 from watchroom.features.tasks.rules import Member
 from watchroom.features.tasks.view import TaskView
-from watchroom.model import CANCEL, END_TASK, MESSAGE, PAUSE, RESUME, TERMINATE, Json
+from watchroom.features.trees.rows import REPO, split_repo_path
+from watchroom.kernel.journal import Journal
+from watchroom.model import CANCEL, END_TASK, MESSAGE, PAUSE, RESUME, TERMINATE, Json, actor_kind
 
 from watchroom_tui.context import Dashboard
+from watchroom_tui.dialogs.agent_commit import commit_agent
 from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.dialogs.revert import RevertSubject, ask_to_revert
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text
@@ -18,25 +26,30 @@ from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.labels import MOST_NAMED, SUBJECT_WIDTH
 from watchroom_tui.formatters.task_tree import below
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.services.agent_terminal import show_terminal
-from watchroom_tui.services.agent_work import commit_work
 from watchroom_tui.services.change_comments import ChangeComments
-from watchroom_tui.services.pausing import is_held
+from watchroom_tui.terminal.tmux import TmuxPane, find_pane, is_in_server, select_pane
+
+if TYPE_CHECKING:
+    from watchroom.features.trees.reads import TreeState
+    from watchroom.workspace import Workspace
+
+_HELD: Final = ("paused", "error")
+"""The status of a session that waits for a person to resume it."""
 
 
 class AgentActions:
-    """What the person at ``app`` can do. A message that was written and not sent is kept among the drafts."""
+    """The actions of the person at ``app``. Unsent messages are kept among the drafts."""
 
     def __init__(self, app: Dashboard) -> None:
         self._app = app
 
     def write_message(self, agent: str) -> None:
-        """Have the person write to ``agent``, and say when it reads that, or why it never does."""
+        """Have the person write to ``agent``. Show when it reads the message, or why it never does."""
         if self._can_receive(agent, ("now", "resumed", "next")):
             self._app.open_editor(partial(self._write, agent))
 
     def send_comments_or_write(self, agent: str) -> None:
-        """Have the person send the comments on the changes of ``agent``; without any, write to it."""
+        """Have the person send the comments on the changes of ``agent``, or write to it if there are none."""
         comments = ChangeComments(self._app)
         if not comments.list_unsent(agent):
             self.write_message(agent)
@@ -46,33 +59,34 @@ class AgentActions:
     def commit_work(self, agent: str) -> None:
         """Have the person commit or try the work of ``agent`` in a repository."""
         if agent:
-            self._start(partial(commit_work, self._app, agent))
+            self._start(partial(self._commit_work, agent))
 
     def show_terminal(self, agent: str) -> None:
-        """Show the terminal of ``agent``, or say why there is none."""
+        """Show the terminal of ``agent``, or why there is none."""
         if agent:
-            self._start(partial(show_terminal, self._app, agent))
+            self._start(partial(self._show_terminal, agent))
 
     def toggle_pause(self, agent: str) -> None:
-        """Pause ``agent``, or resume it where it is paused or an error stopped it; says why not."""
+        """Pause ``agent``, or resume it if it is paused or an error stopped it. Or show why not."""
         view = self._find(agent)
         if view is None or not self._can_receive(agent):
             return
         texts, name = self._app.texts, sanitize(agent)
         if not view.is_present:
             self._app.show_message(self._reader_text("session.not_run", agent), "warning")
-        elif is_held(view):
-            self._start(partial(self._act, RESUME, {"agent_id": agent}, texts("session.resumed", agent=name)))
-        else:
-            self._start(partial(self._act, PAUSE, {"agent_id": agent}, texts("session.paused", agent=name)))
+            return
+        is_held = view.session is not None and view.session.status in _HELD
+        tool, key = (RESUME, "session.resumed") if is_held else (PAUSE, "session.paused")
+        done = texts(key, agent=name)
+        self._start(partial(self._app.carry_out, tool, {"agent_id": agent}, done))
 
     def revert_work(self, agent: str) -> None:
-        """Show what taking the work of ``agent`` back would change, since when the person chooses."""
+        """Show what would change if the work of ``agent`` were taken back. The person chooses the moment."""
         if agent:
             ask_to_revert(self._app, RevertSubject(agent))
 
     def end_session(self, agent: str) -> None:
-        """End the session of ``agent`` for good, after the person confirms it; says why not."""
+        """End the session of ``agent`` for good, after a question. Or show why not."""
         if not self._can_receive(agent):
             return
         texts, name = self._app.texts, sanitize(agent)
@@ -84,12 +98,12 @@ class AgentActions:
         self._start(partial(act, CANCEL, {"agent_id": agent}, texts("session.ended", agent=name)))
 
     def end_agent(self, task: TaskView, member: Member) -> None:
-        """End ``member`` of ``task`` and all agents that it made, after the person confirms it."""
+        """End ``member`` of ``task`` and all agents that it spawned, after a question."""
         if not self.can_act():
             return
         texts = self._app.texts
         name = sanitize(member.id)
-        # Without its first agent a task does not go on.
+        # A task does not continue without its first agent.
         is_first = member.spawned is not None and not member.parent
         question = texts("tasks.end_first" if is_first else "tasks.end_question", agent=name)
         made = below(task, member.id)
@@ -101,7 +115,7 @@ class AgentActions:
         self._start(partial(act, TERMINATE, {"agent_id": member.id}, done))
 
     def cancel_task(self, task: TaskView) -> None:
-        """Cancel ``task``, which nobody finished, after the person confirms it."""
+        """Cancel the unfinished ``task``, after a question."""
         if not self.can_act():
             return
         texts = self._app.texts
@@ -113,20 +127,20 @@ class AgentActions:
         self._start(partial(act, END_TASK, arguments, texts("tasks.cancelled", task=name)))
 
     def can_act(self) -> bool:
-        """Whether anything can be done now; else says why not."""
+        """Return whether the person can act now. Show why not."""
         if not self._app.can_act:
             self._app.explain_read_only()
         return self._app.can_act
 
     def _start(self, work: Callable[[], Awaitable[object]]) -> None:
-        """Do something that waits for the person, beside all else."""
+        """Run ``work``, which waits for the person, in a worker."""
         self._app.run_worker(work, group="agents")
 
     def _find(self, agent: str) -> AgentView | None:
         return self._app.model.agent(agent) if self._app.can_act else None
 
     def _can_receive(self, agent: str, when: Sequence[Reading] = ("now", "resumed")) -> bool:
-        """Whether the agent heeds at one of these times what is said to it; else says why not."""
+        """Return whether the agent reads messages at one of these times. Show why not."""
         if not self.can_act():
             return False
         view, texts = self._find(agent), self._app.texts
@@ -140,37 +154,26 @@ class AgentActions:
         return False
 
     def _reader_text(self, key: str, agent: str) -> str:
-        """The text ``key`` about an agent whose process is not there, with the command that resumes it."""
+        """Return the text ``key`` about an agent without a process, with the command that resumes it."""
         resume = self._app.model.message_reader(agent).hint
         texts = self._app.texts
         how = texts("session.resume_with", resume=sanitize(resume)) if resume else texts("session.resume")
         return texts(key, agent=sanitize(agent), resume=how)
 
     def _reading_text(self, agent: str) -> str:
-        """When ``agent`` reads what is written to it now."""
+        """Return a text that says when ``agent`` reads a message that is sent now."""
         view = self._find(agent)
         when = self._app.model.message_reader(agent).when
         if view is not None and not view.is_present and when != "next":
             return self._reader_text("session.reads_lost" if view.is_lost else "session.reads_stopped", agent)
         return self._app.texts(f"session.reads_{when}", agent=sanitize(agent))
 
-    async def _act(self, tool: str, arguments: Mapping[str, Json], done: str) -> bool:
-        """Call a tool as the person, and say that it is ``done``, or what stood in the way."""
-        answer = await self._app.act(tool, arguments)
-        if answer is None:
-            return False
-        if answer["success"]:
-            self._app.show_message(done)
-        else:
-            self._app.show_message(f"{answer['message']} {answer['suggestion']}", "error")
-        return bool(answer["success"])
-
     async def _confirm_and_act(
         self, title: str, question: str, tool: str, arguments: Mapping[str, Json], done: str
     ) -> None:
-        """Ask first, then act, then say that it is done. The texts are safe already."""
+        """Call ``tool`` if the person confirms it, and show ``done``. The texts are sanitized."""
         if await self._app.push_screen_wait(ConfirmDialog(title, question)):
-            await self._act(tool, arguments, done)
+            await self._app.carry_out(tool, arguments, done)
 
     async def _write(self, agent: str) -> None:
         texts = self._app.texts
@@ -180,5 +183,71 @@ class AgentActions:
         text = await enter_text(self._app, draft, title, self._reading_text(agent))
         arguments: Mapping[str, Json] = {"to": agent, "payload": {"text": text}}
         done = f"{texts('session.sent')} {self._reading_text(agent)}"
-        if text is not None and await self._act(MESSAGE, arguments, done):
+        if text is not None and await self._app.carry_out(MESSAGE, arguments, done):
             self._app.drafts.drop(TextDraft, key)
+
+    async def _commit_work(self, agent: str) -> None:
+        """Commit or try the work of ``agent`` in the tree that it changed last."""
+        app = self._app
+        if not self.can_act():
+            return
+        try:
+            states = await asyncio.to_thread(_read_trees, app.journal)
+        except (WatchroomError, OSError) as error:
+            reason = error.message(app.language) if isinstance(error, WatchroomError) else str(error)
+            app.show_message(reason, "error")
+            return
+        changed = {each.tree.id: each for each in states if agent in each.agents}
+        if not changed:
+            app.show_message(app.texts("commit_agent.nothing", agent=sanitize(agent)), "warning")
+            return
+        heads = (each.head for each in app.model.tree_files if each.head.actor == agent)
+        newest = sorted(heads, key=lambda row: row.seq, reverse=True)
+        trees = [split_repo_path(row.path)[0] for row in newest if row.zone == REPO]
+        state = next((changed[each] for each in trees if each in changed), next(iter(changed.values())))
+        agents = [each for each in state.agents if actor_kind(each) == "agent"]
+        await commit_agent(app, state.tree, agents, agent)
+
+    async def _show_terminal(self, agent: str) -> None:
+        """Select the pane of tmux in which the client of ``agent`` runs, or show why there is none."""
+        app, name = self._app, sanitize(agent)
+        view = app.model.agent(agent)
+        workspace = await app.wait_for_workspace()
+        if workspace is None:
+            app.explain_read_only()
+        elif view is None or view.session is None:
+            app.show_message(app.texts("terminal.no_client", agent=name), "warning")
+        else:
+            environment = await asyncio.to_thread(_read_environment, workspace, view.session.path)
+            pane = None if environment is None else find_pane(environment)
+            if pane is None:
+                key = "terminal.no_client" if environment is None else "terminal.no_tmux"
+                app.show_message(app.texts(key, agent=name), "warning")
+            else:
+                await self._select(pane, name)
+
+    async def _select(self, pane: TmuxPane, name: str) -> None:
+        app = self._app
+        reason = await asyncio.to_thread(select_pane, pane, os.environ)
+        if reason is not None:
+            app.show_message(app.texts("terminal.failed", agent=name, reason=sanitize(reason)), "error")
+        elif not is_in_server(pane, os.environ):
+            command = sanitize(f"tmux -S {pane.socket} attach")
+            app.show_message(app.texts("terminal.elsewhere", agent=name, command=command))
+
+
+def _read_trees(journal: Journal) -> list[TreeState]:
+    # It knows git, which takes a while to load.
+    from watchroom.features.trees.reads import TreeReader
+
+    return TreeReader(journal).describe_trees()
+
+
+def _read_environment(workspace: Workspace, session: str) -> dict[str, str] | None:
+    """Return the environment of the client of ``session``, None if it does not run on this machine."""
+    from watchroom.agents.clients.client_traces import find_process
+
+    process = find_process(workspace, session)
+    if process is None or not process.is_alive:
+        return None
+    return workspace.platform.environment(process.pid)

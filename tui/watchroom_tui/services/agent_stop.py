@@ -1,4 +1,4 @@
-"""Pause every agent that works, show what proves it, and resume those again."""
+"""Pause all working agents, show what proves that they stopped, and resume them."""
 
 from __future__ import annotations
 
@@ -19,25 +19,27 @@ if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
 PATIENCE: Final = 10.0
-"""Seconds until an agent that was told to pause has to have shown that it did."""
+"""Seconds in which an agent must be proven to have paused."""
 _LOOK_SECONDS: Final = 0.1
-"""It is looked again after so long: that a process is gone, no row may tell."""
+"""Seconds between checks. The end of a process may write no row."""
 _GOES_ON: Final = ("idle", "running", "waiting_for_human_input")
-"""How a session stands that a process goes on with."""
+"""The status of a session that a process continues."""
 
 
 class AgentStop:
-    """Stops all agents, or lets those go on that were stopped so. Which these are stands in the journal. What
-    proves that an agent has stopped is waited for ``patience`` seconds."""
+    """Pauses all agents, or resumes the agents that it paused, which the journal lists. ``patience``: seconds
+    to wait for the proofs."""
 
     def __init__(self, app: Dashboard, patience: float = PATIENCE) -> None:
         self._app = app
         self._patience = patience
 
     async def toggle(self) -> None:
-        """Ask whether all agents at work should be paused; where none is, whether those should go on that
-        were stopped together. Shows for each until it is certain whether it has stopped, and who could
-        not be told and why. Awaits the answer: run it in a worker."""
+        """Ask whether to pause all working agents. If none works, ask whether to resume the paused ones.
+
+        Show for each agent whether it is proven to have stopped, or why it could not be told. Await it in a
+        worker.
+        """
         app = self._app
         if not app.can_act:
             app.explain_read_only()
@@ -61,7 +63,7 @@ class AgentStop:
             app.show_message(app.texts("stop.nobody"))
 
     def _find_doubted(self) -> Sequence[str]:
-        """Return the agents whose session says that it has ended, and whose client may go on."""
+        """Return the agents whose session has ended, but whose client may still run."""
         # What stops clients is slow to load.
         from watchroom.agents.clients.stopping import doubted_agents
 
@@ -76,7 +78,7 @@ class AgentStop:
         return view.session.status in _GOES_ON
 
     def _is_stopped(self, view: AgentView) -> bool:
-        """Whether it is paused, or will be at its next step, for it was told to here."""
+        """Whether it is paused, or will be at its next step."""
         if view.is_ended:
             return False
         last = view.session.last.seq if view.session else 0
@@ -87,8 +89,8 @@ class AgentStop:
     async def _act(
         self, tool: str, arguments: Mapping[str, Json], verb: str, agents: Sequence[str]
     ) -> Mapping[str, Json] | None:
-        """Call ``tool``, after the person confirmed it. Returns its result; None where it did nothing, which
-        has been said then."""
+        """Call ``tool`` if the person confirms it. Return its result, None if nothing was done. The reason is
+        then shown."""
         app, texts = self._app, self._app.texts
         question = texts(f"stop.{verb}_question", count=len(agents), agents=_join_names(agents))
         if not await app.push_screen_wait(ConfirmDialog(texts(f"stop.{verb}_title"), question)):
@@ -97,13 +99,13 @@ class AgentStop:
         if answer is None:
             return None
         if not answer["success"]:
-            app.show_message(f"{answer['message']} {answer['suggestion']}", "error")
+            app.show_failure(answer)
             return None
         return answer
 
     async def _prove(self, answer: Mapping[str, Json]) -> None:
-        """Show whether those have stopped that were told to, by ``answer``, until all have or it took too
-        long; said as well, for the dialog may be closed."""
+        """Show which agents of ``answer`` have stopped, until all have or time is up. Show it as notices too,
+        because the person may close the dialog."""
         app, workspace = self._app, self._app.workspace
         refused = cast("Mapping[str, str]", answer.get("refused", {}))
         if workspace is None:

@@ -1,4 +1,4 @@
-"""What people say of lines that agents changed: written, edited, removed, and sent to the agent together."""
+"""Comments on lines that agents changed. People write, edit and remove them, and send them together."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from watchroom.model import MESSAGE, Json
 from watchroom.texts import catalogue as core_texts
 
 from watchroom_tui.context import Dashboard
-from watchroom_tui.dialogs.preview import PreviewDialog
+from watchroom_tui.dialogs.confirm import LinesConfirmDialog
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text
 from watchroom_tui.formatters.diff_drawing import DrawnLine
 from watchroom_tui.formatters.styled_text import Line, Span
@@ -40,18 +40,18 @@ class ChangeComments:
         self._app = app
 
     def list_unsent(self, agent: str) -> list[TreeComment]:
-        """The comments for ``agent`` that were not sent."""
+        """Return the unsent comments for ``agent``."""
         return find_unsent(self._app.model.comments, agent)
 
     async def write(self, file: ChangedFile, agent: str, lines: Sequence[DrawnLine]) -> None:
-        """Have the person comment on ``lines`` of ``file``, for ``agent`` to read. Await it in a worker."""
+        """Have the person comment on ``lines`` of ``file`` for ``agent``. Await it in a worker."""
         tree, path = split_repo_path(file.head.path)
         quote = "\n".join(each.text for each in lines)[:MAX_QUOTED_CHARACTERS]
         first = lines[0]
         await self.edit(TreeComment(uuid4().hex, tree, path, agent, first.at + 1, first.is_old, quote, ""))
 
     async def edit(self, comment: TreeComment) -> None:
-        """Have the person write on in ``comment``. Without text it is removed. Await it in a worker."""
+        """Have the person edit ``comment``. An empty one is removed. Await it in a worker."""
         app, texts = self._app, self._app.texts
         # A new comment has a new id, and its draft is found by the place.
         place = f"{comment.line} {comment.is_old}" if not comment.text else comment.id
@@ -71,13 +71,13 @@ class ChangeComments:
         if len(text) > MAX_CHARACTERS:
             app.show_message(texts("change_comments.too_long", characters=MAX_CHARACTERS), "error")
             return
-        if (text.strip() or comment.text) and not await self._call(COMMENT, _arguments(comment, text)):
+        if (text.strip() or comment.text) and not await app.carry_out(COMMENT, _arguments(comment, text)):
             return
         app.drafts.drop(TextDraft, key)
 
     async def send(self, agent: str, reading: str) -> None:
-        """Show the comments for ``agent`` as the prompt that they become, and send them if the person says
-        so. ``reading``: when the agent reads it, safe already. Await it in a worker."""
+        """Show the prompt with the comments for ``agent``, and send it if the person confirms it. Await it in
+        a worker. ``reading``: a sanitized text that says when the agent reads it."""
         app, texts = self._app, self._app.texts
         comments = self.list_unsent(agent)[:MAX_COMMENTS]
         folders = {each.id: each.folder for each in app.model.trees}
@@ -85,25 +85,17 @@ class ChangeComments:
         question = texts("change_comments.question", count=len(comments), agent=sanitize(agent))
         title = texts("change_comments.send_title", agent=sanitize(agent))
         if not await app.push_screen_wait(
-            PreviewDialog(title, f"{question} {reading}", _prompt_lines(prompt))
+            LinesConfirmDialog(title, f"{question} {reading}", _prompt_lines(prompt))
         ):
             return
-        if not await self._call(MESSAGE, {"to": agent, "payload": {"text": prompt}}):
+        if not await app.carry_out(MESSAGE, {"to": agent, "payload": {"text": prompt}}):
             return
         sent: dict[str, Json] = {
             "tree": comments[0].tree,
             "agent": agent,
             "comments": [each.id for each in comments],
         }
-        if await self._call(SENT, sent):
-            app.show_message(f"{texts('session.sent')} {reading}")
-
-    async def _call(self, tool: str, arguments: dict[str, Json]) -> bool:
-        """Call ``tool`` as the person; False if that failed, which is said."""
-        answer = await self._app.act(tool, arguments)
-        if answer is not None and not answer["success"]:
-            self._app.show_message(f"{answer['message']} {answer['suggestion']}", "error")
-        return bool(answer and answer["success"])
+        await app.carry_out(SENT, sent, f"{texts('session.sent')} {reading}")
 
 
 def _arguments(comment: TreeComment, text: str) -> dict[str, Json]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shlex
 import shutil
 import subprocess
-from typing import Any, Final
+from typing import Final
 
-from textual.app import App, SuspendNotSupported
+from textual.app import SuspendNotSupported
 
-from watchroom_tui.context import dashboard_of
+from watchroom_tui.context import Dashboard
 from watchroom_tui.presentation.sanitize import sanitize
 
 _VARIABLES: Final = ("VISUAL", "EDITOR")
@@ -24,29 +25,34 @@ _WITH_WINDOWS: Final = (
 _DETACH: Final = 'exec "$@" < /dev/null > /dev/null 2>&1 &'
 
 
-def edit_file(app: App[Any], path: str) -> None:
+async def edit_file(app: Dashboard, path: str) -> None:
     """Run the editor that the environment names on the file at ``path``. An editor with a window runs beside
     the dashboard. Any other gets the terminal, and nothing is shown until it ends."""
-    dashboard = dashboard_of(app)
     named = next((os.environ[each] for each in _VARIABLES if os.environ.get(each)), _DEFAULT)
     try:
         words = [*shlex.split(named), path]
         if has_window(words[0]):
-            _run_beside(words)
-            dashboard.show_message(dashboard.texts("changes.in_editor", editor=sanitize(named)))
+            await asyncio.to_thread(_run_beside, words)
+            app.show_message(app.texts("changes.in_editor", editor=sanitize(named)))
         else:
-            with app.suspend():
-                subprocess.run(words, check=False)  # what the person has chosen
+            _run_in_terminal(app, words)
     except SuspendNotSupported:
-        dashboard.show_message(dashboard.texts("changes.no_editor_here"), "warning")
+        app.show_message(app.texts("changes.no_editor_here"), "warning")
     except (OSError, ValueError) as error:
         values = {"editor": sanitize(named), "reason": sanitize(str(error))}
-        dashboard.show_message(dashboard.texts("changes.no_editor", **values), "error")
+        app.show_message(app.texts("changes.no_editor", **values), "error")
 
 
 def has_window(program: str) -> bool:
     """Return whether the editor ``program`` is known to open a window."""
     return os.path.basename(program) in _WITH_WINDOWS
+
+
+def _run_in_terminal(app: Dashboard, words: list[str]) -> None:
+    """Run a program in the terminal of the dashboard. Raises SuspendNotSupported, OSError."""
+    with app.suspend():
+        # Nothing is drawn until it ends, so it is right that the event loop stands still.
+        subprocess.run(words, check=False)
 
 
 def _run_beside(words: list[str]) -> None:

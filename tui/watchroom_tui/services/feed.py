@@ -1,7 +1,6 @@
-"""Brings the journal to the screen: a thread that tails it, folds its rows, and hands over whole models.
+"""A thread that follows the journal, folds its rows, and passes on whole models.
 
-The event loop never reads the journal. A source is either live or as of an earlier row; what comes out of
-it looks the same.
+It is live or as of an earlier row. The event loop never reads the journal.
 """
 
 from __future__ import annotations
@@ -12,19 +11,20 @@ from collections.abc import Callable
 from threading import Event, Thread
 from typing import Final
 
+from textual.message import Message
 from watchroom.errors import JournalUnreachable
 from watchroom.features.overview.fold import Fold
 from watchroom.features.overview.model import Model
 from watchroom.features.overview.presence import PRESENCE_SECONDS, absent_work, with_presences
 from watchroom.features.overview.reads import read_registration
 from watchroom.features.overview.snapshots import open_fold
-from watchroom.kernel.journal import Changes, Journal, LocalChanges
+from watchroom.kernel.journal import Changes, Journal
 
 FRAME_SECONDS: Final = 0.05
-"""At least so long between two models while rows keep coming: 20 a second."""
+"""Min seconds between two models while rows keep coming: 20 a second."""
 
 PREVIEW_ROWS: Final = 80
-"""A journal is shown by its newest rows first, while the rest is read."""
+"""The number of newest rows that are shown while the others are read."""
 
 _CHUNK: Final = 200
 _LIVE_CHUNK: Final = 2000
@@ -34,12 +34,31 @@ _RETRY_SECONDS: Final = 1.0
 _log = logging.getLogger("watchroom")
 
 
-class Feed:
-    """Calls ``show`` with each new model, on the feed's thread, and the share of the journal that is read.
+class ModelChanged(Message):
+    """The feed has a new model."""
 
-    ``until`` makes it a source as of that row of ``journal``. ``show_outage`` is called with the time since
-    when the journal's server does not answer (nanoseconds since the epoch), and with None once it does.
-    ``folder`` is the workspace's, for commands that people are shown.
+    def __init__(self, model: Model, progress: float) -> None:
+        super().__init__()
+        self.model = model
+        self.progress = progress
+
+
+class OutageChanged(Message):
+    """The journal's server stopped answering, or answers again. ``since``: the time (nanoseconds since the
+    epoch), None if it answers."""
+
+    def __init__(self, since: int | None) -> None:
+        super().__init__()
+        self.since = since
+
+
+class Feed:
+    """Calls ``show`` with each new model and the part of the journal that it contains, on its own thread.
+
+    - ``until``: the last row to read, default: follow the journal.
+    - ``show_outage``: called when the journal's server stops answering, with the time in nanoseconds since
+      the epoch, and with None when it answers again.
+    - ``folder``: the workspace's folder, for commands that people are shown.
     """
 
     def __init__(
@@ -59,7 +78,9 @@ class Feed:
         self._is_out = False
         self._fold = Fold(journal.content, journal.row)
         self._absent: frozenset[tuple[str, str, bool]] = frozenset()
-        self._changes: Changes = LocalChanges()
+        self._changes: Changes | None = None
+        self._clock_ahead = 0
+        """How far the journal's clock was ahead of this machine's when it was last read, in nanoseconds."""
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="watchroom-feed", daemon=True)
 
@@ -67,8 +88,18 @@ class Feed:
     def is_live(self) -> bool:
         return self._until is None
 
+    def now(self) -> int:
+        """Return the time of the journal's clock, in nanoseconds since the epoch, without reading the
+        journal."""
+        return time.time_ns() + self._clock_ahead
+
+    def _read_clock(self) -> None:
+        self._clock_ahead = self._journal.now() - time.time_ns()
+
     def read_initial_model(self) -> tuple[Model, float]:
-        """The newest rows and who is registered, read at once; and the share of the journal that is."""
+        """Read the newest rows and the registration. Return their model, and the part of the journal that it
+        contains."""
+        self._read_clock()
         last = self._journal.last_seq() if self._until is None else self._until
         look = Fold(self._journal.content, self._journal.row)
         rows = self._journal.rows_before(last + 1, limit=PREVIEW_ROWS)
@@ -80,17 +111,17 @@ class Feed:
         return look.model(), 1.0 if len(rows) >= last else 0.0
 
     def start(self) -> None:
-        if self.is_live:
-            self._changes = self._journal.changes()
         self._thread.start()
 
     def stop(self) -> None:
         """Stop, and wait until the thread has ended."""
         self._stopping.set()
-        self._changes.wake()
+        if self._changes is not None:
+            self._changes.wake()
         if self._thread.ident is not None:
             self._thread.join()
-        self._changes.close()
+        if self._changes is not None:
+            self._changes.close()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -98,10 +129,10 @@ class Feed:
                 self._follow()
                 return
             except JournalUnreachable:
-                # What was read so far stays on the screen; it goes on from there.
+                # The rows so far stay on the screen, and it continues after them.
                 self._note_outage(True)
                 self._stopping.wait(_RETRY_SECONDS)
-            except Exception:  # noqa: BLE001  # the fold goes on after the row at which it failed
+            except Exception:  # noqa: BLE001  # the fold continues after the row at which it failed
                 _log.exception("the journal could not be followed at row %d", self._fold.seq)
                 self._stopping.wait(_RETRY_SECONDS)
 
@@ -111,8 +142,12 @@ class Feed:
             self._show_outage(time.time_ns() if is_out else None)
 
     def _follow(self) -> None:
+        if self._changes is None and self.is_live:
+            # Before the rows are read, so that none is missed.
+            self._changes = self._journal.changes()
         self._read_existing_rows()
-        while self.is_live and not self._stopping.is_set():
+        while self._changes is not None and not self._stopping.is_set():
+            self._read_clock()
             is_new = self._read_new_rows() or self._has_absence_changed()
             self._note_outage(False)
             if is_new:
@@ -122,7 +157,7 @@ class Feed:
                 self._changes.wait(PRESENCE_SECONDS)
 
     def _has_absence_changed(self) -> bool:
-        """Whether somebody else runs something, or nobody, than was shown."""
+        """Return whether other processes run the sessions than were shown."""
         return absent_work(with_presences(self._fold.model(), self._journal.presence.all)) != self._absent
 
     def _show_now(self) -> None:

@@ -16,7 +16,7 @@ from watchroom_tui.widgets.line_view import LineView
 
 
 async def show_version(app: Dashboard, view: LineView, head: Row, path: str) -> None:
-    """Show a version of a file; in words, where there is no text. ``path`` is what people call it."""
+    """Show a version of a file, or say why it has no text. ``path``: its name for people."""
     title = f"{sanitize(path)} v{head.version} · {sanitize(head.actor)}"
     preview = await asyncio.to_thread(read_preview, app.journal, head)
     if preview.text is None:

@@ -18,13 +18,13 @@ class PersonCall(NamedTuple):
 
 
 def decide(request: int, *, approved: bool, reason: str = "") -> PersonCall:
-    """Approve or reject all calls of the ``request`` with this number; the agent reads the ``reason``."""
+    """Approve or reject all calls of the ``request`` with this number. The agent reads the ``reason``."""
     return PersonCall(ANSWER, {"request": request, "approved": approved, "reason": reason or None})
 
 
 def decide_calls(request: int, decisions: Sequence[CallDecision], reason: str = "") -> PersonCall:
-    """Make these ``decisions`` on all calls that the ``request`` with this number asks about, for ``reason``
-    as lists show it; the agent reads the reason of each."""
+    """Make ``decisions`` on all calls of the ``request`` with this number. The agent reads their reasons, and
+    lists show ``reason``."""
     made: list[Mapping[str, Json]] = [
         {
             "call_id": each.call_id,
@@ -38,34 +38,34 @@ def decide_calls(request: int, decisions: Sequence[CallDecision], reason: str = 
 
 
 def reply(request: int, text: str) -> PersonCall:
-    """Answer the question of the ``request`` with this number by ``text``."""
+    """Answer the question of the ``request`` with this number with ``text``."""
     return PersonCall(ANSWER, {"request": request, "text": text})
 
 
 def choose(request: int, values: Sequence[str]) -> PersonCall:
-    """Answer the ``request`` with this number by the ``values`` of its options."""
+    """Answer the ``request`` with this number with the ``values`` of its options."""
     return PersonCall(ANSWER, {"request": request, "values": list(values)})
 
 
 def acknowledge(row: int) -> PersonCall:
-    """Say that the row with this number was looked at, and needs nobody any more."""
+    """Mark the row with this number as seen."""
     return PersonCall(SEEN, {"row": row})
 
 
 def write_message(agent: str, text: str) -> PersonCall:
-    """Write ``text`` to ``agent``."""
+    """Send ``text`` to ``agent``."""
     return PersonCall(MESSAGE, {"to": agent, "payload": {"text": text}})
 
 
 def take_current(conflict: Row) -> PersonCall:
-    """Settle ``conflict`` (a refused write, or an edit made by hand) by the version that stands."""
+    """Settle ``conflict`` (a refused write or an external edit) with the current version."""
     if conflict.actor == OUTSIDE:
         return PersonCall(REVERT, {"filepath": conflict.path, "conflict": conflict.seq})
     return PersonCall(DISMISS, {"conflict": conflict.seq})
 
 
 def take_incoming(conflict: Row, text: str, version: int, message: str) -> PersonCall:
-    """Settle ``conflict`` by its ``text``, as the version after ``version``, with a ``message``."""
+    """Settle ``conflict`` with its ``text``, as the version after ``version``, with a ``message``."""
     return PersonCall(
         RESOLVE,
         {
@@ -79,8 +79,8 @@ def take_incoming(conflict: Row, text: str, version: int, message: str) -> Perso
 
 
 def has_text(conflict: Row) -> bool:
-    """Whether there is a text in ``conflict`` that could be taken: not where the file was deleted by hand, or
-    is no text, or too long."""
+    """Return whether ``conflict`` has a text to take. It has none if the file was deleted, is binary or is
+    too long."""
     return conflict.actor != OUTSIDE or (
         conflict.sha256 is not None and conflict.error not in (NotText.code, TooLarge.code)
     )

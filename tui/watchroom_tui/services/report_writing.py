@@ -1,4 +1,4 @@
-"""Have the person write down what happened between two moments, for those who were not there."""
+"""Write a report on what happened between two moments into a file."""
 
 from __future__ import annotations
 
@@ -18,13 +18,17 @@ from watchroom_tui.formatters.report_page import lay_out_report
 from watchroom_tui.presentation.sanitize import sanitize
 
 _NAME: Final = re.compile(r"[\w][\w .+-]{0,99}\.(md|html|json)")
-"""A file's name, in the folder that the dashboard was started in: one in a browser reaches no other."""
+"""A file's name without a folder, because a dashboard in a browser must not reach other folders."""
 _DRAFT: Final = "report"
 
 
 async def write_report(app: Dashboard, after: int, until: int) -> None:
-    """Ask for a file's name, and write the report on what came after row ``after`` up to row ``until`` into
-    it; as Markdown, HTML or JSON, as the name ends. No file is replaced. Await it in a worker."""
+    """Ask for a file's name, and write a report on the rows after ``after`` up to ``until`` into it. Await it
+    in a worker.
+
+    The name's ending selects Markdown, HTML or JSON. The file is in the folder in which the dashboard was
+    started. No file is replaced.
+    """
     texts = app.texts
     if not app.may_act:
         app.show_message(texts("report.only_looking"), "warning")
@@ -50,7 +54,7 @@ async def write_report(app: Dashboard, after: int, until: int) -> None:
 
 
 def _write(app: Dashboard, after: int, until: int, name: str) -> str:
-    """Write the report into a new file called ``name``; returns its path. Raises `JournalError`, OSError."""
+    """Write the report into a new file called ``name``. Return its path. Raises `JournalError`, OSError."""
     report = read_report(app.journal, after, until)
     if name.endswith(".json"):
         text = json.dumps(as_json(report), ensure_ascii=False, indent=2) + "\n"

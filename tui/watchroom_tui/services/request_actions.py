@@ -8,52 +8,65 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import cast
 
-from watchroom.features.calls.reads import RequestDetails, find_request, read_request
+from watchroom.features.calls.reads import RequestDetails, read_request
 from watchroom.features.overview.model import Model, Need
 from watchroom.features.requests.reviews import decide_calls, find_indivisible, reject_calls, write_taken
-from watchroom.features.requests.rows import parse_arguments
+from watchroom.features.requests.rows import PendingCall, parse_arguments
 from watchroom.features.sessions.view import RequestView
-from watchroom.model import RequestKind
+from watchroom.model import ANSWER, Json, RequestKind
 from watchroom.texts import Catalogue, catalogue
 
-from watchroom_tui.context import Dashboard
+from watchroom_tui.context import Arguments, Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text
 from watchroom_tui.formatters.labels import tool_name
 from watchroom_tui.keys.keymap import shown_key
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.services import person_calls
-from watchroom_tui.services.person_calls import PersonCall
 from watchroom_tui.services.reviews import Reviews
 
 
+class NotApprovable(Exception):
+    """A request whose line does not show all that its approval would do. ``reason``: the key of a text."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 class RequestActions:
-    """How the person at ``app`` answers. What was written and not sent is kept among its drafts."""
+    """The answers of the person at ``app``. What was written and not sent is kept among its drafts."""
 
     def __init__(self, app: Dashboard) -> None:
         self._app = app
         self._reviews = Reviews(app)
 
     def approve_need(self, need: Need) -> None:
-        """Approve of the call that ``need`` asks about, from where it is listed. Says why not, where a person
-        should read more than its line first."""
-        self._start(partial(self._approve_need, need))
+        """Approve the call of ``need``, from where it is listed. Show why not if the person should read more
+        than its line first."""
+        asked = self._find(need)
+        if asked is not None and self.is_answerable(asked, "approve"):
+            self._start(partial(self._approve_at_a_glance, asked))
 
     def reject_need(self, need: Need) -> None:
-        """Reject what ``need`` asks for, with a reason that the agent reads. Says why not, where there is
-        nothing to reject."""
-        if need.kind != "request":
-            self._app.show_message(self._app.texts("request.open_first"), "warning")
-            return
-        asked = next((each for each in self._app.model.requests if each.id == need.row.seq), None)
+        """Reject the request of ``need``, with a reason that the agent reads. Show why not if it is none."""
+        asked = self._find(need)
         if asked is not None:
             self.reject(asked)
-        else:
-            self._app.show_message(self._app.texts("request.none"), "warning")
+
+    def _find(self, need: Need) -> RequestView | None:
+        """Return the request of ``need``. Show why not if there is none."""
+        app = self._app
+        if need.kind != "request":
+            app.show_message(app.texts("request.open_first"), "warning")
+            return None
+        asked = next((each for each in app.model.requests if each.id == need.row.seq), None)
+        if asked is None:
+            app.show_message(app.texts("request.none"), "warning")
+        return asked
 
     def approve(self, details: RequestDetails, ticked: Sequence[str]) -> None:
-        """Approve of the ticked calls, each with the hunks that are taken; of the others the agent is told
-        that they were rejected."""
+        """Approve the ticked calls, each with the hunks that are taken, and reject the others."""
         if ticked:
             self._start(partial(self._approve, details, ticked))
         else:
@@ -64,7 +77,7 @@ class RequestActions:
         self._app.open_editor(partial(self._reject, asked))
 
     def edit(self, details: RequestDetails, call_id: str, ticked: Sequence[str]) -> None:
-        """Approve of a call with other arguments than the agent wrote, or than are left of its hunks."""
+        """Approve a call with arguments that the person edits."""
         self._app.open_editor(partial(self._edit, details, call_id, ticked))
 
     def write(self, details: RequestDetails) -> None:
@@ -74,13 +87,14 @@ class RequestActions:
     def choose(self, details: RequestDetails, values: Sequence[str]) -> None:
         """Answer with these values."""
         if values:
-            self._start(partial(self._send, details.asked, person_calls.choose(details.asked.id, values)))
+            arguments = person_calls.choose(details.asked.id, values).arguments
+            self._start(partial(self._answer, details.asked, arguments))
         else:
             self._app.show_message(self._app.texts("request.tick_first"), "warning")
 
     def is_answerable(self, asked: RequestView | None, kind: RequestKind | None = None) -> bool:
-        """Whether ``asked`` waits for an answer of this kind (None: of any) that can be given here; says why
-        not."""
+        """Return whether the person can answer ``asked`` now. Show why not. ``kind``: the kind of answer,
+        default: any."""
         app = self._app
         if not app.can_act:
             app.explain_read_only()
@@ -99,53 +113,49 @@ class RequestActions:
     def _start(self, work: Callable[[], Awaitable[object]]) -> None:
         self._app.run_worker(work, group="answer")
 
-    async def _read_need(self, need: Need) -> RequestDetails | None:
-        """What ``need`` asks to approve of; None if it asks for something else, or no more: said then."""
-        app = self._app
-        if need.kind != "request":
-            app.show_message(app.texts("request.open_first"), "warning")
-            return None
-        asked = await asyncio.to_thread(find_request, app.journal, need.row.seq)
-        if asked is None or not self.is_answerable(asked, "approve"):
-            return None
-        return await asyncio.to_thread(read_request, app.journal, asked)
+    async def _approve_at_a_glance(self, asked: RequestView) -> None:
+        try:
+            await self._answer(asked, partial(self._approval, asked))
+        except NotApprovable as error:
+            self._app.show_message(self._app.texts(error.reason), "warning")
 
-    async def _approve_need(self, need: Need) -> None:
-        details = await self._read_need(need)
-        if details is None:
-            return
+    def _approval(self, asked: RequestView) -> Mapping[str, Json]:
+        """Return the arguments that approve the only call of ``asked``. Read the journal. Raises
+        `NotApprovable`."""
+        details = read_request(self._app.journal, asked)
         calls = details.request.calls
-        is_stale = any(would is not None and would.is_stale for would in details.proposals)
-        if len(calls) > 1 or is_stale or details.outdated:
-            key = "several" if len(calls) > 1 else "changed"
-            self._app.show_message(self._app.texts(f"request.look_{key}"), "warning")
-        elif self._reviews.is_begun(details.asked.id):
-            self._app.show_message(self._app.texts("request.look_reviewed"), "warning")
-        else:
-            await self._decide(details, [call.id for call in calls], {})
+        if len(calls) > 1:
+            raise NotApprovable("request.look_several")
+        if details.outdated or any(would is not None and would.is_stale for would in details.proposals):
+            raise NotApprovable("request.look_changed")
+        if self._reviews.is_begun(asked.id):
+            raise NotApprovable("request.look_reviewed")
+        return self._decisions(details, [call.id for call in calls], {})
 
     async def _approve(self, details: RequestDetails, ticked: Sequence[str]) -> None:
         """Approve the ``ticked`` calls. Ask first if a part is taken of one that cannot be made in part."""
-        chosen = [call for call in details.request.calls if call.id in ticked]
-        rejected = await asyncio.to_thread(find_indivisible, chosen, self._reviews.of(details))
-        if rejected:
-            texts = self._app.texts
-            names = ", ".join(sanitize(tool_name(call.name, texts)) for call in rejected)
-            question = texts("review.send_back_question", calls=names, agent=sanitize(details.asked.agent))
-            if not await self._app.push_screen_wait(ConfirmDialog(texts("review.send_back_title"), question)):
+        reviews = self._reviews.of(details)
+        if any(each.is_partial for each in reviews.values()):
+            chosen = [call for call in details.request.calls if call.id in ticked]
+            rejected = await asyncio.to_thread(find_indivisible, chosen, reviews)
+            if rejected and not await self._confirm_rejection(details, rejected):
                 return
-        await self._decide(details, ticked, {})
+        await self._answer(details.asked, partial(self._decisions, details, ticked, {}))
 
-    async def _decide(
+    async def _confirm_rejection(self, details: RequestDetails, rejected: Sequence[PendingCall]) -> bool:
+        texts = self._app.texts
+        names = ", ".join(sanitize(tool_name(call.name, texts)) for call in rejected)
+        question = texts("review.send_back_question", calls=names, agent=sanitize(details.asked.agent))
+        return await self._app.push_screen_wait(ConfirmDialog(texts("review.send_back_title"), question))
+
+    def _decisions(
         self, details: RequestDetails, ticked: Sequence[str], edited: Mapping[str, str]
-    ) -> bool:
-        """Whether the decisions were taken."""
+    ) -> Mapping[str, Json]:
+        """Return the arguments that approve the ``ticked`` calls, the ``edited`` ones with these arguments
+        (JSON, by call id). Large reviews take a while, so call it in a thread."""
         reviews, texts = self._reviews.of(details), catalogue(self._app.language)
-
-        decisions = await asyncio.to_thread(
-            decide_calls, details.request.calls, reviews, texts, approved=ticked, edited=edited
-        )
-        return await self._send(details.asked, person_calls.decide_calls(details.asked.id, decisions))
+        decisions = decide_calls(details.request.calls, reviews, texts, approved=ticked, edited=edited)
+        return person_calls.decide_calls(details.asked.id, decisions).arguments
 
     async def _reject(self, asked: RequestView) -> None:
         if not self.is_answerable(asked):
@@ -156,16 +166,17 @@ class RequestActions:
         hint = texts(f"request.{verb}_hint")
         reason = await enter_text(self._app, draft, texts(f"request.{verb}_title"), hint, may_be_empty=True)
         if reason is not None:
-            await self._send(asked, await asyncio.to_thread(self._rejection, asked, reason), draft)
+            await self._answer(asked, partial(self._rejection, asked, reason), draft)
 
-    def _rejection(self, asked: RequestView, reason: str) -> PersonCall:
-        """Return the call that rejects all for ``reason``, with the comments on each. Read the journal."""
+    def _rejection(self, asked: RequestView, reason: str) -> Mapping[str, Json]:
+        """Return the arguments that reject all calls for ``reason``, with the comments on each. Read the
+        journal."""
         details = read_request(self._app.journal, asked)
         number, reviews, texts = details.asked.id, self._reviews.of(details), catalogue(self._app.language)
         if not any(each.comments for each in reviews.values()):
-            return person_calls.decide(number, approved=False, reason=reason)
+            return person_calls.decide(number, approved=False, reason=reason).arguments
         decisions = reject_calls(details.request.calls, reviews, texts, reason)
-        return person_calls.decide_calls(number, decisions, reason)
+        return person_calls.decide_calls(number, decisions, reason).arguments
 
     async def _write(self, details: RequestDetails) -> None:
         asked = details.asked
@@ -173,7 +184,7 @@ class RequestActions:
         title = self._app.texts("request.answer_title", agent=sanitize(asked.agent))
         text = await enter_text(self._app, draft, title, sanitize(details.request.prompt))
         if text is not None:
-            await self._send(asked, person_calls.reply(asked.id, text), draft)
+            await self._answer(asked, person_calls.reply(asked.id, text).arguments, draft)
 
     async def _edit(self, details: RequestDetails, call_id: str, ticked: Sequence[str]) -> None:
         texts = self._app.texts
@@ -193,11 +204,10 @@ class RequestActions:
             problem = _problem(text, texts)
             if problem is None:
                 break
-            # What was written stays, and the person sees what is wrong with it.
+            # The text stays, and the person sees what is wrong with it.
             hint = problem
         chosen = ticked if call_id in ticked else [*ticked, call_id]
-        if await self._decide(details, chosen, {call_id: text}):
-            self._app.drafts.drop(TextDraft, draft.key)
+        await self._answer(details.asked, partial(self._decisions, details, chosen, {call_id: text}), draft)
 
     def _draft(self, asked: RequestView, what: str, begun: str = "") -> TextDraft:
         key = f"request {asked.id} {what}"
@@ -208,12 +218,12 @@ class RequestActions:
 
         return self._app.drafts.find(TextDraft, key) or TextDraft(key, label, begun, is_wanted=is_open)
 
-    async def _send(self, asked: RequestView, call: PersonCall, draft: TextDraft | None = None) -> bool:
-        """Whether the answer was taken; then ``draft`` is done with."""
+    async def _answer(self, asked: RequestView, arguments: Arguments, draft: TextDraft | None = None) -> None:
+        """Answer the request, and show the outcome. ``draft``: dropped if the answer was taken."""
         app = self._app
-        result = await app.act(call.tool, call.arguments)
+        result = await app.act(ANSWER, arguments)
         if result is None:
-            return False
+            return
         if result["success"]:
             outcome = app.texts(f"request.outcome.{cast(str, result['outcome'])}")
             app.show_message(app.texts("request.done", agent=sanitize(asked.agent), outcome=outcome))
@@ -221,8 +231,7 @@ class RequestActions:
             if draft is not None:
                 app.drafts.drop(TextDraft, draft.key)
         else:
-            app.show_message(f"{result['message']} {result['suggestion']}", "error")
-        return bool(result["success"])
+            app.show_failure(result)
 
 
 def _problem(text: str, texts: Catalogue) -> str | None:

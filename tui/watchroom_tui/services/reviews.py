@@ -1,4 +1,4 @@
-"""Review what calls would write before answering: which hunks are taken, and what is said of lines."""
+"""Reviews of calls before they are answered: which hunks are taken, and comments on lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from watchroom_tui.readers.request import RequestRow
 
 
 class ReviewDraft:
-    """The reviews of the calls of one request (by their ids), which nobody has sent; ``label`` says whose."""
+    """The unsent reviews of the calls of one request, by call id. ``label``: whose request it is."""
 
     def __init__(self, request: int, label: str) -> None:
         self.label = label
@@ -25,26 +25,26 @@ class ReviewDraft:
 
     @property
     def is_begun(self) -> bool:
-        """Whether the person has declined anything, or said anything."""
+        """Whether the person declined a hunk or wrote a comment."""
         return any(each.is_begun for each in self.reviews.values())
 
     def is_unsaved(self, model: Model) -> bool:
-        """Whether something would be lost that somebody waits for."""
+        """Whether the person began a review, and the request is still open."""
         return self.is_begun and any(each.id == self._request for each in model.requests)
 
 
 class Reviews:
-    """The reviews of the person at ``app``. They are kept among its drafts until the request is answered."""
+    """The reviews of the person at ``app``, kept among the drafts until the request is answered."""
 
     def __init__(self, app: Dashboard) -> None:
         self._app = app
         self._opened: int | None = None
 
     async def open(self, details: RequestDetails) -> None:
-        """Have a review for each call of ``details`` that waits and would change a text, the one that was
-        begun where there is one."""
+        """Make a review for each open call of ``details`` that would change a text. Reviews that were begun
+        are kept."""
         number = details.asked.id
-        # Both texts of a change may be long: what nobody goes on with is not kept.
+        # Both texts of a change may be long, so unused reviews are dropped.
         if self._opened not in (None, number) and not self.is_begun(self._opened):
             self.drop(self._opened)
         self._opened = number
@@ -61,22 +61,22 @@ class Reviews:
         self._keep(details, reviews)
 
     def of(self, details: RequestDetails) -> Mapping[str, Review]:
-        """The reviews of the calls of ``details``, by their ids; of none once it has ended."""
+        """Return the reviews of the calls of ``details``, by call id. Empty if the request has ended."""
         draft = self._app.drafts.find(ReviewDraft, details.asked.id)
         return draft.reviews if draft is not None and details.asked.ended is None else {}
 
     def is_begun(self, request: int) -> bool:
-        """Whether the person has begun to review the ``request`` with this number."""
+        """Return whether the person has begun to review the ``request`` with this number."""
         draft = self._app.drafts.find(ReviewDraft, request)
         return draft is not None and draft.is_begun
 
     def drop(self, request: int) -> None:
-        """Forget the reviews of the ``request`` with this number: it was answered."""
+        """Drop the reviews of the ``request`` with this number."""
         self._app.drafts.drop(ReviewDraft, request)
 
     def toggle(self, details: RequestDetails, call: str, hunk: int) -> bool:
-        """Decline the ``hunk`` (its index) of the ``call`` (its id), or take it after all; whether there is
-        such a review."""
+        """Decline the ``hunk`` (its index) of the ``call`` (its id), or take it again. Return False if there
+        is no such review."""
         reviews = self.of(details)
         if call not in reviews:
             return False
@@ -84,8 +84,8 @@ class Reviews:
         return True
 
     async def comment(self, details: RequestDetails, row: RequestRow) -> bool:
-        """Have the person write what there is to say of the line of ``row``, and keep it; whether something
-        changed. Await it in a worker."""
+        """Have the person comment on the line of ``row``. Return whether the comment changed. Await it in a
+        worker."""
         app, key, before = self._app, row.key, self.of(details).get(row.call)
         if key is None or before is None:
             return False
@@ -95,7 +95,7 @@ class Reviews:
         title = app.texts("review.comment_old" if key.is_old else "review.comment", line=key.line + 1)
         hint = sanitize("".join(span.text for span in row.line[1:])) or app.texts("review.empty_line")
         text = await enter_text(app, draft, title, hint, may_be_empty=True)
-        # It may have been answered meanwhile.
+        # The request may have been answered meanwhile.
         reviews = self.of(details)
         if text is None or row.call not in reviews:
             return False

@@ -1,18 +1,20 @@
-"""A person's settings for all workspaces: one TOML file in the system's folder for settings.
+"""A person's settings for all workspaces, and the dashboard's memory of each workspace.
 
-The file belongs to the person. The dashboard writes only what the person changes there, and keeps comments,
-order and keys. `watchroom_tui.services.workspace_memory` stores the state of one workspace.
+The settings are one TOML file in the system's folder for settings. It belongs to the person. The dashboard
+writes only what the person changes there, and keeps comments, order and keys. The memory of a workspace is a
+file in the person's state folder.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from platformdirs import user_config_path
+from platformdirs import user_config_path, user_state_path
 from watchroom import validation
 from watchroom.kernel.rules.publication import SEAL_BRANCH, Publication
 from watchroom.texts import LANGUAGES, Catalogue, Language
@@ -23,7 +25,7 @@ from watchroom_tui.presentation.usage import WrongUsage
 from watchroom_tui.services.alert_policy import MODES, AlertMode
 
 MAX_BYTES: Final = 64 * 1024
-"""Max bytes of the file."""
+"""Max bytes of a file."""
 
 _IDS: Final = frozenset(action.id for action in ACTIONS)
 
@@ -194,11 +196,57 @@ def remember(path: Path, **values: str) -> None:
         if document.get(name) != value:
             document[name] = value
     text = tomlkit.dumps(document)
-    if text == before:
-        return
+    if text != before:
+        _write(path, text)
+
+
+def _write(path: Path, text: str) -> None:
+    """Replace the file at ``path``. Raises OSError, and ValueError for more than `MAX_BYTES`."""
     if len(text.encode()) > MAX_BYTES:
         raise ValueError(f"more than {MAX_BYTES} bytes")
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     part.write_text(text, "utf-8")
     part.replace(path)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceMemory:
+    """The last ``screen`` (None: unknown), and the filters of lists, by ``screen.list``."""
+
+    screen: str | None = None
+    filters: Mapping[str, str] = field(default_factory=dict)
+
+
+def memory_path(place: str) -> Path:
+    """Return the path of the file for the workspace at ``place``: its folder, or its address on a server."""
+    digest = hashlib.sha256(os.fsencode(place)).hexdigest()[:32]
+    return user_state_path("watchroom", appauthor=False) / "dashboards" / f"{digest}.toml"
+
+
+def read_memory(path: Path) -> WorkspaceMemory:
+    """Return the content of the file at ``path``, an empty memory if it is missing or damaged."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        values = validation.parse_toml(data.decode("utf-8")) if len(data) <= MAX_BYTES else {}
+    except (OSError, ValueError):
+        return WorkspaceMemory()
+    screen, filters = values.get("screen"), values.get("filters")
+    return WorkspaceMemory(
+        screen if screen in _CHOICES["screen"] else None,
+        {name: text for name, text in filters.items() if isinstance(text, str)}
+        if isinstance(filters, dict)
+        else {},
+    )
+
+
+def write_memory(path: Path, memory: WorkspaceMemory) -> None:
+    """Write ``memory`` into the file at ``path``, unless it is the same. Raises OSError, and ValueError for
+    more than `MAX_BYTES`."""
+    if memory == read_memory(path):
+        return
+    import tomlkit
+
+    values = {"screen": memory.screen, "filters": dict(memory.filters)}
+    _write(path, tomlkit.dumps({name: value for name, value in values.items() if value}))

@@ -1,4 +1,4 @@
-"""What follows the first paint, so that it does not wait: the garbage collector, and the other screens."""
+"""Work after the first paint, so that the first paint does not wait for it."""
 
 from __future__ import annotations
 
@@ -7,29 +7,33 @@ import gc
 import time
 from typing import Final
 
-from watchroom_tui.context import Dashboard
+from watchroom_tui.context import Dashboard, load_screen_class
 from watchroom_tui.keys.actions import SCREENS
-from watchroom_tui.services.screen_registry import load_screen_class
 
 _SCREENS: Final = (*(name for _, name in SCREENS), "merge")
 _AFTER_SECONDS: Final = 1.0
-"""By then the workspace is mostly open."""
+"""Seconds before screens are loaded, because the workspace is usually open by then."""
 
 
 def resume_collector() -> None:
-    """Have the garbage collector look again, where it was paused for the start: but not through what was made
-    since, which stays to the end. To look through all of it would take as long as to open a screen."""
+    """Enable the garbage collector if it was disabled for the start.
+
+    Objects that exist now are exempt, because they stay to the end, and a collection of all of them would
+    take as long as opening a screen.
+    """
     if not gc.isenabled():
         gc.freeze()
         gc.enable()
 
 
 async def load_screens(app: Dashboard) -> None:
-    """Load the modules of the screens that have something to show in ``app``, in a thread and with pauses as
-    long as each took, so that the first visit is as quick as the second; and exempt them from garbage
-    collection."""
+    """Import the screens that have something to show, so that the first visit is as quick as the second.
+
+    They are imported in a thread, with pauses as long as each import took, and are exempt from garbage
+    collection.
+    """
     await asyncio.sleep(_AFTER_SECONDS)
-    # These two need large libraries, which take memory.
+    # Both need large libraries, which take memory.
     is_wanted = {"documents": bool(app.model.documents), "boards": bool(app.model.boards)}
     for name in _SCREENS:
         if not is_wanted.get(name, True):

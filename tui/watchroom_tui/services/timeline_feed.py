@@ -1,7 +1,6 @@
-"""Brings earlier moments of the journal to the screen: a thread that goes to the row that was asked for last,
-and plays on from there.
+"""A thread that computes the models of earlier moments. It goes to the newest requested row, and plays on.
 
-A jump begins at the snapshot before its row; where another one is asked for meanwhile, it is given up.
+A jump starts at the snapshot before its row. It is abandoned if another one is requested meanwhile.
 """
 
 from __future__ import annotations
@@ -21,20 +20,24 @@ from watchroom.kernel.journal import Journal
 from watchroom.model import Row
 
 FRAME_SECONDS: Final = 0.05
-"""At least so long between two models while it plays: 20 a second."""
+"""Min seconds between two models while it plays: 20 a second."""
 _RETRY_SECONDS: Final = 1.0
 _CHUNK: Final = 400
 _GAP: Final = int(GAP_SECONDS * 1e9)
 _log = logging.getLogger("watchroom")
 
 Wish: TypeAlias = Callable[[int], "int | None"]
-"""Given the number of the row that is shown, that of the one to go to; None: stay."""
+"""Takes the number of the shown row, and returns the number of the row to go to, None to stay."""
 
 
 class Moment(NamedTuple):
-    """What is shown of an earlier row. ``seq`` is the row that was asked for; ``model`` may be of one before
-    it while it is being dragged. ``has_ended``: it was played, and there is no further row. ``visit`` counts
-    how often `TimelineFeed.leave` was called before."""
+    """The state of the workspace at an earlier row.
+
+    - ``model``: the state. While the person drags, it may be of an earlier row than ``seq``.
+    - ``seq``: the requested row.
+    - ``has_ended``: whether playing reached the last row.
+    - ``visit``: the number of calls of `TimelineFeed.leave` before.
+    """
 
     model: Model
     seq: int
@@ -43,15 +46,16 @@ class Moment(NamedTuple):
 
 
 class TimelineFeed:
-    """Calls ``show`` with each moment, on a thread of its own, from the first wish on.
+    """Calls ``show`` with each moment, on its own thread, which starts with the first request.
 
-    No row after ``until`` is shown, if it is given. ``clock`` gives seconds.
+    - ``until``: the last row to show, default: the newest.
+    - ``clock``: returns seconds.
     """
 
     def __init__(
         self,
         journal: Journal,
-        show: Callable[[Moment], None],
+        show: Callable[[Moment], object],
         *,
         until: int | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -73,31 +77,34 @@ class TimelineFeed:
 
     @property
     def visit(self) -> int:
-        """How often `leave` was called: moments of an earlier visit are not to be shown any more."""
+        """The number of calls of `leave`. Moments of earlier visits must not be shown."""
         return self._visit
 
     def go(self, wish: Wish, *, start: int | None = None, is_dragging: bool = False) -> None:
-        """Go to the row that ``wish`` gives, which is asked on the thread: it may read. ``start`` is the row
-        that is shown, where that was not this feed's doing. While it is dragged, nearer snapshots will do."""
+        """Go to the row that ``wish`` returns. It is called on the thread, so it may read.
+
+        - ``start``: the shown row, if this feed did not show it.
+        - ``is_dragging``: whether a moment nearby is enough.
+        """
         with self._changed:
             if start is not None:
                 self._seq = start
             if is_dragging:
-                # Where it was dragged before is of no interest any more.
+                # Earlier positions of the mouse do not matter any more.
                 self._wishes.clear()
             self._wishes.append(wish)
             self._is_dragging = is_dragging
             self._wake()
 
     def play(self, speed: float | None) -> None:
-        """Play on, ``speed`` times as quick as it was, with long gaps cut; None: stop playing."""
+        """Play on at ``speed`` times the real speed, with long gaps cut. None: stop playing."""
         with self._changed:
             self._speed = speed
             self._played_at = self._clock()
             self._wake()
 
     def leave(self) -> None:
-        """Forget what was wished, and show nothing of it any more."""
+        """Drop all requests, and show no more moments of them."""
         with self._changed:
             self._visit += 1
             self._wishes.clear()
@@ -132,10 +139,10 @@ class TimelineFeed:
                     self._play_on(visit)
             except JournalUnreachable:
                 with self._changed:
-                    # The dashboard says that the server does not answer; what was wished holds.
+                    # The dashboard shows the outage, and the requests are kept.
                     self._wishes[:0] = wishes if visit == self._visit else []
                     self._changed.wait_for(lambda: self._is_stopping, _RETRY_SECONDS)
-            except Exception:  # noqa: BLE001  # the next jump is answered
+            except Exception:  # noqa: BLE001  # the next request is handled
                 _log.exception("row %d could not be shown", seq)
                 with self._changed:
                     self._speed = None
@@ -158,7 +165,7 @@ class TimelineFeed:
             fold.apply(rows)
         if not self._is_given_up(visit):
             with self._changed:
-                # What it took to get there is not played.
+                # The time of the jump itself is not played.
                 self._played_at = self._clock()
             self._tell(fold, visit)
 
@@ -167,7 +174,7 @@ class TimelineFeed:
             return bool(self._wishes) or visit != self._visit or self._is_stopping
 
     def _fold_before(self, seq: int) -> Fold:
-        """A fold of rows up to ``seq``: the one at hand, or a snapshot that is nearer."""
+        """Return a fold of rows up to ``seq``: the present one, or a nearer snapshot."""
         fold = self._fold
         if fold is None or not fold.seq <= seq <= fold.seq + _CHUNK:
             found = open_fold(self._journal, seq)
@@ -202,8 +209,8 @@ class TimelineFeed:
 
 
 def due_rows(rows: Sequence[Row], time_ns: int, budget: int) -> tuple[int, int]:
-    """How many of ``rows`` are due when ``budget`` nanoseconds were played since ``time_ns``, and how many of
-    these that takes. Longer gaps than `GAP_SECONDS` count as so long."""
+    """Return the number of ``rows`` that are due after ``budget`` nanoseconds since ``time_ns``, and the
+    nanoseconds that they take. Gaps count as at most `GAP_SECONDS`."""
     spent = 0
     for index, row in enumerate(rows):
         gap = max(0, min(_GAP, row.time - time_ns))

@@ -185,7 +185,7 @@ class BoardEditorScreen(BaseScreen):
         elif answer.get("is_conflict"):
             await self._to_merge(answer["conflict_id"])
         else:
-            app.show_message(f"{answer['message']} {answer['suggestion']}", "error")
+            app.show_failure(answer)
             if self.is_attached:
                 self._hold_still(False)
 

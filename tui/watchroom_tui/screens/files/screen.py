@@ -628,13 +628,13 @@ class FilesScreen(BaseScreen):
     def cancel_mode(self) -> bool:
         return self.view.clear_mark()
 
-    def action_open_file(self) -> None:
+    async def action_open_file(self) -> None:
         """Open the file in the person's editor."""
         change = self._change
         trees = {each.id: each for each in self.dashboard.model.trees}
         tree = trees.get(change.file.tree) if change is not None and change.file is not None else None
         if change is not None and change.file is not None and tree is not None:
-            edit_file(self.app, f"{tree.folder}/{change.file.name}")
+            await edit_file(self.dashboard, f"{tree.folder}/{change.file.name}")
 
     def action_revert_work(self) -> None:
         """Take back what the agent of the version did from then on, or a revert."""

@@ -202,7 +202,7 @@ class ConflictResolution:
         elif answer.get("is_conflict"):
             self._tell("merge.not_committed")
         else:
-            app.show_message(f"{answer['message']} {answer['suggestion']}", "error")
+            app.show_failure(answer)
         # What came meanwhile, this end included, has waited for it.
         app.show_model()
 

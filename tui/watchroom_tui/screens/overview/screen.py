@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from textual import on
 from textual.app import ComposeResult
 from watchroom.features.overview.agents import order_agents
-from watchroom.features.overview.model import Model, Need, urgent_needs
+from watchroom.features.overview.model import Model, Need
 
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import AgentTarget
 from watchroom_tui.keys.actions import bindings
 from watchroom_tui.screens.overview.lists import ActivityList, NeedList
-from watchroom_tui.services.pausing import can_pause
 from watchroom_tui.widgets.containers import Container
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.lists import AgentList
@@ -50,7 +49,7 @@ class OverviewScreen(BaseScreen):
 
     def show_model(self, model: Model) -> None:
         now = self.dashboard.now()
-        self.query_one("#needs", NeedList).show(urgent_needs(model, now))
+        self.query_one("#needs", NeedList).show(self.dashboard.needs)
         ordered = model._replace(agents=order_agents(model.agents, now))
         self.query_one("#agents", AgentList).show_team(ordered)
         activity = self.query_one("#activity", ActivityList)
@@ -71,7 +70,8 @@ class OverviewScreen(BaseScreen):
             return bool(self.dashboard.model.trees)
         if action in ("message", "pause", "end_session"):
             view = self.query_one("#agents", AgentList).item
-            return self._is_in("agents") and (can_pause(view) or (action == "message" and view is not None))
+            is_possible = view is not None and (action == "message" or view.is_unfinished)
+            return self._is_in("agents") and is_possible
         return True
 
     def _is_in(self, pane: str) -> bool:

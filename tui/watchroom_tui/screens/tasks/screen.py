@@ -29,7 +29,6 @@ from watchroom_tui.screens.tasks.output_view import OutputView
 from watchroom_tui.screens.tasks.tree_list import TreeList, TreesPane
 from watchroom_tui.services.agent_actions import AgentActions
 from watchroom_tui.services.file_preview import show_version
-from watchroom_tui.services.pausing import can_pause
 from watchroom_tui.widgets.containers import Container, Horizontal, Vertical
 from watchroom_tui.widgets.frame import Footer
 from watchroom_tui.widgets.line_list import LineList
@@ -304,7 +303,8 @@ class TasksScreen(BaseScreen):
             item = self.members.item
             return item is not None and item.member.ended is None
         if action == "pause":
-            return can_pause(self.dashboard.model.agent(self._addressee()))
+            view = self.dashboard.model.agent(self._addressee())
+            return view is not None and view.is_unfinished
         return action != "message" or bool(self._addressee())
 
     def _addressee(self) -> str:

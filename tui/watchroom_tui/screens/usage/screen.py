@@ -11,12 +11,11 @@ from watchroom.features.overview.model import Model
 
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import AgentTarget, TaskTarget
-from watchroom_tui.dialogs.budget import BudgetOwner
+from watchroom_tui.dialogs.budget import BudgetOwner, set_budget
 from watchroom_tui.keys.actions import bindings
 from watchroom_tui.screens.usage.budget_list import BudgetList
 from watchroom_tui.screens.usage.chart import UsageChart
 from watchroom_tui.screens.usage.usage_list import AgentUsageList, UsageList
-from watchroom_tui.services.budget_setting import set_budget
 from watchroom_tui.widgets.containers import Horizontal
 from watchroom_tui.widgets.line_list import LineList
 

@@ -1,4 +1,4 @@
-"""Begins a task in a process of its own, which goes on when the one that began it ends."""
+"""Starts a task in its own process, which continues when the dashboard ends."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from watchroom.texts import Catalogue, Language
 from watchroom_tui.presentation.sanitize import sanitize
 
 MOST_TEXT: Final = 20_000
-"""Characters. An argument of a process has an end, and every process of the machine can read it."""
+"""Max characters of a task. Arguments of processes are limited, and every process can read them."""
 MOST_NAME: Final = 200
-"""Characters of a model's name."""
+"""Max characters of a model's name."""
 WAIT_SECONDS: Final = 20.0
-"""So long is waited for the process to say that the task has begun."""
+"""Seconds to wait for the process to report that the task has started."""
 _MOST_OUTPUT: Final = 4000
-"""So many of the last bytes that a process printed are told when it failed."""
+"""Max bytes of a failed process's output that are shown."""
 
 
 class TaskOrder(NamedTuple):
     """A task that a person enters.
 
-    ``text``: what is to be done, a sentence or more.
-    ``folder``: the folder to work in, made if it is missing.
-    ``model``: the model of an OpenAI-compatible server that the agents think with.
-    ``is_simulated``: simulated developers work instead of a model. They need an empty folder.
+    - ``text``: what to do, a sentence or more.
+    - ``folder``: the folder to work in. It is created if it is missing.
+    - ``model``: the agents' model, on an OpenAI-compatible server.
+    - ``is_simulated``: whether simulated developers work instead of a model. They need an empty folder.
     """
 
     text: str
@@ -42,8 +42,12 @@ class TaskOrder(NamedTuple):
 
 
 class LaunchedTask(NamedTuple):
-    """A task that was begun: its id, empty where the process has not said it in `WAIT_SECONDS`; the number of
-    the ``process`` that runs it; and the path of the file that has what it prints."""
+    """A started task.
+
+    - ``id``: its id, empty if the process did not report it in `WAIT_SECONDS`.
+    - ``process``: the id of the process that runs it.
+    - ``output``: the path of the file with the process's output.
+    """
 
     id: str
     process: int
@@ -51,13 +55,15 @@ class LaunchedTask(NamedTuple):
 
 
 class TaskNotLaunched(Exception):
-    """Why a task cannot be begun, or was not, as people read it."""
+    """The reason why a task was not started, for people."""
 
 
 def check_order(order: TaskOrder, root: str, texts: Catalogue, language: Language) -> TaskOrder:
-    """``order`` as it can be begun by the team of the workspace at ``root``: without blanks around, and with
-    the absolute path of its folder. Nothing is made. Raises `TaskNotLaunched`, with the message in
-    ``language``, that of ``texts``."""
+    """Return ``order`` without surrounding blanks, with the absolute path of its folder. Create nothing.
+
+    ``root``: the folder of the workspace whose team works on it. Raises `TaskNotLaunched` if it cannot be
+    started.
+    """
     from watchroom.features.tasks.folder import check_task_folder
 
     text, model = order.text.strip(), order.model.strip()
@@ -88,10 +94,12 @@ def is_empty_folder(path: str) -> bool:
 def launch_task(
     order: TaskOrder, root: str, person: str, texts: Catalogue, language: Language, *, speed: float = 1.0
 ) -> LaunchedTask:
-    """Begin ``order`` for ``person`` with the team of the workspace at ``root``, in a process with a session
-    of its own; simulated developers work at ``speed``. Waits until the process says that the task has begun,
-    some seconds at most: not for an event loop. Raises `TaskNotLaunched` as `check_order` does, and with what
-    the process said where it ended instead; OSError where it cannot be started."""
+    """Start ``order`` for ``person`` with the team of the workspace at ``root``, in a process with its own
+    session. Wait until it reports the task, at most `WAIT_SECONDS`: do not call it on an event loop.
+
+    ``speed``: of simulated developers. Raises `TaskNotLaunched` as `check_order` does, and with the process's
+    output if it ended. Raises OSError if the process cannot be started.
+    """
     checked = check_order(order, root, texts, language)
     command = [sys.executable, "-P", "-m", "watchroom_cli.main", "task", "--background"]
     command += [f"--workspace={checked.folder}", f"--team={os.path.abspath(root)}", f"--as={person}"]
@@ -107,7 +115,7 @@ def launch_task(
             cwd=root,
             start_new_session=True,
         )
-    # A process that has ended and that nobody waited for would count as there.
+    # A process that ended and was not waited for would count as running.
     Thread(target=process.wait, name="watchroom-task", daemon=True).start()
     task = _read_id(process)
     if task is None:
@@ -116,7 +124,7 @@ def launch_task(
 
 
 def _read_id(process: subprocess.Popen[bytes]) -> str | None:
-    """The task that the process says it has begun: empty where it says nothing yet, None where it ended."""
+    """Return the id of the task that the process reports: empty if it reports none yet, None if it ended."""
     stream = process.stdout
     if stream is None:
         raise RuntimeError("the process was started without a pipe")
@@ -133,7 +141,7 @@ def _read_line(stream: IO[bytes]) -> str:
 
 
 def _last_words(output: str) -> str:
-    """The end of what a process printed that failed; its file is removed."""
+    """Return the end of a failed process's output, and remove its file."""
     with open(output, "rb") as file:
         file.seek(0, os.SEEK_END)
         file.seek(max(0, file.tell() - _MOST_OUTPUT))
