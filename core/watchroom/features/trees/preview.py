@@ -158,19 +158,22 @@ class ConflictPreview:
     def _find_conflicts(
         self, base: str, sides: Sequence[tuple[TreeRecorder, str]], names: Iterable[str]
     ) -> Iterator[str]:
-        for name in names:
-            ours, theirs = (self._read(tree, head, name) for tree, head in sides)
-            if ours == theirs:
-                continue
-            before = self._read_commit(sides[0][0], base, name)
-            if before not in (ours, theirs) and _conflicts(before, ours, theirs):
+        asked = list(names)
+        both = [self._read_files(tree, head, asked) for tree, head in sides]
+        differing = [name for name in asked if both[0][name] != both[1][name]]
+        before = self._read_commit(sides[0][0], base, differing)
+        for name in differing:
+            ours, theirs = (each[name] for each in both)
+            if before[name] not in (ours, theirs) and _conflicts(before[name], ours, theirs):
                 yield name
 
-    def _read(self, tree: TreeRecorder, head: str, name: str) -> _Side:
-        """Return the file as it is in ``tree``."""
-        row = self._store.journal.head(REPO, tree.path(name))
-        if row is None:
-            return self._read_commit(tree, head, name)
+    def _read_files(self, tree: TreeRecorder, head: str, names: Sequence[str]) -> dict[str, _Side]:
+        """Return the files ``names`` as they are in ``tree``, which is at the commit ``head``."""
+        rows = dict(zip(names, tree.heads(names), strict=True))
+        found = {name: self._side_of_row(row) for name, row in rows.items() if row is not None}
+        return found | self._read_commit(tree, head, [name for name in names if rows[name] is None])
+
+    def _side_of_row(self, row: Row) -> _Side:
         if row.deleted:
             return _Side()
         if not is_text(row):
@@ -178,14 +181,18 @@ class ConflictPreview:
             return _Side(digest=blob.sha256 if blob is not None else f"row {row.seq}")
         return _Side(self._store.journal.content(row.seq))
 
-    def _read_commit(self, tree: TreeRecorder, commit: str, name: str) -> _Side:
-        key = (commit, name)
-        if key not in self._texts:
-            data = tree.git.read_blobs([name], f"{commit}:")[name]
-            self._texts[key] = _side_of(data)
-            if len(self._texts) > _MAX_TEXTS:
-                self._texts.popitem(last=False)
-        return self._texts[key]
+    def _read_commit(self, tree: TreeRecorder, commit: str, names: Sequence[str]) -> dict[str, _Side]:
+        missing = [name for name in names if (commit, name) not in self._texts]
+        found = {name: self._texts[commit, name] for name in names if (commit, name) in self._texts}
+        if missing:
+            read = tree.git.read_blobs(missing, f"{commit}:")
+            found |= {name: _side_of(read[name]) for name in missing}
+        for name in names:
+            self._texts[commit, name] = found[name]
+            self._texts.move_to_end((commit, name))
+        while len(self._texts) > _MAX_TEXTS:
+            self._texts.popitem(last=False)
+        return found
 
     def _record(self, key: tuple[str, str], found: frozenset[str]) -> None:
         known = self._found.get(key)
