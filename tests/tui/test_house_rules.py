@@ -156,9 +156,9 @@ def test_the_key_of_a_drawn_line_is_derived_from_what_is_drawn() -> None:
         path.name
         for path, tree in sources(TUI, CLI)
         for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and node.name == "render_key"
+        if isinstance(node, ast.FunctionDef) and node.name == "_render_key"
     }
-    assert found == {"line_list.py", "column_list.py", "item_rows.py"}
+    assert found == {"item_list.py"}
 
 
 def test_only_widgets_that_draw_their_own_safe_lines_are_used() -> None:

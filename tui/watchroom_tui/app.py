@@ -48,7 +48,7 @@ from watchroom_tui.services.screen_registry import load_screen_class
 from watchroom_tui.services.start_up import load_screens, resume_collector
 from watchroom_tui.services.workspace_memory import WorkspaceMemory
 from watchroom_tui.textual_compat import driver_of
-from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.line_widget import assign_colours
 from watchroom_tui.widgets.scrollable import ScrollableWidget
 
@@ -453,7 +453,7 @@ class WatchroomApp(ReplayApp):
 
     async def action_back(self) -> None:
         focused = self.focused
-        if isinstance(focused, (LineList, ScrollableWidget)) and focused.end_search():
+        if isinstance(focused, (ItemList, ScrollableWidget)) and focused.end_search():
             return
         if isinstance(self.screen, BaseScreen) and self.screen.cancel_mode():
             return

@@ -25,7 +25,7 @@ from watchroom_tui.formatters.transcript import format_json
 from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
 from watchroom_tui.readers.output import output_lines
 from watchroom_tui.widgets.line_view import LineView
-from watchroom_tui.widgets.version_list import version_name
+from watchroom_tui.widgets.version_timeline import version_name
 
 ENDED: Final = 2
 """The version of a command's row with which it ends."""

@@ -14,7 +14,7 @@ from watchroom_tui.keys.actions import bindings
 from watchroom_tui.screens.agents.buffer_list import BufferList
 from watchroom_tui.screens.agents.buffer_pane import reading_of, show_changes, show_text
 from watchroom_tui.widgets.containers import Horizontal, Vertical
-from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.line_view import LineView
 
 
@@ -46,11 +46,11 @@ class BuffersScreen(BaseScreen):
             self._wanted = ""
         self._show_buffer()
 
-    @on(LineList.Highlighted, "#buffers")
+    @on(ItemList.Highlighted, "#buffers")
     def choose(self) -> None:
         self._show_buffer()
 
-    @on(LineList.Opened, "#buffers")
+    @on(ItemList.Opened, "#buffers")
     def open_buffer(self) -> None:
         self.front(self.text)
 

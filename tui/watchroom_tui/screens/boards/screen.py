@@ -23,7 +23,7 @@ from watchroom_tui.screens.boards.editor_screen import BoardEditorScreen
 from watchroom_tui.screens.boards.summary_panel import BoardPanel
 from watchroom_tui.screens.boards.versions_screen import BoardVersionsScreen
 from watchroom_tui.widgets.containers import Horizontal
-from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.markdown_view import MarkdownView
 
 
@@ -82,15 +82,15 @@ class BoardsScreen(BaseScreen):
             return item is not None and item.view is not None
         return action != "edit" or item is not None
 
-    @on(LineList.Highlighted, "#boards")
+    @on(ItemList.Highlighted, "#boards")
     def choose(self) -> None:
         self.show_model(self.dashboard.model)
 
-    @on(LineList.Opened, "#boards")
+    @on(ItemList.Opened, "#boards")
     def open_board(self) -> None:
         self.front(self.text)
 
-    @on(LineList.Opened, "#summary")
+    @on(ItemList.Opened, "#summary")
     def find(self) -> None:
         """Go to where it stands in the board."""
         row = self.panel.item

@@ -15,7 +15,7 @@ from watchroom_tui.screens.documents.document_list import DocumentList
 from watchroom_tui.screens.documents.document_pane import DocumentPane
 from watchroom_tui.screens.documents.document_view import DocumentFieldsView
 from watchroom_tui.widgets.containers import Horizontal
-from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.scrubber import Scrubber
 
 _OF_A_DOCUMENT: Final = frozenset({"play", "step", "leap", "live"})
@@ -59,11 +59,11 @@ class DocumentsScreen(BaseScreen):
         documents.move_to(row.path.partition("/")[0])
         self.front(documents)
 
-    @on(LineList.Highlighted, "#documents")
+    @on(ItemList.Highlighted, "#documents")
     def choose(self) -> None:
         self.show_model(self.dashboard.model)
 
-    @on(LineList.Opened, "#documents")
+    @on(ItemList.Opened, "#documents")
     def open_document(self) -> None:
         self.front(self.query_one("#document", DocumentFieldsView))
 

@@ -20,7 +20,7 @@ from watchroom_tui.keys.actions import bindings
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.screens.handoffs.delivery_list import DeliveryList
 from watchroom_tui.widgets.containers import Container
-from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.line_view import LineView
 
 
@@ -68,11 +68,11 @@ class HandoffsScreen(BaseScreen):
         self.deliveries.open_only = not self.deliveries.open_only
         self.show_model(self.dashboard.model)
 
-    @on(LineList.Highlighted, "#deliveries")
+    @on(ItemList.Highlighted, "#deliveries")
     def choose(self) -> None:
         self._show_content()
 
-    @on(LineList.Opened, "#deliveries")
+    @on(ItemList.Opened, "#deliveries")
     def open_delivery(self) -> None:
         self.front(self.content_view)
 
