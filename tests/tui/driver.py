@@ -29,7 +29,7 @@ from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.keys.actions import ACTIONS
 from watchroom_tui.widgets.item_list import ItemList
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.text_pane import TextPane
 
 PATIENCE = 10.0
 ROUNDS = 4
@@ -196,8 +196,8 @@ class User:
         assert isinstance(found, ItemList)
         return found
 
-    def text(self, pane: str) -> LineView:
-        return self.app.screen.query_one(f"#{pane}", LineView)
+    def text(self, pane: str) -> TextPane:
+        return self.app.screen.query_one(f"#{pane}", TextPane)
 
     def spans(self, pane: str) -> Sequence[Span]:
         """Return the pieces of a text with their styles."""

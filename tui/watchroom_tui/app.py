@@ -50,7 +50,7 @@ from watchroom_tui.services.workspace_memory import WorkspaceMemory
 from watchroom_tui.textual_compat import driver_of
 from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.line_widget import assign_colours
-from watchroom_tui.widgets.scrollable import ScrollableWidget
+from watchroom_tui.widgets.text_pane import TextPane
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -453,7 +453,7 @@ class WatchroomApp(ReplayApp):
 
     async def action_back(self) -> None:
         focused = self.focused
-        if isinstance(focused, (ItemList, ScrollableWidget)) and focused.end_search():
+        if isinstance(focused, (ItemList, TextPane)) and focused.end_search():
             return
         if isinstance(self.screen, BaseScreen) and self.screen.cancel_mode():
             return

@@ -27,7 +27,7 @@ from watchroom_tui.formatters.text_drawing import TextDrawing
 from watchroom_tui.formatters.tree_changes import blocked_text, propose_branch
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.text_pane import TextPane
 
 if TYPE_CHECKING:
     from watchroom.features.trees.commits import CommitPlan
@@ -68,7 +68,7 @@ class AgentCommitDialog(ConfirmDialog):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="sheet"):
-            yield LineView(
+            yield TextPane(
                 title="commit_agent.title", empty="commit_agent.planning", id="changes", classes="pane"
             )
             yield from super().compose()
@@ -119,7 +119,7 @@ class AgentCommitDialog(ConfirmDialog):
         branch = None if self._is_here else propose_branch([agent])
         place = sanitize(branch or self._tree.branch or self._tree.head[:12])
         values = {"agent": sanitize(agent), "branch": place, "count": count}
-        view = self.query_one("#changes", LineView)
+        view = self.query_one("#changes", TextPane)
         view.show_notice((agent, branch), lines, title=texts("commit_agent.onto", **values))
         if count:
             self.choice = CommitChoice(agent, branch, lines)

@@ -9,12 +9,12 @@ from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.legend import legend_lines
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.keys.actions import SCOPES, of_scope
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.text_pane import TextPane
 
 
 class HelpDialog(Dialog):
     def compose(self) -> ComposeResult:
-        yield LineView(title="help.title", empty="empty.detail", id="detail", classes="pane")
+        yield TextPane(title="help.title", empty="empty.detail", id="detail", classes="pane")
 
     def on_mount(self) -> None:
         app = self.dashboard
@@ -45,4 +45,4 @@ class HelpDialog(Dialog):
             lines.append([])
         lines += legend_lines(app.texts)
         title = f"{app.texts('help.title')} · {app.texts('help.close')}"
-        self.query_one(LineView).show_notice("help", lines, title=title)
+        self.query_one(TextPane).show_notice("help", lines, title=title)

@@ -9,7 +9,7 @@ from textual.containers import Vertical
 
 from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.formatters.styled_text import Line
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.text_pane import TextPane
 
 
 class PreviewDialog(ConfirmDialog):
@@ -21,8 +21,8 @@ class PreviewDialog(ConfirmDialog):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="sheet"):
-            yield LineView(title="pane.text", empty="empty.detail", id="changes", classes="pane")
+            yield TextPane(title="pane.text", empty="empty.detail", id="changes", classes="pane")
             yield from super().compose()
 
     def on_mount(self) -> None:
-        self.query_one("#changes", LineView).show_notice("preview", [[], *self._lines], title=self._title)
+        self.query_one("#changes", TextPane).show_notice("preview", [[], *self._lines], title=self._title)

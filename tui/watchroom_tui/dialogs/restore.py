@@ -19,7 +19,7 @@ from watchroom_tui.formatters.diff_drawing import DiffDrawing
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.comparison import compare_pair
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.text_pane import TextPane
 
 
 class RestoreDialog(ConfirmDialog):
@@ -33,7 +33,7 @@ class RestoreDialog(ConfirmDialog):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="sheet"):
-            yield LineView(title="pane.diff", empty="files.comparing", id="changes", classes="pane")
+            yield TextPane(title="pane.diff", empty="files.comparing", id="changes", classes="pane")
             yield from super().compose()
 
     def on_mount(self) -> None:
@@ -52,7 +52,7 @@ class RestoreDialog(ConfirmDialog):
             app.show_message(texts("files.unreadable", version=f"v{error.row.version}"), "error")
             self.dismiss(False)
             return
-        view = self.query_one("#changes", LineView)
+        view = self.query_one("#changes", TextPane)
         title = f"{sanitize(wanted.path)}  v{head.version} → v{wanted.version}"
         if compared.changed:
             view.show_drawing(head.seq, DiffDrawing(compared, side_by_side=False), title=title)

@@ -30,7 +30,7 @@ from watchroom_tui.formatters.local_time import local_time
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.text_pane import TextPane
 
 _SECONDS: Final = (60, 300, 900, 3600, 6 * 3600, 24 * 3600, None)
 """How far back it goes, by steps; None: to the beginning."""
@@ -75,7 +75,7 @@ class RevertDialog(ConfirmDialog):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="sheet"):
-            yield LineView(title="revert.title", empty="revert.planning", id="changes", classes="pane")
+            yield TextPane(title="revert.title", empty="revert.planning", id="changes", classes="pane")
             yield from super().compose()
 
     def on_mount(self) -> None:
@@ -135,7 +135,7 @@ class RevertDialog(ConfirmDialog):
         texts = self.dashboard.texts
         moment = await asyncio.to_thread(self._moment, selection)
         chosen = _chosen(plan, self._clean_only)
-        view = self.query_one("#changes", LineView)
+        view = self.query_one("#changes", TextPane)
         who = ", ".join(plan.agents[:10]) if selection.undo else self._subject.agent
         who = sanitize(who) or texts("revert.everybody")
         title = texts("revert.undo_title" if selection.undo else "revert.since", agent=who, moment=moment)

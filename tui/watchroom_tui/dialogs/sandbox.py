@@ -11,7 +11,7 @@ from watchroom_tui.dialogs.base import Dialog
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.text_pane import TextPane
 
 if TYPE_CHECKING:
     from watchroom.platform.sandbox.probe import SandboxProbe
@@ -23,12 +23,12 @@ class SandboxDialog(Dialog):
         self._probe = probe
 
     def compose(self) -> ComposeResult:
-        yield LineView(title="sandbox.title", empty="empty.detail", id="detail", classes="pane")
+        yield TextPane(title="sandbox.title", empty="empty.detail", id="detail", classes="pane")
 
     def on_mount(self) -> None:
         texts = self.dashboard.texts
         title = f"{texts('sandbox.title')} · {texts('help.close')}"
-        self.query_one(LineView).show_notice("sandbox", sandbox_lines(self._probe, texts), title=title)
+        self.query_one(TextPane).show_notice("sandbox", sandbox_lines(self._probe, texts), title=title)
 
 
 def sandbox_text(probe: SandboxProbe, texts: Catalogue) -> str:

@@ -25,8 +25,8 @@ from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.item_list import ItemList
-from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.line_widget import content
+from watchroom_tui.widgets.text_pane import TextPane
 
 WORDS: Final = "search.words"
 """Under this name the dashboard remembers what was searched for."""
@@ -99,7 +99,7 @@ class SearchDialog(ModalDialog[Hit | None]):
             words.border_subtitle = content(self.key_hints())
             yield words
             yield HitList(title="pane.hits", empty="empty.hits", id="hits", classes="pane")
-            yield LineView(title="pane.excerpt", empty="empty.excerpt", id="excerpt", classes="pane")
+            yield TextPane(title="pane.excerpt", empty="empty.excerpt", id="excerpt", classes="pane")
 
     @property
     def hits(self) -> HitList:
@@ -188,7 +188,7 @@ class SearchDialog(ModalDialog[Hit | None]):
 
     @on(ItemList.Highlighted, "#hits")
     def _show_excerpt(self) -> None:
-        hit, view = self.hits.item, self.query_one("#excerpt", LineView)
+        hit, view = self.hits.item, self.query_one("#excerpt", TextPane)
         if hit is None:
             view.clear()
             return

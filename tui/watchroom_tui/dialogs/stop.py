@@ -15,7 +15,7 @@ from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.styled_text import Line, Span, align_cells, width_of
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.shown_place import place_word
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.text_pane import TextPane
 
 _COLUMNS: Final = (Column(), Column(most=30), Column())
 
@@ -50,7 +50,7 @@ class StopDialog(Dialog):
         self._progress = progress
 
     def compose(self) -> ComposeResult:
-        yield LineView(title="stop.stop_title", empty="empty.detail", id="detail", classes="pane")
+        yield TextPane(title="stop.stop_title", empty="empty.detail", id="detail", classes="pane")
 
     def on_mount(self) -> None:
         self.show_progress(self._progress)
@@ -60,7 +60,7 @@ class StopDialog(Dialog):
         self._progress = progress
         texts = self.dashboard.texts
         title = f"{texts('stop.stop_title')} · {texts('help.close')}"
-        for view in self.query(LineView):
+        for view in self.query(TextPane):
             view.show_notice("stop", stop_lines(progress, texts), title=title)
 
 

@@ -16,7 +16,7 @@ from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.text_pane import TextPane
 
 LIMITS = ("depth", "agents", "steps")
 
@@ -27,7 +27,7 @@ class TaskDialog(Dialog):
         self._about = task
 
     def compose(self) -> ComposeResult:
-        yield LineView(title="tasks.title", empty="empty.detail", id="detail", classes="pane")
+        yield TextPane(title="tasks.title", empty="empty.detail", id="detail", classes="pane")
 
     def on_mount(self) -> None:
         self.load()
@@ -38,7 +38,7 @@ class TaskDialog(Dialog):
 
         details = await asyncio.to_thread(read_task, app.journal, task)
         title = f"{app.texts('tasks.title')} · {app.texts('help.close')}"
-        self.query_one(LineView).show_notice(task.id, task_lines(task, details, app.texts), title=title)
+        self.query_one(TextPane).show_notice(task.id, task_lines(task, details, app.texts), title=title)
 
 
 def task_lines(task: TaskView, details: TaskDetails, texts: Catalogue) -> list[Line]:

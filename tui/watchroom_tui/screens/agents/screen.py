@@ -34,8 +34,8 @@ from watchroom_tui.services.file_preview import show_version
 from watchroom_tui.widgets.agent_list import AgentList
 from watchroom_tui.widgets.containers import Horizontal, Vertical
 from watchroom_tui.widgets.item_list import ItemList
-from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.row_list import OwnRowList
+from watchroom_tui.widgets.text_pane import TextPane
 
 
 class AgentsScreen(BaseScreen):
@@ -65,7 +65,7 @@ class AgentsScreen(BaseScreen):
                         title="pane.buffers", empty="empty.buffers", id="buffers", classes="pane -away"
                     )
                     yield FileList(title="pane.files", empty="empty.files", id="files", classes="pane")
-                    yield LineView(title="pane.preview", empty="empty.preview", id="preview", classes="pane")
+                    yield TextPane(title="pane.preview", empty="empty.preview", id="preview", classes="pane")
             yield OwnRowList(title="pane.rows", empty="empty.rows", id="rows", classes="pane")
 
     def show_model(self, model: Model) -> None:
@@ -211,7 +211,7 @@ class AgentsScreen(BaseScreen):
 
     @on(ItemList.Opened, "#files")
     def open_file(self) -> None:
-        self.front(self.query_one("#preview", LineView))
+        self.front(self.query_one("#preview", TextPane))
 
     @on(ItemList.Opened, "#rows")
     def open_row(self) -> None:
@@ -240,7 +240,7 @@ class AgentsScreen(BaseScreen):
         head = self.query_one("#files", FileList).item
         if head is None:
             self._previewed = None
-            self.query_one("#preview", LineView).clear()
+            self.query_one("#preview", TextPane).clear()
         elif head != self._previewed:
             self._previewed = head
             if isinstance(head, ClientFile):
@@ -252,7 +252,7 @@ class AgentsScreen(BaseScreen):
     async def load_preview(self, head: Row) -> None:
         """Show the file, with the lines marked that its newest version changed."""
         path = head.path if head.zone == "private" else path_of(head)
-        await show_version(self.dashboard, self.query_one("#preview", LineView), head, path)
+        await show_version(self.dashboard, self.query_one("#preview", TextPane), head, path)
 
     @work(exclusive=True, group="preview")
     async def load_client_edit(self, file: ClientFile) -> None:
@@ -260,12 +260,12 @@ class AgentsScreen(BaseScreen):
         text = await asyncio.to_thread(read_client_call, self.dashboard.journal, file.row)
         lines = await asyncio.to_thread(client_file_lines, file, text, self.dashboard.texts)
         title = sanitize(file.path)
-        self.query_one("#preview", LineView).show_notice(("client", file.row.seq), lines, title=title)
+        self.query_one("#preview", TextPane).show_notice(("client", file.row.seq), lines, title=title)
 
     @work(exclusive=True, group="preview")
     async def load_buffer(self, buffer: BufferView) -> None:
         """Show the places among which the agent has to choose, else what is not written yet."""
-        app, view = self.dashboard, self.query_one("#preview", LineView)
+        app, view = self.dashboard, self.query_one("#preview", TextPane)
         reading = await reading_of(app, buffer)
         if buffer.waits_for_choice or not buffer.record.is_changed:
             show_text(app, view, buffer, reading)

@@ -21,7 +21,7 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.screens.handoffs.delivery_list import DeliveryList
 from watchroom_tui.widgets.containers import Container
 from watchroom_tui.widgets.item_list import ItemList
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.text_pane import TextPane
 
 
 class HandoffsScreen(BaseScreen):
@@ -37,7 +37,7 @@ class HandoffsScreen(BaseScreen):
         self.deliveries = DeliveryList(
             title="pane.deliveries", empty="empty.deliveries", id="deliveries", classes="pane"
         )
-        self.content_view = LineView(
+        self.content_view = TextPane(
             title="pane.content", empty="empty.deliveries", id="content", classes="pane"
         )
 

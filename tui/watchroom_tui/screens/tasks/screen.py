@@ -33,7 +33,7 @@ from watchroom_tui.services.pausing import can_pause
 from watchroom_tui.widgets.containers import Container, Horizontal, Vertical
 from watchroom_tui.widgets.frame import Footer
 from watchroom_tui.widgets.item_list import ItemList
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.text_pane import TextPane
 
 if TYPE_CHECKING:
     from watchroom import Workspace
@@ -62,7 +62,7 @@ class TasksScreen(BaseScreen):
         self.tasks = TaskList(title="pane.tasks", empty="empty.tasks", id="tasks", classes="pane")
         self.members = MemberTree(title="pane.agents", empty="empty.members", id="members", classes="pane")
         self.files = TaskFileList(title="pane.files", empty="empty.task_files", id="files", classes="pane")
-        self.preview = LineView(title="pane.preview", empty="empty.preview", id="preview", classes="pane")
+        self.preview = TextPane(title="pane.preview", empty="empty.preview", id="preview", classes="pane")
         self.messages = MessageList(
             title="pane.messages", empty="empty.messages", id="messages", classes="pane"
         )
