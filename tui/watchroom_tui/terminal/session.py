@@ -164,7 +164,9 @@ class WatchedOutput:
     def write(self, text: str) -> int:
         if not self._has_failed:
             try:
-                return self._file.write(text if self._charset is None else self._charset.replace(text))
+                return self._file.write(
+                    text if self._charset is None else self._charset.replace(text, keeps_width=True)
+                )
             except OSError:
                 self._fail()
         return len(text)
