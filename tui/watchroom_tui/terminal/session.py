@@ -10,12 +10,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Event
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any
 
 from watchroom.texts import Catalogue
 
 from watchroom_tui.presentation.charset import Charset, terminal_charset
 from watchroom_tui.presentation.usage import WrongUsage
+from watchroom_tui.textual_compat import wrap_output, wrap_page_output
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -125,28 +126,27 @@ class TerminalWatch:
 
             def __init__(self, app: App[Any], **given: Any) -> None:
                 super().__init__(app, **given)
-                self._file = cast("Any", WatchedOutput(cast("IO[str]", self._file), mark_gone, charset))
+                wrap_output(self, lambda file: WatchedOutput(file, mark_gone, charset))
 
         return TerminalDriver
 
     def _page_driver(self) -> type[Driver]:
         from textual.drivers.web_driver import WebDriver
 
-        mark_gone = self.mark_gone
+        def watched(write: Callable[[bytes], int]) -> Callable[[bytes], int]:
+            def write_watched(data: bytes) -> int:
+                try:
+                    return write(data)
+                except OSError:
+                    self.mark_gone()
+                    return len(data)
+
+            return write_watched
 
         class PageDriver(WebDriver):
             def __init__(self, app: App[Any], **given: Any) -> None:
                 super().__init__(app, **given)
-                write = self._write
-
-                def write_watched(data: bytes) -> int:
-                    try:
-                        return write(data)
-                    except OSError:
-                        mark_gone()
-                        return len(data)
-
-                self._write = cast("Any", write_watched)
+                wrap_page_output(self, watched)
 
         return PageDriver
 

@@ -1,16 +1,28 @@
-"""Open the search bar of a screen, which is loaded on first use."""
+"""Search a widget: the protocol, and the search bar of a screen, which is loaded on first use."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from textual.screen import Screen
 from textual.widget import Widget
 
-from watchroom_tui.widgets.searchable import Searchable
-
 if TYPE_CHECKING:
     from watchroom_tui.widgets.search_bar import SearchBar
+
+
+class Searchable(Protocol):
+    """A widget that filters by words, or finds them."""
+
+    @property
+    def sought(self) -> str:
+        """The search words, empty without a search."""
+
+    def search_for(self, words: str) -> None:
+        """Search for ``words``."""
+
+    def end_search(self) -> bool:
+        """End the search. Return False if there was none."""
 
 
 async def open_search(target: Searchable) -> None:

@@ -15,7 +15,7 @@ from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.keys.keymap import key_hints
 from watchroom_tui.textual_compat import require
 from watchroom_tui.widgets.line_widget import content
-from watchroom_tui.widgets.searchable import Searchable
+from watchroom_tui.widgets.search import Searchable
 
 require(Input, "_on_key")
 

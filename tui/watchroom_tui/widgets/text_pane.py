@@ -22,7 +22,7 @@ from watchroom_tui.formatters.text_drawing import TextDrawing
 from watchroom_tui.keys.actions import VIEW_BINDINGS, Scope
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.textual_compat import mark_dirty
+from watchroom_tui.textual_compat import LayoutHooks, mark_dirty
 from watchroom_tui.widgets.line_widget import LineWidget, content
 from watchroom_tui.widgets.search import open_search
 
@@ -51,7 +51,7 @@ FLASH: Final = 1.0
 SEARCH_ACTIONS: Final = ("search", "match", "copy")
 
 
-class TextPane(LineWidget, ScrollView, can_focus=True):
+class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
     """Shows a `Drawing`. It can have a cursor on a row.
 
     Long lines are wrapped. The scroll position and the cursor are kept when the same subject is drawn again.
@@ -397,13 +397,12 @@ class TextPane(LineWidget, ScrollView, can_focus=True):
     def _line_of(self, row: int) -> int:
         return row if self._starts is None else self._starts[row]
 
-    def _scroll_update(self, virtual_size: Size) -> None:
-        # Textual calls this in each layout before it paints, so the final size is measured before the first
-        # paint.
+    def before_scrollbars(self) -> None:
         self._fit_width()
-        super()._scroll_update(self.virtual_size)
+
+    def after_scrollbars(self) -> None:
         if self._fit_width():
-            super()._scroll_update(self.virtual_size)
+            self.update_scrollbars()
         self._settle(self.scroll_offset.y)
         self._work_ahead()
 
@@ -463,7 +462,7 @@ class TextPane(LineWidget, ScrollView, can_focus=True):
         is_needed = top > shown - height or top + height >= length
         if length != shown and (is_needed or abs(length - shown) > rough * shown):
             self.set_reactive(TextPane.virtual_size, Size(0, length))
-            super()._scroll_update(self.virtual_size)
+            self.update_scrollbars()
 
     def _scroll_to_line(self, line: int) -> None:
         """Scroll, without drawing more rows."""
