@@ -7,7 +7,7 @@ import asyncio
 from effort import rounds
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from watchroom_tui.markdown.board_drawing import STEP, BoardDrawing
+from watchroom_tui.markdown.board_drawing import MAX_AHEAD, BoardDrawing
 from watchroom_tui.markdown.source_change import find_change
 from watchroom_tui.markdown.text_finder import Finder
 from watchroom_whiteboards.chunks import MAX_CHUNK_BYTES
@@ -136,8 +136,8 @@ def test_a_row_keeps_its_text_when_those_around_it_are_drawn(number: int, above:
 
 
 def test_the_last_row_is_the_end_however_long_the_board_is() -> None:
-    data = b"".join(b"# heading %d\n\nsome words\n\n" % number for number in range(4 * STEP // 30))
-    assert len(data) > 3 * STEP
+    data = b"".join(b"# heading %d\n\nsome words\n\n" % number for number in range(4 * MAX_AHEAD // 30))
+    assert len(data) > 3 * MAX_AHEAD
     drawing = drawing_of(data)
     last = drawing.settle(len(drawing) - 1, 100, 0)
     assert last == len(drawing) - 1

@@ -1,8 +1,8 @@
 """A board as rows of a given width. Only chunks near the visible rows are drawn; the heights of the others
 are estimated.
 
-Its anchors are byte offsets in the board's text. Of a long board, the first megabyte is looked through at
-once, and the rest as the person comes to it.
+Its anchors are byte offsets in the board's text. Of a long board, the first megabyte is looked through ahead,
+and the rest as the person comes to it.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ from watchroom_tui.markdown.source_change import find_change, move_offset
 from watchroom_tui.markdown.text_finder import Finder
 from watchroom_tui.presentation.sanitize import copyable
 
-STEP: Final = 1_000_000
-"""Bytes that are looked through at once. A megabyte takes some 10 ms."""
+STEP: Final = 200_000
+"""Bytes that are looked through at once, which takes some 2 ms."""
+
+MAX_AHEAD: Final = 1_000_000
+"""Bytes that are looked through ahead. The rest of a longer board is looked through on demand."""
 
 MAX_KEPT: Final = 64
 """Max drawn chunks that are cached."""
@@ -248,6 +251,8 @@ class BoardDrawing(EstimatedDrawing):
             return None
         if self._waiting:
             await self._load_lexers()
+        elif self._end < MAX_AHEAD and self._look_through(self._end + STEP):
+            pass
         elif self._definitions:
             self._parse_definitions()
         elif not self._draw_near(place, height):

@@ -16,7 +16,6 @@ from watchroom.texts import Catalogue
 
 from watchroom_tui.presentation.charset import Charset, terminal_charset
 from watchroom_tui.presentation.usage import WrongUsage
-from watchroom_tui.textual_compat import wrap_output, wrap_page_output
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -118,6 +117,7 @@ class TerminalWatch:
 
     def _terminal_driver(self) -> type[Driver]:
         from watchroom_tui.terminal.driver import SuspendableDriver
+        from watchroom_tui.textual_compat import wrap_output
 
         mark_gone, charset = self.mark_gone, terminal_charset()
 
@@ -132,6 +132,8 @@ class TerminalWatch:
 
     def _page_driver(self) -> type[Driver]:
         from textual.drivers.web_driver import WebDriver
+
+        from watchroom_tui.textual_compat import wrap_page_output
 
         def watched(write: Callable[[bytes], int]) -> Callable[[bytes], int]:
             def write_watched(data: bytes) -> int:

@@ -1,28 +1,14 @@
-"""Search a widget: the protocol, and the search bar of a screen, which is loaded on first use."""
+"""Open the search bar of a screen, which is loaded on first use."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from textual.screen import Screen
 from textual.widget import Widget
 
 if TYPE_CHECKING:
-    from watchroom_tui.widgets.search_bar import SearchBar
-
-
-class Searchable(Protocol):
-    """A widget that filters by words, or finds them."""
-
-    @property
-    def sought(self) -> str:
-        """The search words, empty without a search."""
-
-    def search_for(self, words: str) -> None:
-        """Search for ``words``."""
-
-    def end_search(self) -> bool:
-        """End the search. Return False if there was none."""
+    from watchroom_tui.widgets.search_bar import Searchable, SearchBar
 
 
 async def open_search(target: Searchable) -> None:

@@ -45,6 +45,9 @@ PAUSE: Final = 0.005
 ROUGH: Final = 0.02
 """Min relative change of an estimated length before the scrollbar follows."""
 
+SCROLLBAR_STEPS: Final = 8
+"""Steps of the scrollbar per cell."""
+
 FLASH: Final = 1.0
 """Seconds for which changed rows are emphasized."""
 
@@ -141,7 +144,10 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
         cursor = 0 if before is None or self._cursor is None else at if found is None else found
         self._cursor = min(cursor, last) if with_cursor and last >= 0 else None
         self._strips.clear()
-        self.virtual_size = self._measure(drawing)
+        size = self._measure(drawing)
+        if before is None or not isinstance(drawing, EstimatedDrawing):
+            # Of others, the length is shown below, without another layout.
+            self.virtual_size = size
         self._entitle(title)
         if is_another or isinstance(drawing, EstimatedDrawing):
             self._match = self._match_anchor = None
@@ -156,7 +162,7 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
         self._show_foot()
         self.renew_search()
         self.refresh()
-        self._work_ahead()
+        self._work_ahead(FIRST_PAUSE)
 
     @property
     def _kept_row(self) -> int:
@@ -404,7 +410,7 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
         if self._fit_width():
             self.update_scrollbars()
         self._settle(self.scroll_offset.y)
-        self._work_ahead()
+        self._work_ahead(FIRST_PAUSE)
 
     def _fit_width(self) -> bool:
         """Measure the lines for the current width. Return False if that was done."""
@@ -474,7 +480,17 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
             self._is_settling = was_settling
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        super().watch_scroll_y(old_value, new_value)
+        # Textual paints the scrollbar for every line, which costs more than the rest of a key.
+        bar, height = self.vertical_scrollbar, self.content_area.height
+        is_visible = abs(new_value - bar.position) * SCROLLBAR_STEPS * height >= self.virtual_size.height
+        if is_visible or not 0 < new_value < self.max_scroll_y:
+            bar.position = new_value
+        if round(old_value) != round(new_value):
+            self.refresh(self.size.region)
+        self._settle_scrolled(old_value, new_value)
+
+    def _settle_scrolled(self, old_value: float, new_value: float) -> None:
+        """Draw the rows that are visible now."""
         if self._is_settling or not isinstance(self._drawing, EstimatedDrawing):
             return
         before, now = round(old_value), round(new_value)
@@ -486,14 +502,13 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
         self._settle(self.scroll_offset.y)
         self._work_ahead()
 
-    def _work_ahead(self) -> None:
-        """Draw rows near the visible ones, before they are scrolled to."""
+    def _work_ahead(self, pause: float = PAUSE) -> None:
+        """Draw rows near the visible ones after ``pause`` seconds, before they are scrolled to."""
         if isinstance(self._drawing, EstimatedDrawing) and not self._is_working_ahead and self.is_attached:
             self._is_working_ahead = True
-            self.run_worker(self._run_ahead(), group="ahead")
+            self.run_worker(self._run_ahead(pause), group="ahead")
 
-    async def _run_ahead(self) -> None:
-        pause = FIRST_PAUSE
+    async def _run_ahead(self, pause: float) -> None:
         try:
             while True:
                 await asyncio.sleep(pause)
@@ -567,7 +582,7 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
             else:
                 strips.append(self._cell(self._part_of(cell, part, space), mine, 0, under or cell.under))
             free -= mine
-        return Strip.join(strips)
+        return Strip.join(strips) if len(strips) > 1 else strips[0]
 
     def style_under(self, index: int) -> str:
         """The style of the whole row at ``index``; empty for the styles of its cells."""
@@ -594,6 +609,8 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
         gutter = width_of(cell.gutter)
         space = max(0, width - gutter)
         text = width_of(cell.text)
+        if not left and text <= space:
+            return self.strip([*cell.gutter, *cell.text], width, under)
         strips = [self.strip(cell.gutter, gutter, under)]
         whole = self.strip(cell.text, max(text, left + space), under)
         if text > left + space and space:

@@ -129,8 +129,6 @@ class RegionPane(TextPane):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        # Textual leaves it where it was as long as it is not shown.
-        self.vertical_scrollbar.position = new_value
         self._lead(old_value, new_value)
 
     def watch_scroll_x(self, old_value: float, new_value: float) -> None:
