@@ -142,6 +142,37 @@ async def test_the_scrollbar_and_the_wheel_lead_where_they_say() -> None:
         assert view.top_anchor == 0
 
 
+async def test_the_wheel_moves_by_its_lines_where_nothing_is_drawn_yet() -> None:
+    async with board(LONG) as reader:
+        await reader.shows_all()
+        view = reader.view
+        for number, lines in ((2000, -5), (3000, -40), (1000, 60)):
+            view.show_anchor(at(number))
+            await reader.settle()
+            before = reader.text()
+            view.scroll_to(y=view.scroll_offset.y + lines, animate=False, immediate=True)
+            await reader.settle()
+            assert reader.text() != before
+            await reader.press(*["down" if lines < 0 else "up"] * abs(lines))
+            assert reader.text() == before
+
+
+async def test_what_is_beyond_the_first_megabyte_is_reached_in_every_way() -> None:
+    data = LONG * (2_500_000 // len(LONG)) + b"# The last\n\nThe needle.\n"
+    async with board(data) as reader:
+        await reader.shows_all()
+        assert await reader.view.search("needle") == 1
+        assert reader.view.go_to_match(1)
+        await reader.sees("The needle.")
+        await reader.press("g")
+        assert reader.text()[0] == "The board"
+        await reader.press("G")
+        assert reader.text()[-1] == "The needle."
+        await reader.press("g")
+        reader.view.show_anchor(reader.outline()[-1].start)
+        await reader.sees("The last")
+
+
 async def test_the_outline_leads_to_its_headings() -> None:
     async with board(LONG) as reader:
         await reader.shows_all()
